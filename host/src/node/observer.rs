@@ -1,0 +1,68 @@
+//! What the node tells of itself, in the order in which it happened.
+
+use std::sync::Arc;
+
+use bitcoin::{BlockHash, Transaction, Txid};
+
+/// Why a transaction left the mempool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Removal {
+    /// A block confirmed it.
+    Confirmed,
+    /// A block confirmed another that spends one of its inputs.
+    Conflict,
+    /// Another transaction of the mempool took its place (BIP 125).
+    Replaced,
+    /// It went out for other reasons: age, size, or a reorganisation that made it invalid.
+    Dropped,
+}
+
+/// A change of the chain or the mempool.
+#[derive(Clone, Debug)]
+pub enum NodeEvent {
+    /// A block became part of the best chain.
+    BlockConnected {
+        /// The block.
+        hash: BlockHash,
+        /// Its height.
+        height: u32,
+    },
+    /// A block left the best chain.
+    BlockDisconnected {
+        /// The block.
+        hash: BlockHash,
+        /// Its height.
+        height: u32,
+    },
+    /// A submission or a reorganisation came to its end with this tip.
+    TipChanged {
+        /// The new tip.
+        hash: BlockHash,
+        /// Its height.
+        height: u32,
+    },
+    /// A transaction came to the mempool.
+    TransactionAdded {
+        /// It.
+        transaction: Arc<Transaction>,
+        /// The mempool's sequence with it.
+        sequence: u64,
+    },
+    /// A transaction left the mempool.
+    TransactionRemoved {
+        /// Its id.
+        txid: Txid,
+        /// Why.
+        reason: Removal,
+        /// The mempool's sequence without it.
+        sequence: u64,
+    },
+}
+
+/// Hears of changes.
+///
+/// Called in order, under the node's write lock: it must only enqueue, and never ask the node.
+pub trait Observer: Send + Sync {
+    /// Takes one event.
+    fn notify(&self, event: NodeEvent);
+}

@@ -1,0 +1,36 @@
+//! The binary interface between the host and a plugin: C structs and C functions, and nothing of Rust's layout.
+//!
+//! Rules that hold for everything here:
+//!
+//! - Structs only ever grow at their end. A field is read only where it lies within the `struct_size` that the other side
+//!   wrote, and a function only where its pointer is not null.
+//! - Memory is freed by the side that allocated it: [`OwnedBytes`] carries its own release function.
+//! - No panic crosses: every function that the other side calls catches it and answers a status instead.
+//! - [`Bytes`] that are passed to a function are valid until it returns.
+//!
+//! This module and the host's loader are the only places with `unsafe` code. A Rust plugin never sees it: it implements
+//! [`crate::Plugin`] and exports it with [`crate::export_plugin!`].
+#![allow(unsafe_code)]
+
+mod bytes;
+mod entry;
+mod host;
+mod service;
+
+pub use bytes::{Bytes, OwnedBytes};
+pub use entry::{
+    CallFrame, Instance, MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, PLUGIN_MAGIC, PluginTable, manifest_bytes,
+    plugin_table,
+};
+pub use host::{HostTable, ReplyFn, ServiceLookupFn};
+pub(crate) use service::function_index;
+pub use service::{ExportedService, Method, RawService, Service, ServiceFn, ServiceTable, shim};
+
+/// The major version of the interface. Host and plugin must have the same.
+pub const ABI_MAJOR: u32 = 1;
+
+/// The minor version of this SDK: what has been added since the major version began.
+pub const ABI_MINOR: u32 = 0;
+
+/// The status of success; every other value is a [`crate::service::ErrorKind`].
+pub const STATUS_OK: i32 = 0;

@@ -1,0 +1,362 @@
+//! What a plugin says of itself: its methods with their parameters and help, the services it needs, its options.
+//!
+//! The manifest is JSON in the plugin's file, read without running any of its code.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// A plugin's manifest.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The plugin's name, unique in a host: lower-case letters, digits and `-`.
+    pub id: String,
+    /// The plugin's own version.
+    pub version: String,
+    /// What the plugin is for, in one line.
+    pub summary: String,
+    /// The services it cannot do without, as `chain/1`.
+    #[serde(default)]
+    pub services: Vec<String>,
+    /// The events it wants to hear of ([`crate::service::events::TOPICS`]).
+    #[serde(default)]
+    pub events: Vec<String>,
+    /// The options of its configuration.
+    #[serde(default)]
+    pub options: Vec<OptionSpec>,
+    /// Whether the host may start it again after a fault.
+    #[serde(default)]
+    pub restartable: bool,
+    /// Whether the host must stop when it dies.
+    #[serde(default)]
+    pub critical: bool,
+    /// The methods it answers.
+    pub methods: Vec<MethodSpec>,
+}
+
+/// An option of a plugin's configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptionSpec {
+    /// Its key under `[plugins.options]`.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: OptionType,
+    /// Its value where the configuration has none.
+    pub default: Value,
+    /// What it is for.
+    pub help: String,
+}
+
+/// The type of an option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptionType {
+    /// `true` or `false`
+    Boolean,
+    /// A whole number of 64 bits
+    Integer,
+    /// Text
+    String,
+}
+
+impl OptionType {
+    /// Whether a value is of the type.
+    pub fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::Boolean => value.is_boolean(),
+            Self::Integer => value.is_i64(),
+            Self::String => value.is_string(),
+        }
+    }
+
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::Integer => "integer",
+            Self::String => "string",
+        }
+    }
+}
+
+/// A method.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MethodSpec {
+    /// Its name.
+    pub name: String,
+    /// The group in `help`: `Blockchain`, `Mining`, `Rawtransactions`, `Wallet`, ...
+    pub category: String,
+    /// What it does.
+    pub help: String,
+    /// Its parameters by position.
+    #[serde(default)]
+    pub params: Vec<ParamSpec>,
+    /// What it answers.
+    #[serde(default)]
+    pub result: String,
+    /// Arguments of an example call, as one would type them.
+    #[serde(default)]
+    pub example: String,
+    /// Whether the host checks the arguments' types before the call, with -3 `Wrong type passed`.
+    #[serde(default)]
+    pub check_types: bool,
+}
+
+/// A parameter of a method.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParamSpec {
+    /// Its name.
+    pub name: String,
+    /// Other names it answers to.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: ParamType,
+    /// Whether it must be given.
+    #[serde(default)]
+    pub required: bool,
+    /// What stands for it where it is not given, in words or as JSON; for help only.
+    #[serde(default)]
+    pub default: String,
+    /// What it is.
+    pub help: String,
+}
+
+/// The declared type of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ParamType {
+    /// Text
+    String,
+    /// Text of hexadecimal digits
+    Hex,
+    /// A number
+    Numeric,
+    /// A number or text that holds an amount of money
+    Amount,
+    /// `true` or `false`
+    Boolean,
+    /// A list
+    Array,
+    /// An object
+    Object,
+    /// A number or a truth value, for a verbosity
+    Verbosity,
+    /// Anything
+    Any,
+}
+
+impl ParamType {
+    /// The name in help texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Hex => "string (hex)",
+            Self::Numeric => "numeric",
+            Self::Amount => "numeric or string",
+            Self::Boolean => "boolean",
+            Self::Array => "json array",
+            Self::Object => "json object",
+            Self::Verbosity => "numeric or boolean",
+            Self::Any => "any",
+        }
+    }
+
+    /// The JSON type that release 29 names when it refuses another; none where several fit.
+    pub fn expected(self) -> Option<&'static str> {
+        match self {
+            Self::String | Self::Hex => Some("string"),
+            Self::Numeric => Some("number"),
+            Self::Boolean => Some("bool"),
+            Self::Array => Some("array"),
+            Self::Object => Some("object"),
+            Self::Amount | Self::Verbosity | Self::Any => None,
+        }
+    }
+}
+
+/// Why a manifest is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// Not the JSON of a manifest.
+    #[error("the manifest is not valid: {0}")]
+    Json(#[from] serde_json::Error),
+    /// An id with other characters than lower-case letters, digits and `-`.
+    #[error("the plugin id '{0}' is not made of lower-case letters, digits and '-'")]
+    Id(String),
+    /// A method that is listed twice.
+    #[error("the manifest lists the method '{0}' twice")]
+    DuplicateMethod(String),
+    /// A required parameter after an optional one: it could never be left out.
+    #[error("the method '{method}' requires '{param}' after an optional parameter")]
+    RequiredAfterOptional {
+        /// The method.
+        method: String,
+        /// The parameter.
+        param: String,
+    },
+    /// An event that no host tells of.
+    #[error("the manifest asks for an event '{0}' that does not exist")]
+    UnknownEvent(String),
+    /// An option whose default is not of its own type.
+    #[error("the default of option '{0}' is not of its type")]
+    OptionDefault(String),
+}
+
+/// Why options are refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// The manifest has no such option.
+    #[error("option '{0}' is not known to the plugin")]
+    Unknown(String),
+    /// A value of another type.
+    #[error("option '{name}' must be of type {wanted}")]
+    Type {
+        /// The option.
+        name: String,
+        /// Its declared type.
+        wanted: &'static str,
+    },
+}
+
+impl Manifest {
+    /// Reads a manifest and checks that it is consistent.
+    pub fn parse(json: &[u8]) -> Result<Self, ManifestError> {
+        let manifest: Self = serde_json::from_slice(json)?;
+        let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if manifest.id.is_empty() || !manifest.id.bytes().all(good) {
+            return Err(ManifestError::Id(manifest.id));
+        }
+        for (index, method) in manifest.methods.iter().enumerate() {
+            if manifest.methods.iter().take(index).any(|earlier| earlier.name == method.name) {
+                return Err(ManifestError::DuplicateMethod(method.name.clone()));
+            }
+            method.check()?;
+        }
+        if let Some(event) = manifest.events.iter().find(|e| !crate::service::events::TOPICS.contains(&e.as_str())) {
+            return Err(ManifestError::UnknownEvent(event.clone()));
+        }
+        if let Some(option) = manifest.options.iter().find(|option| !option.kind.fits(&option.default)) {
+            return Err(ManifestError::OptionDefault(option.name.clone()));
+        }
+        Ok(manifest)
+    }
+
+    /// The options of an instance: those given, checked, and the defaults of the others.
+    pub fn options(&self, given: &Map<String, Value>) -> Result<Map<String, Value>, OptionError> {
+        if let Some(name) = given.keys().find(|name| !self.options.iter().any(|option| option.name == **name)) {
+            return Err(OptionError::Unknown(name.clone()));
+        }
+        let value = |option: &OptionSpec| match given.get(&option.name) {
+            Some(value) if !option.kind.fits(value) => {
+                Err(OptionError::Type { name: option.name.clone(), wanted: option.kind.name() })
+            }
+            Some(value) => Ok((option.name.clone(), value.clone())),
+            None => Ok((option.name.clone(), option.default.clone())),
+        };
+        self.options.iter().map(value).collect()
+    }
+}
+
+impl MethodSpec {
+    fn check(&self) -> Result<(), ManifestError> {
+        let first_optional = self.params.iter().position(|param| !param.required).unwrap_or(self.params.len());
+        match self.params.iter().skip(first_optional).find(|param| param.required) {
+            Some(param) => Err(ManifestError::RequiredAfterOptional {
+                method: self.name.clone(),
+                param: param.name.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of arguments that must be given.
+    pub fn required(&self) -> usize {
+        self.params.iter().filter(|param| param.required).count()
+    }
+
+    /// The line of the method in the list that `help` gives: its name and its parameters, optional ones in brackets.
+    pub fn usage(&self) -> String {
+        let mut line = self.name.clone();
+        for param in &self.params {
+            let name = match param.kind {
+                ParamType::String | ParamType::Hex => format!("\"{}\"", param.name),
+                ParamType::Array => "[...]".to_owned(),
+                ParamType::Object => "{...}".to_owned(),
+                _ => param.name.clone(),
+            };
+            line += &if param.required { format!(" {name}") } else { format!(" ( {name} )") };
+        }
+        line.replace(" ) ( ", " ")
+    }
+
+    /// The whole help of the method.
+    pub fn full_help(&self) -> String {
+        let mut text = format!("{}\n\n{}\n", self.usage(), self.help);
+        if !self.params.is_empty() {
+            text += "\nArguments:\n";
+        }
+        for (index, param) in self.params.iter().enumerate() {
+            let need = match (param.required, param.default.as_str()) {
+                (true, _) => "required".to_owned(),
+                (false, "") => "optional".to_owned(),
+                (false, default) => format!("optional, default={default}"),
+            };
+            text += &format!("{}. {} ({}, {need}) {}\n", index + 1, param.name, param.kind.name(), param.help);
+        }
+        if !self.result.is_empty() {
+            text += &format!("\nResult:\n{}\n", self.result);
+        }
+        text += &format!("\nExamples:\n> outrigger call {}\n", [&*self.name, &*self.example].join(" ").trim_end());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn manifest(methods: Value) -> Result<Manifest, ManifestError> {
+        let json = json!({"id": "x", "version": "1", "summary": "s", "methods": methods,
+            "options": [{"name": "depth", "type": "integer", "default": 6, "help": "h"}]});
+        Manifest::parse(json.to_string().as_bytes())
+    }
+
+    #[test]
+    fn usage_shows_what_may_be_left_out() {
+        let manifest = manifest(json!([{"name": "m", "category": "c", "help": "Does.", "params": [
+            {"name": "a", "type": "string", "required": true, "help": "First."},
+            {"name": "b", "type": "numeric", "help": "Second.", "default": "6"},
+            {"name": "c", "type": "object", "help": "Third."}]}]))
+        .unwrap();
+        assert_eq!(manifest.methods[0].usage(), "m \"a\" ( b {...} )");
+        assert!(manifest.methods[0].full_help().contains("2. b (numeric, optional, default=6) Second.\n"));
+        assert_eq!(manifest.methods[0].required(), 1);
+    }
+
+    #[test]
+    fn inconsistent_manifests_are_refused_by_name() {
+        let twice = json!([{"name": "m", "category": "c", "help": ""}, {"name": "m", "category": "c", "help": ""}]);
+        assert_eq!(manifest(twice).unwrap_err().to_string(), "the manifest lists the method 'm' twice");
+        let order = json!([{"name": "m", "category": "c", "help": "", "params": [
+            {"name": "a", "type": "string", "help": ""}, {"name": "b", "type": "string", "required": true, "help": ""}]}]);
+        assert!(manifest(order).unwrap_err().to_string().contains("requires 'b' after an optional"));
+        assert!(manifest(json!([{"name": "m"}])).unwrap_err().to_string().contains("category"));
+    }
+
+    #[test]
+    fn options_are_checked_and_completed() {
+        let manifest = manifest(json!([])).unwrap();
+        assert_eq!(manifest.options(&Map::new()).unwrap()["depth"], json!(6));
+        let wrong = json!({"depth": "six"}).as_object().unwrap().clone();
+        assert_eq!(manifest.options(&wrong).unwrap_err().to_string(), "option 'depth' must be of type integer");
+        let unknown = json!({"dept": 1}).as_object().unwrap().clone();
+        assert_eq!(manifest.options(&unknown), Err(OptionError::Unknown("dept".into())));
+    }
+}

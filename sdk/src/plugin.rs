@@ -1,0 +1,146 @@
+//! A plugin in Rust: the trait it implements, the calls it answers, and the host it may ask.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::error::RpcError;
+use crate::params::Params;
+use crate::service::events::Event;
+use crate::service::{Chain, Events, Log, Mempool, Scope, Signer, Wallet, log::Level};
+
+/// The services a plugin may use. One that the configuration does not grant fails on every function with
+/// [`crate::service::ErrorKind::NotGranted`].
+#[derive(Clone)]
+pub struct Host {
+    /// Blocks, headers, coins.
+    pub chain: Arc<dyn Chain>,
+    /// Unconfirmed transactions.
+    pub mempool: Arc<dyn Mempool>,
+    /// Wallets.
+    pub wallet: Arc<dyn Wallet>,
+    /// Signatures by wallets' keys.
+    pub signer: Arc<dyn Signer>,
+    /// The state of the event queue.
+    pub events: Arc<dyn Events>,
+    /// The log.
+    pub log: Arc<dyn Log>,
+}
+
+impl Host {
+    /// Writes a line to the host's log. A log that cannot be written stops nothing.
+    pub fn log(&self, level: Level, message: impl Into<String>) {
+        let _ = self.log.write(Scope::NONE, level, message.into());
+    }
+}
+
+/// A call that a client made.
+pub struct Call<'a> {
+    /// The method's name.
+    pub method: &'a str,
+    /// Its arguments by position.
+    pub params: Params,
+    /// On whose behalf services are asked while the call runs.
+    pub scope: Scope,
+}
+
+/// Where answers go.
+pub trait ReplySink: Send + Sync {
+    /// Takes the answer of a call; whether it was still wanted.
+    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool;
+}
+
+/// The right to answer one call, now or later, from any thread.
+///
+/// A call whose `Reply` is dropped unanswered is answered with -32603.
+pub struct Reply {
+    token: u64,
+    sink: Option<Arc<dyn ReplySink>>,
+}
+
+impl Reply {
+    /// The reply of the call `token`.
+    pub fn new(token: u64, sink: Arc<dyn ReplySink>) -> Self {
+        Self { token, sink: Some(sink) }
+    }
+
+    /// Names the call, in [`Plugin::cancel`].
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// Answers. Whether the answer was still wanted: false once the client has gone or the time is over.
+    pub fn send<T: Serialize>(self, outcome: Result<T, RpcError>) -> bool {
+        let outcome = outcome.and_then(|value| {
+            serde_json::to_vec(&value).map_err(|error| RpcError::internal(format!("the result has no JSON: {error}")))
+        });
+        self.send_json(outcome)
+    }
+
+    /// Answers with a result that is JSON already.
+    pub fn send_json(mut self, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        self.sink.take().is_some_and(|sink| sink.reply(self.token, outcome))
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(sink) = self.sink.take() {
+            sink.reply(self.token, Err(RpcError::internal("The plugin gave no answer")));
+        }
+    }
+}
+
+/// A group of operations.
+///
+/// The host makes one instance, and calls it from several threads at a time.
+pub trait Plugin: Send + Sync + Sized + 'static {
+    /// Makes the instance from the options of its configuration, which were checked against the manifest: each one
+    /// that it declares is there, with its declared type. The reason of a refusal is shown to the operator.
+    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String>;
+
+    /// All services are ready and calls will follow.
+    fn start(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Answers a call of one of the manifest's methods. Its `reply` may be kept and answered later; what the services
+    /// showed under [`Call::scope`] ends when this returns.
+    fn call(&self, call: Call<'_>, reply: Reply);
+
+    /// The client of a kept reply has gone, or its time is over.
+    fn cancel(&self, _token: u64) {}
+
+    /// Something happened that the manifest asked to hear of.
+    fn event(&self, _event: Event) {}
+
+    /// No further call will come: answer what is kept.
+    fn quiesce(&self) {}
+
+    /// The last word before the instance is dropped: end threads of your own.
+    fn stop(&self) {}
+}
+
+/// Exports a [`Plugin`] and its manifest from a `cdylib`.
+///
+/// ```ignore
+/// outrigger_sdk::export_plugin!(Hello, include_str!("../manifest.json"));
+/// ```
+#[macro_export]
+macro_rules! export_plugin {
+    ($plugin:ty, $manifest:expr) => {
+        #[doc(hidden)]
+        #[allow(unsafe_code, non_upper_case_globals)]
+        // SAFETY: the two names are the ABI's, and no other symbol of a plugin has them.
+        #[unsafe(no_mangle)]
+        pub static outrigger_plugin: $crate::abi::PluginTable = $crate::abi::plugin_table::<$plugin>();
+
+        #[doc(hidden)]
+        #[allow(unsafe_code, non_upper_case_globals)]
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub static outrigger_manifest: [u8; $crate::abi::MANIFEST_HEADER_LEN + ($manifest).len()] =
+            $crate::abi::manifest_bytes($manifest);
+    };
+}

@@ -1,0 +1,56 @@
+//! `signer/1`: signatures by keys that never leave the host.
+
+use bitcoin::ScriptBuf;
+
+use super::service;
+use crate::wire::{Blob, wire_enum, wire_struct};
+
+wire_enum! {
+    /// The kind of a signature.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub enum Scheme {
+        /// ECDSA with RFC 6979, low S and low R; DER, without the sighash byte.
+        Ecdsa = 0,
+        /// BIP 340 with no auxiliary randomness, by the key itself (a tapscript leaf); 64 bytes.
+        Schnorr = 1,
+        /// BIP 340 by the key after the BIP 341 tweak (a key path); 64 bytes.
+        SchnorrTweaked {
+            /// The script tree's merkle root; none for an output without scripts (BIP 86).
+            merkle_root: Option<[u8; 32]>,
+        } = 2,
+    }
+}
+
+wire_struct! {
+    /// A digest to sign.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct SignRequest {
+        /// The public key as it stands in the script: 33 or 65 bytes, or 32 for an x-only key (untweaked).
+        pub public_key: Blob,
+        /// The signature hash.
+        pub digest: [u8; 32],
+        /// The kind of the signature.
+        pub scheme: Scheme,
+    }
+}
+
+wire_struct! {
+    /// Digests of one transaction.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct SignBatch {
+        /// The scriptPubKeys the transaction spends: the wallet's keys for these may sign, and no others.
+        pub scripts: Vec<ScriptBuf>,
+        /// What to sign.
+        pub requests: Vec<SignRequest>,
+    }
+}
+
+service! {
+    /// Signatures by the keys of the call's wallet.
+    pub trait Signer as SignerClient = "signer/1" {
+        /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.
+        fn available(scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Vec<bool>;
+        /// Signs each request; none where the wallet has no such key. Fails whole when the wallet is locked.
+        fn sign_many(batch: SignBatch) -> Vec<Option<Blob>>;
+    }
+}

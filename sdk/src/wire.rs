@@ -1,0 +1,403 @@
+//! The byte encoding of everything that crosses between host and plugin as a message.
+//!
+//! Integers are little-endian and of fixed width, a `bool` is one byte (0 or 1), byte strings, text and lists are a
+//! `u32` count followed by their items, an option is one byte (0 or 1) followed by the value, a struct is its fields
+//! in order. Hashes are 32 bytes in internal byte order, transactions and blocks are their consensus serialisation.
+//!
+//! A newer side may append fields at the end of a message: a reader ignores bytes that it does not know
+//! ([`from_bytes`]), and a field added later is read with [`Reader::rest_or`].
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
+
+/// Why a message could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("message is damaged at byte {offset} of {len}")]
+pub struct WireError {
+    /// Where reading stopped.
+    pub offset: usize,
+    /// The length of the whole message.
+    pub len: usize,
+}
+
+/// Reads a message from its beginning to its end.
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The next `n` bytes.
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], WireError> {
+        let end = self.at.checked_add(n).filter(|end| *end <= self.bytes.len()).ok_or(self.error())?;
+        let taken = self.bytes.get(self.at..end).ok_or(self.error())?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// The next `N` bytes as an array.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let error = self.error();
+        self.take(N)?.try_into().map_err(|_| error)
+    }
+
+    /// A byte string: its `u32` length, then its bytes.
+    pub fn byte_string(&mut self) -> Result<&'a [u8], WireError> {
+        let len = u32::get(self)?;
+        self.take(len as usize)
+    }
+
+    /// Whether everything has been read.
+    pub fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    /// A value that an older writer leaves out at the end of a message, or `default`.
+    pub fn rest_or<T: Wire>(&mut self, default: T) -> Result<T, WireError> {
+        if self.is_empty() { Ok(default) } else { T::get(self) }
+    }
+
+    /// The error for what stands here.
+    pub fn error(&self) -> WireError {
+        WireError { offset: self.at, len: self.bytes.len() }
+    }
+}
+
+/// A value with an encoding.
+pub trait Wire: Sized {
+    /// Whether a message that holds such a value must be wiped from memory once it has been read.
+    const SECRET: bool = false;
+
+    /// Appends the value to `out`.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the message ends too early or holds what no writer writes.
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError>;
+}
+
+/// The encoding of `value`.
+pub fn to_bytes<T: Wire>(value: &T) -> Vec<u8> {
+    let mut out = Vec::new();
+    value.put(&mut out);
+    out
+}
+
+/// Reads a `T` from the beginning of `bytes`; what follows it is a newer writer's and is ignored.
+pub fn from_bytes<T: Wire>(bytes: &[u8]) -> Result<T, WireError> {
+    T::get(&mut Reader::new(bytes))
+}
+
+macro_rules! wire_int {
+    ($($int:ty),*) => {$(
+        impl Wire for $int {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                Ok(Self::from_le_bytes(reader.array()?))
+            }
+        }
+    )*};
+}
+wire_int!(u8, u16, u32, u64, i32, i64);
+
+impl Wire for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let error = reader.error();
+        match u8::get(reader)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(error),
+        }
+    }
+}
+
+impl<const N: usize> Wire for [u8; N] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        reader.array()
+    }
+}
+
+impl Wire for () {
+    fn put(&self, _: &mut Vec<u8>) {}
+    fn get(_: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(())
+    }
+}
+
+fn put_len(len: usize, out: &mut Vec<u8>) {
+    // No message comes near 4 GiB; one that did would be refused by its reader, not misread.
+    u32::try_from(len).unwrap_or(u32::MAX).put(out);
+}
+
+/// A byte string in a message.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Blob(pub Vec<u8>);
+
+impl Wire for Blob {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_len(self.0.len(), out);
+        out.extend_from_slice(&self.0);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self(reader.byte_string()?.to_vec()))
+    }
+}
+
+impl From<Vec<u8>> for Blob {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl std::ops::Deref for Blob {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Text that is wiped from memory when it is dropped, and never printed: a passphrase, or a private key.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(zeroize::Zeroizing<String>);
+
+impl Secret {
+    /// Takes `text` over.
+    pub fn new(text: String) -> Self {
+        Self(zeroize::Zeroizing::new(text))
+    }
+
+    /// The text itself. Do not copy it into anything that is not wiped.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+impl Wire for Secret {
+    const SECRET: bool = true;
+    fn put(&self, out: &mut Vec<u8>) {
+        put_len(self.0.len(), out);
+        out.extend_from_slice(self.0.as_bytes());
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        String::get(reader).map(Self::new)
+    }
+}
+
+impl Wire for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_len(self.len(), out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let error = reader.error();
+        String::from_utf8(reader.byte_string()?.to_vec()).map_err(|_| error)
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    const SECRET: bool = T::SECRET;
+    fn put(&self, out: &mut Vec<u8>) {
+        put_len(self.len(), out);
+        for item in self {
+            item.put(out);
+        }
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let count = u32::get(reader)? as usize;
+        // The count is the writer's word: what it makes us reserve is bounded by what is really there.
+        let mut items = Vec::with_capacity(count.min(reader.bytes.len().saturating_sub(reader.at)));
+        for _ in 0..count {
+            items.push(T::get(reader)?);
+        }
+        Ok(items)
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    const SECRET: bool = T::SECRET;
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        if bool::get(reader)? { Ok(Some(T::get(reader)?)) } else { Ok(None) }
+    }
+}
+
+macro_rules! wire_tuple {
+    ($($name:ident $index:tt),+) => {
+        impl<$($name: Wire),+> Wire for ($($name,)+) {
+            const SECRET: bool = $($name::SECRET ||)+ false;
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$index.put(out);)+
+            }
+            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                Ok(($($name::get(reader)?,)+))
+            }
+        }
+    };
+}
+wire_tuple!(A 0);
+wire_tuple!(A 0, B 1);
+wire_tuple!(A 0, B 1, C 2);
+wire_tuple!(A 0, B 1, C 2, D 3);
+wire_tuple!(A 0, B 1, C 2, D 3, E 4);
+
+macro_rules! wire_hash {
+    ($($hash:ty),*) => {$(
+        impl Wire for $hash {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(self.as_byte_array());
+            }
+            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                Ok(Self::from_byte_array(reader.array()?))
+            }
+        }
+    )*};
+}
+wire_hash!(BlockHash, Txid, Wtxid);
+
+impl Wire for OutPoint {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.txid.put(out);
+        self.vout.put(out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self { txid: Wire::get(reader)?, vout: Wire::get(reader)? })
+    }
+}
+
+impl Wire for ScriptBuf {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_len(self.len(), out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self::from_bytes(reader.byte_string()?.to_vec()))
+    }
+}
+
+impl Wire for Amount {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.to_sat().put(out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self::from_sat(u64::get(reader)?))
+    }
+}
+
+impl Wire for TxOut {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.value.put(out);
+        self.script_pubkey.put(out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self { value: Wire::get(reader)?, script_pubkey: Wire::get(reader)? })
+    }
+}
+
+/// Declares a struct whose encoding is its fields in order.
+macro_rules! wire_struct {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)*
+    }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+        impl $crate::wire::Wire for $name {
+            const SECRET: bool = $(<$type as $crate::wire::Wire>::SECRET ||)* false;
+            fn put(&self, out: &mut Vec<u8>) {
+                $($crate::wire::Wire::put(&self.$field, out);)*
+                let _ = out;
+            }
+            fn get(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::wire::WireError> {
+                let _ = &reader;
+                Ok(Self { $($field: $crate::wire::Wire::get(reader)?,)* })
+            }
+        }
+    };
+}
+
+/// Declares an enum whose encoding is a `u8` tag followed by the fields of the variant.
+macro_rules! wire_enum {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($(#[$variant_meta:meta])* $variant:ident $({ $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })? = $tag:literal,)*
+    }) => {
+        $(#[$meta])*
+        pub enum $name {
+            $($(#[$variant_meta])* $variant $({ $($(#[$field_meta])* $field: $type,)* })?,)*
+        }
+        impl $crate::wire::Wire for $name {
+            const SECRET: bool = $($($(<$type as $crate::wire::Wire>::SECRET ||)*)?)* false;
+            fn put(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant $({ $($field,)* })? => {
+                        out.push($tag);
+                        $($($crate::wire::Wire::put($field, out);)*)?
+                    })*
+                }
+            }
+            fn get(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::wire::WireError> {
+                let error = reader.error();
+                match <u8 as $crate::wire::Wire>::get(reader)? {
+                    $($tag => Ok(Self::$variant $({ $($field: $crate::wire::Wire::get(reader)?,)* })?),)*
+                    _ => Err(error),
+                }
+            }
+        }
+    };
+}
+pub(crate) use {wire_enum, wire_struct};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_as_they_went() {
+        let value = (7_u8, Some(String::from("label")), vec![-1_i64, i64::MAX], Blob(vec![1, 2, 3]));
+        assert_eq!(from_bytes::<(u8, Option<String>, Vec<i64>, Blob)>(&to_bytes(&value)).unwrap(), value);
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_and_none_a_panic() {
+        let bytes = to_bytes(&(vec![String::from("a"), String::from("bc")], Some(5_u64)));
+        for len in 0..bytes.len() {
+            assert!(from_bytes::<(Vec<String>, Option<u64>)>(&bytes[..len]).is_err(), "length {len}");
+        }
+    }
+
+    #[test]
+    fn a_count_that_lies_reserves_nothing() {
+        assert!(from_bytes::<Vec<u8>>(&u32::MAX.to_le_bytes()).is_err());
+    }
+
+    #[test]
+    fn what_a_newer_writer_appends_is_ignored() {
+        assert_eq!(from_bytes::<u16>(&[1, 0, 9, 9]).unwrap(), 1);
+    }
+}

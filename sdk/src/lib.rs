@@ -6,6 +6,7 @@ pub mod manifest;
 pub mod params;
 pub mod plugin;
 pub mod service;
+pub mod testing;
 pub mod wire;
 
 pub use error::{Code, RpcError};

@@ -1,0 +1,349 @@
+//! The configuration: a TOML file, or the built-in one, with what the command line sets on top.
+//!
+//! A key that is not known is an error, and every error names the file, the line and the key.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The configuration that `run` uses where no file is named: `config/regtest.toml`.
+pub const BUILT_IN: &str = include_str!("../../config/regtest.toml");
+
+/// The name of the built-in configuration in messages.
+const BUILT_IN_NAME: &str = "built-in configuration";
+
+/// All settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The chain: `regtest`. The embedded chain is for development only.
+    #[serde(default = "default_network")]
+    pub network: String,
+    /// Where everything is kept; `~` is the home directory.
+    #[serde(default = "default_datadir")]
+    pub datadir: PathBuf,
+    /// The network edge.
+    #[serde(default)]
+    pub rpc: RpcConfig,
+    /// The embedded chain.
+    #[serde(default)]
+    pub chain: ChainConfig,
+    /// The wallets.
+    #[serde(default)]
+    pub wallet: WalletConfig,
+    /// The log.
+    #[serde(default)]
+    pub log: LogConfig,
+    /// The plugins, in the order in which they start.
+    #[serde(default)]
+    pub plugins: Vec<PluginConfig>,
+    /// Which plugin has a method that several claim.
+    #[serde(default)]
+    pub routes: BTreeMap<String, String>,
+}
+
+/// The network edge.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RpcConfig {
+    /// The address to listen on. Port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// Threads that run plugins' code.
+    pub threads: usize,
+    /// Calls that may wait for a thread; more are answered 503.
+    pub queue_depth: usize,
+    /// The largest request body, in bytes.
+    pub max_body_bytes: usize,
+    /// Connections at a time.
+    pub max_connections: usize,
+}
+
+impl Default for RpcConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 18443)),
+            threads: 8,
+            queue_depth: 256,
+            max_body_bytes: 32 << 20,
+            max_connections: 16_384,
+        }
+    }
+}
+
+/// The embedded chain.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChainConfig {
+    /// Address space reserved for its database, in GiB; disk is taken as needed.
+    pub map_gib: usize,
+    /// The memory the mempool may take, in MiB.
+    pub mempool_mib: u64,
+    /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
+    pub min_relay_feerate: u64,
+}
+
+impl Default for ChainConfig {
+    fn default() -> Self {
+        Self { map_gib: 1024, mempool_mib: 300, min_relay_feerate: 1000 }
+    }
+}
+
+/// The wallets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WalletConfig {
+    /// Address space reserved for each wallet's database, in GiB; disk is taken as needed.
+    pub map_gib: usize,
+    /// Addresses derived ahead of the last one used.
+    pub keypool: u32,
+}
+
+impl Default for WalletConfig {
+    fn default() -> Self {
+        Self { map_gib: 64, keypool: 1000 }
+    }
+}
+
+/// The log.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogConfig {
+    /// What is written: `error`, `warn`, `info`, `debug`, or a list of `target=level`.
+    pub level: String,
+    /// `text` or `json`.
+    pub format: LogFormat,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { level: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// A plugin.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PluginConfig {
+    /// A bare name, looked for beside the executable and in `--plugin-dir`, or a path.
+    pub file: String,
+    /// Whether it is started.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// The services it may use.
+    #[serde(default)]
+    pub grants: Option<Vec<String>>,
+    /// Its options.
+    #[serde(default)]
+    pub options: Map<String, Value>,
+}
+
+fn default_network() -> String {
+    "regtest".to_owned()
+}
+
+fn default_datadir() -> PathBuf {
+    PathBuf::from("~/.outrigger")
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A configuration that cannot be used: where, which key, and why.
+#[derive(Debug)]
+pub struct ConfigError {
+    file: String,
+    line: Option<usize>,
+    key: Option<String>,
+    reason: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, ": {key}")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// A configuration and where it came from.
+pub struct Loaded {
+    /// The settings.
+    pub config: Config,
+    name: String,
+    text: String,
+}
+
+impl Loaded {
+    /// Reads a file, or takes the built-in configuration, and applies `sets`, each `section.key=value`.
+    pub fn read(file: Option<&Path>, sets: &[String]) -> Result<Self, ConfigError> {
+        let (name, text) = match file {
+            None => (BUILT_IN_NAME.to_owned(), BUILT_IN.to_owned()),
+            Some(path) => {
+                let name = path.display().to_string();
+                match std::fs::read_to_string(path) {
+                    Ok(text) => (name, text),
+                    Err(error) => {
+                        return Err(ConfigError { file: name, line: None, key: None, reason: error.to_string() });
+                    }
+                }
+            }
+        };
+        let config = parse(&name, &text)?;
+        let config = if sets.is_empty() { config } else { apply(&name, &text, sets)? };
+        let loaded = Self { config, name, text };
+        loaded.check()?;
+        Ok(loaded)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let config = &self.config;
+        if config.network != "regtest" {
+            let reason = format!("the embedded chain is regtest; '{}' is not supported", config.network);
+            return Err(self.error("network", &config.network, reason));
+        }
+        if config.rpc.threads == 0 {
+            return Err(self.error("rpc.threads", "0", "must be at least 1".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// An error about the line that sets the last part of `key` to something with `value` in it.
+    pub fn error(&self, key: &str, value: &str, reason: String) -> ConfigError {
+        let last = key.rsplit('.').next().unwrap_or(key);
+        let sets = |line: &str| {
+            line.split_once('=').is_some_and(|(left, right)| left.trim() == last && right.contains(value))
+        };
+        let line = self.text.lines().position(sets).map(|index| index + 1);
+        ConfigError { file: self.name.clone(), line, key: Some(key.to_owned()), reason }
+    }
+}
+
+fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
+    toml::from_str(text).map_err(|error| {
+        let start = error.span().map(|span| span.start.min(text.len()));
+        let before = start.and_then(|start| text.get(..start));
+        let line = before.map(|before| before.matches('\n').count() + 1);
+        let key = line.and_then(|line| text.lines().nth(line - 1)).and_then(key_of_line);
+        let section = before.and_then(section_before);
+        let key = match (section, key) {
+            (Some(section), Some(key)) => Some(format!("{section}.{key}")),
+            (section, key) => key.or(section),
+        };
+        ConfigError { file: name.to_owned(), line, key, reason: error.message().trim_end().to_owned() }
+    })
+}
+
+fn key_of_line(line: &str) -> Option<String> {
+    line.split_once('=').map(|(key, _)| key.trim().to_owned()).filter(|key| !key.is_empty())
+}
+
+/// The section that the end of `text` stands in.
+fn section_before(text: &str) -> Option<String> {
+    let header = text.lines().rev().find(|line| line.trim_start().starts_with('['))?;
+    Some(header.trim().trim_start_matches('[').trim_end_matches(']').to_owned())
+}
+
+fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError> {
+    let error = |set: &str, reason: String| ConfigError {
+        file: format!("--set {set}"),
+        line: None,
+        key: None,
+        reason,
+    };
+    let mut table: toml::Table = toml::from_str(text).map_err(|e| error(name, e.message().to_owned()))?;
+    for set in sets {
+        let (path, value) = set.split_once('=').ok_or_else(|| error(set, "expected section.key=value".to_owned()))?;
+        // A value that is no TOML is text: `--set network=regtest` needs no quotes.
+        let value = value.parse::<toml::Value>().unwrap_or_else(|_| toml::Value::String(value.to_owned()));
+        insert(&mut table, path, value).map_err(|reason| error(set, reason))?;
+    }
+    Config::deserialize(toml::Value::Table(table)).map_err(|e| error(&sets.join(" --set "), e.message().to_owned()))
+}
+
+fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(), String> {
+    match path.split_once('.') {
+        None => {
+            table.insert(path.to_owned(), value);
+            Ok(())
+        }
+        Some((section, rest)) => {
+            let entry = table.entry(section).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            let inner = entry.as_table_mut().ok_or_else(|| format!("'{section}' is not a section"))?;
+            insert(inner, rest, value)
+        }
+    }
+}
+
+/// A path with a leading `~` replaced by the home directory.
+pub fn expand_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refusal(text: &str, sets: &[&str]) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let error = Loaded::read(Some(file.path()), &sets).err().unwrap().to_string();
+        error.replace(&file.path().display().to_string(), "FILE")
+    }
+
+    #[test]
+    fn the_built_in_configuration_starts_the_six_groups() {
+        let loaded = Loaded::read(None, &[]).unwrap();
+        let files: Vec<_> = loaded.config.plugins.iter().map(|plugin| plugin.file.as_str()).collect();
+        assert_eq!(files, ["chain", "mining", "wallet", "import", "signing", "history"]);
+    }
+
+    #[test]
+    fn errors_name_file_line_and_key() {
+        let text = refusal("network = \"regtest\"\n[rpc]\nlisten = \"127.0.0.1:0\"\nthread = 4\n", &[]);
+        assert!(text.starts_with("FILE:4: rpc.thread: unknown field `thread`"), "{text}");
+        let text = refusal("[rpc]\nthreads = \"four\"\n", &[]);
+        assert!(text.starts_with("FILE:2: rpc.threads: invalid type: string \"four\""), "{text}");
+        let text = refusal("# chain\nnetwork = \"main\"\n", &[]);
+        assert!(text.starts_with("FILE:2: network: the embedded chain is regtest"), "{text}");
+        let text = refusal("[rpc\n", &[]);
+        assert!(text.starts_with("FILE:1: "), "{text}");
+        let missing = Loaded::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
+        assert!(missing.starts_with("/nonexistent.toml: "), "{missing}");
+    }
+
+    #[test]
+    fn the_command_line_sets_single_keys() {
+        let loaded = Loaded::read(None, &["rpc.threads=3".into(), "log.level=debug".into()]).unwrap();
+        assert_eq!((loaded.config.rpc.threads, loaded.config.log.level.as_str()), (3, "debug"));
+        let text = refusal("", &["rpc.threats=3"]);
+        assert!(text.starts_with("--set rpc.threats=3: unknown field `threats`"), "{text}");
+        assert!(refusal("", &["rpc"]).contains("expected section.key=value"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Events on their way to one instance: a bounded queue and a thread that empties it into the plugin.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::{Events, Result, Scope};
+
+/// How many events wait for a slow subscriber before newer ones are dropped.
+const QUEUE_DEPTH: usize = 4096;
+
+struct State {
+    events: VecDeque<Event>,
+    closed: bool,
+}
+
+/// The queue of one instance.
+pub struct EventQueue {
+    topics: Vec<String>,
+    state: Mutex<State>,
+    changed: Condvar,
+    dropped: AtomicU64,
+}
+
+impl EventQueue {
+    /// A queue for the topics that the manifest asks for.
+    pub fn new(topics: Vec<String>) -> Arc<Self> {
+        let state = Mutex::new(State { events: VecDeque::new(), closed: false });
+        Arc::new(Self { topics, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
+    }
+
+    /// Queues an event if the instance wants it.
+    pub fn offer(&self, event: &Event) {
+        let wanted = event.topic().is_none_or(|topic| self.topics.iter().any(|wanted| wanted == topic));
+        if !wanted {
+            return;
+        }
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        if state.events.len() >= QUEUE_DEPTH {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        state.events.push_back(event.clone());
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Delivers to `deliver` until the queue is closed and empty.
+    pub fn run(&self, deliver: impl Fn(Event)) {
+        loop {
+            let mut state = self.lock();
+            let event = loop {
+                if let Some(event) = state.events.pop_front() {
+                    break event;
+                }
+                if state.closed {
+                    return;
+                }
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            };
+            drop(state);
+            deliver(event);
+        }
+    }
+
+    /// Takes no more events; `run` returns when those queued are delivered.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// How many events were dropped.
+    pub fn dropped_count(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `events/1` of one instance.
+pub struct EventsService(pub Arc<EventQueue>);
+
+impl Events for EventsService {
+    fn dropped(&self, _: Scope) -> Result<u64> {
+        Ok(self.0.dropped_count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outrigger_sdk::service::events::Event;
+
+    #[test]
+    fn only_wanted_events_arrive_in_order_and_surplus_is_counted() {
+        let queue = EventQueue::new(vec!["mempool".into()]);
+        queue.offer(&Event::WalletLockChanged { wallet: "w".into(), locked: true });
+        for sequence in 0..QUEUE_DEPTH as u64 + 2 {
+            queue.offer(&Event::MempoolChanged { sequence });
+        }
+        assert_eq!(queue.dropped_count(), 2);
+        queue.close();
+        let seen = Mutex::new(Vec::new());
+        queue.run(|event| seen.lock().unwrap().push(event));
+        let seen = seen.into_inner().unwrap();
+        assert_eq!(seen.len(), QUEUE_DEPTH);
+        assert_eq!(seen[1], Event::MempoolChanged { sequence: 1 });
+    }
+}

@@ -1,0 +1,9 @@
+//! Plugins: their files, their instances, the calls they answer and the events they hear of.
+
+pub mod calls;
+pub mod events;
+pub mod file;
+pub mod instance;
+pub mod log;
+pub mod pool;
+pub mod registry;

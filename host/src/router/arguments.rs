@@ -1,0 +1,232 @@
+//! Arguments on their way from a request to a method: named ones become positional, their number and, where the
+//! manifest asks for it, their types are checked.
+//!
+//! The text of each value is passed on as it came, so that amounts keep their digits.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use outrigger_sdk::manifest::{MethodSpec, ParamType};
+use outrigger_sdk::{Code, RpcError};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::rpc::Params;
+
+/// The member of a named call that holds leading positional arguments.
+const ARGS: &str = "args";
+
+/// The arguments of a call as a JSON array in the order of the manifest.
+///
+/// # Errors
+/// -8 for names that the method does not have or that are given twice, -1 with the help text for a wrong number, -3 for
+/// a wrong type where types are checked.
+pub fn positional(method: &MethodSpec, params: &Params) -> Result<String, RpcError> {
+    let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(Code::PARSE, "Parse error"))?;
+    let values: Vec<Cow<'_, str>> = if params.is_named() {
+        from_names(method, text)?
+    } else {
+        let values: Vec<&RawValue> = serde_json::from_str(text).map_err(damaged)?;
+        values.into_iter().map(|value| Cow::Borrowed(value.get())).collect()
+    };
+    if values.len() < method.required() || values.len() > method.params.len() {
+        return Err(RpcError::misc(method.full_help()));
+    }
+    let values: Vec<_> = values
+        .into_iter()
+        .zip(&method.params)
+        .map(|(value, param)| unwrap_text(param.kind, value))
+        .collect();
+    if method.check_types {
+        check_types(method, &values)?;
+    }
+    let mut array = String::with_capacity(text.len() + 2);
+    array.push('[');
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            array.push(',');
+        }
+        array.push_str(value);
+    }
+    array.push(']');
+    Ok(array)
+}
+
+fn damaged(error: serde_json::Error) -> RpcError {
+    RpcError::new(Code::PARSE, format!("Parse error ({error})"))
+}
+
+/// The members of an object in their order, repeats included.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, &'de RawValue>()? {
+                    members.push((Cow::Owned(name), value));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+/// Gaps become null, trailing gaps are dropped; of a name given twice the last one counts.
+fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
+    let Members(members) = serde_json::from_str(text).map_err(damaged)?;
+    let mut slots: Vec<Option<&'a str>> = vec![None; method.params.len()];
+    let mut leading: Vec<&'a RawValue> = Vec::new();
+    for (name, value) in &members {
+        let fits = |param: &&outrigger_sdk::manifest::ParamSpec| {
+            param.name == **name || param.aliases.iter().any(|alias| *alias == **name)
+        };
+        match method.params.iter().position(|param| fits(&param)) {
+            Some(index) => {
+                if let Some(slot) = slots.get_mut(index) {
+                    *slot = Some(value.get());
+                }
+            }
+            None if name == ARGS && value.get().starts_with('[') => {
+                leading = serde_json::from_str(value.get()).map_err(damaged)?;
+            }
+            None => return Err(RpcError::invalid_parameter(format!("Unknown named parameter {name}"))),
+        }
+    }
+    if leading.len() > slots.len() {
+        return Err(RpcError::misc(method.full_help()));
+    }
+    for ((slot, param), value) in slots.iter_mut().zip(&method.params).zip(leading) {
+        if slot.replace(value.get()).is_some() {
+            let name = &param.name;
+            let message = format!("Parameter {name} specified twice both as positional and named argument");
+            return Err(RpcError::invalid_parameter(message));
+        }
+    }
+    while slots.last().is_some_and(Option::is_none) {
+        slots.pop();
+    }
+    Ok(slots.into_iter().map(|slot| Cow::Borrowed(slot.unwrap_or("null"))).collect())
+}
+
+/// Some clients send arrays and objects as text that holds JSON: where one is declared, the text's value counts, if it is
+/// of the declared type.
+fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
+    let opening = match kind {
+        ParamType::Array => '[',
+        ParamType::Object => '{',
+        _ => return value,
+    };
+    if !value.starts_with('"') {
+        return value;
+    }
+    let inner = serde_json::from_str::<String>(&value).ok().map(|inner| inner.trim().to_owned());
+    match inner {
+        Some(inner) if inner.starts_with(opening) && serde_json::from_str::<&RawValue>(&inner).is_ok() => {
+            Cow::Owned(inner)
+        }
+        _ => value,
+    }
+}
+
+/// The JSON type of a value's text, under the name that bitcoind gives it.
+fn type_name(value: &str) -> &'static str {
+    match value.as_bytes().first() {
+        Some(b'"') => "string",
+        Some(b'[') => "array",
+        Some(b'{') => "object",
+        Some(b't' | b'f') => "bool",
+        Some(b'n') => "null",
+        _ => "number",
+    }
+}
+
+/// Release 29's check of the arguments' types: all mismatches are told at once.
+fn check_types(method: &MethodSpec, values: &[Cow<'_, str>]) -> Result<(), RpcError> {
+    let mut mismatches = String::new();
+    for (index, (value, param)) in values.iter().zip(&method.params).enumerate() {
+        let (got, Some(wanted)) = (type_name(value), param.kind.expected()) else { continue };
+        if got == wanted || (got == "null" && !param.required) {
+            continue;
+        }
+        if !mismatches.is_empty() {
+            mismatches.push_str(",\n");
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(
+            mismatches,
+            "    \"Position {} ({})\": \"JSON value of type {got} is not of expected type {wanted}\"",
+            index + 1,
+            param.name
+        );
+    }
+    if mismatches.is_empty() {
+        return Ok(());
+    }
+    Err(RpcError::type_error(format!("Wrong type passed:\n{{\n{mismatches}\n}}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn method(check_types: bool) -> MethodSpec {
+        serde_json::from_value(json!({"name": "m", "category": "Test", "help": "Does.", "check_types": check_types,
+            "params": [{"name": "a", "type": "string", "required": true, "help": ""},
+                {"name": "b", "type": "array", "help": "", "aliases": ["old"]},
+                {"name": "c", "type": "numeric", "help": ""}]}))
+        .unwrap()
+    }
+
+    #[track_caller]
+    fn check(params: &str, expected: Result<&str, (i32, &str)>) {
+        match (positional(&method(true), &Params::from_text(params)), expected) {
+            (Ok(got), Ok(want)) => assert_eq!(got, want),
+            (Err(error), Err((code, text))) => {
+                assert_eq!(error.code.0, code, "{error}");
+                assert!(error.message.contains(text), "{error}");
+            }
+            (got, want) => panic!("{params}: got {got:?}, wanted {want:?}"),
+        }
+    }
+
+    #[test]
+    fn names_become_positions() {
+        check(r#"{"c":1e-8,"a":"x"}"#, Ok(r#"["x",null,1e-8]"#));
+        check(r#"{"a":"x","old":[1]}"#, Ok(r#"["x",[1]]"#));
+        check(r#"{"a":"x","a":"y"}"#, Ok(r#"["y"]"#));
+        check(r#"{"args":["x",[]],"c":3}"#, Ok(r#"["x",[],3]"#));
+        check(r#"{"args":["x"],"a":"y"}"#, Err((-8, "Parameter a specified twice both as positional and named")));
+        check(r#"{"nope":1}"#, Err((-8, "Unknown named parameter nope")));
+        check(r#"{"args":[1,2,3,4]}"#, Err((-1, "m \"a\"")));
+    }
+
+    #[test]
+    fn arguments_are_counted_and_typed() {
+        check("[]", Err((-1, "m \"a\" ( [...] c )")));
+        check(r#"["a",[],1,2]"#, Err((-1, "m \"a\"")));
+        check(
+            r#"[1,{}]"#,
+            Err((-3, "Wrong type passed:\n{\n    \"Position 1 (a)\": \"JSON value of type number is not of expected type string\",\n    \"Position 2 (b)\": \"JSON value of type object is not of expected type array\"\n}")),
+        );
+        check(r#"[null]"#, Err((-3, "JSON value of type null is not of expected type string")));
+        check(r#"["a",null,null]"#, Ok(r#"["a",null,null]"#));
+    }
+
+    #[test]
+    fn text_that_holds_the_declared_type_is_unwrapped() {
+        check(r#"["a","[\"k\"]"]"#, Ok(r#"["a",["k"]]"#));
+        check(r#"["a","{}"]"#, Err((-3, "type string is not of expected type array")));
+        check(r#"["a","[1"]"#, Err((-3, "type string is not of expected type array")));
+        check(r#"["[1]"]"#, Ok(r#"["[1]"]"#));
+    }
+}

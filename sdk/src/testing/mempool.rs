@@ -1,0 +1,204 @@
+//! A mempool in memory that accepts what spends known coins.
+
+use std::sync::{Arc, Mutex};
+
+use bitcoin::{OutPoint, Transaction, Txid, consensus};
+
+use super::chain::MemoryChain;
+use super::lock;
+use crate::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, RawTransaction, Selected};
+use crate::service::{Chain, Mempool, Result, Scope};
+use crate::wire::Blob;
+
+#[derive(Default)]
+struct State {
+    entries: Vec<(Transaction, u64)>,
+    sequence: u64,
+}
+
+/// A mempool in memory.
+pub struct MemoryMempool {
+    chain: Arc<MemoryChain>,
+    state: Mutex<State>,
+}
+
+impl MemoryMempool {
+    /// An empty mempool over a chain.
+    pub fn new(chain: Arc<MemoryChain>) -> Self {
+        Self { chain, state: Mutex::default() }
+    }
+
+    /// Adds a transaction with a fee in satoshi, whatever it spends.
+    pub fn add(&self, transaction: Transaction, fee: u64) {
+        let mut state = lock(&self.state);
+        state.entries.push((transaction, fee));
+        state.sequence += 1;
+    }
+
+    /// Removes all transactions.
+    pub fn clear(&self) {
+        let mut state = lock(&self.state);
+        state.entries.clear();
+        state.sequence += 1;
+    }
+
+    fn judge(&self, raw: &[u8]) -> Result<std::result::Result<(Transaction, u64), Admission>> {
+        let Ok(transaction) = consensus::deserialize::<Transaction>(raw) else {
+            return Ok(Err(Admission::Undecodable));
+        };
+        let txid = transaction.compute_txid();
+        let state = lock(&self.state);
+        if state.entries.iter().any(|(known, _)| known.compute_txid() == txid) {
+            return Ok(Err(Admission::Known { txid }));
+        }
+        let mut value = 0;
+        for input in &transaction.input {
+            let previous = input.previous_output;
+            let unconfirmed = state.entries.iter().find(|(parent, _)| parent.compute_txid() == previous.txid);
+            let unconfirmed = unconfirmed.and_then(|(parent, _)| parent.output.get(previous.vout as usize));
+            let confirmed = self.chain.coins(Scope::NONE, vec![previous])?.pop().flatten();
+            match (unconfirmed, confirmed) {
+                (Some(output), _) => value += output.value.to_sat(),
+                (None, Some(coin)) => value += coin.output.value.to_sat(),
+                (None, None) => return Ok(Err(Admission::MissingInputs)),
+            }
+        }
+        let spent: u64 = transaction.output.iter().map(|output| output.value.to_sat()).sum();
+        Ok(match value.checked_sub(spent) {
+            Some(fee) => Ok((transaction, fee)),
+            None => Err(Admission::Rejected { reason: "bad-txns-in-belowout".into(), detail: String::new() }),
+        })
+    }
+}
+
+fn accepted(transaction: &Transaction, fee: u64) -> Admission {
+    Admission::Accepted {
+        txid: transaction.compute_txid(),
+        wtxid: transaction.compute_wtxid(),
+        virtual_size: transaction.vsize() as u64,
+        fee,
+    }
+}
+
+impl State {
+    fn position(&self, txid: Txid) -> Option<usize> {
+        self.entries.iter().position(|(transaction, _)| transaction.compute_txid() == txid)
+    }
+
+    fn entry(&self, txid: Txid) -> Option<MempoolEntry> {
+        let (transaction, fee) = self.entries.get(self.position(txid)?)?;
+        let depends: Vec<Txid> = transaction
+            .input
+            .iter()
+            .map(|input| input.previous_output.txid)
+            .filter(|parent| self.position(*parent).is_some())
+            .collect();
+        let spends = |child: &Transaction| child.input.iter().any(|input| input.previous_output.txid == txid);
+        let spent_by: Vec<Txid> =
+            self.entries.iter().filter(|(child, _)| spends(child)).map(|(child, _)| child.compute_txid()).collect();
+        let size = transaction.vsize() as u64;
+        Some(MempoolEntry {
+            txid,
+            wtxid: transaction.compute_wtxid(),
+            weight: transaction.weight().to_wu(),
+            virtual_size: size,
+            fee: *fee,
+            modified_fee: *fee as i64,
+            time: 0,
+            height: 0,
+            ancestor_count: 1 + depends.len() as u64,
+            ancestor_size: size,
+            ancestor_fees: *fee as i64,
+            descendant_count: 1 + spent_by.len() as u64,
+            descendant_size: size,
+            descendant_fees: *fee as i64,
+            depends,
+            spent_by,
+            replaceable: transaction.is_explicitly_rbf(),
+        })
+    }
+}
+
+impl Mempool for MemoryMempool {
+    fn info(&self, _: Scope) -> Result<MempoolInfo> {
+        let state = lock(&self.state);
+        Ok(MempoolInfo {
+            transactions: state.entries.len() as u64,
+            virtual_size: state.entries.iter().map(|(transaction, _)| transaction.vsize() as u64).sum(),
+            usage: 0,
+            total_fee: state.entries.iter().map(|(_, fee)| fee).sum(),
+            max_usage: 300_000_000,
+            min_feerate: 1000,
+            relay_feerate: 1000,
+            incremental_feerate: 1000,
+            sequence: state.sequence,
+        })
+    }
+
+    fn ids(&self, _: Scope) -> Result<Vec<Txid>> {
+        Ok(lock(&self.state).entries.iter().map(|(transaction, _)| transaction.compute_txid()).collect())
+    }
+
+    fn entries(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<MempoolEntry>>> {
+        let state = lock(&self.state);
+        Ok(txids.into_iter().map(|txid| state.entry(txid)).collect())
+    }
+
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<RawTransaction>>> {
+        let state = lock(&self.state);
+        let raw = |txid| {
+            let (transaction, _) = state.entries.get(state.position(txid)?)?;
+            Some(RawTransaction { raw: consensus::serialize(transaction).into() })
+        };
+        Ok(txids.into_iter().map(raw).collect())
+    }
+
+    fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Option<Txid>>> {
+        let state = lock(&self.state);
+        let spender = |outpoint: OutPoint| {
+            let spends = |transaction: &Transaction| transaction.input.iter().any(|i| i.previous_output == outpoint);
+            state.entries.iter().find(|(transaction, _)| spends(transaction)).map(|(t, _)| t.compute_txid())
+        };
+        Ok(outpoints.into_iter().map(spender).collect())
+    }
+
+    fn submit(&self, _: Scope, raw: Blob, _: u64) -> Result<Admission> {
+        Ok(match self.judge(&raw)? {
+            Ok((transaction, fee)) => {
+                let admission = accepted(&transaction, fee);
+                self.add(transaction, fee);
+                admission
+            }
+            Err(admission) => admission,
+        })
+    }
+
+    fn try_submit(&self, _: Scope, raw: Blob, _: u64) -> Result<Admission> {
+        Ok(self.judge(&raw)?.map_or_else(|admission| admission, |(transaction, fee)| accepted(&transaction, fee)))
+    }
+
+    fn candidate(&self, _: Scope) -> Result<Candidate> {
+        let state = lock(&self.state);
+        let select = |(transaction, fee): &(Transaction, u64)| Selected {
+            raw: consensus::serialize(transaction).into(),
+            txid: transaction.compute_txid(),
+            wtxid: transaction.compute_wtxid(),
+            fee: *fee,
+            sigops: 0,
+            weight: transaction.weight().to_wu(),
+            depends: transaction
+                .input
+                .iter()
+                .filter_map(|input| state.position(input.previous_output.txid))
+                .map(|position| position as u32 + 1)
+                .collect(),
+        };
+        let fees = state.entries.iter().map(|(_, fee)| fee).sum();
+        Ok(Candidate { transactions: state.entries.iter().map(select).collect(), fees, sequence: state.sequence })
+    }
+
+    fn prioritise(&self, _: Scope, _: Txid, _: i64) -> Result<()> {
+        lock(&self.state).sequence += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! A host in memory, so that a plugin's unit tests need neither the binary nor a file.
+//!
+//! ```
+//! use outrigger_sdk::testing::TestHost;
+//! use outrigger_sdk::{Call, Host, Plugin, Reply};
+//! use serde_json::{Map, Value, json};
+//!
+//! struct Height(Host);
+//! impl Plugin for Height {
+//!     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+//!         Ok(Self(host))
+//!     }
+//!     fn call(&self, call: Call<'_>, reply: Reply) {
+//!         reply.send(self.0.chain.tip(call.scope).map(|tip| tip.height).map_err(Into::into));
+//!     }
+//! }
+//!
+//! const MANIFEST: &str = r#"{"id": "height", "version": "1.0.0", "summary": "Tells the height.",
+//!     "services": ["chain/1"], "methods": [{"name": "height", "category": "Test", "help": "The height."}]}"#;
+//!
+//! let host = TestHost::new();
+//! host.chain.mine(vec![]);
+//! let plugin = host.start::<Height>(MANIFEST, json!({}));
+//! assert_eq!(plugin.call("height", json!([])), Ok(json!(1)));
+//! ```
+//!
+//! The chain connects what it is given without judging it, and the wallet answers from plain data that a test sets: what
+//! is tested is the plugin, not the host.
+
+mod chain;
+mod mempool;
+mod wallet;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+pub use chain::MemoryChain;
+pub use mempool::MemoryMempool;
+pub use wallet::{MemoryWallet, WalletState};
+
+use crate::error::RpcError;
+use crate::manifest::Manifest;
+use crate::params::Params;
+use crate::plugin::{Call, Host, Plugin, Reply, ReplySink};
+use crate::service::events::Event;
+use crate::service::log::Level;
+use crate::service::{Events, Log, Result as ServiceResult, Scope};
+
+/// A host in memory.
+pub struct TestHost {
+    /// Its chain.
+    pub chain: Arc<MemoryChain>,
+    /// Its mempool.
+    pub mempool: Arc<MemoryMempool>,
+    /// Its wallets, of which there is at most one.
+    pub wallet: Arc<MemoryWallet>,
+    /// What plugins logged.
+    pub log: Arc<MemoryLog>,
+}
+
+/// The lines that plugins logged.
+#[derive(Default)]
+pub struct MemoryLog(Mutex<Vec<(Level, String)>>);
+
+impl MemoryLog {
+    /// The lines so far.
+    pub fn lines(&self) -> Vec<(Level, String)> {
+        lock(&self.0).clone()
+    }
+}
+
+impl Log for MemoryLog {
+    fn write(&self, _: Scope, level: Level, message: String) -> ServiceResult<()> {
+        lock(&self.0).push((level, message));
+        Ok(())
+    }
+}
+
+struct NoEvents;
+impl Events for NoEvents {
+    fn dropped(&self, _: Scope) -> ServiceResult<u64> {
+        Ok(0)
+    }
+}
+
+/// Locks, whatever happened under the lock before: a test that panicked has failed already.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Default for TestHost {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TestHost {
+    /// A host with the genesis block of regtest, an empty mempool and no wallet.
+    pub fn new() -> Self {
+        let chain = Arc::new(MemoryChain::new());
+        Self {
+            mempool: Arc::new(MemoryMempool::new(chain.clone())),
+            chain,
+            wallet: Arc::new(MemoryWallet::default()),
+            log: Arc::new(MemoryLog::default()),
+        }
+    }
+
+    /// What a plugin gets to see of it.
+    pub fn handle(&self) -> Host {
+        Host {
+            chain: self.chain.clone(),
+            mempool: self.mempool.clone(),
+            wallet: self.wallet.clone(),
+            signer: self.wallet.clone(),
+            events: Arc::new(NoEvents),
+            log: self.log.clone(),
+        }
+    }
+
+    /// Starts a plugin with a manifest and the options that its configuration would give.
+    ///
+    /// # Panics
+    /// When the manifest, the options or the plugin refuse: the test has failed.
+    #[allow(clippy::panic, reason = "a test's own failure")]
+    pub fn start<P: Plugin>(&self, manifest: &str, options: Value) -> TestPlugin<P> {
+        let manifest = Manifest::parse(manifest.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        let given = options.as_object().cloned().unwrap_or_default();
+        let options = manifest.options(&given).unwrap_or_else(|error| panic!("{error}"));
+        let plugin = P::new(self.handle(), options).unwrap_or_else(|reason| panic!("the plugin refused: {reason}"));
+        plugin.start().unwrap_or_else(|reason| panic!("the plugin refused to start: {reason}"));
+        TestPlugin { plugin, manifest, answers: Arc::default(), next: AtomicU64::new(1) }
+    }
+}
+
+/// A started plugin.
+pub struct TestPlugin<P> {
+    plugin: P,
+    manifest: Manifest,
+    answers: Arc<Answers>,
+    next: AtomicU64,
+}
+
+#[derive(Default)]
+struct Answers(Mutex<HashMap<u64, Result<Vec<u8>, RpcError>>>);
+
+impl ReplySink for Answers {
+    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        lock(&self.0).insert(token, outcome).is_none()
+    }
+}
+
+/// A call that may not be answered yet.
+pub struct PendingCall {
+    token: u64,
+    answers: Arc<Answers>,
+}
+
+impl PendingCall {
+    /// Names the call, for [`TestPlugin::cancel`].
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// The answer as the bytes that a client would get, if it was given.
+    pub fn json(&self) -> Option<Result<String, RpcError>> {
+        let answer = lock(&self.answers.0).get(&self.token).cloned()?;
+        Some(answer.map(|json| String::from_utf8_lossy(&json).into_owned()))
+    }
+
+    /// The answer, if it was given.
+    ///
+    /// # Panics
+    /// When the plugin answered something that is not JSON.
+    #[allow(clippy::panic, reason = "a test's own failure")]
+    pub fn answer(&self) -> Option<Result<Value, RpcError>> {
+        let parse = |json: String| {
+            serde_json::from_str(&json).unwrap_or_else(|error| panic!("the answer is not JSON ({error}): {json}"))
+        };
+        Some(self.json()?.map(parse))
+    }
+}
+
+impl<P: Plugin> TestPlugin<P> {
+    /// Makes a call with a JSON array of arguments, and gives what may be answered later.
+    ///
+    /// # Panics
+    /// When the manifest does not list the method, or the arguments are no array.
+    #[allow(clippy::panic, reason = "a test's own failure")]
+    pub fn begin(&self, method: &str, arguments: Value) -> PendingCall {
+        assert!(self.manifest.methods.iter().any(|spec| spec.name == method), "the manifest lists no method '{method}'");
+        let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
+        let token = self.next.fetch_add(1, Ordering::Relaxed);
+        let call = Call { method, params: Params(arguments), scope: Scope(token) };
+        self.plugin.call(call, Reply::new(token, self.answers.clone()));
+        PendingCall { token, answers: self.answers.clone() }
+    }
+
+    /// Makes a call that is answered at once.
+    ///
+    /// # Panics
+    /// When it is not answered at once.
+    #[allow(clippy::panic, reason = "a test's own failure")]
+    pub fn call(&self, method: &str, arguments: Value) -> Result<Value, RpcError> {
+        self.begin(method, arguments).answer().unwrap_or_else(|| panic!("{method} gave no answer"))
+    }
+
+    /// As [`TestPlugin::call`], giving the bytes that a client would get.
+    ///
+    /// # Panics
+    /// When it is not answered at once.
+    #[allow(clippy::panic, reason = "a test's own failure")]
+    pub fn call_json(&self, method: &str, arguments: Value) -> Result<String, RpcError> {
+        self.begin(method, arguments).json().unwrap_or_else(|| panic!("{method} gave no answer"))
+    }
+
+    /// Tells the plugin of an event.
+    pub fn tell(&self, event: Event) {
+        self.plugin.event(event);
+    }
+
+    /// Tells it that the client of a call has gone.
+    pub fn cancel(&self, call: &PendingCall) {
+        self.plugin.cancel(call.token);
+    }
+
+    /// Ends it, as a host does that stops.
+    pub fn stop(self) {
+        self.plugin.quiesce();
+        self.plugin.stop();
+    }
+}
+
+impl<P> std::ops::Deref for TestPlugin<P> {
+    type Target = P;
+    fn deref(&self) -> &P {
+        &self.plugin
+    }
+}

@@ -1,0 +1,367 @@
+//! A wallet in memory that answers from plain data, set by the test.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+
+use bitcoin::hashes::Hash;
+use bitcoin::key::TapTweak;
+use bitcoin::{BlockHash, ScriptBuf, Txid};
+use secp256k1::{Keypair, Message, Secp256k1, SecretKey};
+
+use super::lock;
+use crate::service::signer::{Scheme, SignBatch, SignRequest};
+use crate::service::wallet::{
+    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, Import,
+    ImportOutcome, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
+};
+use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
+use crate::wire::{Blob, Secret};
+
+/// What the wallet answers with.
+#[derive(Clone, Debug)]
+pub struct WalletState {
+    /// The wallet as a whole.
+    pub info: WalletInfo,
+    /// What is known of scripts.
+    pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
+    /// The transactions, in the order of their arrival, with their serialisation.
+    pub transactions: Vec<(WalletTransaction, Vec<u8>)>,
+    /// The coins.
+    pub coins: Vec<WalletCoin>,
+    /// The descriptors.
+    pub descriptors: Vec<DescriptorInfo>,
+    /// The addresses to hand out next.
+    pub addresses: VecDeque<ScriptBuf>,
+    /// The keys that may sign.
+    pub keys: Vec<SecretKey>,
+    /// What was imported.
+    pub imports: Vec<Import>,
+    /// What imports are answered with; `Imported` when it is empty.
+    pub outcomes: VecDeque<ImportOutcome>,
+    /// The number of the rescan that is reserved or runs, and since when it scans.
+    pub rescan: Option<(u64, Option<u64>)>,
+    /// The passphrase of an encrypted wallet.
+    pub passphrase: Option<Secret>,
+    next_rescan: u64,
+}
+
+impl WalletState {
+    /// An empty wallet of a name, in step with a block.
+    pub fn new(name: &str, hash: BlockHash, height: u32, time: u32) -> Self {
+        Self {
+            info: WalletInfo {
+                name: name.to_owned(),
+                synced: Synced { hash, height, time, median_time: time },
+                kind: WalletKind::Both,
+                private_keys_enabled: true,
+                blank: false,
+                avoid_reuse: false,
+                encrypted: false,
+                locked: false,
+                unlocked_until: 0,
+                rescan: None,
+                transactions: 0,
+                keypool_external: 0,
+                keypool_internal: 0,
+                birth_time: 1,
+                backup_needed: false,
+                last_backup: 0,
+            },
+            scripts: BTreeMap::new(),
+            transactions: Vec::new(),
+            coins: Vec::new(),
+            descriptors: Vec::new(),
+            addresses: VecDeque::new(),
+            keys: Vec::new(),
+            imports: Vec::new(),
+            outcomes: VecDeque::new(),
+            rescan: None,
+            passphrase: None,
+            next_rescan: 1,
+        }
+    }
+
+    /// An empty wallet that has not followed any chain.
+    pub fn empty(name: &str) -> Self {
+        Self::new(name, BlockHash::all_zeros(), 0, 0)
+    }
+
+    fn lock_now(&mut self) {
+        self.info.locked = true;
+        self.info.unlocked_until = 0;
+    }
+}
+
+/// A wallet in memory, or none.
+#[derive(Default)]
+pub struct MemoryWallet(Mutex<Option<WalletState>>);
+
+impl MemoryWallet {
+    /// Puts a wallet there, or takes it away.
+    pub fn set(&self, state: Option<WalletState>) {
+        *lock(&self.0) = state;
+    }
+
+    /// Looks at the wallet, or changes it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoWallet`] when there is none.
+    pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
+        lock(&self.0).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
+    }
+}
+
+fn in_range(transaction: &WalletTransaction, range: HistoryRange) -> bool {
+    match (range, transaction.state) {
+        (HistoryRange::Confirmed { from_height }, TxState::Confirmed { height, .. })
+        | (HistoryRange::Conflicted { from_height }, TxState::Conflicted { height, .. }) => height >= from_height,
+        (HistoryRange::Unconfirmed, TxState::InMempool | TxState::Inactive | TxState::Abandoned) => true,
+        (HistoryRange::All, _) => true,
+        _ => false,
+    }
+}
+
+fn order(transaction: &WalletTransaction, range: HistoryRange) -> (u32, u64) {
+    match (range, transaction.state) {
+        (HistoryRange::Confirmed { .. }, TxState::Confirmed { height, index, .. }) => (height, u64::from(index)),
+        (HistoryRange::Conflicted { .. }, TxState::Conflicted { height, .. }) => (height, transaction.arrival),
+        _ => (0, transaction.arrival),
+    }
+}
+
+/// The position at which a batch goes on.
+fn position(after: Option<&Blob>) -> Result<usize> {
+    match after {
+        None => Ok(0),
+        Some(bytes) => {
+            let bytes: [u8; 8] = bytes.0.as_slice().try_into().map_err(|_| ErrorKind::Malformed)?;
+            usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| ErrorKind::Malformed.into())
+        }
+    }
+}
+
+fn batch<T>(items: Vec<T>, after: Option<&Blob>, limit: u32) -> Result<(Vec<T>, Option<Blob>)> {
+    let (begin, total) = (position(after)?, items.len());
+    let batch: Vec<T> = items.into_iter().skip(begin).take(limit as usize).collect();
+    let end = begin + batch.len();
+    let next = (end < total).then(|| Blob((end as u64).to_le_bytes().to_vec()));
+    Ok((batch, next))
+}
+
+impl Wallet for MemoryWallet {
+    fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
+        let mut state = WalletState::empty(&options.name);
+        state.info.private_keys_enabled = !options.disable_private_keys;
+        state.info.blank = options.blank;
+        self.set(Some(state));
+        Ok(Vec::new())
+    }
+
+    fn load(&self, _: Scope, name: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.set(Some(WalletState::empty(&name)));
+        Ok(Vec::new())
+    }
+
+    fn unload(&self, _: Scope, _: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.set(None);
+        Ok(Vec::new())
+    }
+
+    fn list(&self, _: Scope) -> Result<Vec<String>> {
+        Ok(lock(&self.0).iter().map(|state| state.info.name.clone()).collect())
+    }
+
+    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
+        self.list(scope)
+    }
+
+    fn info(&self, _: Scope) -> Result<WalletInfo> {
+        self.with(|state| WalletInfo { transactions: state.transactions.len() as u64, ..state.info.clone() })
+    }
+
+    fn scripts(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<Option<ScriptInfo>>> {
+        self.with(|state| scripts.iter().map(|script| state.scripts.get(script).cloned()).collect())
+    }
+
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<WalletTransaction>>> {
+        self.with(|state| {
+            let find = |txid| state.transactions.iter().find(|(transaction, _)| transaction.txid == txid);
+            txids.into_iter().map(|txid| find(txid).map(|(transaction, _)| transaction.clone())).collect()
+        })
+    }
+
+    fn raw_transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
+        self.with(|state| {
+            let find = |txid| state.transactions.iter().find(|(transaction, _)| transaction.txid == txid);
+            txids.into_iter().map(|txid| find(txid).map(|(_, raw)| Blob(raw.clone()))).collect()
+        })
+    }
+
+    fn history(&self, _: Scope, query: HistoryQuery) -> Result<HistoryBatch> {
+        let mut all: Vec<WalletTransaction> =
+            self.with(|state| state.transactions.iter().map(|(transaction, _)| transaction.clone()).collect())?;
+        all.retain(|transaction| in_range(transaction, query.range));
+        all.sort_by_key(|transaction| order(transaction, query.range));
+        if query.reverse {
+            all.reverse();
+        }
+        let (transactions, next) = batch(all, query.after.as_ref(), query.limit)?;
+        Ok(HistoryBatch { transactions, next })
+    }
+
+    fn coins(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+        let (coins, next) = batch(self.with(|state| state.coins.clone())?, after.as_ref(), limit)?;
+        Ok(CoinBatch { coins, next })
+    }
+
+    fn descriptors(&self, _: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
+        self.with(|state| {
+            if private && state.info.locked {
+                return Err(ErrorKind::WalletLocked.into());
+            }
+            Ok(state.descriptors.clone())
+        })?
+    }
+
+    fn new_address(&self, _: Scope, _: AddressType, _: bool, label: Option<String>) -> Result<ScriptBuf> {
+        self.with(|state| {
+            let script = state.addresses.pop_front().ok_or(ErrorKind::KeypoolRanOut)?;
+            if let Some(info) = state.scripts.get_mut(&script) {
+                info.label = label;
+            }
+            Ok(script)
+        })?
+    }
+
+    fn set_label(&self, _: Scope, script: ScriptBuf, label: String) -> Result<()> {
+        self.with(|state| {
+            if let Some(info) = state.scripts.get_mut(&script) {
+                info.label = Some(label);
+            }
+        })
+    }
+
+    fn import(&self, _: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
+        self.with(|state| {
+            let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+            let outcomes =
+                requests.iter().map(|_| state.outcomes.pop_front().unwrap_or_else(|| imported.clone())).collect();
+            state.imports.extend(requests);
+            outcomes
+        })
+    }
+
+    fn rescan_reserve(&self, _: Scope) -> Result<u64> {
+        self.with(|state| {
+            if state.rescan.is_some() {
+                return Err(ErrorKind::WalletRescanning.into());
+            }
+            let number = state.next_rescan;
+            state.next_rescan += 1;
+            state.rescan = Some((number, None));
+            Ok(number)
+        })?
+    }
+
+    fn rescan_release(&self, _: Scope, rescan: u64) -> Result<()> {
+        self.with(|state| state.rescan = state.rescan.filter(|(number, _)| *number != rescan))
+    }
+
+    fn rescan_start(&self, _: Scope, rescan: u64, from_time: u64) -> Result<()> {
+        self.with(|state| state.rescan = Some((rescan, Some(from_time))))
+    }
+
+    fn rescan_abort(&self, _: Scope) -> Result<bool> {
+        self.with(|state| state.rescan.is_some())
+    }
+
+    fn set_metadata(&self, _: Scope, txid: Txid, key: String, value: String) -> Result<()> {
+        self.with(|state| {
+            if let Some((transaction, _)) = state.transactions.iter_mut().find(|(t, _)| t.txid == txid) {
+                transaction.metadata.push((key, value));
+            }
+        })
+    }
+
+    fn abandon(&self, _: Scope, txid: Txid) -> Result<()> {
+        self.with(|state| {
+            let found = state.transactions.iter_mut().find(|(transaction, _)| transaction.txid == txid);
+            let (transaction, _) = found.ok_or(ErrorKind::NotFound)?;
+            transaction.state = TxState::Abandoned;
+            Ok(())
+        })?
+    }
+
+    fn encrypt(&self, _: Scope, passphrase: Secret) -> Result<()> {
+        self.with(|state| {
+            state.passphrase = Some(passphrase);
+            state.info.encrypted = true;
+            state.lock_now();
+        })
+    }
+
+    fn unlock(&self, _: Scope, passphrase: Secret, seconds: u64) -> Result<()> {
+        self.with(|state| {
+            if state.passphrase.as_ref() != Some(&passphrase) {
+                return Err(ErrorKind::PassphraseIncorrect.into());
+            }
+            state.info.locked = false;
+            state.info.unlocked_until = seconds;
+            Ok(())
+        })?
+    }
+
+    fn lock(&self, _: Scope) -> Result<()> {
+        self.with(WalletState::lock_now)
+    }
+
+    fn change_passphrase(&self, _: Scope, old: Secret, new: Secret) -> Result<()> {
+        self.with(|state| {
+            if state.passphrase.as_ref() != Some(&old) {
+                return Err(ErrorKind::PassphraseIncorrect.into());
+            }
+            state.passphrase = Some(new);
+            Ok(())
+        })?
+    }
+}
+
+fn key_of<'a>(keys: &'a [SecretKey], public_key: &[u8]) -> Option<&'a SecretKey> {
+    let secp = Secp256k1::signing_only();
+    keys.iter().find(|key| {
+        let public = key.public_key(&secp);
+        let (x_only, _) = public.x_only_public_key();
+        public_key == public.serialize() || public_key == public.serialize_uncompressed() || public_key == x_only.serialize()
+    })
+}
+
+fn sign(keys: &[SecretKey], request: &SignRequest) -> Option<Blob> {
+    let secp = Secp256k1::new();
+    let key = key_of(keys, &request.public_key)?;
+    let message = Message::from_digest(request.digest);
+    let pair = Keypair::from_secret_key(&secp, key);
+    Some(Blob(match &request.scheme {
+        Scheme::Ecdsa => secp.sign_ecdsa_low_r(&message, key).serialize_der().to_vec(),
+        Scheme::Schnorr => secp.sign_schnorr_no_aux_rand(&message, &pair).serialize().to_vec(),
+        Scheme::SchnorrTweaked { merkle_root } => {
+            let root = merkle_root.map(bitcoin::TapNodeHash::from_byte_array);
+            let tweaked = pair.tap_tweak(&secp, root).to_keypair();
+            secp.sign_schnorr_no_aux_rand(&message, &tweaked).serialize().to_vec()
+        }
+    }))
+}
+
+impl Signer for MemoryWallet {
+    fn available(&self, _: Scope, _: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        self.with(|state| public_keys.iter().map(|public| key_of(&state.keys, public).is_some()).collect())
+    }
+
+    fn sign_many(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
+        self.with(|state| {
+            if state.info.locked {
+                return Err(ErrorKind::WalletLocked.into());
+            }
+            Ok(batch.requests.iter().map(|request| sign(&state.keys, request)).collect())
+        })?
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
 use crate::error::RpcError;
@@ -16,6 +18,17 @@ pub const MAX_MONEY: i64 = 21_000_000 * COIN;
 pub fn to_json(satoshi: i64) -> Value {
     // The text is a number by construction; a null would be seen by every test.
     Number::from_str(&to_text(satoshi)).map_or(Value::Null, Value::Number)
+}
+
+/// An amount in satoshi that is serialised as [`to_json`] does, without a tree of values in between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Btc(pub i64);
+
+impl Serialize for Btc {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let number = RawValue::from_string(to_text(self.0)).map_err(serde::ser::Error::custom)?;
+        number.serialize(serializer)
+    }
 }
 
 /// `satoshi` as text with exactly eight decimals.
@@ -119,6 +132,7 @@ mod tests {
             [(0, "0.00000000"), (-10_000_000, "-0.10000000"), (1, "0.00000001"), (MAX_MONEY, "21000000.00000000")]
         {
             assert_eq!(serde_json::to_string(&to_json(satoshi)).unwrap(), text);
+            assert_eq!(serde_json::to_string(&Btc(satoshi)).unwrap(), text);
         }
     }
 

@@ -1,11 +1,46 @@
-//! Everything a plugin of Outrigger needs.
+//! Everything that a plugin of Outrigger needs, and what host and plugins share.
+//!
+//! A plugin is a `cdylib` that implements [`Plugin`] and exports it with [`export_plugin!`]; `manifest.json` beside it says
+//! which methods it answers and which services it needs. [`testing`] has a host in memory for its unit tests.
+//!
+//! ```
+//! use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+//! use serde_json::{Map, Value};
+//!
+//! struct Greeter {
+//!     greeting: String,
+//! }
+//!
+//! impl Plugin for Greeter {
+//!     fn new(_host: Host, options: Map<String, Value>) -> Result<Self, String> {
+//!         Ok(Self { greeting: options["greeting"].as_str().unwrap_or_default().to_owned() })
+//!     }
+//!
+//!     fn call(&self, call: Call<'_>, reply: Reply) {
+//!         let answer = call.params.text(0).map(|name| format!("{}, {name}", self.greeting));
+//!         reply.send(answer);
+//!     }
+//! }
+//! ```
+//!
+//! # What stands where
+//!
+//! - [`plugin`], [`manifest`], [`params`], [`amount`], [`error`]: writing a plugin.
+//! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
+//! - [`abi`]: the C interface between the two; the only unsafe code of this crate.
+//! - [`script`], [`standard`], [`descriptor`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors.
+//! - [`testing`]: a host in memory.
+
 pub mod abi;
 pub mod amount;
+pub mod descriptor;
 pub mod error;
 pub mod manifest;
 pub mod params;
 pub mod plugin;
+pub mod script;
 pub mod service;
+pub mod standard;
 pub mod testing;
 pub mod wire;
 

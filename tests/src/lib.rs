@@ -1,1 +1,34 @@
-//! Harness.
+//! What the end-to-end tests and benchmarks share: the built binary, a host that runs it, and a client.
+//!
+//! A host is started on a data directory and a port of its own, and is stopped when its value is dropped, so that tests
+//! run side by side and leave nothing behind.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failure of the test that called it")]
+
+mod built;
+mod client;
+mod host;
+pub mod miner;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+pub use built::{Built, built};
+pub use client::{Client, Reply, RpcFailure};
+pub use host::{Host, HostOptions, groups};
+
+/// A recorded data file, as text.
+pub fn data(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A recorded data file, as JSON.
+pub fn data_json(name: &str) -> Value {
+    serde_json::from_str(&data(name)).unwrap()
+}
+
+/// The blocks of the recorded chain in hexadecimal; the first one has height 1.
+pub fn recorded_chain() -> Vec<String> {
+    data("chain.hex").lines().map(str::to_owned).collect()
+}

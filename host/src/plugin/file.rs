@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 use bitcoin::hashes::{Hash, sha256};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol};
-use outrigger_sdk::abi::{
-    ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PLUGIN_MAGIC, PluginTable,
-};
+use outrigger_sdk::abi::{ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PLUGIN_MAGIC, PluginTable};
 use outrigger_sdk::manifest::{Manifest, ManifestError};
 
 /// The largest file that is read as a plugin, in bytes.
@@ -154,8 +152,7 @@ impl PluginFile {
             .and_then(|rest| rest.get(..usize::try_from(header.len).ok()?))
             .filter(|json| json.len() <= MAX_MANIFEST_BYTES)
             .ok_or_else(|| no_plugin("its manifest is cut off or too long"))?;
-        let manifest =
-            Manifest::parse(json).map_err(|source| FileError::Manifest { path: path.to_owned(), source })?;
+        let manifest = Manifest::parse(json).map_err(|source| FileError::Manifest { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), hash: sha256::Hash::hash(&content), header, manifest, content })
     }
 
@@ -196,8 +193,7 @@ impl PluginFile {
         }
         let partial = folder.join(format!("{}.{}.partial", self.hash, std::process::id()));
         let write = || {
-            let mut file =
-                fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o500).open(&partial)?;
+            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o500).open(&partial)?;
             file.write_all(&self.content)?;
             file.sync_all()?;
             fs::rename(&partial, &copy)

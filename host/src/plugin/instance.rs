@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes as SharedBytes;
 use outrigger_sdk::abi::{
-    ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, ExportedService, HostTable, OwnedBytes, PluginTable, STATUS_OK, ServiceTable,
+    ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, ExportedService, HostTable, OwnedBytes, PluginTable, STATUS_OK,
+    ServiceTable,
 };
 use outrigger_sdk::manifest::Manifest;
 use outrigger_sdk::service::events::Event;
@@ -315,7 +316,10 @@ impl Instance {
             unsafe { (self.table.stop)(self.handle) };
             self.destroy();
         } else {
-            tracing::error!(plugin = self.manifest.id, "the plugin does not end its calls; its instance is left behind");
+            tracing::error!(
+                plugin = self.manifest.id,
+                "the plugin does not end its calls; its instance is left behind"
+            );
         }
     }
 
@@ -355,9 +359,7 @@ fn grant(
 ) -> Result<SharedServices, StartError> {
     let service = |name: &String| {
         let service = match name.as_str() {
-            "events/1" => {
-                Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone())))))
-            }
+            "events/1" => Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone()))))),
             "log/1" => {
                 let log = LogService { plugin: plugin.to_owned() };
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))

@@ -41,7 +41,9 @@ pub enum RegistryError {
         second: PathBuf,
     },
     /// Two owners of one method.
-    #[error("the method '{method}' is claimed by '{first}' and by '{second}'; say which has it: [routes] {method} = \"...\"")]
+    #[error(
+        "the method '{method}' is claimed by '{first}' and by '{second}'; say which has it: [routes] {method} = \"...\""
+    )]
     DuplicateMethod {
         /// The method.
         method: String,

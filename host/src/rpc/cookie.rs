@@ -1,0 +1,163 @@
+//! The cookie file: a password that lasts for one run, for whoever may read the file.
+//!
+//! Its one line reads `__cookie__:PASSWORD`, without a line end, as bitcoind's does. The file appears
+//! at its path complete and with mode 0600, never in part, and is removed at an orderly stop.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bitcoin::hex::DisplayHex;
+use bitcoin::secp256k1::rand::{RngCore, rngs::OsRng};
+use thiserror::Error;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The user that the cookie file speaks for.
+pub const COOKIE_USER: &str = "__cookie__";
+
+/// Random bytes in the password.
+const PASSWORD_BYTES: usize = 32;
+
+/// The cookie file could not be put in its place.
+#[derive(Debug, Error)]
+#[error("cannot write the RPC cookie file {path}: {source}")]
+pub struct CookieError {
+    /// The file that was being written.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// The cookie of this run. Dropping it removes the file.
+pub struct CookieFile {
+    path: PathBuf,
+    credentials: Zeroizing<String>,
+}
+
+impl std::fmt::Debug for CookieFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CookieFile")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CookieFile {
+    /// Makes a fresh password and writes it to `path`, in the place of what was left there.
+    ///
+    /// # Errors
+    /// When the file cannot be written beside `path` or renamed to it.
+    pub fn create(path: PathBuf) -> Result<Self, CookieError> {
+        let mut password = [0_u8; PASSWORD_BYTES];
+        OsRng.fill_bytes(&mut password);
+        let hex = Zeroizing::new(password.to_lower_hex_string());
+        password.zeroize();
+        let credentials = Zeroizing::new(format!("{COOKIE_USER}:{}", hex.as_str()));
+
+        let mut fresh = path.clone().into_os_string();
+        fresh.push(".tmp");
+        let fresh = PathBuf::from(fresh);
+        write_private(&fresh, credentials.as_bytes())
+            .and_then(|()| fs::rename(&fresh, &path))
+            .map_err(|source| CookieError {
+                path: path.clone(),
+                source,
+            })?;
+        Ok(Self { path, credentials })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `__cookie__:PASSWORD`.
+    pub(super) fn credentials(&self) -> &Zeroizing<String> {
+        &self.credentials
+    }
+}
+
+impl Drop for CookieFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the RPC cookie file");
+        }
+    }
+}
+
+/// Writes `content` to a new file that its owner alone may read and write. What an interrupted start
+/// left at `path` is removed first, so that nobody else can hold it open.
+fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file: File = options.open(path)?;
+    file.write_all(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_complete_private_and_fresh() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join(".cookie");
+        fs::write(&path, "stale").expect("stale file");
+        fs::write(dir.path().join(".cookie.tmp"), "stale").expect("stale file");
+
+        let cookie = CookieFile::create(path.clone()).expect("cookie");
+        let text = fs::read_to_string(&path).expect("read");
+        assert_eq!(text, *cookie.credentials().as_str());
+        let password = text.strip_prefix("__cookie__:").expect("user");
+        assert_eq!(password.len(), 2 * PASSWORD_BYTES);
+        assert!(password.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_eq!(fs::read_dir(dir.path()).expect("dir").count(), 1);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(&path).expect("metadata").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+
+        let again = CookieFile::create(path.clone()).expect("cookie");
+        assert_ne!(again.credentials(), cookie.credentials());
+    }
+
+    #[test]
+    fn is_removed_at_the_end() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join(".cookie");
+        let cookie = CookieFile::create(path.clone()).expect("cookie");
+        assert!(path.exists());
+        drop(cookie);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_told() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join("missing").join(".cookie");
+        let error = CookieFile::create(path.clone()).expect_err("no such folder");
+        assert_eq!(error.path, path);
+        assert_eq!(error.source.kind(), io::ErrorKind::NotFound);
+        let shown = format!("{error}");
+        assert!(shown.contains("missing"));
+    }
+
+    #[test]
+    fn debug_keeps_the_password_to_itself() {
+        let dir = tempfile::tempdir().expect("dir");
+        let cookie = CookieFile::create(dir.path().join(".cookie")).expect("cookie");
+        let password = cookie
+            .credentials()
+            .trim_start_matches("__cookie__:")
+            .to_owned();
+        assert!(!format!("{cookie:?}").contains(&password));
+    }
+}

@@ -1,0 +1,350 @@
+//! HTTP as bitcoind's clients know it: paths, verbs, credentials, bodies and their limits.
+//!
+//! Order of the checks, which is bitcoind's: path (404), verb (405), credentials (401), and only then
+//! the body (413).
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{
+    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::BodyExt;
+use hyper::body::Body;
+use tokio::time::{sleep, timeout};
+
+use super::auth::{Authenticator, Caller, Denied};
+use super::envelope::{self, Content, Reply, ReplyBody};
+use super::gateway::RpcService;
+use super::limits::Limits;
+
+/// How long wrong credentials wait for their answer, to slow down guessing. bitcoind's figure.
+const WRONG_CREDENTIALS_DELAY: Duration = Duration::from_millis(250);
+
+/// What answers a verb other than POST.
+const POST_ONLY: &str = "JSONRPC server handles only POST requests";
+
+/// Bytes of a refused request's body that are read and thrown away, so that its connection can be
+/// used again. A longer body closes the connection.
+const DISCARD_MAX_BYTES: u64 = 64 * 1024;
+
+/// How long a refused request's body is waited for, once its answer is due.
+const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Bytes set aside for a body by what its head says. A longer one grows as it comes.
+const BODY_RESERVE_MAX: usize = 1024 * 1024;
+
+/// Answers HTTP requests.
+pub(super) struct Edge<S> {
+    service: S,
+    auth: Arc<Authenticator>,
+    limits: Limits,
+}
+
+impl<S: RpcService> Edge<S> {
+    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits) -> Self {
+        Self {
+            service,
+            auth,
+            limits,
+        }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Answers `request`.
+    pub(super) async fn handle<B>(&self, request: Request<B>) -> Response<ReplyBody>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let (head, body) = request.into_parts();
+        let mut body = pin!(body);
+        let (caller, wallet) = match self.admit(&head.method, &head.uri, &head.headers).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                if !head.headers.contains_key(EXPECT) {
+                    discard(body).await;
+                }
+                return refusal.into_response();
+            }
+        };
+        if declared_length(&head.headers) > self.limits.max_body_bytes as u64 {
+            return Refusal::BodyTooLarge.into_response();
+        }
+        match read_body(&mut body, &self.limits).await {
+            Ok(body) => {
+                let reply =
+                    envelope::answer(&self.service, &caller, wallet, body, &self.limits).await;
+                into_response(reply)
+            }
+            Err(refusal) => refusal.into_response(),
+        }
+    }
+
+    /// The caller and the wallet of a request, by its head alone.
+    async fn admit(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(Caller, Option<Arc<str>>), Refusal> {
+        let wallet = wallet_of(uri)?;
+        if method != Method::POST {
+            return Err(Refusal::NotPost);
+        }
+        match self.auth.check(headers.get(AUTHORIZATION)) {
+            Ok(caller) => Ok((caller, wallet)),
+            Err(Denied::Absent) => Err(Refusal::Unauthorized),
+            Err(Denied::Wrong) => {
+                tracing::warn!("RPC request with wrong credentials");
+                sleep(WRONG_CREDENTIALS_DELAY).await;
+                Err(Refusal::Unauthorized)
+            }
+        }
+    }
+}
+
+/// Why a request does not reach the envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    NoSuchPath,
+    NotPost,
+    Unauthorized,
+    BodyTooLarge,
+    BodyStalled,
+    BodyBroken,
+}
+
+impl Refusal {
+    fn into_response(self) -> Response<ReplyBody> {
+        let close = (CONNECTION, HeaderValue::from_static("close"));
+        let (reply, header) = match self {
+            Self::NoSuchPath => (Reply::empty(StatusCode::NOT_FOUND), None),
+            Self::NotPost => (
+                Reply::text(StatusCode::METHOD_NOT_ALLOWED, POST_ONLY),
+                Some((ALLOW, HeaderValue::from_static("POST"))),
+            ),
+            Self::Unauthorized => (
+                Reply::empty(StatusCode::UNAUTHORIZED),
+                Some((
+                    WWW_AUTHENTICATE,
+                    HeaderValue::from_static(r#"Basic realm="jsonrpc""#),
+                )),
+            ),
+            Self::BodyTooLarge => (
+                Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large"),
+                Some(close),
+            ),
+            Self::BodyStalled => (
+                Reply::text(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "Request body did not arrive in time",
+                ),
+                Some(close),
+            ),
+            Self::BodyBroken => (
+                Reply::text(StatusCode::BAD_REQUEST, "Request body could not be read"),
+                Some(close),
+            ),
+        };
+        let mut response = into_response(reply);
+        if let Some((name, value)) = header {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+/// Answers a request on a connection beyond the limit, and closes it.
+pub(super) fn too_many_connections() -> Response<ReplyBody> {
+    let reply = Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections");
+    let mut response = into_response(reply);
+    response
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// `reply` with its headers. Its length, which the body knows, becomes `Content-Length`.
+fn into_response(reply: Reply) -> Response<ReplyBody> {
+    let content_type = match reply.content {
+        // Clients compare the whole value: no character set may follow.
+        Content::Json => Some("application/json"),
+        Content::Text => Some("text/plain"),
+        Content::Empty => None,
+    };
+    let mut response = Response::new(reply.body);
+    *response.status_mut() = reply.status;
+    if let Some(content_type) = content_type {
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
+    response
+}
+
+/// The wallet that a path names: none for `/`. All that follows `/wallet/` is the name, slashes and
+/// question marks included, as bitcoind has it.
+fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, Refusal> {
+    let path = uri.path_and_query().map_or("", |path| path.as_str());
+    if path == "/" {
+        return Ok(None);
+    }
+    let name = path.strip_prefix("/wallet/").ok_or(Refusal::NoSuchPath)?;
+    match String::from_utf8(percent_decoded(name.as_bytes())) {
+        Ok(name) => Ok(Some(Arc::from(name))),
+        Err(_) => Err(Refusal::NoSuchPath),
+    }
+}
+
+/// `text` with its `%XX` escapes undone. A percent sign without two hex digits stands for itself.
+fn percent_decoded(text: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, tail)) = rest.split_first() {
+        match escaped_byte(rest) {
+            Some((byte, after)) => {
+                decoded.push(byte);
+                rest = after;
+            }
+            None => {
+                decoded.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    decoded
+}
+
+/// The byte whose escape `text` begins with, and what follows it.
+fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
+    let [b'%', high, low, after @ ..] = text else {
+        return None;
+    };
+    let high = char::from(*high).to_digit(16)?;
+    let low = char::from(*low).to_digit(16)?;
+    Some((u8::try_from(high << 4 | low).ok()?, after))
+}
+
+/// The length that the head announces; 0 where it announces none. hyper has refused heads whose
+/// length is not a number.
+fn declared_length(headers: &HeaderMap) -> u64 {
+    headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(0)
+}
+
+/// The whole body. One that came in a piece is not copied.
+async fn read_body<B>(
+    mut body: impl Body<Data = Bytes, Error = B> + Unpin,
+    limits: &Limits,
+) -> Result<Bytes, Refusal> {
+    let Some(first) = next_piece(&mut body, limits.body_stall_timeout).await? else {
+        return Ok(Bytes::new());
+    };
+    if first.len() > limits.max_body_bytes {
+        return Err(Refusal::BodyTooLarge);
+    }
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut whole = BytesMut::with_capacity(first.len() + announced.min(BODY_RESERVE_MAX));
+    whole.extend_from_slice(&first);
+    drop(first);
+    while let Some(piece) = next_piece(&mut body, limits.body_stall_timeout).await? {
+        if piece.len() > limits.max_body_bytes.saturating_sub(whole.len()) {
+            return Err(Refusal::BodyTooLarge);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.freeze())
+}
+
+/// The next bytes of `body`; none at its end.
+async fn next_piece(
+    body: &mut (impl Body<Data = Bytes> + Unpin),
+    patience: Duration,
+) -> Result<Option<Bytes>, Refusal> {
+    loop {
+        let frame = timeout(patience, body.frame())
+            .await
+            .map_err(|_| Refusal::BodyStalled)?;
+        match frame {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(Refusal::BodyBroken),
+            // Trailers mean nothing here.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+/// Throws a refused request's body away, within bounds. Closing a connection while the client still
+/// sends could cost it the answer; beyond the bounds that is the client's loss.
+async fn discard(mut body: impl Body<Data = Bytes> + Unpin) {
+    if body.size_hint().lower() > DISCARD_MAX_BYTES {
+        return;
+    }
+    let reading = async {
+        let mut discarded = 0_u64;
+        while discarded <= DISCARD_MAX_BYTES {
+            match body.frame().await {
+                Some(Ok(frame)) => {
+                    discarded += frame.data_ref().map_or(0, |data| data.len() as u64);
+                }
+                _ => return,
+            }
+        }
+    };
+    // Either it is all read, or it is given up: the answer is the same.
+    let _in_time = timeout(DISCARD_TIMEOUT, reading).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wallet(path: &str) -> Result<Option<String>, Refusal> {
+        let uri = path.parse().expect("uri");
+        wallet_of(&uri).map(|name| name.map(|name| name.to_string()))
+    }
+
+    #[test]
+    fn paths() {
+        let named = |name: &str| Ok(Some(name.to_owned()));
+        let cases = [
+            ("/", Ok(None)),
+            ("http://localhost:8332/", Ok(None)),
+            ("/wallet/", named("")),
+            ("/wallet/w", named("w")),
+            ("/wallet/a%20b%2Fc", named("a b/c")),
+            ("/wallet/a/b/", named("a/b/")),
+            ("/wallet/a+b", named("a+b")),
+            ("/wallet/%zz%4", named("%zz%4")),
+            ("/wallet/a?b=%31", named("a?b=1")),
+            ("/wallet/%C3%A9", named("é")),
+            ("/wallet/../x", named("../x")),
+            ("/wallet/%ff", Err(Refusal::NoSuchPath)),
+            ("/wallet", Err(Refusal::NoSuchPath)),
+            ("/?a=1", Err(Refusal::NoSuchPath)),
+            ("//", Err(Refusal::NoSuchPath)),
+            ("/Wallet/w", Err(Refusal::NoSuchPath)),
+            ("*", Err(Refusal::NoSuchPath)),
+            ("localhost:80", Err(Refusal::NoSuchPath)),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(wallet(path), expected, "{path}");
+        }
+    }
+}

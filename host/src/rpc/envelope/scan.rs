@@ -1,0 +1,155 @@
+//! A look over the bytes of a body before anything parses it.
+//!
+//! Bounds the nesting, so that no parser behind this one can be made to recurse deeply, and refuses
+//! what serde_json lets pass in values it does not read but bitcoind's parser does not: an escape of
+//! half a surrogate pair. Everything else that is wrong with a text is left to serde_json.
+
+/// Bytes of a string that are tested at once.
+const CHUNK: usize = 64;
+
+/// Why a text is refused. bitcoind's answer to each is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScanError {
+    /// More arrays and objects inside each other than allowed.
+    TooDeep,
+    /// A `\uD800` to `\uDFFF` that is not one of a pair.
+    LoneSurrogate,
+}
+
+/// Looks over `text`, which may nest `max_nesting` arrays and objects.
+pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
+    let mut depth = 0_usize;
+    let mut rest = text;
+    while let Some((byte, tail)) = rest.split_first() {
+        rest = tail;
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > max_nesting {
+                    return Err(ScanError::TooDeep);
+                }
+            }
+            // Brackets that do not match are serde_json's to refuse; they must only not go below zero.
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => rest = skip_string(rest)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What follows the string whose opening quote stood before `rest`.
+fn skip_string(mut rest: &[u8]) -> Result<&[u8], ScanError> {
+    while let Some(end) = next_quote_or_escape(rest) {
+        let tail = rest.get(end..).unwrap_or_default();
+        match tail {
+            [b'"', after @ ..] => return Ok(after),
+            [b'\\', b'u', escape @ ..] => rest = skip_unicode_escape(escape)?,
+            // The escaped character cannot end the string, so it is stepped over.
+            [_, _, after @ ..] => rest = after,
+            _ => return Ok(&[]),
+        }
+    }
+    Ok(&[])
+}
+
+/// Where the first quote or backslash of `text` is. Long strings (a block in hex) are most of what a
+/// large body holds, so whole chunks are tested without a branch per byte.
+fn next_quote_or_escape(text: &[u8]) -> Option<usize> {
+    let is_special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\');
+    let (chunks, _) = text.as_chunks::<CHUNK>();
+    let clean = chunks
+        .iter()
+        .take_while(|chunk| chunk.iter().fold(0, |found, byte| found | is_special(byte)) == 0)
+        .count();
+    let start = clean * CHUNK;
+    let within = text
+        .get(start..)?
+        .iter()
+        .position(|byte| is_special(byte) != 0)?;
+    Some(start + within)
+}
+
+/// What follows the escape whose `\u` stood before `escape`.
+fn skip_unicode_escape(escape: &[u8]) -> Result<&[u8], ScanError> {
+    match code_unit(escape) {
+        Some((0xD800..=0xDBFF, [b'\\', b'u', low @ ..])) => match code_unit(low) {
+            Some((0xDC00..=0xDFFF, after)) => Ok(after),
+            _ => Err(ScanError::LoneSurrogate),
+        },
+        Some((0xD800..=0xDFFF, _)) => Err(ScanError::LoneSurrogate),
+        Some((_, after)) => Ok(after),
+        // Not four hex digits: serde_json refuses it.
+        None => Ok(escape),
+    }
+}
+
+/// The UTF-16 code unit in the four hex digits that `text` begins with.
+fn code_unit(text: &[u8]) -> Option<(u16, &[u8])> {
+    let (digits, after) = text.split_first_chunk::<4>()?;
+    let mut unit = 0_u16;
+    for digit in digits {
+        let value = char::from(*digit).to_digit(16)?;
+        unit = (unit << 4) | u16::try_from(value).ok()?;
+    }
+    Some((unit, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_is_counted_outside_strings() {
+        let cases: [(&str, usize, Result<(), ScanError>); 8] = [
+            ("1", 0, Ok(())),
+            ("[]", 0, Err(ScanError::TooDeep)),
+            ("[{}]", 2, Ok(())),
+            ("[{}]", 1, Err(ScanError::TooDeep)),
+            ("[[],[],[]]", 2, Ok(())),
+            (r#"["[[[["]"#, 1, Ok(())),
+            (r#"["\"[[",[]]"#, 2, Ok(())),
+            (r#"["\\",[[]]]"#, 2, Err(ScanError::TooDeep)),
+        ];
+        for (text, max, expected) in cases {
+            assert_eq!(scan(text.as_bytes(), max), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn surrogates_come_in_pairs() {
+        let lone = Err(ScanError::LoneSurrogate);
+        let cases: [(&str, Result<(), ScanError>); 9] = [
+            (r#""\ud83d\ude00""#, Ok(())),
+            (r#""\u0041\u0000\ue000""#, Ok(())),
+            (r#""\ud800""#, lone),
+            (r#""\udc00""#, lone),
+            (r#""\ud800\ud800""#, lone),
+            (r#""\ud800x""#, lone),
+            (r#""\\ud800""#, Ok(())),
+            (r#""\ud8"#, Ok(())),
+            (r#""\"#, Ok(())),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(scan(text.as_bytes(), 1), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_end_wherever_they_end() {
+        for length in 0..3 * CHUNK {
+            for tail in ["", "\\\"", "\\\\"] {
+                let text = format!("\"{}{tail}\"[[", "x".repeat(length));
+                assert_eq!(scan(text.as_bytes(), 1), Err(ScanError::TooDeep), "{text}");
+                assert_eq!(scan(text.as_bytes(), 2), Ok(()), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_is_survived() {
+        for text in ["]]]]", "}{", "\"", "\"\\u", "\"\\u12", "[\"\\"] {
+            assert_eq!(scan(text.as_bytes(), 4), Ok(()), "{text}");
+        }
+    }
+}

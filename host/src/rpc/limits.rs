@@ -1,0 +1,50 @@
+//! What one client, or all of them together, may take of the edge.
+
+use std::time::Duration;
+
+/// The bounds of the network edge, each with what happens beyond it.
+///
+/// The timeouts of heads and of idling are looked at a few times within the shorter of the two, so
+/// that requests pay for no timer: a connection may outlast them by a quarter of that.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes in a request's body. Beyond: HTTP 413 and the connection is closed.
+    /// bitcoind bounds it with `MAX_SIZE`, of the same value.
+    pub max_body_bytes: usize,
+    /// Bytes in a request's line and headers. Beyond: HTTP 431 and the connection is closed.
+    pub max_header_bytes: usize,
+    /// Time from the first byte of a request's head to its last. Beyond: the connection is closed.
+    pub header_read_timeout: Duration,
+    /// Time between two parts of a request's body. Beyond: HTTP 408 and the connection is closed.
+    pub body_stall_timeout: Duration,
+    /// Time without a byte moved in either direction while no call is in flight. Beyond: the
+    /// connection is closed. Waiting for an answer, however long, is not idling.
+    pub idle_timeout: Duration,
+    /// Connections open at once. Beyond: HTTP 503 for the first request of a further one, then the
+    /// connection is closed.
+    pub max_connections: usize,
+    /// Requests in one batch. Beyond: error -32600 (HTTP 400) and nothing of the batch is executed.
+    pub max_batch: usize,
+    /// Arrays and objects that a body may nest, the outermost counted. Beyond: error -32700, `Parse
+    /// error`, as bitcoind answers; its JSON parser has the same bound.
+    pub max_nesting: usize,
+    /// Time that calls in flight are given to end at shutdown. Beyond: their connections are closed
+    /// and the calls dropped.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_body_bytes: 0x0200_0000,
+            max_header_bytes: 16 * 1024,
+            header_read_timeout: Duration::from_secs(30),
+            body_stall_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(120),
+            max_connections: 512,
+            max_batch: 65_536,
+            max_nesting: 512,
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The network edge: HTTP, credentials and the JSON-RPC envelope.
+//!
+//! A request's way through this module:
+//!
+//! ```text
+//! server      accepts connections, times them out, drains them at shutdown
+//!   edge      path and verb, credentials (before the body is read), bounded body
+//!     envelope  body text -> calls, in the dialect of each; results -> reply text
+//!       gateway   the bottom of jsonrpsee's middleware stack -> the `Dispatch` of the host
+//! ```
+//!
+//! Invariants:
+//! - No byte of a body is read for a client that has not shown valid credentials, save a small amount
+//!   that is thrown away so that the connection can be kept.
+//! - Neither parameters nor results are turned into a document tree here. Parameters are a slice of
+//!   the request's body, results are written as the dispatcher handed them over; both uncopied.
+//! - A request's id is given back as it came, whatever JSON kind it is of.
+//! - Nothing a client sends is logged: bodies carry keys and passphrases.
+
+mod auth;
+mod connection;
+mod cookie;
+mod dispatch;
+mod edge;
+mod envelope;
+mod gateway;
+mod limits;
+mod server;
+
+pub use auth::{Authenticator, Caller, RpcUser, RpcUserError};
+pub use cookie::{COOKIE_USER, CookieError, CookieFile};
+pub use dispatch::{Call, Dispatch, Failure, Params};
+pub use gateway::{Gateway, RpcService};
+pub use limits::Limits;
+pub use server::{Drained, Server, ServerError};
+
+#[cfg(test)]
+mod tests;

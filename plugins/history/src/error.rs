@@ -1,0 +1,60 @@
+//! Why a question about the history is not answered.
+
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::{Code, RpcError};
+
+/// A rule that a call broke, or a service that failed it.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// An argument is not what it must be; the checks are shared with all plugins.
+    #[error(transparent)]
+    Argument(#[from] RpcError),
+    /// A service failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The wallet has no such transaction.
+    #[error("Invalid or non-wallet transaction id")]
+    UnknownTransaction,
+    /// The node has no such block.
+    #[error("Block not found")]
+    UnknownBlock,
+    /// `target_confirmations` is below 1.
+    #[error("Invalid parameter")]
+    TargetConfirmations,
+    /// A block that left the best chain cannot be read.
+    #[error("Can't read block from disk")]
+    UnreadableBlock,
+    /// An empty label.
+    #[error("Label argument must be a valid label name or \"*\".")]
+    EmptyLabel,
+    /// A count below 0.
+    #[error("Negative count")]
+    NegativeCount,
+    /// A skip below 0.
+    #[error("Negative from")]
+    NegativeSkip,
+    /// The transaction is in a block or in the mempool, or was given up before.
+    #[error("Transaction not eligible for abandonment")]
+    NotAbandonable,
+    /// What the wallet stores does not decode.
+    #[error("The wallet's copy of transaction {0} is damaged")]
+    Damaged(bitcoin::Txid),
+}
+
+impl From<HistoryError> for RpcError {
+    fn from(error: HistoryError) -> Self {
+        let code = match &error {
+            HistoryError::Argument(error) => return error.clone(),
+            HistoryError::Service(error) => return error.clone().into(),
+            HistoryError::UnknownTransaction | HistoryError::UnknownBlock | HistoryError::NotAbandonable => {
+                Code::INVALID_ADDRESS_OR_KEY
+            }
+            HistoryError::TargetConfirmations
+            | HistoryError::EmptyLabel
+            | HistoryError::NegativeCount
+            | HistoryError::NegativeSkip => Code::INVALID_PARAMETER,
+            HistoryError::UnreadableBlock | HistoryError::Damaged(_) => Code::INTERNAL,
+        };
+        Self::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,82 @@
+//! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction.
+//!
+//! Depths, confirmations and `lastblock` are counted from the block up to which the wallet has followed the chain, never
+//! from the chain's tip: two snapshots of one call could disagree, and a poller would skip transactions.
+
+mod entry;
+mod error;
+mod list;
+mod since;
+mod single;
+
+use bitcoin::Network;
+use outrigger_sdk::params::{Params, flag};
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::wallet::WalletInfo;
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use entry::Lens;
+use error::HistoryError;
+
+/// The plugin.
+pub struct HistoryPlugin {
+    host: Host,
+}
+
+impl Plugin for HistoryPlugin {
+    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self { host })
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let question = Question { host: &self.host, scope: call.scope, params: &call.params };
+        let answer = match call.method {
+            "gettransaction" => single::get_transaction(&question).and_then(to_json),
+            "listsinceblock" => since::list_since_block(&question),
+            "listtransactions" => list::list_transactions(&question),
+            "abandontransaction" => single::abandon_transaction(&question).and_then(to_json),
+            other => Err(RpcError::internal(format!("the manifest lists '{other}', which is not here")).into()),
+        };
+        reply.send_json(answer.map_err(RpcError::from));
+    }
+}
+
+fn to_json<T: Serialize>(value: T) -> Result<Vec<u8>, HistoryError> {
+    serde_json::to_vec(&value).map_err(|error| RpcError::internal(error.to_string()).into())
+}
+
+/// A call on its way through this plugin.
+struct Question<'a> {
+    host: &'a Host,
+    scope: Scope,
+    params: &'a Params,
+}
+
+impl Question<'_> {
+    /// The wallet of the call.
+    fn wallet(&self) -> Result<WalletInfo, HistoryError> {
+        Ok(self.host.wallet.info(self.scope)?)
+    }
+
+    /// From where transactions are looked at; watched scripts count by default in a wallet without private keys.
+    fn lens(&self, wallet: &WalletInfo, watch_only: &Value) -> Result<Lens, HistoryError> {
+        let watch_only = match watch_only {
+            Value::Null => !wallet.private_keys_enabled,
+            given => flag(given)?,
+        };
+        let network = network(&self.host.chain.info(self.scope)?.name);
+        Ok(Lens { synced: wallet.synced, watch_only, network })
+    }
+}
+
+/// The network of a chain by the name that bitcoind gives it.
+fn network(name: &str) -> Network {
+    Network::from_core_arg(name).unwrap_or(Network::Regtest)
+}
+
+outrigger_sdk::export_plugin!(HistoryPlugin, include_str!("../manifest.json"));
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! listsinceblock.
+//!
+//! The cost is that of what is returned: the confirmed transactions are read from the fork's height on, through the index
+//! by height, and each entry is written into the reply as it is read.
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Block, BlockHash, Txid, consensus};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::params::{hash_text, int32, text};
+use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
+use outrigger_sdk::service::wallet::{HistoryRange, Synced, WalletTransaction};
+
+use crate::Question;
+use crate::entry::{Lens, Selection, entries};
+use crate::error::HistoryError;
+use crate::list::walk;
+
+/// Everything since the block that a client named.
+struct Since {
+    /// The block, when one was named.
+    block: Option<BlockInfo>,
+    /// The height of the last block that it and the wallet's chain share; listing begins above it.
+    fork: Option<u32>,
+}
+
+/// listsinceblock.
+pub fn list_since_block(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
+    let wallet = question.wallet()?;
+    let params = question.params;
+    let since = since(question, wallet.synced)?;
+    let target = params.given(1).map_or(Ok(1), int32)?;
+    let target = u32::try_from(target).ok().filter(|target| *target >= 1).ok_or(HistoryError::TargetConfirmations)?;
+    let lens = question.lens(&wallet, params.get(2))?;
+    let include_removed = params.flag_or(3, true)?;
+
+    let mut reply = Vec::from(b"{\"transactions\":".as_slice());
+    listed(question, lens, since.fork, &mut reply)?;
+    if include_removed {
+        reply.extend_from_slice(b",\"removed\":");
+        removed(question, lens, &since, &mut reply)?;
+    }
+    let last = last_block(question, wallet.synced, target)?;
+    reply.extend_from_slice(format!(",\"lastblock\":\"{last}\"}}").as_bytes());
+    Ok(reply)
+}
+
+fn since(question: &Question<'_>, synced: Synced) -> Result<Since, HistoryError> {
+    let given = question.params.given(0).map(text).transpose()?.filter(|hash| !hash.is_empty());
+    let Some(given) = given else {
+        return Ok(Since { block: None, fork: None });
+    };
+    let hash = BlockHash::from_byte_array(hash_text(given, "blockhash")?);
+    let (chain, scope) = (&question.host.chain, question.scope);
+    let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or(HistoryError::UnknownBlock)?;
+    let fork = chain.fork_point(scope, hash)?.ok_or(HistoryError::UnknownBlock)?;
+    // The wallet may stand on a branch that was left a moment ago: then what both share is lower still.
+    let own = chain.fork_point(scope, synced.hash)?.map_or(0, |own| own.height);
+    Ok(Since { fork: Some(fork.height.min(own)), block: Some(block) })
+}
+
+/// A JSON array that is written entry by entry.
+struct Array<'a> {
+    reply: &'a mut Vec<u8>,
+    empty: bool,
+}
+
+impl<'a> Array<'a> {
+    fn begin(reply: &'a mut Vec<u8>) -> Self {
+        reply.push(b'[');
+        Self { reply, empty: true }
+    }
+
+    fn push(&mut self, lens: Lens, transaction: &WalletTransaction, any_depth: bool) -> Result<(), HistoryError> {
+        for entry in entries(lens, transaction, Selection { label: None, any_depth }, true) {
+            if !std::mem::take(&mut self.empty) {
+                self.reply.push(b',');
+            }
+            serde_json::to_writer(&mut *self.reply, &entry).map_err(|error| RpcError::internal(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn end(self) {
+        self.reply.push(b']');
+    }
+}
+
+/// The transactions above the fork: in the order of the chain, then the others by their arrival.
+fn listed(question: &Question<'_>, lens: Lens, fork: Option<u32>, reply: &mut Vec<u8>) -> Result<(), HistoryError> {
+    let from_height = fork.map_or(0, |fork| fork + 1);
+    let mut array = Array::begin(reply);
+    walk(question, HistoryRange::Confirmed { from_height }, false, |transaction| {
+        array.push(lens, &transaction, false)?;
+        Ok(true)
+    })?;
+    let mut others = Vec::new();
+    for range in [HistoryRange::Unconfirmed, HistoryRange::Conflicted { from_height }] {
+        walk(question, range, false, |transaction| {
+            others.push(transaction);
+            Ok(true)
+        })?;
+    }
+    others.sort_by_key(|transaction| transaction.arrival);
+    for transaction in &others {
+        array.push(lens, transaction, false)?;
+    }
+    array.end();
+    Ok(())
+}
+
+/// The wallet's transactions of the blocks from the named one back to the fork, whatever became of them.
+fn removed(question: &Question<'_>, lens: Lens, since: &Since, reply: &mut Vec<u8>) -> Result<(), HistoryError> {
+    let mut array = Array::begin(reply);
+    let mut at = since.block.as_ref().map(|block| (block.hash, block.height));
+    while let (Some((hash, height)), Some(fork)) = (at, since.fork) {
+        if height <= fork || on_wallet_chain(question, lens.synced, hash)? {
+            break;
+        }
+        let raw = question.host.chain.block(question.scope, hash)?.ok_or(HistoryError::UnreadableBlock)?;
+        let block: Block = consensus::deserialize(&raw).map_err(|_| HistoryError::UnreadableBlock)?;
+        let txids: Vec<Txid> = block.txdata.iter().map(bitcoin::Transaction::compute_txid).collect();
+        for transaction in question.host.wallet.transactions(question.scope, txids)?.into_iter().flatten() {
+            array.push(lens, &transaction, true)?;
+        }
+        at = Some((block.header.prev_blockhash, height - 1));
+    }
+    array.end();
+    Ok(())
+}
+
+/// Whether a block is an ancestor of the wallet's last one.
+fn on_wallet_chain(question: &Question<'_>, synced: Synced, hash: BlockHash) -> Result<bool, HistoryError> {
+    let (chain, scope) = (&question.host.chain, question.scope);
+    let Some(block) = chain.block_info(scope, BlockRef::Hash { hash })? else { return Ok(false) };
+    Ok(block.height <= synced.height && ancestor(question, synced, block.height)? == hash)
+}
+
+/// The block at a height of the chain that ends with the wallet's last block.
+fn ancestor(question: &Question<'_>, synced: Synced, height: u32) -> Result<BlockHash, HistoryError> {
+    let (chain, scope) = (&question.host.chain, question.scope);
+    let mut hash = synced.hash;
+    loop {
+        let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or(HistoryError::UnknownBlock)?;
+        if block.height <= height {
+            return Ok(hash);
+        }
+        if block.in_best_chain {
+            let block = chain.block_info(scope, BlockRef::Height { height })?.ok_or(HistoryError::UnknownBlock)?;
+            return Ok(block.hash);
+        }
+        let header: bitcoin::block::Header =
+            consensus::deserialize(&block.header).map_err(|_| HistoryError::UnreadableBlock)?;
+        hash = header.prev_blockhash;
+    }
+}
+
+/// The `target`-th block from the wallet's last one backwards, or the genesis block.
+fn last_block(question: &Question<'_>, synced: Synced, target: u32) -> Result<BlockHash, HistoryError> {
+    let height = (synced.height + 1).saturating_sub(target);
+    ancestor(question, synced, height)
+}

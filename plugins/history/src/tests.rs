@@ -1,0 +1,296 @@
+use bitcoin::absolute::LockTime;
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, consensus};
+use outrigger_sdk::service::wallet::{Ownership, Replaceable, TxState, WalletOutput, WalletTransaction};
+use outrigger_sdk::service::{Chain, Scope};
+use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use serde_json::{Value, json};
+
+use crate::HistoryPlugin;
+
+/// A host with a wallet, and a plugin on it.
+struct Bench {
+    host: TestHost,
+    plugin: TestPlugin<HistoryPlugin>,
+    arrival: u64,
+}
+
+/// The script of a P2WPKH output whose key hash is all `byte`.
+fn script(byte: u8) -> ScriptBuf {
+    ScriptBuf::from_bytes([vec![0x00, 0x14], vec![byte; 20]].concat())
+}
+
+fn transaction(salt: u32, outputs: &[(u64, u8)]) -> Transaction {
+    Transaction {
+        version: bitcoin::transaction::Version::TWO,
+        lock_time: LockTime::from_consensus(salt),
+        input: vec![TxIn {
+            previous_output: OutPoint::new(bitcoin::Txid::from_byte_array([7; 32]), salt),
+            script_sig: ScriptBuf::new(),
+            sequence: Sequence::MAX,
+            witness: Witness::new(),
+        }],
+        output: outputs
+            .iter()
+            .map(|(value, byte)| TxOut { value: Amount::from_sat(*value), script_pubkey: script(*byte) })
+            .collect(),
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let host = TestHost::new();
+        host.wallet.set(Some(WalletState::empty("w")));
+        let plugin = host.start::<HistoryPlugin>(include_str!("../manifest.json"), json!({}));
+        let bench = Self { host, plugin, arrival: 0 };
+        bench.sync();
+        bench
+    }
+
+    /// Mines blocks and lets the wallet follow.
+    fn mine(&self, count: u32) -> Vec<BlockHash> {
+        let hashes = (0..count).map(|_| self.host.chain.mine(vec![])).collect();
+        self.sync();
+        hashes
+    }
+
+    fn sync(&self) {
+        let tip = self.host.chain.tip(Scope::NONE).unwrap();
+        self.host
+            .wallet
+            .with(|state| {
+                state.info.synced.hash = tip.hash;
+                state.info.synced.height = tip.height;
+            })
+            .unwrap();
+    }
+
+    /// Puts a transaction into the wallet, after `change` had its way with the row.
+    fn add(
+        &mut self,
+        transaction: &Transaction,
+        state: TxState,
+        change: impl FnOnce(&mut WalletTransaction),
+    ) -> String {
+        self.arrival += 1;
+        let mut row = WalletTransaction {
+            txid: transaction.compute_txid(),
+            wtxid: transaction.compute_wtxid(),
+            state,
+            arrival: self.arrival,
+            time: 1000,
+            time_received: 1001,
+            coinbase: false,
+            total_output: transaction.output.iter().map(|output| output.value.to_sat()).sum(),
+            debit_spendable: 0,
+            debit_watch_only: 0,
+            outputs: transaction
+                .output
+                .iter()
+                .map(|output| WalletOutput {
+                    value: output.value.to_sat(),
+                    script: output.script_pubkey.clone(),
+                    ownership: Ownership::None,
+                    change: false,
+                    label: None,
+                    parents: Vec::new(),
+                })
+                .collect(),
+            conflicts: Vec::new(),
+            mempool_conflicts: Vec::new(),
+            metadata: Vec::new(),
+            trusted: false,
+            replaceable: Replaceable::No,
+        };
+        change(&mut row);
+        let raw = consensus::serialize(transaction);
+        self.host.wallet.with(|state| state.transactions.push((row, raw))).unwrap();
+        transaction.compute_txid().to_string()
+    }
+
+    fn call(&self, method: &str, arguments: Value) -> Value {
+        self.plugin.call(method, arguments).unwrap()
+    }
+
+    #[track_caller]
+    fn refused(&self, method: &str, arguments: Value, code: i32, message: &str) {
+        let error = self.plugin.call(method, arguments).unwrap_err();
+        assert_eq!((error.code.0, error.message.as_str()), (code, message));
+    }
+}
+
+fn ours(row: &mut WalletTransaction, vout: usize, label: Option<&str>) {
+    row.outputs[vout].ownership = Ownership::Spendable;
+    row.outputs[vout].label = label.map(str::to_owned);
+    row.outputs[vout].change = label.is_none();
+}
+
+fn confirmed(block: BlockHash, height: u32) -> TxState {
+    TxState::Confirmed { block, height, index: 1, time: 900 }
+}
+
+#[test]
+fn a_payment_shows_amount_fee_and_no_change() {
+    let mut bench = Bench::new();
+    let block = bench.mine(1)[0];
+    bench.mine(2);
+    let payment = transaction(1, &[(30_000, 1), (60_000, 2)]);
+    let txid = bench.add(&payment, confirmed(block, 1), |row| {
+        row.debit_spendable = 100_000;
+        ours(row, 1, None);
+        row.metadata = vec![("comment".into(), "rent".into())];
+    });
+    let json = bench.plugin.call_json("gettransaction", json!([txid])).unwrap();
+    let expected = format!(
+        "{{\"amount\":-0.00030000,\"fee\":-0.00010000,\"confirmations\":3,\"blockhash\":\"{block}\",\"blockheight\":1,\
+         \"blockindex\":1,\"blocktime\":900,\"txid\":\"{txid}\",\"walletconflicts\":[],\"time\":1000,\
+         \"timereceived\":1001,\"bip125-replaceable\":\"no\",\"comment\":\"rent\",\"details\":[{{\"address\":\
+         \"bcrt1qqyqszqgpqyqszqgpqyqszqgpqyqszqgpvxat9t\",\"category\":\"send\",\"amount\":-0.00030000,\"vout\":0,\
+         \"fee\":-0.00010000,\"abandoned\":false}}],\"hex\":\"{}\",\"wtxid\":\"{}\",\"mempoolconflicts\":[],\
+         \"lastprocessedblock\":{{",
+        consensus::encode::serialize_hex(&payment),
+        payment.compute_wtxid(),
+    );
+    assert_eq!(&json[..expected.len()], expected);
+}
+
+#[test]
+fn verbose_decodes_and_a_payment_to_oneself_appears_twice() {
+    let mut bench = Bench::new();
+    let payment = transaction(1, &[(30_000, 1)]);
+    let txid = bench.add(&payment, TxState::InMempool, |row| {
+        row.debit_spendable = 31_000;
+        row.trusted = true;
+        ours(row, 0, Some("mine"));
+    });
+    let answer = bench.call("gettransaction", json!([txid, null, true]));
+    assert_eq!(answer["decoded"]["txid"], json!(txid));
+    assert_eq!((&answer["trusted"], &answer["confirmations"]), (&json!(true), &json!(0)));
+    let categories: Vec<_> = answer["details"].as_array().unwrap().iter().map(|entry| &entry["category"]).collect();
+    assert_eq!(categories, ["send", "receive"]);
+    assert_eq!(answer["amount"].to_string(), "0.00000000");
+}
+
+#[test]
+fn a_coinbase_matures_at_101_and_is_an_orphan_without_its_block() {
+    let mut bench = Bench::new();
+    let block = bench.mine(1)[0];
+    let coinbase = transaction(1, &[(5_000_000_000, 1)]);
+    let txid = bench.add(&coinbase, confirmed(block, 1), |row| {
+        row.coinbase = true;
+        ours(row, 0, Some(""));
+    });
+    let state = |bench: &Bench| {
+        let answer = bench.call("gettransaction", json!([txid]));
+        (answer["details"][0]["category"].clone(), answer["amount"].to_string(), answer["generated"].clone())
+    };
+    bench.mine(99);
+    assert_eq!(state(&bench), (json!("immature"), "0.00000000".into(), json!(true)));
+    bench.mine(1);
+    assert_eq!(state(&bench), (json!("generate"), "50.00000000".into(), json!(true)));
+    bench.host.wallet.with(|wallet| wallet.transactions[0].0.state = TxState::Inactive).unwrap();
+    assert_eq!(state(&bench), (json!("orphan"), "0.00000000".into(), json!(true)));
+}
+
+#[test]
+fn watched_scripts_count_only_when_asked_for() {
+    let mut bench = Bench::new();
+    let txid = bench.add(&transaction(1, &[(30_000, 1)]), TxState::InMempool, |row| {
+        row.outputs[0].ownership = Ownership::WatchOnly;
+    });
+    let answer = bench.call("gettransaction", json!([txid]));
+    assert_eq!((answer["amount"].to_string().as_str(), &answer["details"]), ("0.00000000", &json!([])));
+    let answer = bench.call("gettransaction", json!([txid, true]));
+    assert_eq!(answer["details"][0]["involvesWatchonly"], json!(true));
+    bench.host.wallet.with(|wallet| wallet.info.private_keys_enabled = false).unwrap();
+    assert_eq!(bench.call("gettransaction", json!([txid]))["amount"].to_string(), "0.00030000");
+}
+
+#[test]
+fn since_a_block_lists_what_is_above_it_and_what_is_unconfirmed() {
+    let mut bench = Bench::new();
+    let blocks = bench.mine(5);
+    let mut txids = Vec::new();
+    for (salt, block) in [(1, 0), (2, 2), (3, 4)] {
+        let state = confirmed(blocks[block], block as u32 + 1);
+        txids.push(bench.add(&transaction(salt, &[(1000, 1)]), state, |row| ours(row, 0, Some(""))));
+    }
+    txids.push(bench.add(&transaction(4, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some(""))));
+    let conflicted = TxState::Conflicted { block: blocks[4], height: 5 };
+    txids.push(bench.add(&transaction(5, &[(1000, 1)]), conflicted, |row| {
+        row.debit_spendable = 2000;
+        ours(row, 0, Some(""));
+    }));
+    let listed = |arguments: Value| {
+        let answer = bench.call("listsinceblock", arguments);
+        let found = answer["transactions"].as_array().unwrap().iter();
+        let numbers: Vec<usize> =
+            found.map(|entry| txids.iter().position(|txid| entry["txid"] == **txid).unwrap() + 1).collect();
+        (numbers, answer["lastblock"].as_str().unwrap().to_owned(), answer.get("removed").is_some())
+    };
+    let tip = blocks[4].to_string();
+    assert_eq!(listed(json!([])), (vec![1, 2, 3, 4, 5], tip.clone(), true));
+    assert_eq!(listed(json!([""])).0, [1, 2, 3, 4, 5]);
+    assert_eq!(listed(json!([blocks[0].to_string(), 3])), (vec![2, 3, 4, 5], blocks[2].to_string(), true));
+    assert_eq!(listed(json!([tip, 100, null, false])).0, [4]);
+    let genesis =
+        bench.host.chain.block_info(Scope::NONE, outrigger_sdk::service::chain::BlockRef::Height { height: 0 });
+    assert_eq!(listed(json!([tip, 100, null, false])).1, genesis.unwrap().unwrap().hash.to_string());
+    assert!(!listed(json!([tip, 1, null, false])).2);
+}
+
+#[test]
+fn what_a_reorganisation_removed_is_listed_whatever_became_of_it() {
+    let mut bench = Bench::new();
+    bench.mine(2);
+    let payment = transaction(1, &[(1000, 1)]);
+    let stale = bench.host.chain.mine(vec![payment.clone()]);
+    bench.host.chain.disconnect();
+    let fork = bench.host.chain.tip(Scope::NONE).unwrap();
+    let block = bench.mine(1)[0];
+    let txid = bench.add(&payment, confirmed(block, 3), |row| ours(row, 0, Some("")));
+    let answer = bench.call("listsinceblock", json!([stale.to_string()]));
+    assert_eq!(answer["transactions"][0]["txid"], json!(txid));
+    assert_eq!((&answer["removed"][0]["txid"], &answer["removed"][0]["confirmations"]), (&json!(txid), &json!(1)));
+    let answer = bench.call("listsinceblock", json!([fork.hash.to_string()]));
+    assert_eq!(answer["removed"], json!([]));
+}
+
+#[test]
+fn the_latest_entries_come_oldest_first_and_count_entries() {
+    let mut bench = Bench::new();
+    for salt in 1..=4 {
+        bench.add(&transaction(salt, &[(u64::from(salt), 1), (u64::from(salt) * 10, 2)]), TxState::Inactive, |row| {
+            ours(row, 0, Some("a"));
+            ours(row, 1, Some("b"));
+        });
+    }
+    let amounts = |arguments: Value| -> Vec<String> {
+        let answer = bench.call("listtransactions", arguments);
+        answer.as_array().unwrap().iter().map(|entry| entry["amount"].to_string()[8..].to_owned()).collect()
+    };
+    assert_eq!(amounts(json!(["*", 3, 1])), ["30", "03", "40"]);
+    assert_eq!(amounts(json!(["b", 2])), ["30", "40"]);
+    assert_eq!(amounts(json!(["*", 0])), Vec::<String>::new());
+    bench.refused("listtransactions", json!([""]), -8, "Label argument must be a valid label name or \"*\".");
+    bench.refused("listtransactions", json!(["*", -1]), -8, "Negative count");
+    bench.refused("listtransactions", json!(["*", 1, -1]), -8, "Negative from");
+}
+
+#[test]
+fn bad_arguments_are_refused_in_their_order() {
+    let bench = Bench::new();
+    let unknown = "ab".repeat(32);
+    bench.refused("gettransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");
+    bench.refused("gettransaction", json!(["ab"]), -8, "txid must be of length 64 (not 2, for 'ab')");
+    bench.refused("gettransaction", json!([unknown, "x"]), -1, "JSON value is not a boolean as expected");
+    bench.refused("listsinceblock", json!([unknown]), -5, "Block not found");
+    bench.refused("listsinceblock", json!([5]), -1, "JSON value is not a string as expected");
+    bench.refused("listsinceblock", json!(["", 0]), -8, "Invalid parameter");
+    bench.refused("listsinceblock", json!(["", 1.5]), -1, "JSON integer out of range");
+    bench.refused("listsinceblock", json!(["", 1, 1]), -1, "JSON value is not a boolean as expected");
+    bench.refused("abandontransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");
+    bench.host.wallet.set(None);
+    let error = bench.plugin.call("gettransaction", json!([unknown])).unwrap_err();
+    assert_eq!(error.code.0, -18);
+}

@@ -1,0 +1,93 @@
+//! How bitcoind cuts descriptor text: expressions, functions, constants.
+
+use super::error::DescriptorError;
+use super::limits::MAX_NESTING;
+
+/// Cuts the first expression off `text`: up to a `,`, `)` or `}` outside of any parentheses, or to the end.
+pub(super) fn expression<'a>(text: &mut &'a str) -> &'a str {
+    let mut level = 0_usize;
+    let end = text.bytes().position(|byte| {
+        match byte {
+            b'(' | b'{' => level += 1,
+            b')' | b'}' if level > 0 => level -= 1,
+            b')' | b'}' | b',' => return level == 0,
+            _ => {}
+        }
+        false
+    });
+    let (cut, rest) = end.and_then(|end| text.split_at_checked(end)).unwrap_or((*text, ""));
+    *text = rest;
+    cut
+}
+
+/// What stands between the parentheses, where all of `text` is a call of `name`.
+pub(super) fn arguments<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')
+}
+
+/// Cuts `constant` off `text`, if it begins with it.
+pub(super) fn constant(constant: char, text: &mut &str) -> bool {
+    let rest = text.strip_prefix(constant);
+    *text = rest.unwrap_or(text);
+    rest.is_some()
+}
+
+/// Refuses text that nests too deeply. A miniscript wrapper (`v:` and its like) is a level of its own, and open until
+/// its expression ends.
+pub(super) fn check_nesting(text: &str) -> Result<(), DescriptorError> {
+    // For each open parenthesis or brace, how many levels were open outside of it.
+    let (mut outer, mut levels, mut word) = (Vec::new(), 0_usize, 0_usize);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'{' => {
+                outer.push(levels);
+                (levels, word) = (levels + 1, 0);
+            }
+            b')' | b'}' => {
+                levels = outer.pop().unwrap_or(0);
+                word = 0;
+            }
+            b',' => {
+                levels = outer.last().map_or(0, |outside| outside + 1);
+                word = 0;
+            }
+            b':' => {
+                levels += word;
+                word = 0;
+            }
+            _ => word += 1,
+        }
+        if levels > MAX_NESTING {
+            return Err(DescriptorError::TooDeep);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_ends_at_its_level() {
+        let mut text = "a(b,{c,d}),e";
+        assert_eq!(expression(&mut text), "a(b,{c,d})");
+        assert!(constant(',', &mut text));
+        assert_eq!((expression(&mut text), text), ("e", ""));
+    }
+
+    #[test]
+    fn a_function_takes_its_whole_text() {
+        assert_eq!(arguments("pkh", "pkh(K,K)"), Some("K,K"));
+        assert_eq!(arguments("pkh", "pkh(K)x"), None);
+        assert_eq!(arguments("pk", "pkh(K)"), None);
+    }
+
+    #[test]
+    fn parentheses_and_wrappers_count_as_levels() {
+        assert_eq!(check_nesting(&"(".repeat(MAX_NESTING)), Ok(()));
+        assert_eq!(check_nesting(&"(".repeat(MAX_NESTING + 1)), Err(DescriptorError::TooDeep));
+        assert_eq!(check_nesting(&format!("wsh({}:pk(K))", "n".repeat(MAX_NESTING))), Err(DescriptorError::TooDeep));
+        assert_eq!(check_nesting(&"a:f(b:g(),".repeat(60)), Ok(()), "wrappers end with their expression");
+    }
+}

@@ -1,0 +1,374 @@
+//! The whole module against what a real bitcoind answered, and against its words for bad text.
+
+use bitcoin::{Address, Network};
+use serde::Deserialize;
+
+use super::*;
+
+const K: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+const K2: &str = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
+const U: &str = "04a34b99f22c790c4e36b2b3c2c35a36db06226e41c692fc82b8b56ac1c540c5bd5b8dec5235a0fa8722476c7709c02559e3aa73aa03918ba2d492eea75abea235";
+const X: &str =
+    "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
+const S: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const WIF: &str = "cMcfH8sRgBgDMfpBNG6H3haaxLkaYXgqMRef8Nev6tWyBSNr6c3n";
+
+/// A line of `vectors/bitcoind.json`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    text: String,
+    checksum: String,
+    ranged: bool,
+    solvable: bool,
+    private: bool,
+    public: Vec<String>,
+    addresses: Vec<Vec<String>>,
+    normalized: Vec<String>,
+    definite: Vec<(String, String)>,
+    expands: bool,
+}
+
+fn vectors() -> Vec<Vector> {
+    serde_json::from_str(include_str!("vectors/bitcoind.json")).unwrap()
+}
+
+fn parse(text: &str) -> Vec<Descriptor> {
+    Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn one(text: &str) -> Descriptor {
+    parse(text).remove(0)
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &str) {
+    let error = Descriptor::parse(text, Network::Regtest, Checksum::Optional).expect_err(text);
+    assert_eq!(error.to_string(), expected, "{text}");
+}
+
+#[test]
+fn bitcoind_says_the_same_of_texts_and_flags() {
+    for vector in vectors() {
+        assert_eq!(checksum(&vector.text).as_deref(), Some(vector.checksum.as_str()), "{}", vector.text);
+        let parsed = parse(&format!("{}#{}", vector.text, vector.checksum));
+        let public: Vec<String> = parsed.iter().map(Descriptor::to_public_string).collect();
+        assert_eq!(public, vector.public);
+        for descriptor in &parsed {
+            assert_eq!(descriptor.is_ranged(), vector.ranged, "{}", vector.text);
+            assert_eq!(descriptor.is_solvable(), vector.solvable, "{}", vector.text);
+            assert_eq!(descriptor.has_private_keys(), vector.private, "{}", vector.text);
+        }
+        if vector.expands {
+            let mut normalized: Vec<String> = parsed.iter().map(Descriptor::to_normalized_string).collect();
+            normalized.sort();
+            assert_eq!(normalized, vector.normalized, "{}", vector.text);
+        }
+    }
+}
+
+#[test]
+fn bitcoind_derives_the_same_scripts() {
+    for vector in vectors() {
+        let parsed = parse(&vector.text);
+        if !vector.expands {
+            assert_eq!(parsed[0].expand(0), Err(ExpandError::HardenedWithoutPrivateKey), "{}", vector.text);
+            continue;
+        }
+        let indexes = if vector.ranged { 0..3 } else { 0..1 };
+        let scripts: Vec<ExpandedScript> = parsed
+            .iter()
+            .flat_map(|descriptor| indexes.clone().flat_map(|index| descriptor.expand(index).unwrap().scripts))
+            .collect();
+        let addresses: Vec<String> = scripts
+            .iter()
+            .filter_map(|script| Address::from_script(&script.script_pubkey, Network::Regtest).ok())
+            .map(|address| address.to_string())
+            .collect();
+        let expected: Vec<String> = vector.addresses.into_iter().flatten().collect();
+        assert_eq!(addresses, expected, "{}", vector.text);
+        for (script, definite) in vector.definite {
+            let found = scripts.iter().find(|found| found.script_pubkey.to_hex_string() == script);
+            assert_eq!(found.unwrap().definite, definite, "{}", vector.text);
+        }
+    }
+}
+
+#[test]
+fn definite_descriptors_expand_to_their_own_script() {
+    for vector in vectors().into_iter().filter(|vector| vector.expands) {
+        for script in parse(&vector.text).iter().flat_map(|descriptor| descriptor.expand(1).unwrap().scripts) {
+            let again = Descriptor::parse(&script.definite, Network::Regtest, Checksum::Required).unwrap().remove(0);
+            assert_eq!(again.expand(0).unwrap().scripts[0].script_pubkey, script.script_pubkey, "{}", vector.text);
+        }
+    }
+}
+
+#[test]
+fn private_texts_keep_their_keys_and_public_ones_never_show_them() {
+    for vector in vectors() {
+        for descriptor in parse(&vector.text) {
+            let private = descriptor.to_private_string();
+            assert_eq!(private.is_some(), vector.private);
+            let Some(private) = private else { continue };
+            let again = one(private.expose());
+            assert_eq!(again.to_private_string(), Some(private));
+            assert_eq!(again.to_public_string(), descriptor.to_public_string());
+            for text in [descriptor.to_public_string(), descriptor.to_normalized_string(), format!("{descriptor:?}")] {
+                assert!(!text.contains("tprv") && !text.contains(WIF), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn private_keys_belong_to_the_public_keys_of_the_scripts() {
+    for text in [
+        format!("wpkh({S}/84h/1h/0h/0/*)"),
+        format!("pkh({S}/44h/*h)"),
+        format!("tr({S}/86h/1h/0h/1/*,pk({WIF}))"),
+        format!("wsh(and_v(v:pk({S}/*),pk({K})))"),
+        "pkh(91bMubQfDW9tHTvHPwd5zhuvTavpvpHGwULQbJ98xFqvxsUsWbZ)".to_owned(),
+    ] {
+        let descriptor = one(&text);
+        let solving = descriptor.expand(7).unwrap().scripts.remove(0).solving;
+        let keys = descriptor.private_keys(7);
+        assert!(!keys.is_empty());
+        for (public, secret) in keys {
+            assert!(solving.public_keys.iter().any(|known| known.0 == public), "{text}");
+            let point = secret.public_key(&key::SECP);
+            assert!(public == point.serialize() || public == point.serialize_uncompressed(), "{text}");
+        }
+    }
+    assert!(one(&format!("wpkh({X}/*)")).private_keys(0).is_empty());
+    let mixed = one(&format!("wsh(multi(1,{S}/0,{X}/0))"));
+    assert!(mixed.has_private_keys() && !mixed.has_all_private_keys());
+    assert_eq!(mixed.private_keys(0).len(), 1);
+    assert!(mixed.to_private_string().unwrap().expose().contains(S));
+}
+
+#[test]
+fn solving_data_has_what_the_hashes_hide() {
+    let expansion = one(&format!("sh(wsh(multi(1,{K},{K2})))")).expand(0).unwrap();
+    let solving = &expansion.scripts[0].solving;
+    let [redeem, witness] = solving.scripts.as_slice() else { panic!("two scripts") };
+    assert_eq!(redeem.to_p2sh(), expansion.scripts[0].script_pubkey);
+    assert_eq!(&witness.to_p2wsh(), redeem);
+    assert_eq!(solving.public_keys.len(), 2);
+
+    let combo = one(&format!("combo({K})")).expand(0).unwrap();
+    let scripts = combo.scripts.iter().map(|script| script.solving.scripts.len()).collect::<Vec<_>>();
+    assert_eq!(scripts, [0, 0, 0, 1]);
+    assert_eq!(one(&format!("combo({U})")).expand(0).unwrap().scripts.len(), 2);
+}
+
+#[test]
+fn control_blocks_prove_their_leaves() {
+    let text = format!("tr({K},{{{{pk({K2}),multi_a(1,{K},{X}/*)}},and_v(v:pk({K}),older(3))}})");
+    let script = one(&text).expand(3).unwrap().scripts.remove(0);
+    let taproot = script.solving.taproot.unwrap();
+    assert_eq!(taproot.leaves.len(), 3);
+    let output_key = secp256k1::XOnlyPublicKey::from_slice(&script.script_pubkey.as_bytes()[2..]).unwrap();
+    for leaf in taproot.leaves {
+        let block = bitcoin::taproot::ControlBlock::decode(&leaf.control_block).unwrap();
+        assert_eq!(block.internal_key.serialize(), taproot.internal_key);
+        assert!(block.verify_taproot_commitment(&key::SECP, output_key, &leaf.script));
+    }
+}
+
+#[test]
+fn origins_lead_from_the_master_key() {
+    let expansion = one(&format!("wpkh([d34db33f/84'/1h]{X}/1/*)")).expand(5).unwrap();
+    let [origin] = expansion.scripts[0].origins.as_slice() else { panic!("one key") };
+    assert_eq!((origin.fingerprint, origin.path.as_str()), ([0xd3, 0x4d, 0xb3, 0x3f], "m/84h/1h/1/5"));
+    let expansion = one(&format!("wpkh({K})")).expand(0).unwrap();
+    assert_eq!(expansion.scripts[0].origins[0].path, "m");
+}
+
+#[test]
+fn marks_of_hardened_steps_make_no_other_descriptor() {
+    let (apostrophes, letters) = (one(&format!("pkh({S}/44'/*h)")), one(&format!("pkh({S}/44h/*')")));
+    assert_ne!(apostrophes.to_public_string(), letters.to_public_string());
+    assert_eq!(apostrophes.identity(), letters.identity());
+    assert_ne!(letters.identity(), one(&format!("pkh({S}/44h/*)")).identity());
+}
+
+#[test]
+fn output_types_follow_the_outermost_functions() {
+    for (text, expected) in [
+        (format!("pk({K})"), None),
+        (format!("multi(1,{K})"), None),
+        (format!("combo({K})"), None),
+        (format!("pkh({K})"), Some(AddressType::Legacy)),
+        (format!("sh(multi(1,{K}))"), Some(AddressType::Legacy)),
+        (format!("sh(wpkh({K}))"), Some(AddressType::P2shSegwit)),
+        (format!("sh(wsh(pk({K})))"), Some(AddressType::P2shSegwit)),
+        (format!("wpkh({K})"), Some(AddressType::Bech32)),
+        (format!("wsh(pk({K}))"), Some(AddressType::Bech32)),
+        (format!("tr({K})"), Some(AddressType::Bech32m)),
+        ("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)".to_owned(), Some(AddressType::Legacy)),
+        ("raw(0014751e76e8199196d454941c45d1b3a323f1433bd6)".to_owned(), Some(AddressType::Bech32)),
+        ("raw(00)".to_owned(), None),
+    ] {
+        assert_eq!(one(&text).output_type(), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_checksum_stage_has_its_words() {
+    let text = "raw(00)";
+    refused("raw(00)#qwfjgwf6#", "Multiple '#' symbols");
+    refused("raw(00)#abc", "Expected 8 character checksum, not 3 characters");
+    refused("raw(Ü)#qwfjgwf6", "Invalid characters in payload");
+    refused("raw(00)#qwfjgwf7", "Provided checksum 'qwfjgwf7' does not match computed checksum 'qwfjgwf6'");
+    let missing = Descriptor::parse(text, Network::Regtest, Checksum::Required).unwrap_err();
+    assert_eq!(missing.to_string(), "Missing checksum");
+}
+
+#[test]
+fn expressions_are_refused_with_their_words() {
+    let many = |count| vec![K; count].join(",");
+    for (text, expected) in [
+        (format!("{K}"), format!("{K} is not a valid descriptor function")),
+        ("foo(1)".to_owned(), "foo(1) is not a valid descriptor function".to_owned()),
+        (format!("pkh({K})x"), format!("pkh({K})x is not a valid descriptor function")),
+        (format!("pkh({K}))"), String::new()),
+        (format!("sh(pk({K}),)"), String::new()),
+        (format!("pkh({K},{K})"), format!("key '{K},{K}' is not valid")),
+        (format!("sh(pk({K})x)"), "A function is needed within P2SH".to_owned()),
+        (format!("sh({K})"), "A function is needed within P2SH".to_owned()),
+        (format!("wsh({K})"), "A function is needed within P2WSH".to_owned()),
+        (format!("sh(addr({K}))"), "A function is needed within P2SH".to_owned()),
+        (format!("sh(combo({K}))"), "Cannot have combo in non-top level".to_owned()),
+        (format!("wsh(sh(pk({K})))"), "Cannot have sh in non-top level".to_owned()),
+        (format!("wsh(wsh(pk({K})))"), "Cannot have wsh within wsh".to_owned()),
+        (format!("wsh(wpkh({K}))"), "Cannot have wpkh within wsh".to_owned()),
+        ("addr(xyz)".to_owned(), "Address is not valid".to_owned()),
+        ("addr(bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4)".to_owned(), "Address is not valid".to_owned()),
+        ("raw(0)".to_owned(), "Raw script is not hex".to_owned()),
+        ("raw()".to_owned(), "Raw script is not hex".to_owned()),
+        (format!("multi(a,{K})"), "Multi threshold 'a' is not valid".to_owned()),
+        (format!("multi(4294967296,{K})"), "Multi threshold '4294967296' is not valid".to_owned()),
+        (format!("multi(1,{K}){K})"), format!("multi(1,{K}){K} is not a valid descriptor function")),
+        (format!("multi(1,{K})x({K})"), "Multi: expected ',', got ')'".to_owned()),
+        (
+            "multi(1)".to_owned(),
+            "Cannot have 0 keys in multisig; must have between 1 and 16 keys, inclusive".to_owned(),
+        ),
+        (
+            format!("wsh(multi(1,{}))", many(17)),
+            "Cannot have 17 keys in multisig; must have between 1 and 16 keys, inclusive".to_owned(),
+        ),
+        (format!("multi(0,{K})"), "Multisig threshold cannot be 0, must be at least 1".to_owned()),
+        (
+            format!("multi(3,{})", many(2)),
+            "Multisig threshold cannot be larger than the number of keys; threshold is 3 but only 2 keys specified"
+                .to_owned(),
+        ),
+        (format!("multi(1,{})", many(4)), "Cannot have 4 pubkeys in bare multisig; only at most 3 pubkeys".to_owned()),
+        (
+            format!("sh(multi(1,{}))", many(16)),
+            "P2SH script is too large, 547 bytes is larger than 520 bytes".to_owned(),
+        ),
+    ] {
+        refused(&text, &expected);
+    }
+}
+
+#[test]
+fn keys_are_refused_with_their_words() {
+    for (key, expected) in [
+        (String::new(), "No key provided".to_owned()),
+        ("02".to_owned() + &"00".repeat(32), format!("Pubkey '02{}' is invalid", "00".repeat(32))),
+        (U.to_owned(), "Uncompressed keys are not allowed".to_owned()),
+        ("91bMubQfDW9tHTvHPwd5zhuvTavpvpHGwULQbJ98xFqvxsUsWbZ".to_owned(), "Uncompressed keys are not allowed".to_owned()),
+        ("xyz".to_owned(), "key 'xyz' is not valid".to_owned()),
+        (format!("{K}/0"), format!("key '{K}' is not valid")),
+        (
+            "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8".to_owned(),
+            "key 'xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8' is not valid".to_owned(),
+        ),
+        (format!("{X}/a"), "Key path value 'a' is not a valid uint32".to_owned()),
+        (format!("{X}/+1"), "Key path value '+1' is not a valid uint32".to_owned()),
+        (format!("{X}//1"), "Key path value '' is not a valid uint32".to_owned()),
+        (format!("{X}/*/1"), "Key path value '*' is not a valid uint32".to_owned()),
+        (format!("{X}/2147483648"), "Key path value 2147483648 is out of range".to_owned()),
+        (format!("[00000000]a]{K}"), "Multiple ']' characters found for a single pubkey".to_owned()),
+        (format!("x[00000000]{K}"), "Key origin start '[ character expected but not found, got 'x' instead".to_owned()),
+        (format!("]{K}"), "Key origin start '[ character expected but not found, got ']' instead".to_owned()),
+        (format!("[000000]{K}"), "Fingerprint is not 4 bytes (6 characters instead of 8 characters)".to_owned()),
+        (format!("[0000000g]{K}"), "Fingerprint '0000000g' is not hex".to_owned()),
+        (format!("[00000000/a]{K}"), "Key path value 'a' is not a valid uint32".to_owned()),
+    ] {
+        refused(&format!("wpkh({key})"), &expected);
+    }
+}
+
+#[test]
+fn multipath_and_taproot_are_refused_with_their_words() {
+    for (text, expected) in [
+        (
+            format!("wpkh([00000000/<0;1>]{X})"),
+            "Key path value '<0;1>' specifies multipath in a section where multipath is not allowed",
+        ),
+        (format!("wpkh({X}/<0;1>/<2;3>)"), "Multiple multipath key path specifiers found"),
+        (format!("wpkh({X}/<0>)"), "Multipath key path specifiers must have at least two items"),
+        (format!("wpkh({X}/<0;0>)"), "Duplicated key path value 0 in multipath specifier"),
+        (format!("multi(1,{X}/<0;1>,{X}/<0;1;2>)"), "multi(): Multipath derivation paths have mismatched lengths"),
+        (format!("sh(tr({K}))"), "Can only have tr() at top level"),
+        (format!("tr({K},wpkh({K}))"), "Can only have wpkh() at top level or inside sh()"),
+        (format!("tr({K},multi(1,{K}))"), "Can only have multi/sortedmulti() at top level, in sh(), or in wsh()"),
+        (format!("tr({K},{{pk({K})}})"), "tr(): expected ',' after script expression"),
+        (format!("tr({K},{{pk({K}),pk({K}),pk({K})}})"), "tr(): expected '}' after script expression"),
+        (format!("tr({K},pk({K}),pk({K}))"), "tr(): expected ')' after script expression"),
+        (format!("rawtr({K},{K})"), "rawtr(): only one key expected."),
+    ] {
+        refused(&text, expected);
+    }
+    let expression = format!("or_i(pk({X}),older(5))");
+    refused(&format!("wsh({expression})"), &format!("{expression} is not sane: witnesses without signature exist"));
+    refused(&format!("wsh(and_v(v:pk({K}),pk(xyz)))"), "key 'xyz' is not valid");
+    let expression = format!("and_v(pk({K}),pk({K2}))");
+    refused(&format!("wsh({expression})"), &format!("{expression} is invalid"));
+    let expression = format!("and_v(v:pk({K}),pk({K}))");
+    refused(&format!("wsh({expression})"), &format!("{expression} is not sane: contains duplicate public keys"));
+}
+
+#[test]
+fn hostile_texts_meet_their_bounds() {
+    let check = |text: &str, expected: DescriptorError| {
+        assert_eq!(Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap_err(), expected);
+    };
+    check(&"a".repeat(limits::MAX_LENGTH + 1), DescriptorError::TooLong(limits::MAX_LENGTH + 1));
+    check(&"sh(".repeat(1000), DescriptorError::TooDeep);
+    check(&format!("wsh({}:pk({K}))", "n".repeat(500)), DescriptorError::TooDeep);
+    let numbers: Vec<String> = (0..limits::MAX_MULTIPATH + 1).map(|number| number.to_string()).collect();
+    check(&format!("wpkh({X}/<{}>)", numbers.join(";")), DescriptorError::TooManyAlternatives(numbers.len()));
+    let leaf = format!("multi_a(1,{})", vec![K; 700].join(","));
+    check(&format!("tr({K},{{{leaf},{leaf}}})"), DescriptorError::TooManyKeys);
+    check(&format!("wpkh({X}{})", "/1".repeat(limits::MAX_DERIVATION_STEPS + 1)), DescriptorError::TooManySteps);
+}
+
+#[test]
+fn the_deepest_miniscript_fits_a_small_stack() {
+    // In `sane` the wrapper `n` changes nothing, and `or_i` opens a level that stays open to the end.
+    let wrapped = format!("wsh({}:pk({K}))", "n".repeat(limits::MAX_NESTING - 3));
+    let nested = (0..limits::MAX_NESTING - 3).fold(format!("pk({K})"), |inner, _| format!("or_i(0,{inner})"));
+    let work = move || {
+        for text in [wrapped, format!("wsh({nested})"), format!("tr({K},{nested})")] {
+            let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional);
+            assert_ne!(parsed.as_ref().err(), Some(&DescriptorError::TooDeep));
+            let _ = parsed.map(|parsed| parsed.iter().map(|one| one.expand(0).is_ok()).collect::<Vec<_>>());
+        }
+    };
+    std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn paths_beyond_what_bip_32_holds_expand_to_nothing() {
+    let long = one(&format!("wpkh({X}{}/*)", "/1".repeat(255)));
+    assert_eq!(long.expand(0), Err(ExpandError::NoSuchKey));
+    assert_eq!(one(&format!("wpkh({X}/*)")).expand(1 << 31), Err(ExpandError::Index(1 << 31)));
+    assert!(one(&format!("wpkh({K})")).expand(u32::MAX).is_ok(), "an index means nothing without a wildcard");
+}

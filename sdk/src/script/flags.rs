@@ -1,0 +1,271 @@
+//! Script verification flags.
+//!
+//! Every flag is a soft fork: what a set of flags accepts, each of its subsets accepts too. The bit positions
+//! are those of Bitcoin Core, so the numbers can be compared with its library interface.
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr, BitOrAssign};
+use std::str::FromStr;
+
+/// A set of script verification flags.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u32);
+
+/// A flag name that is not one of Bitcoin Core's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown script verification flag '{0}'")]
+pub struct UnknownFlagError(pub String);
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
+        impl Flags {
+            $($(#[$doc])* pub const $name: Flags = Flags(1 << $bit);)*
+
+            /// Every flag with its name, lowest bit first.
+            const NAMED: &'static [(&'static str, Flags)] = &[$((stringify!($name), Flags::$name)),*];
+        }
+    };
+}
+
+flags! {
+    /// Run the redeem script of pay-to-script-hash outputs (BIP16).
+    P2SH = 0;
+    /// Signatures are strict DER with a defined hash type, public keys have a standard form. Policy.
+    STRICTENC = 1;
+    /// Signatures are strict DER (BIP66).
+    DERSIG = 2;
+    /// The S value of an ECDSA signature is at most half the group order. Policy.
+    LOW_S = 3;
+    /// The extra element that CHECKMULTISIG takes is empty (BIP147).
+    NULLDUMMY = 4;
+    /// The scriptSig holds pushes only. Policy.
+    SIGPUSHONLY = 5;
+    /// Pushes and script numbers have their shortest form. Policy.
+    MINIMALDATA = 6;
+    /// The NOPs kept for later soft forks fail when executed. Policy.
+    DISCOURAGE_UPGRADABLE_NOPS = 7;
+    /// Exactly one element is left after execution. Implies [`Flags::P2SH`] and [`Flags::WITNESS`]. Policy.
+    CLEANSTACK = 8;
+    /// OP_CHECKLOCKTIMEVERIFY has its meaning (BIP65).
+    CHECKLOCKTIMEVERIFY = 9;
+    /// OP_CHECKSEQUENCEVERIFY has its meaning (BIP112).
+    CHECKSEQUENCEVERIFY = 10;
+    /// Segregated witness (BIP141, BIP143). Implies [`Flags::P2SH`].
+    WITNESS = 11;
+    /// Witness programs without a meaning yet fail. Policy.
+    DISCOURAGE_UPGRADABLE_WITNESS_PROGRAM = 12;
+    /// The argument of OP_IF in witness v0 scripts is empty or the single byte 1. Policy.
+    MINIMALIF = 13;
+    /// Signatures of a failed signature check are empty. Policy.
+    NULLFAIL = 14;
+    /// Public keys in witness v0 scripts are compressed. Policy.
+    WITNESS_PUBKEYTYPE = 15;
+    /// OP_CODESEPARATOR and signatures within the scriptCode fail outside of witness scripts. Policy.
+    CONST_SCRIPTCODE = 16;
+    /// Taproot and tapscript (BIP341, BIP342).
+    TAPROOT = 17;
+    /// Taproot leaf versions without a meaning yet fail. Policy.
+    DISCOURAGE_UPGRADABLE_TAPROOT_VERSION = 18;
+    /// OP_SUCCESSx opcodes fail. Policy.
+    DISCOURAGE_OP_SUCCESS = 19;
+    /// Tapscript public keys of an unknown type fail. Policy.
+    DISCOURAGE_UPGRADABLE_PUBKEYTYPE = 20;
+}
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+
+    /// The rules of consensus with every soft fork active, which are also Bitcoin Core's mandatory flags.
+    pub const CONSENSUS: Flags = Flags::P2SH
+        .union(Flags::DERSIG)
+        .union(Flags::NULLDUMMY)
+        .union(Flags::CHECKLOCKTIMEVERIFY)
+        .union(Flags::CHECKSEQUENCEVERIFY)
+        .union(Flags::WITNESS)
+        .union(Flags::TAPROOT);
+
+    /// The rules of relay and of signing: Bitcoin Core 29's standard flags.
+    pub const STANDARD: Flags = Flags::CONSENSUS
+        .union(Flags::STRICTENC)
+        .union(Flags::MINIMALDATA)
+        .union(Flags::DISCOURAGE_UPGRADABLE_NOPS)
+        .union(Flags::CLEANSTACK)
+        .union(Flags::MINIMALIF)
+        .union(Flags::NULLFAIL)
+        .union(Flags::LOW_S)
+        .union(Flags::DISCOURAGE_UPGRADABLE_WITNESS_PROGRAM)
+        .union(Flags::WITNESS_PUBKEYTYPE)
+        .union(Flags::CONST_SCRIPTCODE)
+        .union(Flags::DISCOURAGE_UPGRADABLE_TAPROOT_VERSION)
+        .union(Flags::DISCOURAGE_OP_SUCCESS)
+        .union(Flags::DISCOURAGE_UPGRADABLE_PUBKEYTYPE);
+
+    /// The bits, in Bitcoin Core's positions.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The flags of `bits`; bits without a meaning are dropped.
+    pub const fn from_bits_truncate(bits: u32) -> Flags {
+        Flags(bits & ((1 << Flags::NAMED.len()) - 1))
+    }
+
+    /// Whether no flag is set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether every flag of `other` is set.
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any flag of `other` is set.
+    pub const fn intersects(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The flags set in either.
+    #[must_use]
+    pub const fn union(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// The flags set here and not in `other`.
+    #[must_use]
+    pub const fn difference(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
+    /// Adds what the set implies: CLEANSTACK needs WITNESS, and WITNESS needs P2SH.
+    ///
+    /// Without these the rules would not be soft forks of each other. Verification applies this itself.
+    #[must_use]
+    pub const fn with_implied(self) -> Flags {
+        let mut flags = self;
+        if flags.contains(Flags::CLEANSTACK) {
+            flags = flags.union(Flags::WITNESS);
+        }
+        if flags.contains(Flags::WITNESS) {
+            flags = flags.union(Flags::P2SH);
+        }
+        flags
+    }
+
+    /// Each single flag of the set, lowest bit first.
+    pub fn iter(self) -> impl Iterator<Item = Flags> {
+        Flags::NAMED
+            .iter()
+            .map(|(_, flag)| *flag)
+            .filter(move |flag| self.contains(*flag))
+    }
+}
+
+impl FromStr for Flags {
+    type Err = UnknownFlagError;
+
+    /// Reads Bitcoin Core's names separated by commas; the empty text and `NONE` are the empty set.
+    fn from_str(text: &str) -> Result<Flags, UnknownFlagError> {
+        let mut flags = Flags::NONE;
+        for word in text
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty() && *word != "NONE")
+        {
+            let named = Flags::NAMED.iter().find(|(name, _)| *name == word);
+            let (_, flag) = named.ok_or_else(|| UnknownFlagError(word.to_owned()))?;
+            flags |= *flag;
+        }
+        Ok(flags)
+    }
+}
+
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("NONE");
+        }
+        let mut separator = "";
+        for (name, _) in Flags::NAMED.iter().filter(|(_, flag)| self.contains(*flag)) {
+            write!(f, "{separator}{name}")?;
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Flags({self})")
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+
+    fn bitor(self, other: Flags) -> Flags {
+        self.union(other)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Flags) {
+        *self = self.union(other);
+    }
+}
+
+impl BitAnd for Flags {
+    type Output = Flags;
+
+    fn bitand(self, other: Flags) -> Flags {
+        Flags(self.0 & other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_written_back() {
+        for text in [
+            "NONE",
+            "P2SH,STRICTENC",
+            "P2SH,NULLDUMMY,WITNESS,DISCOURAGE_OP_SUCCESS",
+        ] {
+            assert_eq!(
+                text.parse::<Flags>()
+                    .map(|flags| flags.to_string())
+                    .as_deref(),
+                Ok(text)
+            );
+        }
+        assert_eq!("".parse(), Ok(Flags::NONE));
+        assert_eq!(
+            "P2SH,NOPE".parse::<Flags>(),
+            Err(UnknownFlagError("NOPE".to_owned()))
+        );
+    }
+
+    #[test]
+    fn sets_have_the_known_bits() {
+        assert_eq!(Flags::CONSENSUS.bits(), 0b10_0000_1110_0001_0101);
+        // All 21 flags but SIGPUSHONLY.
+        assert_eq!(
+            Flags::STANDARD.bits(),
+            ((1 << 21) - 1) & !Flags::SIGPUSHONLY.bits()
+        );
+        assert_eq!(Flags::from_bits_truncate(u32::MAX).iter().count(), 21);
+    }
+
+    #[test]
+    fn implied_flags_are_added() {
+        assert!(
+            Flags::CLEANSTACK
+                .with_implied()
+                .contains(Flags::WITNESS | Flags::P2SH)
+        );
+        assert_eq!(Flags::DERSIG.with_implied(), Flags::DERSIG);
+    }
+}

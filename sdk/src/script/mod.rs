@@ -1,0 +1,81 @@
+//! Bitcoin's script: execution, signature hashes, signature operation counts.
+//!
+//! The rules are those of consensus and of Bitcoin Core's relay policy, each switched by a flag of [`Flags`], and
+//! every failure is Core's own [`ScriptError`] for it. Script numbers out of range are the unknown error, as they
+//! were in Core for all this time.
+//!
+//! One transaction is one [`TxContext`]: the parts of signature hashes that its inputs share are computed once.
+//! [`verify_input`] verifies an input; [`verify_script`] does so against any [`Checker`], which lets a signer see
+//! which signatures verified; [`eval_script`] runs a single script.
+//!
+//! Invariants: nothing here panics, whatever the transaction, the scripts and the spent outputs hold, and nothing
+//! allocates per opcode. Nothing secret passes through this module. No rule of a block or of a transaction as a
+//! whole is checked here.
+//!
+//! # Example
+//!
+//! An output that anyone may spend who brings two numbers that add up to five:
+//!
+//! ```
+//! use bitcoin::opcodes::all::{OP_ADD, OP_NUMEQUAL};
+//! use bitcoin::script::Builder;
+//! use bitcoin::transaction::Version;
+//! use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, absolute::LockTime};
+//! use outrigger_sdk::script::{Flags, ScriptError, TxContext, verify_input};
+//!
+//! let sum_to_five = Builder::new().push_opcode(OP_ADD).push_int(5).push_opcode(OP_NUMEQUAL).into_script();
+//! let spent = TxOut { value: Amount::from_sat(1_000), script_pubkey: sum_to_five };
+//! let spend = |first, second| Transaction {
+//!     version: Version::TWO,
+//!     lock_time: LockTime::ZERO,
+//!     input: vec![TxIn {
+//!         previous_output: OutPoint::null(),
+//!         script_sig: Builder::new().push_int(first).push_int(second).into_script(),
+//!         sequence: Sequence::MAX,
+//!         witness: Witness::new(),
+//!     }],
+//!     output: vec![TxOut { value: Amount::from_sat(900), script_pubkey: ScriptBuf::new() }],
+//! };
+//!
+//! let tx = spend(2, 3);
+//! let context = TxContext::new(&tx, vec![spent.clone()]);
+//! assert_eq!(verify_input(&context, 0, Flags::STANDARD), Ok(()));
+//!
+//! let tx = spend(2, 2);
+//! let context = TxContext::new(&tx, vec![spent]);
+//! assert_eq!(verify_input(&context, 0, Flags::STANDARD), Err(ScriptError::EvalFalse));
+//! ```
+
+mod checker;
+mod crypto;
+mod encoding;
+mod error;
+mod eval;
+mod flags;
+pub mod limits;
+mod number;
+mod parse;
+mod sighash;
+mod sigops;
+mod stack;
+mod verify;
+mod witness;
+
+#[cfg(test)]
+mod tests;
+
+pub use checker::{Checker, ExecutionData, NoTransaction, SigVersion, TransactionChecker};
+pub use encoding::{check_pubkey_encoding, check_signature_encoding};
+pub use error::ScriptError;
+pub use eval::eval_script;
+pub use flags::{Flags, UnknownFlagError};
+pub use sighash::{
+    SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, SpentOutputs,
+    TxContext, annex_hash,
+};
+pub use sigops::{
+    MissingPrevoutError, WITNESS_SCALE_FACTOR, legacy_sigop_count, p2sh_sigop_count,
+    script_sigop_count, transaction_sigop_cost, witness_sigop_count,
+};
+pub use stack::{Element, Stack};
+pub use verify::{verify_input, verify_script};

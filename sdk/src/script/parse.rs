@@ -1,0 +1,351 @@
+//! Reading scripts opcode by opcode, and the questions about scripts that need no execution.
+//!
+//! Invariant: where a script cannot be read further, the reader stops at the byte at which Core's parser stops,
+//! since the legacy signature hash depends on it.
+
+use std::borrow::Cow;
+
+use super::ScriptError;
+
+/// The largest opcode that carries data in the script: OP_PUSHDATA4.
+pub(super) const OP_PUSHDATA4: u8 = 0x4e;
+/// The largest opcode that counts as a push: OP_16.
+pub(super) const OP_16: u8 = 0x60;
+const OP_1: u8 = 0x51;
+const OP_PUSHDATA1: u8 = 0x4c;
+const OP_PUSHDATA2: u8 = 0x4d;
+const OP_CODESEPARATOR: u8 = 0xab;
+const OP_EQUAL: u8 = 0x87;
+const OP_HASH160: u8 = 0xa9;
+
+/// One opcode of a script with the data it pushes, if it carries any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Op<'a> {
+    pub(super) opcode: u8,
+    pub(super) data: &'a [u8],
+}
+
+/// Reads a script from its start.
+#[derive(Clone, Debug)]
+pub(super) struct Reader<'a> {
+    script: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(script: &'a [u8]) -> Reader<'a> {
+        Reader {
+            script,
+            position: 0,
+        }
+    }
+
+    /// The index of the next byte to read.
+    pub(super) const fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The next opcode; `None` at the end of the script.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError::BadOpcode`] if the script ends within the opcode's data.
+    #[inline]
+    pub(super) fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
+        let opcode = *self.script.get(self.position)?;
+        self.position += 1;
+        if opcode > OP_PUSHDATA4 {
+            return Some(Ok(Op { opcode, data: &[] }));
+        }
+        let data = self
+            .read_length(opcode)
+            .and_then(|length| self.take(length));
+        Some(
+            data.map(|data| Op { opcode, data })
+                .ok_or(ScriptError::BadOpcode),
+        )
+    }
+
+    /// How many bytes a push opcode carries.
+    fn read_length(&mut self, opcode: u8) -> Option<usize> {
+        match opcode {
+            OP_PUSHDATA1 => self
+                .take(1)
+                .map(|bytes| bytes.iter().fold(0, |_, byte| usize::from(*byte))),
+            OP_PUSHDATA2 => {
+                let bytes: [u8; 2] = self.take(2)?.try_into().ok()?;
+                Some(usize::from(u16::from_le_bytes(bytes)))
+            }
+            OP_PUSHDATA4 => {
+                let bytes: [u8; 4] = self.take(4)?.try_into().ok()?;
+                usize::try_from(u32::from_le_bytes(bytes)).ok()
+            }
+            direct => Some(usize::from(direct)),
+        }
+    }
+
+    /// The next `length` bytes. Nothing is consumed if there are fewer.
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let end = self.position.checked_add(length)?;
+        let bytes = self.script.get(self.position..end)?;
+        self.position = end;
+        Some(bytes)
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Op<'a>, ScriptError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read()
+    }
+}
+
+/// The small number that OP_1 to OP_16 stand for.
+pub(super) const fn small_number(opcode: u8) -> Option<u8> {
+    match opcode {
+        OP_1..=OP_16 => Some(opcode - OP_1 + 1),
+        _ => None,
+    }
+}
+
+/// Whether a script can be read and has no opcode above OP_16.
+pub(super) fn is_push_only(script: &[u8]) -> bool {
+    Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
+}
+
+/// Whether a script is the pay-to-script-hash pattern of BIP16.
+pub(super) fn is_p2sh(script: &[u8]) -> bool {
+    matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
+}
+
+/// The version and program of a witness program (BIP141).
+pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
+    let [opcode, length, program @ ..] = script else {
+        return None;
+    };
+    let version = if *opcode == 0 {
+        0
+    } else {
+        small_number(*opcode)?
+    };
+    let fits = (2..=40).contains(&program.len()) && usize::from(*length) == program.len();
+    fits.then_some((version, program))
+}
+
+/// Whether a push opcode is the shortest that pushes this data.
+pub(super) fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
+    match data {
+        [] => opcode == 0,
+        // These have opcodes of their own: OP_1 to OP_16 and OP_1NEGATE.
+        [1..=16 | 0x81] => false,
+        _ => match data.len() {
+            length @ ..=75 => usize::from(opcode) == length,
+            76..=0xff => opcode == OP_PUSHDATA1,
+            0x100..=0xffff => opcode == OP_PUSHDATA2,
+            _ => true,
+        },
+    }
+}
+
+/// The opcode and length bytes with which a script builder pushes `length` bytes, and how many they are.
+///
+/// Data of one small number is pushed as data here, not by OP_1 to OP_16.
+fn push_prefix(length: usize) -> ([u8; 5], usize) {
+    let [low, second, third, fourth] = (length as u32).to_le_bytes();
+    match length {
+        ..=75 => ([low, 0, 0, 0, 0], 1),
+        76..=0xff => ([OP_PUSHDATA1, low, 0, 0, 0], 2),
+        0x100..=0xffff => ([OP_PUSHDATA2, low, second, 0, 0], 3),
+        _ => ([OP_PUSHDATA4, low, second, third, fourth], 5),
+    }
+}
+
+/// Whether `script` is exactly one push of `data`, as a script builder pushes it.
+pub(super) fn is_push_of(script: &[u8], data: &[u8]) -> bool {
+    after_push_of(script, data).is_some_and(<[u8]>::is_empty)
+}
+
+/// What follows in `script` after a leading push of `data`.
+fn after_push_of<'a>(script: &'a [u8], data: &[u8]) -> Option<&'a [u8]> {
+    let (prefix, length) = push_prefix(data.len());
+    script
+        .strip_prefix(prefix.get(..length)?)?
+        .strip_prefix(data)
+}
+
+/// Removes every push of `signature` from a legacy scriptCode; `Borrowed` if there is none.
+///
+/// The pattern is looked for at the start of each opcode only, and again right after each removal. What cannot be
+/// read at the end stays.
+pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a, [u8]> {
+    let mut kept: Option<Vec<u8>> = None;
+    let mut kept_from = 0;
+    let mut reader = Reader::new(script);
+    loop {
+        let start = reader.position;
+        let mut rest = script.get(start..).unwrap_or_default();
+        while let Some(after) = after_push_of(rest, signature) {
+            rest = after;
+        }
+        let end = script.len() - rest.len();
+        if end > start {
+            let out = kept.get_or_insert_with(|| Vec::with_capacity(script.len()));
+            out.extend_from_slice(script.get(kept_from..start).unwrap_or_default());
+            kept_from = end;
+            reader.position = end;
+        }
+        if !matches!(reader.read(), Some(Ok(_))) {
+            break;
+        }
+    }
+    match kept {
+        None => Cow::Borrowed(script),
+        Some(mut out) => {
+            out.extend_from_slice(script.get(kept_from..).unwrap_or_default());
+            Cow::Owned(out)
+        }
+    }
+}
+
+/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length they are said to have together.
+///
+/// If the script cannot be read to its end, the last piece is cut where reading stopped although its whole length
+/// counts: that is how the signature hash has always been.
+pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>) {
+    let is_separator = |op: &Op<'_>| op.opcode == OP_CODESEPARATOR;
+    // Without that byte there is no separator, and most scripts do not have it.
+    let separators = if script.contains(&OP_CODESEPARATOR) {
+        Reader::new(script)
+            .map_while(Result::ok)
+            .filter(is_separator)
+            .count()
+    } else {
+        0
+    };
+    let mut reader = Reader::new(script);
+    let mut start = Some(0);
+    let pieces = std::iter::from_fn(move || {
+        let from = start?;
+        let found = reader
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|op| is_separator(&op));
+        start = found.then_some(reader.position());
+        script.get(from..reader.position() - usize::from(found))
+    });
+    (script.len() - separators, pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pushes_are_read() {
+        let script = [
+            0x00, 0x02, 7, 8, 0x4c, 1, 9, 0x4d, 1, 0, 5, 0x4e, 1, 0, 0, 0, 6, 0xac,
+        ];
+        let ops: Vec<_> = Reader::new(&script)
+            .map_while(Result::ok)
+            .map(|op| (op.opcode, op.data.to_vec()))
+            .collect();
+        assert_eq!(
+            ops,
+            [
+                (0x00, vec![]),
+                (0x02, vec![7, 8]),
+                (0x4c, vec![9]),
+                (0x4d, vec![5]),
+                (0x4e, vec![6]),
+                (0xac, vec![])
+            ]
+        );
+    }
+
+    #[test]
+    fn a_short_push_stops_after_what_was_consumed() {
+        for (script, stop) in [
+            (&[0x51, 0x03, 1, 2][..], 2),
+            (&[0x4c], 1),
+            (&[0x4c, 2, 1], 2),
+            (&[0x4d, 1], 1),
+        ] {
+            let mut reader = Reader::new(script);
+            assert_eq!(
+                reader.by_ref().find(Result::is_err),
+                Some(Err(ScriptError::BadOpcode))
+            );
+            assert_eq!(reader.position(), stop, "{script:?}");
+        }
+    }
+
+    #[test]
+    fn deletion_looks_at_opcode_starts_only() {
+        // Three of them in a row, then one hidden within a push, then a longer form of the same push.
+        let script = [1, 9, 0x51, 1, 9, 1, 9, 0x02, 1, 9, 0x4c, 1, 9];
+        assert_eq!(
+            &*find_and_delete(&script, &[9]),
+            [0x51, 0x02, 1, 9, 0x4c, 1, 9]
+        );
+        assert!(matches!(find_and_delete(&script, &[8]), Cow::Borrowed(_)));
+        // Removing the first brings the two halves of another together, which stays.
+        assert_eq!(
+            &*find_and_delete(&[0x03, 1, 2, 3, 0x05, 1], &[1, 2, 3]),
+            [0x05, 1]
+        );
+        // An empty signature is pushed by OP_0.
+        assert_eq!(&*find_and_delete(&[0x00, 0x51, 0x00], &[]), [0x51]);
+    }
+
+    #[test]
+    fn separators_are_cut_out() {
+        let pieces = |script: &[u8]| {
+            let (length, pieces) = code_pieces(script);
+            (length, pieces.collect::<Vec<_>>().concat())
+        };
+        assert_eq!(
+            pieces(&[0xab, 0x51, 0xab, 0xab, 0x52]),
+            (2, vec![0x51, 0x52])
+        );
+        assert_eq!(pieces(&[0x02, 0xab, 0xab]), (3, vec![0x02, 0xab, 0xab]));
+        // The rest of a push that runs over the end is not hashed.
+        assert_eq!(pieces(&[0x51, 0x05, 1, 2]), (4, vec![0x51, 0x05]));
+    }
+
+    #[test]
+    fn witness_programs_are_recognised() {
+        assert_eq!(
+            witness_program(&[0x51, 2, 0x4e, 0x73]),
+            Some((1, &[0x4e, 0x73][..]))
+        );
+        assert_eq!(
+            witness_program(&[0x60, 3, 1, 2, 3]),
+            Some((16, &[1, 2, 3][..]))
+        );
+        for script in [
+            &[][..],
+            &[0x00],
+            &[0x00, 1, 1],
+            &[0x4f, 2, 1, 1],
+            &[0x51, 3, 1, 1],
+            &[0x61, 2, 1, 1],
+        ] {
+            assert_eq!(witness_program(script), None, "{script:?}");
+        }
+    }
+
+    #[test]
+    fn minimal_pushes() {
+        assert!(is_minimal_push(0, &[]));
+        assert!(!is_minimal_push(0x4c, &[]));
+        assert!(!is_minimal_push(1, &[16]));
+        assert!(is_minimal_push(1, &[17]));
+        assert!(!is_minimal_push(1, &[0x81]));
+        assert!(is_minimal_push(75, &[1; 75]));
+        assert!(!is_minimal_push(0x4c, &[1; 75]));
+        assert!(is_minimal_push(0x4c, &[1; 76]));
+        assert!(is_minimal_push(0x4d, &[1; 256]));
+        assert!(!is_minimal_push(0x4e, &[1; 256]));
+    }
+}

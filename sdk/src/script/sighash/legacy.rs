@@ -1,0 +1,193 @@
+//! The signature hash of scripts without a witness.
+//!
+//! It hashes a copy of the transaction in which the other inputs have no script. The copies for the inputs of one
+//! transaction differ in one place, so the context keeps that copy serialised once, with the state of the hash
+//! before each input: an input's hash begins there and has only what follows left to hash.
+
+use bitcoin::hashes::{Hash, HashEngine, sha256};
+use bitcoin::{LegacySighash, Script, Sequence, Transaction, TxIn, VarInt};
+
+use super::{
+    OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext,
+    append, write_compact_size, write_outpoint, write_output, write_sequence,
+};
+use crate::script::parse::code_pieces;
+
+/// Serialised size of an input without script: outpoint, a zero length, sequence.
+const BLANK_INPUT_SIZE: usize = 36 + 1 + 4;
+
+/// An output as type SINGLE hashes those before its own: the amount -1 and no script.
+const BLANK_OUTPUT: [u8; 9] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0];
+
+/// A transaction serialised with blank inputs.
+pub(super) struct Skeleton {
+    /// Version, inputs without scripts, outputs, lock time.
+    bytes: Vec<u8>,
+    /// Where the first input begins in `bytes`.
+    inputs_start: usize,
+    /// Where the count of outputs begins in `bytes`.
+    inputs_end: usize,
+    /// The state of the hash before each input.
+    before_input: Vec<sha256::HashEngine>,
+}
+
+impl Skeleton {
+    /// Serialises `tx`. Types NONE and SINGLE hash zero for the sequences of the other inputs.
+    pub(super) fn new(tx: &Transaction, keep_sequences: bool) -> Skeleton {
+        let mut bytes = Vec::with_capacity(tx.base_size());
+        append(&mut bytes, &tx.version);
+        append(&mut bytes, &VarInt::from(tx.input.len()));
+        let inputs_start = bytes.len();
+        for input in &tx.input {
+            append(&mut bytes, &input.previous_output);
+            bytes.push(0);
+            append(
+                &mut bytes,
+                if keep_sequences {
+                    &input.sequence
+                } else {
+                    &Sequence::ZERO
+                },
+            );
+        }
+        let inputs_end = bytes.len();
+        append(&mut bytes, &tx.output);
+        append(&mut bytes, &tx.lock_time);
+        let before_input = hash_states(&bytes, inputs_start, tx.input.len());
+        Skeleton {
+            bytes,
+            inputs_start,
+            inputs_end,
+            before_input,
+        }
+    }
+
+    /// The inputs after the one of this index.
+    fn inputs_after(&self, index: usize) -> &[u8] {
+        let start = self.inputs_start + (index + 1) * BLANK_INPUT_SIZE;
+        self.bytes.get(start..self.inputs_end).unwrap_or_default()
+    }
+
+    /// The outputs with their count, and the lock time.
+    fn outputs_and_lock_time(&self) -> &[u8] {
+        self.bytes.get(self.inputs_end..).unwrap_or_default()
+    }
+}
+
+/// The state of a hash over `bytes` before each of the blank inputs that begin at `start`.
+fn hash_states(bytes: &[u8], start: usize, inputs: usize) -> Vec<sha256::HashEngine> {
+    let mut engine = sha256::Hash::engine();
+    let (header, rest) = bytes.split_at_checked(start).unwrap_or((bytes, &[]));
+    engine.input(header);
+    let mut states = Vec::with_capacity(inputs);
+    for input in rest.chunks(BLANK_INPUT_SIZE).take(inputs) {
+        states.push(engine.clone());
+        engine.input(input);
+    }
+    states
+}
+
+impl TxContext<'_> {
+    /// The signature hash of a script without a witness.
+    ///
+    /// `script_code` is the script that runs, from after its last executed OP_CODESEPARATOR, with the signatures
+    /// removed that it contains; further OP_CODESEPARATORs are left out here. `hash_type` is hashed with all its
+    /// bits. Type SINGLE without an output of the input's index hashes to the number one: a famous mistake that
+    /// consensus keeps.
+    ///
+    /// # Errors
+    ///
+    /// [`SighashError::InputIndex`] if there is no such input.
+    pub fn legacy_sighash(
+        &self,
+        input_index: usize,
+        script_code: &Script,
+        hash_type: u32,
+    ) -> Result<LegacySighash, SighashError> {
+        let input = self.input(input_index)?;
+        let outputs = hash_type & OUTPUT_MASK;
+        if outputs == SIGHASH_SINGLE && input_index >= self.tx.output.len() {
+            let mut one = [0; 32];
+            one[0] = 1;
+            return Ok(LegacySighash::from_byte_array(one));
+        }
+        let all_outputs = outputs != SIGHASH_NONE && outputs != SIGHASH_SINGLE;
+        let mut engine = if hash_type & SIGHASH_ANYONECANPAY != 0 {
+            self.hash_single_input(input, script_code)
+        } else {
+            self.hash_all_inputs(input_index, input, script_code, all_outputs)
+        };
+        if all_outputs {
+            engine.input(self.skeleton(true).outputs_and_lock_time());
+        } else {
+            self.hash_chosen_output(&mut engine, input_index, outputs == SIGHASH_SINGLE);
+        }
+        engine.input(&hash_type.to_le_bytes());
+        Ok(LegacySighash::from_byte_array(
+            sha256::Hash::from_engine(engine)
+                .hash_again()
+                .to_byte_array(),
+        ))
+    }
+
+    /// Version and inputs of type ANYONECANPAY.
+    fn hash_single_input(&self, input: &TxIn, script_code: &Script) -> sha256::HashEngine {
+        let mut engine = sha256::Hash::engine();
+        engine.input(&self.tx.version.0.to_le_bytes());
+        engine.input(&[1]);
+        write_signed_input(&mut engine, input, script_code);
+        engine
+    }
+
+    /// Version and inputs of the other types.
+    fn hash_all_inputs(
+        &self,
+        index: usize,
+        input: &TxIn,
+        script_code: &Script,
+        keep_sequences: bool,
+    ) -> sha256::HashEngine {
+        let skeleton = self.skeleton(keep_sequences);
+        // There is a state for every input, and the index has been checked.
+        let mut engine = skeleton
+            .before_input
+            .get(index)
+            .cloned()
+            .unwrap_or_else(sha256::Hash::engine);
+        write_signed_input(&mut engine, input, script_code);
+        engine.input(skeleton.inputs_after(index));
+        engine
+    }
+
+    /// Outputs and lock time of types SINGLE and NONE.
+    fn hash_chosen_output(&self, engine: &mut sha256::HashEngine, index: usize, single: bool) {
+        let chosen = self.tx.output.get(index).filter(|_| single);
+        match chosen {
+            None => write_compact_size(engine, 0),
+            Some(output) => {
+                write_compact_size(engine, index + 1);
+                (0..index).for_each(|_| engine.input(&BLANK_OUTPUT));
+                write_output(engine, output);
+            }
+        }
+        engine.input(&self.tx.lock_time.to_consensus_u32().to_le_bytes());
+    }
+
+    fn skeleton(&self, keep_sequences: bool) -> &Skeleton {
+        let cell = if keep_sequences {
+            &self.with_sequences
+        } else {
+            &self.without_sequences
+        };
+        cell.get_or_init(|| Skeleton::new(self.tx, keep_sequences))
+    }
+}
+
+/// The input that is signed: the scriptCode stands for its script.
+fn write_signed_input(engine: &mut sha256::HashEngine, input: &TxIn, script_code: &Script) {
+    write_outpoint(engine, input);
+    let (length, pieces) = code_pieces(script_code.as_bytes());
+    write_compact_size(engine, length);
+    pieces.for_each(|piece| engine.input(piece));
+    write_sequence(engine, input);
+}

@@ -1,0 +1,244 @@
+//! Signature hashes: what a signature in a transaction signs.
+//!
+//! A [`TxContext`] holds one transaction with the outputs it spends and computes each part that its inputs share
+//! once, at first use. It is `Sync`, so the inputs of a transaction may be verified by several threads.
+//!
+//! Invariants: a hash depends on the transaction, the spent outputs and the arguments only; nothing here looks at
+//! whether a spent output fits its input. All functions take an input index and answer an error where it is out
+//! of range.
+
+mod legacy;
+mod segwit;
+mod taproot;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::OnceLock;
+
+use bitcoin::consensus::Encodable;
+use bitcoin::hashes::{Hash, HashEngine, sha256};
+use bitcoin::{Transaction, TxIn, TxOut};
+
+pub use taproot::annex_hash;
+pub(super) use taproot::{tap_leaf_hash, tap_merkle_root};
+
+/// Signature hash type: sign all outputs.
+pub const SIGHASH_ALL: u32 = 1;
+/// Signature hash type: sign no output.
+pub const SIGHASH_NONE: u32 = 2;
+/// Signature hash type: sign the output with the index of the input.
+pub const SIGHASH_SINGLE: u32 = 3;
+/// Signature hash type bit: sign this input only.
+pub const SIGHASH_ANYONECANPAY: u32 = 0x80;
+/// The bits of an ECDSA signature hash type that say which outputs are signed.
+const OUTPUT_MASK: u32 = 0x1f;
+
+/// Why a signature hash does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SighashError {
+    /// The transaction has no input of this index.
+    #[error("input {index} of a transaction with {inputs} inputs")]
+    InputIndex {
+        /// The index asked for.
+        index: usize,
+        /// How many inputs the transaction has.
+        inputs: usize,
+    },
+    /// The hash type is not one that taproot signatures may have.
+    #[error("taproot signature hash type {0:#04x}")]
+    HashType(u8),
+    /// A taproot signature of type SINGLE is for an input without an output of the same index.
+    #[error("no output {index} for signature hash type SINGLE")]
+    NoMatchingOutput {
+        /// The index of the input.
+        index: usize,
+    },
+    /// Taproot signatures commit to every spent output, and this one is not known.
+    #[error("the output spent by input {index} is not known")]
+    MissingSpentOutput {
+        /// The index of the input.
+        index: usize,
+    },
+}
+
+/// The outputs that a transaction spends, in the order of its inputs.
+#[derive(Clone, Debug)]
+pub enum SpentOutputs<'a> {
+    /// Every output is known.
+    All(Cow<'a, [TxOut]>),
+    /// Some outputs may be unknown.
+    Some(Cow<'a, [Option<TxOut>]>),
+}
+
+impl SpentOutputs<'_> {
+    /// The output that the input of this index spends, if it is known.
+    pub fn get(&self, input: usize) -> Option<&TxOut> {
+        match self {
+            SpentOutputs::All(outputs) => outputs.get(input),
+            SpentOutputs::Some(outputs) => outputs.get(input).and_then(Option::as_ref),
+        }
+    }
+}
+
+impl From<Vec<TxOut>> for SpentOutputs<'_> {
+    fn from(outputs: Vec<TxOut>) -> Self {
+        SpentOutputs::All(Cow::Owned(outputs))
+    }
+}
+
+impl<'a> From<&'a [TxOut]> for SpentOutputs<'a> {
+    fn from(outputs: &'a [TxOut]) -> Self {
+        SpentOutputs::All(Cow::Borrowed(outputs))
+    }
+}
+
+impl From<Vec<Option<TxOut>>> for SpentOutputs<'_> {
+    fn from(outputs: Vec<Option<TxOut>>) -> Self {
+        SpentOutputs::Some(Cow::Owned(outputs))
+    }
+}
+
+impl<'a> From<&'a [Option<TxOut>]> for SpentOutputs<'a> {
+    fn from(outputs: &'a [Option<TxOut>]) -> Self {
+        SpentOutputs::Some(Cow::Borrowed(outputs))
+    }
+}
+
+/// A transaction, the outputs it spends, and the parts of its signature hashes that its inputs share.
+pub struct TxContext<'a> {
+    tx: &'a Transaction,
+    spent: SpentOutputs<'a>,
+    with_sequences: OnceLock<legacy::Skeleton>,
+    without_sequences: OnceLock<legacy::Skeleton>,
+    common: OnceLock<CommonHashes>,
+    segwit: OnceLock<segwit::SegwitHashes>,
+    taproot: OnceLock<Result<taproot::SpentHashes, SighashError>>,
+}
+
+impl<'a> TxContext<'a> {
+    /// Takes a transaction and the outputs it spends, in the order of its inputs.
+    ///
+    /// An output that is not there (a `None`, or a list shorter than the inputs) is unknown: the input that spends
+    /// it cannot be verified, and no taproot signature of the transaction can. No hash is computed yet.
+    pub fn new(tx: &'a Transaction, spent: impl Into<SpentOutputs<'a>>) -> TxContext<'a> {
+        TxContext {
+            tx,
+            spent: spent.into(),
+            with_sequences: OnceLock::new(),
+            without_sequences: OnceLock::new(),
+            common: OnceLock::new(),
+            segwit: OnceLock::new(),
+            taproot: OnceLock::new(),
+        }
+    }
+
+    /// The transaction.
+    pub const fn tx(&self) -> &'a Transaction {
+        self.tx
+    }
+
+    /// The output that the input of this index spends, if it is known.
+    pub fn spent_output(&self, input: usize) -> Option<&TxOut> {
+        self.spent.get(input)
+    }
+
+    /// The input of this index.
+    fn input(&self, index: usize) -> Result<&'a TxIn, SighashError> {
+        let inputs = &self.tx.input;
+        inputs.get(index).ok_or(SighashError::InputIndex {
+            index,
+            inputs: inputs.len(),
+        })
+    }
+
+    /// The hashes that segwit and taproot share.
+    fn common(&self) -> &CommonHashes {
+        self.common.get_or_init(|| CommonHashes::new(self.tx))
+    }
+}
+
+impl fmt::Debug for TxContext<'_> {
+    /// Shows the transaction and what it spends, not what is computed from them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TxContext")
+            .field("tx", self.tx)
+            .field("spent", &self.spent)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Single SHA-256 over all outpoints, sequences and outputs of a transaction (BIP341; BIP143 hashes them again).
+struct CommonHashes {
+    outpoints: sha256::Hash,
+    sequences: sha256::Hash,
+    outputs: sha256::Hash,
+}
+
+impl CommonHashes {
+    fn new(tx: &Transaction) -> CommonHashes {
+        CommonHashes {
+            outpoints: sha256_of(|engine| {
+                tx.input
+                    .iter()
+                    .for_each(|input| write_outpoint(engine, input))
+            }),
+            sequences: sha256_of(|engine| {
+                tx.input
+                    .iter()
+                    .for_each(|input| write_sequence(engine, input))
+            }),
+            outputs: sha256_of(|engine| {
+                tx.output
+                    .iter()
+                    .for_each(|output| write_output(engine, output))
+            }),
+        }
+    }
+}
+
+/// SHA-256 of what `write` feeds.
+fn sha256_of(write: impl FnOnce(&mut sha256::HashEngine)) -> sha256::Hash {
+    let mut engine = sha256::Hash::engine();
+    write(&mut engine);
+    sha256::Hash::from_engine(engine)
+}
+
+fn write_outpoint(engine: &mut impl HashEngine, input: &TxIn) {
+    engine.input(input.previous_output.txid.as_byte_array());
+    engine.input(&input.previous_output.vout.to_le_bytes());
+}
+
+fn write_sequence(engine: &mut impl HashEngine, input: &TxIn) {
+    engine.input(&input.sequence.to_consensus_u32().to_le_bytes());
+}
+
+fn write_output(engine: &mut impl HashEngine, output: &TxOut) {
+    engine.input(&output.value.to_sat().to_le_bytes());
+    write_bytes(engine, output.script_pubkey.as_bytes());
+}
+
+/// Bytes with their length before them, as scripts are serialised.
+fn write_bytes(engine: &mut impl HashEngine, bytes: &[u8]) {
+    write_compact_size(engine, bytes.len());
+    engine.input(bytes);
+}
+
+/// A length as Bitcoin's variable-length integer.
+fn write_compact_size(engine: &mut impl HashEngine, value: usize) {
+    let [low, second, third, fourth, ..] = (value as u64).to_le_bytes();
+    match value {
+        ..=0xfc => engine.input(&[low]),
+        0xfd..=0xffff => engine.input(&[0xfd, low, second]),
+        0x1_0000..=0xffff_ffff => engine.input(&[0xfe, low, second, third, fourth]),
+        _ => {
+            engine.input(&[0xff]);
+            engine.input(&(value as u64).to_le_bytes());
+        }
+    }
+}
+
+/// Appends the serialisation of `item` to `bytes`.
+fn append(bytes: &mut Vec<u8>, item: &impl Encodable) {
+    // Writing to memory has no error to report.
+    let _ = item.consensus_encode(bytes);
+}

@@ -1,0 +1,94 @@
+//! The signature hash of witness version 0 (BIP143).
+
+use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
+use bitcoin::{Amount, Script, SegwitV0Sighash};
+
+use super::{
+    CommonHashes, OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError,
+    TxContext, sha256_of, write_bytes, write_outpoint, write_output, write_sequence,
+};
+
+/// What stands for a part that the hash type leaves open.
+const UNSIGNED: [u8; 32] = [0; 32];
+
+/// Double SHA-256 over all outpoints, sequences and outputs.
+pub(super) struct SegwitHashes {
+    outpoints: sha256d::Hash,
+    sequences: sha256d::Hash,
+    outputs: sha256d::Hash,
+}
+
+impl SegwitHashes {
+    fn new(common: &CommonHashes) -> SegwitHashes {
+        SegwitHashes {
+            outpoints: common.outpoints.hash_again(),
+            sequences: common.sequences.hash_again(),
+            outputs: common.outputs.hash_again(),
+        }
+    }
+}
+
+impl TxContext<'_> {
+    /// The signature hash of a witness version 0 script (BIP143).
+    ///
+    /// `script_code` is the script that runs, from after its last executed OP_CODESEPARATOR; for a key hash it is
+    /// the implied pay-to-pubkey-hash script. `amount` is that of the spent output. `hash_type` is hashed with all
+    /// its bits.
+    ///
+    /// # Errors
+    ///
+    /// [`SighashError::InputIndex`] if there is no such input.
+    pub fn segwit_v0_sighash(
+        &self,
+        input_index: usize,
+        script_code: &Script,
+        amount: Amount,
+        hash_type: u32,
+    ) -> Result<SegwitV0Sighash, SighashError> {
+        let input = self.input(input_index)?;
+        let hashes = self.segwit.get_or_init(|| SegwitHashes::new(self.common()));
+        let all_inputs = hash_type & SIGHASH_ANYONECANPAY == 0;
+        let all_outputs = !matches!(hash_type & OUTPUT_MASK, SIGHASH_NONE | SIGHASH_SINGLE);
+
+        let mut engine = sha256::Hash::engine();
+        engine.input(&self.tx.version.0.to_le_bytes());
+        engine.input(if all_inputs {
+            hashes.outpoints.as_ref()
+        } else {
+            &UNSIGNED
+        });
+        engine.input(if all_inputs && all_outputs {
+            hashes.sequences.as_ref()
+        } else {
+            &UNSIGNED
+        });
+        write_outpoint(&mut engine, input);
+        write_bytes(&mut engine, script_code.as_bytes());
+        engine.input(&amount.to_sat().to_le_bytes());
+        write_sequence(&mut engine, input);
+        if all_outputs {
+            engine.input(hashes.outputs.as_ref());
+        } else {
+            engine.input(&self.single_output_hash(input_index, hash_type));
+        }
+        engine.input(&self.tx.lock_time.to_consensus_u32().to_le_bytes());
+        engine.input(&hash_type.to_le_bytes());
+        Ok(SegwitV0Sighash::from_byte_array(
+            sha256::Hash::from_engine(engine)
+                .hash_again()
+                .to_byte_array(),
+        ))
+    }
+
+    /// What types SINGLE and NONE hash for the outputs.
+    fn single_output_hash(&self, index: usize, hash_type: u32) -> [u8; 32] {
+        match self.tx.output.get(index) {
+            Some(output) if hash_type & OUTPUT_MASK == SIGHASH_SINGLE => {
+                sha256_of(|engine| write_output(engine, output))
+                    .hash_again()
+                    .to_byte_array()
+            }
+            _ => UNSIGNED,
+        }
+    }
+}

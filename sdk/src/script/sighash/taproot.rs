@@ -1,0 +1,163 @@
+//! The signature hash of taproot (BIP341, BIP342) and the hashes of its script tree.
+
+use bitcoin::TapSighash;
+use bitcoin::hashes::{Hash, HashEngine, sha256};
+use bitcoin::taproot::{TapLeafHash, TapNodeHash};
+
+use super::{
+    SighashError, TxContext, sha256_of, write_bytes, write_outpoint, write_output, write_sequence,
+};
+
+/// The hash type byte of signatures without one: all inputs, all outputs.
+const DEFAULT: u8 = 0;
+const ALL: u8 = 1;
+const SINGLE: u8 = 3;
+const OUTPUT_MASK: u8 = 3;
+const ANYONECANPAY: u8 = 0x80;
+
+/// The version of the signature message.
+const EPOCH: u8 = 0;
+/// The version of 32-byte public keys in tapscript.
+const KEY_VERSION: u8 = 0;
+
+/// Single SHA-256 over the amounts and scripts of all spent outputs.
+pub(super) struct SpentHashes {
+    amounts: sha256::Hash,
+    scripts: sha256::Hash,
+}
+
+impl SpentHashes {
+    fn new(context: &TxContext<'_>) -> Result<SpentHashes, SighashError> {
+        let mut amounts = sha256::Hash::engine();
+        let mut scripts = sha256::Hash::engine();
+        for index in 0..context.tx.input.len() {
+            let spent = context
+                .spent
+                .get(index)
+                .ok_or(SighashError::MissingSpentOutput { index })?;
+            amounts.input(&spent.value.to_sat().to_le_bytes());
+            write_bytes(&mut scripts, spent.script_pubkey.as_bytes());
+        }
+        Ok(SpentHashes {
+            amounts: sha256::Hash::from_engine(amounts),
+            scripts: sha256::Hash::from_engine(scripts),
+        })
+    }
+}
+
+impl TxContext<'_> {
+    /// The signature hash of a taproot input (BIP341).
+    ///
+    /// `hash_type` is 0 for a signature without a hash type byte. `annex` is the [`annex_hash`] of the annex if the
+    /// witness has one. `leaf` is for the script path: the leaf's hash and the position of the last executed
+    /// OP_CODESEPARATOR in opcodes, or `u32::MAX` if none was executed.
+    ///
+    /// # Errors
+    ///
+    /// Any [`SighashError`]; all but the index are failures of the signature in consensus.
+    pub fn taproot_sighash(
+        &self,
+        input_index: usize,
+        hash_type: u8,
+        annex: Option<sha256::Hash>,
+        leaf: Option<(TapLeafHash, u32)>,
+    ) -> Result<TapSighash, SighashError> {
+        self.input(input_index)?;
+        let spent = self
+            .taproot
+            .get_or_init(|| SpentHashes::new(self))
+            .as_ref()
+            .map_err(|error| *error)?;
+        if !matches!(hash_type, 0..=3 | 0x81..=0x83) {
+            return Err(SighashError::HashType(hash_type));
+        }
+        let outputs = if hash_type == DEFAULT {
+            ALL
+        } else {
+            hash_type & OUTPUT_MASK
+        };
+
+        let mut engine = TapSighash::engine();
+        engine.input(&[EPOCH, hash_type]);
+        engine.input(&self.tx.version.0.to_le_bytes());
+        engine.input(&self.tx.lock_time.to_consensus_u32().to_le_bytes());
+        if hash_type & ANYONECANPAY == 0 {
+            engine.input(self.common().outpoints.as_ref());
+            engine.input(spent.amounts.as_ref());
+            engine.input(spent.scripts.as_ref());
+            engine.input(self.common().sequences.as_ref());
+        }
+        if outputs == ALL {
+            engine.input(self.common().outputs.as_ref());
+        }
+        self.write_spend(&mut engine, input_index, hash_type, annex, leaf.is_some())?;
+        if outputs == SINGLE {
+            let matching = self.tx.output.get(input_index);
+            let output = matching.ok_or(SighashError::NoMatchingOutput { index: input_index })?;
+            engine.input(sha256_of(|engine| write_output(engine, output)).as_ref());
+        }
+        if let Some((leaf_hash, code_separator)) = leaf {
+            engine.input(leaf_hash.as_ref());
+            engine.input(&[KEY_VERSION]);
+            engine.input(&code_separator.to_le_bytes());
+        }
+        Ok(TapSighash::from_engine(engine))
+    }
+
+    /// The part of the message about the signed input.
+    fn write_spend(
+        &self,
+        engine: &mut impl HashEngine,
+        index: usize,
+        hash_type: u8,
+        annex: Option<sha256::Hash>,
+        script_path: bool,
+    ) -> Result<(), SighashError> {
+        engine.input(&[u8::from(script_path) << 1 | u8::from(annex.is_some())]);
+        if hash_type & ANYONECANPAY == 0 {
+            engine.input(&(index as u32).to_le_bytes());
+        } else {
+            let input = self.input(index)?;
+            let spent = self
+                .spent
+                .get(index)
+                .ok_or(SighashError::MissingSpentOutput { index })?;
+            write_outpoint(engine, input);
+            write_output(engine, spent);
+            write_sequence(engine, input);
+        }
+        if let Some(annex) = annex {
+            engine.input(annex.as_ref());
+        }
+        Ok(())
+    }
+}
+
+/// The hash by which a signature commits to the annex, whose first byte is 0x50 (BIP341).
+pub fn annex_hash(annex: &[u8]) -> sha256::Hash {
+    sha256_of(|engine| write_bytes(engine, annex))
+}
+
+/// The hash of a leaf of any version, including those that have no meaning yet.
+pub(crate) fn tap_leaf_hash(version: u8, script: &[u8]) -> TapLeafHash {
+    let mut engine = TapLeafHash::engine();
+    engine.input(&[version]);
+    write_bytes(&mut engine, script);
+    TapLeafHash::from_engine(engine)
+}
+
+/// The root of the script tree, from a leaf and the 32-byte nodes on its path.
+pub(crate) fn tap_merkle_root(leaf: TapLeafHash, path: &[u8]) -> TapNodeHash {
+    path.chunks_exact(32)
+        .fold(TapNodeHash::from(leaf), |node, sibling| {
+            let mut engine = TapNodeHash::engine();
+            let (first, second) = if node.as_byte_array().as_slice() < sibling {
+                (node.as_byte_array().as_slice(), sibling)
+            } else {
+                (sibling, node.as_byte_array().as_slice())
+            };
+            engine.input(first);
+            engine.input(second);
+            TapNodeHash::from_engine(engine)
+        })
+}

@@ -1,0 +1,80 @@
+//! Every verdict is compared with that of Core's own interpreter, on spends that are random but mostly meaningful.
+//!
+//! The number of cases per test is `OUTRIGGER_DIFFERENTIAL_CASES`, with a default that takes seconds.
+
+mod programs;
+mod spends;
+
+use std::env;
+
+use bitcoin::consensus::serialize;
+use bitcoin::{Transaction, TxOut};
+
+use super::random::Random;
+use crate::script::{Flags, ScriptError, TxContext, verify_input};
+
+/// How many cases a test has without the environment variable.
+const DEFAULT_CASES: u64 = 4_000;
+
+/// The flags that the reference's library interface knows.
+const REFERENCE_FLAGS: Flags = Flags::CONSENSUS;
+
+fn cases() -> u64 {
+    env::var("OUTRIGGER_DIFFERENTIAL_CASES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(DEFAULT_CASES)
+}
+
+/// Flags that both sides know: mostly all of them.
+fn random_flags(random: &mut Random) -> Flags {
+    if !random.one_in(4) {
+        return REFERENCE_FLAGS;
+    }
+    (Flags::from_bits_truncate(random.next() as u32) & REFERENCE_FLAGS).with_implied()
+}
+
+/// The reference's verdict.
+fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags) -> bool {
+    let utxos: Vec<_> = spent
+        .iter()
+        .map(|output| bitcoinconsensus::Utxo {
+            script_pubkey: output.script_pubkey.as_bytes().as_ptr(),
+            script_pubkey_len: output.script_pubkey.len() as u32,
+            value: output.value.to_sat() as i64,
+        })
+        .collect();
+    let output = &spent[input];
+    let result = bitcoinconsensus::verify_with_flags(
+        output.script_pubkey.as_bytes(),
+        output.value.to_sat(),
+        &serialize(tx),
+        Some(&utxos),
+        input,
+        flags.bits(),
+    );
+    // A script that fails reads as this error; all others are misuse of the library.
+    assert!(
+        matches!(result, Ok(()) | Err(bitcoinconsensus::Error::ERR_SCRIPT)),
+        "{result:?}"
+    );
+    result.is_ok()
+}
+
+/// Compares the verdicts on one input and returns ours.
+fn compare(
+    tx: &Transaction,
+    spent: &[TxOut],
+    input: usize,
+    flags: Flags,
+    case: u64,
+) -> Result<(), ScriptError> {
+    let ours = verify_input(&TxContext::new(tx, spent), input, flags);
+    let theirs = reference(tx, spent, input, flags);
+    assert_eq!(
+        ours.is_ok(),
+        theirs,
+        "case {case}: {ours:?} under {flags}\n{tx:#?}\n{spent:#?}"
+    );
+    ours
+}

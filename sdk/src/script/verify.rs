@@ -1,0 +1,170 @@
+//! Verification of one input: scriptSig, scriptPubKey, redeem script and witness in turn.
+
+use bitcoin::{Script, Witness};
+
+use super::checker::TransactionChecker;
+use super::eval::eval_script;
+use super::parse::{is_p2sh, is_push_of, is_push_only, witness_program};
+use super::sighash::TxContext;
+use super::witness::verify_witness_program;
+use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
+
+/// Verifies one input of a transaction against the output it spends.
+///
+/// # Errors
+///
+/// The reason for which the input does not satisfy the output's script under these flags.
+/// [`ScriptError::UnknownError`] if there is no such input or its spent output is not known.
+pub fn verify_input(
+    context: &TxContext<'_>,
+    input_index: usize,
+    flags: Flags,
+) -> Result<(), ScriptError> {
+    let input = context
+        .tx()
+        .input
+        .get(input_index)
+        .ok_or(ScriptError::UnknownError)?;
+    let spent = context
+        .spent_output(input_index)
+        .ok_or(ScriptError::UnknownError)?;
+    let mut checker = TransactionChecker::new(context, input_index);
+    verify_script(
+        &input.script_sig,
+        &spent.script_pubkey,
+        &input.witness,
+        flags,
+        &mut checker,
+    )
+}
+
+/// Verifies that `script_sig` and `witness` satisfy `script_pubkey`.
+///
+/// The flags are taken [with what they imply](Flags::with_implied).
+///
+/// # Errors
+///
+/// The reason for the failure; of several, the one that Core finds first.
+pub fn verify_script<C: Checker + ?Sized>(
+    script_sig: &Script,
+    script_pubkey: &Script,
+    witness: &Witness,
+    flags: Flags,
+    checker: &mut C,
+) -> Result<(), ScriptError> {
+    let flags = flags.with_implied();
+    if flags.contains(Flags::SIGPUSHONLY) && !is_push_only(script_sig.as_bytes()) {
+        return Err(ScriptError::SigPushOnly);
+    }
+    let pays_to_script_hash = flags.contains(Flags::P2SH) && is_p2sh(script_pubkey.as_bytes());
+
+    let mut stack = Stack::new();
+    eval_base(&mut stack, script_sig, flags, checker)?;
+    let pushed = if pays_to_script_hash {
+        stack.clone()
+    } else {
+        Stack::new()
+    };
+    eval_base(&mut stack, script_pubkey, flags, checker)?;
+    require_true(&stack)?;
+
+    let mut outcome = Outcome {
+        stack_size: stack.len(),
+        had_witness: false,
+    };
+    if flags.contains(Flags::WITNESS)
+        && let Some((version, program)) = witness_program(script_pubkey.as_bytes())
+    {
+        if !script_sig.is_empty() {
+            return Err(ScriptError::WitnessMalleated);
+        }
+        verify_witness_program(witness, version, program, flags, checker, false)?;
+        outcome = Outcome::WITNESS;
+    }
+    if pays_to_script_hash {
+        outcome = verify_redeem_script(script_sig, pushed, witness, flags, checker)?;
+    }
+
+    if flags.contains(Flags::CLEANSTACK) && outcome.stack_size != 1 {
+        return Err(ScriptError::CleanStack);
+    }
+    if flags.contains(Flags::WITNESS) && !outcome.had_witness && !witness.is_empty() {
+        return Err(ScriptError::WitnessUnexpected);
+    }
+    Ok(())
+}
+
+/// What the checks at the end of verification need to know.
+struct Outcome {
+    /// Elements left on the stack.
+    stack_size: usize,
+    /// Whether a witness program was verified.
+    had_witness: bool,
+}
+
+impl Outcome {
+    /// A witness program was verified, which left a single element behind by its own rules.
+    const WITNESS: Outcome = Outcome {
+        stack_size: 1,
+        had_witness: true,
+    };
+}
+
+/// Runs the redeem script of a pay-to-script-hash output (BIP16) on what the scriptSig `pushed`.
+fn verify_redeem_script<C: Checker + ?Sized>(
+    script_sig: &Script,
+    mut pushed: Stack<'_>,
+    witness: &Witness,
+    flags: Flags,
+    checker: &mut C,
+) -> Result<Outcome, ScriptError> {
+    if !is_push_only(script_sig.as_bytes()) {
+        return Err(ScriptError::SigPushOnly);
+    }
+    let element = pushed.pop()?;
+    let redeem_script = Script::from_bytes(element.as_bytes());
+    // From here on the elements may borrow from the redeem script too.
+    let mut stack = pushed;
+    eval_base(&mut stack, redeem_script, flags, checker)?;
+    require_true(&stack)?;
+
+    if flags.contains(Flags::WITNESS)
+        && let Some((version, program)) = witness_program(redeem_script.as_bytes())
+    {
+        if !is_push_of(script_sig.as_bytes(), redeem_script.as_bytes()) {
+            return Err(ScriptError::WitnessMalleatedP2sh);
+        }
+        verify_witness_program(witness, version, program, flags, checker, true)?;
+        return Ok(Outcome::WITNESS);
+    }
+    Ok(Outcome {
+        stack_size: stack.len(),
+        had_witness: false,
+    })
+}
+
+/// Runs a script that is not in a witness.
+fn eval_base<'a, C: Checker + ?Sized>(
+    stack: &mut Stack<'a>,
+    script: &'a Script,
+    flags: Flags,
+    checker: &mut C,
+) -> Result<(), ScriptError> {
+    eval_script(
+        stack,
+        script,
+        flags,
+        checker,
+        SigVersion::Base,
+        &mut ExecutionData::default(),
+    )
+}
+
+/// Fails unless the top element is there and true.
+pub(super) fn require_true(stack: &Stack<'_>) -> Result<(), ScriptError> {
+    if stack.last().is_some_and(|top| top.as_bool()) {
+        Ok(())
+    } else {
+        Err(ScriptError::EvalFalse)
+    }
+}

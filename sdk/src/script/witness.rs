@@ -1,0 +1,266 @@
+//! Witness programs: version 0 (BIP141), taproot (BIP341) and those without a meaning yet.
+
+use bitcoin::hashes::{Hash, sha256};
+use bitcoin::{Script, Witness};
+use secp256k1::Parity;
+
+use super::crypto::commits_to_tree;
+use super::eval::eval_script;
+use super::limits::{MAX_SCRIPT_ELEMENT_SIZE, MAX_STACK_SIZE, VALIDATION_WEIGHT_OFFSET};
+use super::parse::Reader;
+use super::sighash::{annex_hash, tap_leaf_hash, tap_merkle_root};
+use super::verify::require_true;
+use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
+
+/// Size of a version 0 program that is a key hash, in bytes.
+pub(super) const KEY_HASH_SIZE: usize = 20;
+/// Size of a version 0 program that is a script hash, in bytes.
+pub(super) const SCRIPT_HASH_SIZE: usize = 32;
+/// The program of a pay-to-anchor output, of version 1.
+const ANCHOR_PROGRAM: [u8; 2] = [0x4e, 0x73];
+/// First byte of the annex.
+const ANNEX_TAG: u8 = 0x50;
+/// Size of one node of the path, in bytes.
+const CONTROL_NODE_SIZE: usize = 32;
+/// Most nodes of a path.
+const CONTROL_MAX_NODES: usize = 128;
+/// The bits of a control block's first byte that are the leaf version.
+const LEAF_MASK: u8 = 0xfe;
+/// The leaf version of tapscript.
+const LEAF_TAPSCRIPT: u8 = 0xc0;
+
+/// Verifies a witness against a program; `is_p2sh` says that the program is a redeem script.
+pub(super) fn verify_witness_program<C: Checker + ?Sized>(
+    witness: &Witness,
+    version: u8,
+    program: &[u8],
+    flags: Flags,
+    checker: &mut C,
+    is_p2sh: bool,
+) -> Result<(), ScriptError> {
+    if version == 1
+        && !is_p2sh
+        && let Ok(output_key) = program.try_into()
+    {
+        return verify_taproot(witness, output_key, flags, checker);
+    }
+    match (version, program.len()) {
+        (0, SCRIPT_HASH_SIZE) => verify_script_hash(witness, program, flags, checker),
+        (0, KEY_HASH_SIZE) => verify_key_hash(witness, program, flags, checker),
+        (0, _) => Err(ScriptError::WitnessProgramWrongLength),
+        (1, _) if !is_p2sh && program == ANCHOR_PROGRAM => Ok(()),
+        _ if flags.contains(Flags::DISCOURAGE_UPGRADABLE_WITNESS_PROGRAM) => {
+            Err(ScriptError::DiscourageUpgradableWitnessProgram)
+        }
+        // Other programs are free to spend until a soft fork gives them a meaning.
+        _ => Ok(()),
+    }
+}
+
+/// A version 0 script hash: the last element is the script.
+fn verify_script_hash<C: Checker + ?Sized>(
+    witness: &Witness,
+    program: &[u8],
+    flags: Flags,
+    checker: &mut C,
+) -> Result<(), ScriptError> {
+    let script = witness
+        .last()
+        .ok_or(ScriptError::WitnessProgramWitnessEmpty)?;
+    if sha256::Hash::hash(script).as_byte_array() != program {
+        return Err(ScriptError::WitnessProgramMismatch);
+    }
+    let mut stack = Stack::from_witness(witness);
+    stack.drop_top(1);
+    let mut execution = ExecutionData::default();
+    execute(
+        stack,
+        Script::from_bytes(script),
+        flags,
+        SigVersion::WitnessV0,
+        checker,
+        &mut execution,
+    )
+}
+
+/// A version 0 key hash: the script is the implied pay-to-pubkey-hash.
+fn verify_key_hash<C: Checker + ?Sized>(
+    witness: &Witness,
+    program: &[u8],
+    flags: Flags,
+    checker: &mut C,
+) -> Result<(), ScriptError> {
+    if witness.len() != 2 {
+        return Err(ScriptError::WitnessProgramMismatch);
+    }
+    // DUP HASH160 <20 bytes> ... EQUALVERIFY CHECKSIG
+    let mut script = [0; 5 + KEY_HASH_SIZE];
+    let parts = [
+        &[0x76, 0xa9, KEY_HASH_SIZE as u8][..],
+        program,
+        &[0x88, 0xac],
+    ];
+    for (slot, byte) in script.iter_mut().zip(parts.into_iter().flatten()) {
+        *slot = *byte;
+    }
+    let stack = Stack::from_witness(witness);
+    let mut execution = ExecutionData::default();
+    execute(
+        stack,
+        Script::from_bytes(&script),
+        flags,
+        SigVersion::WitnessV0,
+        checker,
+        &mut execution,
+    )
+}
+
+/// A taproot output: one element is a signature of the output key, more are a script with its place in the tree.
+fn verify_taproot<C: Checker + ?Sized>(
+    witness: &Witness,
+    output_key: &[u8; 32],
+    flags: Flags,
+    checker: &mut C,
+) -> Result<(), ScriptError> {
+    if !flags.contains(Flags::TAPROOT) {
+        return Ok(());
+    }
+    let mut elements: Vec<&[u8]> = witness.iter().collect();
+    if elements.is_empty() {
+        return Err(ScriptError::WitnessProgramWitnessEmpty);
+    }
+    let mut execution = ExecutionData::default();
+    if let [_, .., annex @ [ANNEX_TAG, ..]] = elements.as_slice() {
+        execution.annex = Some(annex_hash(annex));
+        elements.pop();
+    }
+    match elements.as_slice() {
+        [signature] => {
+            checker.check_schnorr_signature(signature, output_key, SigVersion::Taproot, &execution)
+        }
+        [inputs @ .., script, control] => {
+            execution.validation_weight_left = witness.size() as i64 + VALIDATION_WEIGHT_OFFSET;
+            let leaf = Leaf {
+                inputs,
+                script,
+                control,
+            };
+            verify_leaf(&leaf, output_key, flags, checker, &mut execution)
+        }
+        [] => Err(ScriptError::WitnessProgramWitnessEmpty),
+    }
+}
+
+/// The script path's part of a witness.
+struct Leaf<'a, 'w> {
+    inputs: &'w [&'a [u8]],
+    script: &'a [u8],
+    control: &'a [u8],
+}
+
+/// Checks that the output commits to the leaf, and runs it if its version has a meaning.
+fn verify_leaf<C: Checker + ?Sized>(
+    leaf: &Leaf<'_, '_>,
+    output_key: &[u8; 32],
+    flags: Flags,
+    checker: &mut C,
+    execution: &mut ExecutionData,
+) -> Result<(), ScriptError> {
+    let (first, internal_key, path) =
+        split_control(leaf.control).ok_or(ScriptError::TaprootWrongControlSize)?;
+    let version = first & LEAF_MASK;
+    let leaf_hash = tap_leaf_hash(version, leaf.script);
+    let parity = if first & 1 == 0 {
+        Parity::Even
+    } else {
+        Parity::Odd
+    };
+    if !commits_to_tree(
+        output_key,
+        internal_key,
+        tap_merkle_root(leaf_hash, path),
+        parity,
+    ) {
+        return Err(ScriptError::WitnessProgramMismatch);
+    }
+    if version == LEAF_TAPSCRIPT {
+        execution.leaf_hash = Some(leaf_hash);
+        let stack = leaf.inputs.iter().copied().collect();
+        return execute_tapscript(
+            stack,
+            Script::from_bytes(leaf.script),
+            flags,
+            checker,
+            execution,
+        );
+    }
+    if flags.contains(Flags::DISCOURAGE_UPGRADABLE_TAPROOT_VERSION) {
+        return Err(ScriptError::DiscourageUpgradableTaprootVersion);
+    }
+    Ok(())
+}
+
+/// First byte, internal key and path of a control block; `None` if its size is not one it can have.
+fn split_control(control: &[u8]) -> Option<(u8, &[u8; 32], &[u8])> {
+    let (first, rest) = control.split_first()?;
+    let (internal_key, path) = rest.split_first_chunk()?;
+    let fits =
+        path.len() % CONTROL_NODE_SIZE == 0 && path.len() <= CONTROL_MAX_NODES * CONTROL_NODE_SIZE;
+    fits.then_some((*first, internal_key, path))
+}
+
+/// Runs a tapscript. An OP_SUCCESSx anywhere in what can be read makes it succeed before anything else counts.
+fn execute_tapscript<'a, C: Checker + ?Sized>(
+    stack: Stack<'a>,
+    script: &'a Script,
+    flags: Flags,
+    checker: &mut C,
+    execution: &mut ExecutionData,
+) -> Result<(), ScriptError> {
+    for op in Reader::new(script.as_bytes()) {
+        if is_op_success(op?.opcode) {
+            if flags.contains(Flags::DISCOURAGE_OP_SUCCESS) {
+                return Err(ScriptError::DiscourageOpSuccess);
+            }
+            return Ok(());
+        }
+    }
+    if stack.len() > MAX_STACK_SIZE {
+        return Err(ScriptError::StackSize);
+    }
+    execute(
+        stack,
+        script,
+        flags,
+        SigVersion::Tapscript,
+        checker,
+        execution,
+    )
+}
+
+/// Runs a witness script, which must leave exactly one element, and a true one.
+fn execute<'a, C: Checker + ?Sized>(
+    mut stack: Stack<'a>,
+    script: &'a Script,
+    flags: Flags,
+    sig_version: SigVersion,
+    checker: &mut C,
+    execution: &mut ExecutionData,
+) -> Result<(), ScriptError> {
+    if stack
+        .iter()
+        .any(|element| element.len() > MAX_SCRIPT_ELEMENT_SIZE)
+    {
+        return Err(ScriptError::PushSize);
+    }
+    eval_script(&mut stack, script, flags, checker, sig_version, execution)?;
+    if stack.len() != 1 {
+        return Err(ScriptError::CleanStack);
+    }
+    require_true(&stack)
+}
+
+/// Whether an opcode is an OP_SUCCESSx of BIP342.
+const fn is_op_success(opcode: u8) -> bool {
+    matches!(opcode, 80 | 98 | 126..=129 | 131..=134 | 137..=138 | 141..=142 | 149..=153 | 187..=254)
+}

@@ -1,0 +1,291 @@
+//! Bech32 and bech32m (BIP 173, BIP 350): reading a text, and finding where a wrong one is wrong.
+//!
+//! A text whose checksum fails differs from a valid one in up to two characters only in ways that can be located: the
+//! checksum is a BCH code over GF(32) whose generator has the consecutive roots e^997, e^998 and e^999, e being a primitive element
+//! of GF(1024). The errors' positions follow from the remainder's values (syndromes) at these roots. They are located as
+//! bitcoind locates them; which characters would be right is never suggested.
+
+/// Characters of the data part, by value.
+const CHARSET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+/// The longest text, in characters.
+const MAX_LENGTH: usize = 90;
+/// The characters of the checksum.
+const CHECKSUM_LENGTH: usize = 6;
+/// The generator's multiples, for the checksum's remainder.
+const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
+/// The order of GF(1024)'s multiplicative group.
+const ORDER: usize = 1023;
+/// GF(32)'s non-zero elements are the powers of e whose exponent this divides.
+const SUBFIELD_STEP: usize = 33;
+
+/// Which of the two checksums a text has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Variant {
+    /// BIP 173, for witness version 0.
+    Bech32,
+    /// BIP 350, for later versions.
+    Bech32m,
+}
+
+impl Variant {
+    /// What the checksum of a valid text comes to.
+    fn residue(self) -> u32 {
+        match self {
+            Self::Bech32 => 1,
+            Self::Bech32m => 0x2bc8_30a3,
+        }
+    }
+}
+
+/// A text that was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Decoded {
+    pub(super) variant: Variant,
+    /// The part before the separator, in lower case.
+    pub(super) prefix: String,
+    /// The values of the characters after it, without the checksum; 0 to 31 each.
+    pub(super) data: Vec<u8>,
+}
+
+/// Why a text is not bech32, with the positions of the characters at fault as far as they are known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Bech32Error {
+    pub(super) message: &'static str,
+    pub(super) locations: Vec<usize>,
+}
+
+impl Bech32Error {
+    fn new(message: &'static str, locations: Vec<usize>) -> Self {
+        Self { message, locations }
+    }
+}
+
+/// Reads a text.
+pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
+    let text = text.as_bytes();
+    if text.len() > MAX_LENGTH {
+        return Err(Bech32Error::new("Bech32 string too long", (MAX_LENGTH..text.len()).collect()));
+    }
+    let strange = strange_characters(text);
+    if !strange.is_empty() {
+        return Err(Bech32Error::new("Invalid character or mixed case", strange));
+    }
+    let separator = text.iter().rposition(|character| *character == b'1');
+    let separator = separator.ok_or_else(|| Bech32Error::new("Missing separator", Vec::new()))?;
+    if separator == 0 || separator + CHECKSUM_LENGTH >= text.len() {
+        return Err(Bech32Error::new("Invalid separator position", vec![separator]));
+    }
+    let (prefix, data) = text.split_at(separator);
+    let prefix = prefix.to_ascii_lowercase();
+    let mut values = Vec::with_capacity(data.len());
+    for (index, character) in data.iter().enumerate().skip(1) {
+        let value = CHARSET.iter().position(|known| *known == character.to_ascii_lowercase());
+        let value = value.and_then(|value| u8::try_from(value).ok());
+        values.push(value.ok_or_else(|| Bech32Error::new("Invalid Base 32 character", vec![separator + index]))?);
+    }
+    let residue = checksum(&prefix, &values);
+    for variant in [Variant::Bech32, Variant::Bech32m] {
+        if residue == variant.residue() {
+            values.truncate(values.len() - CHECKSUM_LENGTH);
+            return Ok(Decoded { variant, prefix: String::from_utf8_lossy(&prefix).into_owned(), data: values });
+        }
+    }
+    Err(locate(residue, text.len(), values.len()))
+}
+
+/// Positions of characters outside of the printable ones, and of letters in another case than the first letter.
+fn strange_characters(text: &[u8]) -> Vec<usize> {
+    let first_letter = text.iter().find(|character| character.is_ascii_alphabetic());
+    let upper = first_letter.is_some_and(u8::is_ascii_uppercase);
+    let is_strange = |character: &u8| match character {
+        b'a'..=b'z' => upper,
+        b'A'..=b'Z' => !upper,
+        _ => !(33..=126).contains(character),
+    };
+    text.iter().enumerate().filter(|(_, character)| is_strange(character)).map(|(index, _)| index).collect()
+}
+
+/// The remainder of the expanded prefix and the values; that of a valid text is its variant's constant.
+fn checksum(prefix: &[u8], values: &[u8]) -> u32 {
+    let high = prefix.iter().map(|character| character >> 5);
+    let low = prefix.iter().map(|character| character & 31);
+    let mut remainder: u32 = 1;
+    for value in high.chain([0]).chain(low).chain(values.iter().copied()) {
+        let top = remainder >> 25;
+        remainder = (remainder & 0x01ff_ffff) << 5 ^ u32::from(value);
+        for (bit, multiple) in GENERATOR.iter().enumerate() {
+            if top >> bit & 1 == 1 {
+                remainder ^= multiple;
+            }
+        }
+    }
+    remainder
+}
+
+/// The error of a text of `length` characters, `values` of them data, that both variants refuse: the one that needs fewer
+/// errors to be explained.
+fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
+    let field = Field::new();
+    let mut best: Option<(&'static str, Vec<usize>)> = None;
+    for (variant, message) in
+        [(Variant::Bech32, "Invalid Bech32 checksum"), (Variant::Bech32m, "Invalid Bech32m checksum")]
+    {
+        let mut from_end = field.errors(residue ^ variant.residue(), values);
+        from_end.sort_unstable_by(|a, b| b.cmp(a));
+        let locations: Vec<usize> = from_end.into_iter().map(|position| length - position - 1).collect();
+        let better = best.as_ref().is_none_or(|(_, found)| locations.len() < found.len());
+        if !locations.is_empty() && better {
+            best = Some((message, locations));
+        }
+    }
+    let (message, locations) = best.unwrap_or(("Invalid checksum", Vec::new()));
+    Bech32Error::new(message, locations)
+}
+
+/// GF(1024) as an extension of GF(32), with its logarithms to the base e.
+///
+/// GF(32) is built on x^5 + x^3 + 1, and e is a root of x^2 + 9x + 23 over it. An element's upper five bits are its
+/// coefficient of e.
+struct Field {
+    /// e^i
+    power: Vec<usize>,
+    /// i of e^i; that of 0 is none.
+    log: Vec<Option<usize>>,
+}
+
+impl Field {
+    fn new() -> Self {
+        let mut field = Self { power: Vec::with_capacity(ORDER), log: vec![None; ORDER + 1] };
+        let mut element = 1;
+        for exponent in 0..ORDER {
+            field.power.push(element);
+            if let Some(log) = field.log.get_mut(element) {
+                *log = Some(exponent);
+            }
+            let (upper, lower) = (element >> 5, element & 31);
+            element = (multiply_gf32(upper, 9) ^ lower) << 5 | multiply_gf32(upper, 23);
+        }
+        field
+    }
+
+    /// e^exponent
+    fn power(&self, exponent: usize) -> usize {
+        self.power.get(exponent % ORDER).copied().unwrap_or_default()
+    }
+
+    fn log(&self, element: usize) -> Option<usize> {
+        self.log.get(element).copied().flatten()
+    }
+
+    /// `element` times e^exponent
+    fn shift(&self, element: usize, exponent: usize) -> usize {
+        self.log(element).map_or(0, |log| self.power(log + exponent))
+    }
+
+    /// The value at e^root of the polynomial whose coefficients are a remainder's groups of five bits.
+    fn syndrome(&self, residue: u32, root: usize) -> usize {
+        let coefficient = |place: usize| (residue >> (5 * place)) as usize & 31;
+        (0..CHECKSUM_LENGTH).fold(0, |sum, place| sum ^ self.shift(coefficient(place), root * place))
+    }
+
+    /// The places, counted from the end, of the one or two errors among `length` values that explain a remainder.
+    fn errors(&self, residue: u32, length: usize) -> Vec<usize> {
+        let syndromes = [997, 998, 999].map(|root| self.syndrome(residue, root));
+        if let [Some(log0), Some(log1), Some(log2)] = syndromes.map(|syndrome| self.log(syndrome))
+            && (2 * log1 + 2 * ORDER - log0 - log2).is_multiple_of(ORDER)
+        {
+            // A single error v at place p has the syndromes v e^(997p), v e^(998p), v e^(999p).
+            let place = (log1 + ORDER - log0) % ORDER;
+            let in_subfield = (log0 + (ORDER - 997) * place).is_multiple_of(SUBFIELD_STEP);
+            return if place < length && in_subfield { vec![place] } else { Vec::new() };
+        }
+        (0..length)
+            .find_map(|first| self.second_error(syndromes, first, length).map(|second| vec![first, second]))
+            .unwrap_or_default()
+    }
+
+    /// The place of the second of two errors, when the first is at `first`.
+    fn second_error(&self, [s0, s1, s2]: [usize; 3], first: usize, length: usize) -> Option<usize> {
+        // Subtracting the first error leaves w e^(997q) (e^q + e^p), and the same with 998: their quotient is e^q.
+        let low = self.log(s1 ^ self.shift(s0, first))?;
+        let high = self.log(s2 ^ self.shift(s1, first))?;
+        let second = (high + ORDER - low) % ORDER;
+        if second >= length || second == first {
+            return None;
+        }
+        let other = self.log(s1 ^ self.shift(s0, second))?;
+        let inverse = ORDER - self.log(self.power(first) ^ self.power(second))?;
+        // Both errors must be values of five bits.
+        let in_subfield =
+            |log: usize, place: usize| (log + inverse + (ORDER - 997) * place).is_multiple_of(SUBFIELD_STEP);
+        (in_subfield(low, second) && in_subfield(other, first)).then_some(second)
+    }
+}
+
+/// The product in GF(32).
+fn multiply_gf32(a: usize, b: usize) -> usize {
+    let mut product = 0;
+    let mut shifted = a;
+    for bit in 0..5 {
+        if b >> bit & 1 == 1 {
+            product ^= shifted;
+        }
+        shifted <<= 1;
+        if shifted & 32 != 0 {
+            shifted ^= 0b10_1001;
+        }
+    }
+    product
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+    fn with(places: &[(usize, char)]) -> String {
+        let mut characters: Vec<char> = VALID.chars().collect();
+        for (place, character) in places {
+            characters[*place] = *character;
+        }
+        characters.into_iter().collect()
+    }
+
+    fn refusal(text: &str) -> (&'static str, Vec<usize>) {
+        let error = decode(text).unwrap_err();
+        (error.message, error.locations)
+    }
+
+    #[test]
+    fn valid_texts_are_read() {
+        let decoded = decode(&VALID.to_uppercase()).unwrap();
+        assert_eq!((decoded.variant, &*decoded.prefix, decoded.data.len()), (Variant::Bech32, "bcrt", 33));
+        assert_eq!(decode("bcrt1pfeesnyr2tx").unwrap().variant, Variant::Bech32m);
+    }
+
+    #[test]
+    fn every_pair_of_errors_is_located() {
+        for first in 5..VALID.len() {
+            let change = |place: usize| if VALID.as_bytes()[place] == b'q' { 'l' } else { 'q' };
+            assert_eq!(refusal(&with(&[(first, change(first))])), ("Invalid Bech32 checksum", vec![first]));
+            for second in first + 1..VALID.len() {
+                let text = with(&[(first, change(first)), (second, change(second))]);
+                assert_eq!(refusal(&text), ("Invalid Bech32 checksum", vec![first, second]), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_faults_are_named() {
+        for (text, message, locations) in [
+            ("bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt081", "Invalid separator position", vec![43]),
+            ("bcrt1Qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", "Invalid character or mixed case", vec![5]),
+            ("bcrt1p38j9r5y49hruaue7wxjce0updqjuyyx0kh56v8s25huc6995vvpql3jow4", "Invalid Base 32 character", vec![61]),
+            ("bcrt", "Missing separator", vec![]),
+        ] {
+            assert_eq!(refusal(text), (message, locations), "{text}");
+        }
+        assert_eq!(refusal(&"bcrt1".repeat(20)).1, (90..100).collect::<Vec<_>>());
+    }
+}

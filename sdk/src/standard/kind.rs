@@ -1,0 +1,177 @@
+//! What a scriptPubKey is: the standard forms, told apart as bitcoind's `Solver` does.
+
+use bitcoin::Script;
+
+use super::ops::{self, OP_PUSHDATA4, Op, Ops};
+
+/// The most keys that OP_CHECKMULTISIG takes.
+const MAX_MULTISIG_KEYS: u8 = 20;
+/// The longest script that can be executed, in bytes.
+pub(super) const MAX_SCRIPT_SIZE: usize = 10_000;
+/// The longest push that can be executed, in bytes.
+const MAX_SCRIPT_ELEMENT_SIZE: usize = 520;
+/// The largest opcode that has a meaning outside of tapscript: OP_NOP10.
+const MAX_OPCODE: u8 = 0xb9;
+/// The program of a pay-to-anchor output.
+const ANCHOR_PROGRAM: [u8; 2] = [0x4e, 0x73];
+
+/// The form of a scriptPubKey, with its parts borrowed from the script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ScriptKind<'a> {
+    /// None of the others.
+    NonStandard,
+    /// Pays to a public key.
+    PubKey {
+        /// The key of 33 or 65 bytes; whether it is a point of the curve has not been looked at.
+        key: &'a [u8],
+    },
+    /// Pays to the hash of a public key.
+    PubKeyHash {
+        /// HASH160 of the key.
+        hash: &'a [u8; 20],
+    },
+    /// Pays to the hash of a script (BIP 16).
+    ScriptHash {
+        /// HASH160 of the script.
+        hash: &'a [u8; 20],
+    },
+    /// Pays to so many of these keys, without a hash.
+    Multisig {
+        /// How many signatures are required; at least 1 and at most the number of keys.
+        required: u8,
+        /// The keys, of 33 or 65 bytes each.
+        keys: Vec<&'a [u8]>,
+    },
+    /// Carries data and cannot be spent.
+    NullData,
+    /// Pays to the hash of a public key (BIP 141).
+    WitnessV0KeyHash {
+        /// HASH160 of the key.
+        hash: &'a [u8; 20],
+    },
+    /// Pays to the hash of a script (BIP 141).
+    WitnessV0ScriptHash {
+        /// SHA-256 of the script.
+        hash: &'a [u8; 32],
+    },
+    /// Pays to an output key (BIP 341).
+    Taproot {
+        /// The x-only output key.
+        key: &'a [u8; 32],
+    },
+    /// Anyone can spend it: the output that transactions hang fees on.
+    Anchor,
+    /// A witness program without a meaning yet.
+    WitnessUnknown {
+        /// Its version, 1 to 16.
+        version: u8,
+        /// Its program of 2 to 40 bytes.
+        program: &'a [u8],
+    },
+}
+
+impl ScriptKind<'_> {
+    /// bitcoind's name of the form, the `type` in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NonStandard => "nonstandard",
+            Self::PubKey { .. } => "pubkey",
+            Self::PubKeyHash { .. } => "pubkeyhash",
+            Self::ScriptHash { .. } => "scripthash",
+            Self::Multisig { .. } => "multisig",
+            Self::NullData => "nulldata",
+            Self::WitnessV0KeyHash { .. } => "witness_v0_keyhash",
+            Self::WitnessV0ScriptHash { .. } => "witness_v0_scripthash",
+            Self::Taproot { .. } => "witness_v1_taproot",
+            Self::Anchor => "anchor",
+            Self::WitnessUnknown { .. } => "witness_unknown",
+        }
+    }
+}
+
+/// Tells which form a scriptPubKey has.
+pub fn classify(script: &Script) -> ScriptKind<'_> {
+    let bytes = script.as_bytes();
+    if let [0xa9, 20, hash @ .., 0x87] = bytes
+        && let Ok(hash) = hash.try_into()
+    {
+        return ScriptKind::ScriptHash { hash };
+    }
+    if let Some((version, program)) = witness_program(bytes) {
+        return classify_witness(version, program);
+    }
+    match bytes {
+        [0x6a, data @ ..] if ops::is_push_only(data) => ScriptKind::NullData,
+        [length, key @ .., 0xac] if key.len() == usize::from(*length) && is_key_size(key) => ScriptKind::PubKey { key },
+        [0x76, 0xa9, 20, hash @ .., 0x88, 0xac] => {
+            hash.try_into().map_or(ScriptKind::NonStandard, |hash| ScriptKind::PubKeyHash { hash })
+        }
+        _ => multisig(bytes).unwrap_or(ScriptKind::NonStandard),
+    }
+}
+
+/// Whether a script can be read to its end, with opcodes that have a meaning and pushes that can be executed.
+pub fn has_valid_ops(script: &Script) -> bool {
+    Ops::new(script.as_bytes())
+        .all(|op| op.is_ok_and(|op| op.opcode <= MAX_OPCODE && op.data.len() <= MAX_SCRIPT_ELEMENT_SIZE))
+}
+
+/// Whether an output can never be spent: it begins with OP_RETURN or is too long.
+pub fn is_unspendable(script: &Script) -> bool {
+    script.as_bytes().first() == Some(&0x6a) || script.len() > MAX_SCRIPT_SIZE
+}
+
+/// The version and program of a witness program (BIP 141).
+fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
+    let [opcode, length, program @ ..] = script else {
+        return None;
+    };
+    let version = if *opcode == 0 { 0 } else { ops::small_number(*opcode)? };
+    let fits = (2..=40).contains(&program.len()) && usize::from(*length) == program.len();
+    fits.then_some((version, program))
+}
+
+fn classify_witness(version: u8, program: &[u8]) -> ScriptKind<'_> {
+    match (version, program.len()) {
+        (0, 20) => program.try_into().map_or(ScriptKind::NonStandard, |hash| ScriptKind::WitnessV0KeyHash { hash }),
+        (0, 32) => program.try_into().map_or(ScriptKind::NonStandard, |hash| ScriptKind::WitnessV0ScriptHash { hash }),
+        (0, _) => ScriptKind::NonStandard,
+        (1, 32) => program.try_into().map_or(ScriptKind::NonStandard, |key| ScriptKind::Taproot { key }),
+        (1, 2) if program == ANCHOR_PROGRAM => ScriptKind::Anchor,
+        _ => ScriptKind::WitnessUnknown { version, program },
+    }
+}
+
+/// Whether the length of a public key is the one that its first byte announces, the hybrid forms 6 and 7 included.
+fn is_key_size(key: &[u8]) -> bool {
+    matches!((key.first(), key.len()), (Some(2 | 3), 33) | (Some(4 | 6 | 7), 65))
+}
+
+fn multisig(script: &[u8]) -> Option<ScriptKind<'_>> {
+    let script = script.strip_suffix(&[0xae])?;
+    let mut reader = Ops::new(script);
+    let required = number(reader.next()?.ok()?, 1)?;
+    let mut keys = Vec::new();
+    let count = loop {
+        let op = reader.next()?.ok()?;
+        if !is_key_size(op.data) {
+            break number(op, required)?;
+        }
+        keys.push(op.data);
+    };
+    (keys.len() == usize::from(count) && reader.rest().is_empty()).then_some(ScriptKind::Multisig { required, keys })
+}
+
+/// A number from `least` to the most keys, pushed in its shortest form.
+fn number(op: Op<'_>, least: u8) -> Option<u8> {
+    let number = match ops::small_number(op.opcode) {
+        Some(number) => number,
+        None if op.opcode == 0 || op.opcode > OP_PUSHDATA4 || !ops::is_minimal_push(op.opcode, op.data) => return None,
+        // Numbers up to 20 take one byte, so a longer push is either too large or not minimal.
+        None => match op.data {
+            [number] => *number,
+            _ => return None,
+        },
+    };
+    (least..=MAX_MULTISIG_KEYS).contains(&number).then_some(number)
+}

@@ -1,0 +1,25 @@
+//! What every group of operations says the same way: the standard forms of scripts, addresses, scripts as text, and
+//! decoded transactions.
+//!
+//! Everything here is a pure function of bytes and a network, and answers for any bytes a client may send.
+
+pub mod address;
+pub mod asm;
+mod bech32;
+pub mod decode;
+pub mod descriptor;
+pub mod json;
+mod kind;
+mod ops;
+pub mod work;
+
+#[cfg(test)]
+mod tests;
+
+pub use address::{AddressError, destination_of, from_script, to_script};
+pub use asm::{asm, asm_sighash};
+pub use decode::{
+    block_from_bytes, block_from_hex, transaction_from_bytes, transaction_from_hex, transaction_to_bytes,
+};
+pub use json::{Spent, script_json, transaction_json, transaction_json_with};
+pub use kind::{ScriptKind, classify, has_valid_ops, is_unspendable};

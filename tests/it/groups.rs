@@ -1,0 +1,115 @@
+//! Groups are switched in the configuration, and a third party's plugin takes the place of one of ours.
+
+use outrigger_tests::{Host, HostOptions, built, groups};
+use serde_json::json;
+
+fn with_config(name: &str) -> Host {
+    Host::start_with(HostOptions { config: Some(groups(name)), ..HostOptions::default() })
+}
+
+#[track_caller]
+fn check_methods(host: &Host, there: &[&str], absent: &[&str]) {
+    let mut client = host.client();
+    let help = client.call("help", json!([]));
+    let help = help.as_str().unwrap();
+    let listed = |method: &str| help.lines().any(|line| line.split(' ').next() == Some(method));
+    for method in there {
+        assert!(listed(method), "{method} is not in help");
+        let answer = client.try_call(method, json!([]));
+        assert!(answer.err().is_none_or(|error| error.code != -32601), "{method} is not found");
+    }
+    for method in absent {
+        assert!(!listed(method), "{method} is in help");
+        let error = client.try_call(method, json!([])).unwrap_err();
+        assert_eq!((error.code, error.message.as_str(), error.status), (-32601, "Method not found", 404), "{method}");
+    }
+}
+
+const SIGNING: [&str; 2] = ["signrawtransactionwithkey", "signrawtransactionwithwallet"];
+const IMPORT: [&str; 2] = ["importmulti", "importdescriptors"];
+const MINING: [&str; 3] = ["getblocktemplate", "submitblock", "generatetoaddress"];
+const HISTORY: [&str; 2] = ["gettransaction", "listsinceblock"];
+const CHAIN: [&str; 2] = ["getblockcount", "getblock"];
+const WALLET: [&str; 2] = ["createwallet", "sendtoaddress"];
+
+#[test]
+fn all_groups_answer_by_default() {
+    let host = Host::start();
+    check_methods(&host, &[&SIGNING[..], &IMPORT, &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &[]);
+}
+
+#[test]
+fn a_mining_box_only_mines() {
+    let host = with_config("mining-only.toml");
+    check_methods(&host, &[&MINING[..], &CHAIN].concat(), &[&SIGNING[..], &IMPORT, &HISTORY, &WALLET].concat());
+    let template = host.client().call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    assert_eq!(template["height"], json!(1));
+}
+
+#[test]
+fn a_signing_box_only_signs() {
+    let host = with_config("signing-only.toml");
+    check_methods(&host, &SIGNING, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat());
+}
+
+#[test]
+fn a_history_server_only_reads() {
+    let host = with_config("read-only.toml");
+    check_methods(&host, &[&HISTORY[..], &CHAIN].concat(), &[&SIGNING[..], &IMPORT, &MINING, &WALLET].concat());
+}
+
+#[test]
+fn a_disabled_group_is_gone() {
+    let config = tempfile::NamedTempFile::new().unwrap();
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    std::fs::write(config.path(), text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false")).unwrap();
+    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+    let host = Host::start_with(options);
+    check_methods(&host, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &SIGNING);
+}
+
+/// A configuration with the chain, our mining group where `ours` says so, and Acme's.
+fn acme_config(ours: bool, rest: &str) -> tempfile::NamedTempFile {
+    let acme = built().library("outrigger_acme_mining").display().to_string();
+    let mut text = String::from("[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n");
+    if ours {
+        text += "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
+    }
+    text += &format!("[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\"]\n{rest}");
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), text).unwrap();
+    config
+}
+
+#[test]
+fn a_third_partys_plugin_takes_the_place_of_a_group() {
+    let config = acme_config(false, "[plugins.options]\nmin_feerate = 9000\n");
+    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["acme"], json!(true));
+    assert_eq!(client.call("getacmepolicy", json!([])), json!({"min_feerate": 9000}));
+    assert_eq!(client.refused("submitblock", json!(["00"])).0, -32601);
+}
+
+#[test]
+fn one_method_of_a_group_can_be_replaced_alone() {
+    let config = acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n");
+    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
+    assert_eq!(client.refused("submitblock", json!(["00"])), (-22, "Block decode failed".into()));
+    let plugins = client.call("listplugins", json!([]));
+    let acme = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "acme-mining").unwrap();
+    assert_eq!((&acme["version"], &acme["methods"]), (&json!("2.1.0"), &json!(["getacmepolicy", "getblocktemplate"])));
+}
+
+#[test]
+fn two_claims_of_one_method_are_refused_by_name() {
+    let config = acme_config(true, "");
+    let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("'getblocktemplate' is claimed by 'mining' and by 'acme-mining'"), "{error}");
+}

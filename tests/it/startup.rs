@@ -1,0 +1,133 @@
+//! Starting, stopping, and what keeps the host from starting.
+
+use std::path::{Path, PathBuf};
+
+use outrigger_tests::{Host, HostOptions, built};
+use serde_json::json;
+
+/// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.
+#[track_caller]
+fn refused(text: &str) -> String {
+    let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(config.path(), text).unwrap();
+    let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stderr).unwrap().replace(&config.path().display().to_string(), "FILE")
+}
+
+#[test]
+fn a_misspelt_key_is_named_with_file_and_line() {
+    let error = refused("network = \"regtest\"\n\n[rpc]\nthread = 4\n");
+    assert!(error.starts_with("outrigger: FILE:4: rpc.thread: unknown field `thread`"), "{error}");
+    let error = refused("[[plugins]]\nfile = \"chain\"\ngrant = []\n");
+    assert!(error.starts_with("outrigger: FILE:3: plugins.grant: unknown field `grant`"), "{error}");
+}
+
+#[test]
+fn a_plugin_that_is_missing_or_none_is_named() {
+    let error = refused("# nothing\n[[plugins]]\nfile = \"nowhere\"\n");
+    assert!(error.starts_with("outrigger: FILE:3: plugins.file: plugin 'nowhere' was not found"), "{error}");
+    let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
+    std::fs::write(text.path(), "#!/bin/sh\n").unwrap();
+    let error = refused(&format!("[[plugins]]\nfile = \"{}\"\n", text.path().display()));
+    assert!(error.contains("FILE:2: plugins.file: ") && error.contains("is not an Outrigger plugin"), "{error}");
+    let library = system_library();
+    let error = refused(&format!("[[plugins]]\nfile = \"{}\"\n", library.display()));
+    assert!(error.contains("it exports no symbol outrigger_manifest"), "{error}");
+}
+
+/// A real library that is no plugin.
+fn system_library() -> PathBuf {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let library = maps.lines().filter_map(|line| line.split(' ').next_back()).find(|path| path.contains("libc.so"));
+    let copy = std::env::temp_dir().join(format!("outrigger-no-plugin-{}.so", std::process::id()));
+    std::fs::copy(library.unwrap(), &copy).unwrap();
+    copy
+}
+
+#[test]
+fn a_plugin_of_a_newer_abi_is_refused_with_both_versions() {
+    let acme = std::fs::read(built().library("outrigger_acme_mining")).unwrap();
+    let at = acme.windows(8).position(|bytes| bytes == b"OUTRIGMF").unwrap();
+    for (offset, versions) in [(8, "needs plugin ABI 9.0, this host has 1.0"), (12, "needs plugin ABI 1.9, this host has 1.0")] {
+        let mut newer = acme.clone();
+        newer[at + offset] = 9;
+        let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
+        std::fs::write(file.path(), newer).unwrap();
+        let error = refused(&format!("[[plugins]]\nfile = \"{}\"\n", file.path().display()));
+        assert!(error.contains(versions), "{error}");
+    }
+}
+
+#[test]
+fn a_missing_grant_or_a_wrong_option_is_named() {
+    let acme = built().library("outrigger_acme_mining").display().to_string();
+    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\"]\n"));
+    assert!(error.contains("plugin 'acme-mining' needs the service mempool/1"), "{error}");
+    let grants = "grants = [\"chain/1\", \"mempool/1\"]";
+    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\n{grants}\noptions = {{ min_feerate = \"much\" }}\n"));
+    assert!(error.contains("plugin 'acme-mining': option 'min_feerate' must be of type integer"), "{error}");
+    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\n{grants}\noptions = {{ min_feerat = 1 }}\n"));
+    assert!(error.contains("option 'min_feerat' is not known"), "{error}");
+}
+
+#[test]
+fn it_stops_in_order_on_request_and_on_a_signal() {
+    let mut host = Host::start();
+    assert!(host.client().call("uptime", json!([])).is_u64());
+    assert_eq!(host.client().call("stop", json!([])), json!("Outrigger stopping"));
+    assert_eq!(host.wait().code(), Some(0));
+    assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
+    let mut host = Host::start();
+    assert_eq!(host.terminate().code(), Some(0));
+}
+
+#[test]
+fn two_hosts_do_not_share_a_data_directory() {
+    let host = Host::start();
+    let output = std::process::Command::new(&built().binary)
+        .args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"])
+        .arg(host.datadir())
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("is in use by another Outrigger"), "{error}");
+}
+
+#[test]
+fn the_binary_exports_nothing_that_plugins_could_bind_to() {
+    let output = std::process::Command::new("nm").args(["-D", "--defined-only"]).arg(&built().binary).output().unwrap();
+    assert!(output.status.success());
+    let symbols = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(symbols.lines().count(), 0, "{symbols}");
+}
+
+#[test]
+fn a_plugin_can_be_inspected_without_running_it() {
+    let acme = built().library("outrigger_acme_mining");
+    let inspect = |file: &Path| {
+        std::process::Command::new(&built().binary).args(["plugin", "inspect"]).arg(file).output().unwrap()
+    };
+    let output = inspect(acme);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("acme-mining 2.1.0: Acme's block policy") && text.contains("getblocktemplate ( {...} )"), "{text}");
+    assert!(!inspect(Path::new("/nonexistent.so")).status.success());
+}
+
+#[test]
+fn the_client_command_speaks_to_a_running_host() {
+    let host = Host::start();
+    let call = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(&built().binary);
+        command.arg("call").arg("--datadir").arg(host.datadir()).arg("--rpc-connect");
+        command.arg(format!("http://{}", host.address)).args(arguments).output().unwrap()
+    };
+    let output = call(&["getblockhash", "0"]);
+    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), genesis);
+    assert_eq!(String::from_utf8(call(&["getblockhash", "height=0"]).stdout).unwrap(), genesis);
+    let output = call(&["getblockhash", "7"]);
+    assert_eq!(output.status.code(), Some(8));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("Block height out of range"));
+}

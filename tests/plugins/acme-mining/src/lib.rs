@@ -1,0 +1,72 @@
+//! A third party's mining plugin: it takes getblocktemplate over and mines only what pays well.
+
+use outrigger_sdk::service::mempool::Selected;
+use outrigger_sdk::service::{Scope, ServiceError};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use serde_json::{Map, Value, json};
+
+/// The plugin.
+pub struct AcmeMining {
+    host: Host,
+    min_feerate: u64,
+}
+
+impl Plugin for AcmeMining {
+    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
+        let min_feerate = options["min_feerate"].as_u64().ok_or("min_feerate must not be negative")?;
+        Ok(Self { host, min_feerate })
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let answer = match call.method {
+            "getacmepolicy" => Ok(json!({"min_feerate": self.min_feerate})),
+            _ => self.template(call.scope).map_err(RpcError::from),
+        };
+        reply.send(answer);
+    }
+}
+
+impl AcmeMining {
+    /// Whether a transaction pays enough. One that builds on others is left out: its parents may not pay.
+    fn pays(&self, selected: &Selected) -> bool {
+        let virtual_size = selected.weight.div_ceil(4).max(1);
+        selected.depends.is_empty() && selected.fee * 1000 / virtual_size >= self.min_feerate
+    }
+
+    fn template(&self, scope: Scope) -> Result<Value, ServiceError> {
+        let next = self.host.chain.next_block(scope)?;
+        let candidate = self.host.mempool.candidate(scope)?;
+        let mined: Vec<&Selected> = candidate.transactions.iter().filter(|selected| self.pays(selected)).collect();
+        let fees: u64 = mined.iter().map(|selected| selected.fee).sum();
+        let transactions: Vec<Value> = mined
+            .iter()
+            .map(|selected| json!({"txid": selected.txid, "fee": selected.fee, "weight": selected.weight}))
+            .collect();
+        Ok(json!({
+            "acme": true,
+            "previousblockhash": next.tip.hash,
+            "height": next.tip.height + 1,
+            "transactions": transactions,
+            "coinbasevalue": next.subsidy + fees,
+        }))
+    }
+}
+
+outrigger_sdk::export_plugin!(AcmeMining, include_str!("../manifest.json"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outrigger_sdk::testing::TestHost;
+
+    #[test]
+    fn templates_follow_the_policy_of_the_options() {
+        let host = TestHost::new();
+        let manifest = include_str!("../manifest.json");
+        let plugin = host.start::<AcmeMining>(manifest, json!({"min_feerate": 7}));
+        assert_eq!(plugin.call("getacmepolicy", json!([])), Ok(json!({"min_feerate": 7})));
+        host.chain.mine(vec![]);
+        let template = plugin.call("getblocktemplate", json!([])).unwrap();
+        assert_eq!((&template["height"], &template["acme"]), (&json!(2), &json!(true)));
+    }
+}

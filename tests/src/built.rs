@@ -1,0 +1,67 @@
+//! The binary and the plugins, as cargo built them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// What was built.
+pub struct Built {
+    /// The binary `outrigger`.
+    pub binary: PathBuf,
+    /// The plugins' libraries, by the name of their crate's library.
+    pub libraries: HashMap<String, PathBuf>,
+}
+
+impl Built {
+    /// The library of a crate, by its library's name.
+    pub fn library(&self, name: &str) -> &PathBuf {
+        self.libraries.get(name).unwrap_or_else(|| panic!("no library {name} among {:?}", self.libraries.keys()))
+    }
+
+    /// The folder that holds the binary and the plugins.
+    pub fn folder(&self) -> PathBuf {
+        self.binary.parent().unwrap().to_owned()
+    }
+}
+
+/// Builds the workspace, once per run, and says where everything is.
+///
+/// `cargo test` builds neither the binary nor the plugins on a fresh clone, so the tests ask for them. Where everything
+/// is fresh this takes a fraction of a second.
+pub fn built() -> &'static Built {
+    static BUILT: OnceLock<Built> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let mut command = Command::new(cargo);
+        command.args(["build", "--workspace", "--message-format=json-render-diagnostics"]);
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        read(&String::from_utf8_lossy(&output.stdout))
+    })
+}
+
+fn read(messages: &str) -> Built {
+    let mut binary = None;
+    let mut libraries = HashMap::new();
+    for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        if message["reason"] != "compiler-artifact" {
+            continue;
+        }
+        let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
+        if let (Some(path), "outrigger") = (message["executable"].as_str(), name.as_str()) {
+            binary = Some(PathBuf::from(path));
+        }
+        for file in message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if file.ends_with(std::env::consts::DLL_SUFFIX) {
+                libraries.insert(name.clone(), PathBuf::from(file));
+            }
+        }
+    }
+    Built { binary: binary.unwrap_or_else(|| panic!("cargo built no binary 'outrigger'")), libraries }
+}

@@ -1,0 +1,137 @@
+//! A JSON-RPC client over one kept-alive connection, as plain as a client can be.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// A reply as it came.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Reply {
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// An error that a call was answered with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RpcFailure {
+    /// Its code.
+    pub code: i64,
+    /// Its message.
+    pub message: String,
+    /// The HTTP status it came with.
+    pub status: u16,
+}
+
+/// A client of one host.
+pub struct Client {
+    address: SocketAddr,
+    authorization: String,
+    path: String,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    /// A client with the credentials of a cookie (`user:password`).
+    pub fn new(address: SocketAddr, cookie: &str) -> Self {
+        let authorization = format!("Basic {}", STANDARD.encode(cookie));
+        Self { address, authorization, path: "/".to_owned(), stream: None }
+    }
+
+    /// The same client, calling a wallet by its name as it stands in a path.
+    pub fn wallet(&self, name: &str) -> Self {
+        let (address, authorization) = (self.address, self.authorization.clone());
+        Self { address, authorization, path: format!("/wallet/{name}"), stream: None }
+    }
+
+    /// Makes a call by position, and panics on an error.
+    #[track_caller]
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
+        match self.try_call(method, params) {
+            Ok(result) => result,
+            Err(error) => panic!("{method}: {error:?}"),
+        }
+    }
+
+    /// Makes a call that must fail, and gives code and message.
+    #[track_caller]
+    pub fn refused(&mut self, method: &str, params: Value) -> (i64, String) {
+        match self.try_call(method, params) {
+            Ok(result) => panic!("{method} was not refused but answered {result}"),
+            Err(error) => (error.code, error.message),
+        }
+    }
+
+    /// Makes a call.
+    pub fn try_call(&mut self, method: &str, params: Value) -> Result<Value, RpcFailure> {
+        let request = json!({"jsonrpc": "1.0", "id": "test", "method": method, "params": params});
+        let reply = self.post(&request.to_string());
+        let body: Value = serde_json::from_str(&reply.body)
+            .unwrap_or_else(|error| panic!("{method}: {error} in {} {:?}", reply.status, reply.body));
+        match body["error"].as_object() {
+            None => Ok(body["result"].clone()),
+            Some(error) => Err(RpcFailure {
+                code: error["code"].as_i64().unwrap(),
+                message: error["message"].as_str().unwrap().to_owned(),
+                status: reply.status,
+            }),
+        }
+    }
+
+    /// Posts a body with the client's credentials.
+    pub fn post(&mut self, body: &str) -> Reply {
+        let (path, authorization) = (self.path.clone(), self.authorization.clone());
+        self.send(&format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    }
+
+    /// Sends a request as it stands and reads one reply. A connection that the host closed meanwhile is opened anew.
+    pub fn send(&mut self, request: &str) -> Reply {
+        if let Some(stream) = &mut self.stream
+            && let Ok(reply) = exchange(stream, request)
+        {
+            return reply;
+        }
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let stream = self.stream.insert(BufReader::new(stream));
+        exchange(stream, request).unwrap()
+    }
+}
+
+fn exchange(stream: &mut BufReader<TcpStream>, request: &str) -> std::io::Result<Reply> {
+    stream.get_mut().write_all(request.as_bytes())?;
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = status.ok_or_else(|| std::io::Error::other(format!("no status line: {line:?}")))?;
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        stream.read_line(&mut line)?;
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
+            None => break,
+        }
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length: usize = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok(Reply { status, headers, body: String::from_utf8(body).map_err(std::io::Error::other)? })
+}

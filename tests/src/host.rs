@@ -1,0 +1,154 @@
+//! A running host on a data directory of its own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{Client, built};
+
+/// How a host is started.
+#[derive(Clone, Default)]
+pub struct HostOptions {
+    /// A configuration file; without one, the built-in configuration.
+    pub config: Option<PathBuf>,
+    /// Settings, each `section.key=value`.
+    pub set: Vec<String>,
+    /// Folders with plugins.
+    pub plugin_dirs: Vec<PathBuf>,
+}
+
+/// A running host. Dropping it stops it.
+pub struct Host {
+    child: Child,
+    folder: TempDir,
+    options: HostOptions,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+/// The path of a configuration that ships with the project.
+pub fn groups(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../config").join(name)
+}
+
+impl Host {
+    /// Starts a host with all groups on a fresh chain.
+    pub fn start() -> Self {
+        Self::start_with(HostOptions::default())
+    }
+
+    /// Starts a host on a fresh data directory.
+    pub fn start_with(options: HostOptions) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), options)
+    }
+
+    fn start_in(folder: TempDir, options: HostOptions) -> Self {
+        let mut child = command(&options, folder.path()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let Some(address) = address.and_then(|address| address.parse().ok()) else {
+            let status = child.wait().unwrap();
+            panic!("the host did not start ({status}): {line:?}");
+        };
+        Self { child, folder, options, address }
+    }
+
+    /// Runs a host that is expected to end by itself, and gives what it left.
+    pub fn fail(options: &HostOptions) -> Output {
+        let folder = tempfile::tempdir().unwrap();
+        command(options, folder.path()).output().unwrap()
+    }
+
+    /// A client with the host's cookie.
+    pub fn client(&self) -> Client {
+        let cookie = std::fs::read_to_string(self.network_folder().join(".cookie")).unwrap();
+        Client::new(self.address, &cookie)
+    }
+
+    /// A client of a fresh wallet.
+    pub fn new_wallet(&self, name: &str) -> Client {
+        let mut client = self.client();
+        client.call("createwallet", json!([name]));
+        client.wallet(name)
+    }
+
+    /// The folder of the chain's data.
+    pub fn network_folder(&self) -> PathBuf {
+        self.folder.path().join("regtest")
+    }
+
+    /// The data directory.
+    pub fn datadir(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The process.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop with SIGTERM, waits, and starts it again on the same data.
+    pub fn restart(mut self) -> Self {
+        assert!(self.terminate().success(), "the host did not stop in order");
+        self.start_again()
+    }
+
+    /// Kills it with SIGKILL and starts it again on the same data.
+    pub fn kill_and_restart(mut self) -> Self {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.start_again()
+    }
+
+    fn start_again(mut self) -> Self {
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        Self::start_in(folder, self.options.clone())
+    }
+
+    /// Asks it to stop with SIGTERM and waits for its end.
+    pub fn terminate(&mut self) -> std::process::ExitStatus {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+        // A process that has ended already cannot be signalled; waiting for it is all that is left.
+        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+        self.child.wait().unwrap()
+    }
+
+    /// Waits for the end of a host that was asked to stop over RPC.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.terminate();
+        }
+        if let Some(mut rest) = self.child.stdout.take() {
+            let _ = rest.read_to_end(&mut Vec::new());
+        }
+    }
+}
+
+fn command(options: &HostOptions, datadir: &Path) -> Command {
+    let mut command = Command::new(&built().binary);
+    command.arg("run").arg("--datadir").arg(datadir).args(["--rpc-listen", "127.0.0.1:0"]);
+    if let Some(config) = &options.config {
+        command.arg("--config").arg(config);
+    }
+    for set in ["log.level=warn", "chain.map_gib=16", "wallet.map_gib=4"] {
+        command.args(["--set", set]);
+    }
+    for set in &options.set {
+        command.args(["--set", set]);
+    }
+    for folder in &options.plugin_dirs {
+        command.arg("--plugin-dir").arg(folder);
+    }
+    command
+}

@@ -217,7 +217,8 @@ impl Loaded {
         Ok(loaded)
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
+    /// Checks what no type can say.
+    pub fn check(&self) -> Result<(), ConfigError> {
         let config = &self.config;
         if config.network != "regtest" {
             let reason = format!("the embedded chain is regtest; '{}' is not supported", config.network);
@@ -232,9 +233,8 @@ impl Loaded {
     /// An error about the line that sets the last part of `key` to something with `value` in it.
     pub fn error(&self, key: &str, value: &str, reason: String) -> ConfigError {
         let last = key.rsplit('.').next().unwrap_or(key);
-        let sets = |line: &str| {
-            line.split_once('=').is_some_and(|(left, right)| left.trim() == last && right.contains(value))
-        };
+        let sets =
+            |line: &str| line.split_once('=').is_some_and(|(left, right)| left.trim() == last && right.contains(value));
         let line = self.text.lines().position(sets).map(|index| index + 1);
         ConfigError { file: self.name.clone(), line, key: Some(key.to_owned()), reason }
     }
@@ -266,12 +266,7 @@ fn section_before(text: &str) -> Option<String> {
 }
 
 fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError> {
-    let error = |set: &str, reason: String| ConfigError {
-        file: format!("--set {set}"),
-        line: None,
-        key: None,
-        reason,
-    };
+    let error = |set: &str, reason: String| ConfigError { file: format!("--set {set}"), line: None, key: None, reason };
     let mut table: toml::Table = toml::from_str(text).map_err(|e| error(name, e.message().to_owned()))?;
     for set in sets {
         let (path, value) = set.split_once('=').ok_or_else(|| error(set, "expected section.key=value".to_owned()))?;

@@ -1,5 +1,15 @@
 //! End-to-end tests: the built binary, driven over HTTP as a client drives it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
+mod durability;
+mod envelope;
 mod groups;
+mod history;
+mod import;
+mod mining;
+mod recorded_chain;
+mod recorded_history;
+mod recorded_signing;
+mod signing;
 mod startup;
+mod wallet;

@@ -33,11 +33,8 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<String, RpcErr
     if values.len() < method.required() || values.len() > method.params.len() {
         return Err(RpcError::misc(method.full_help()));
     }
-    let values: Vec<_> = values
-        .into_iter()
-        .zip(&method.params)
-        .map(|(value, param)| unwrap_text(param.kind, value))
-        .collect();
+    let values: Vec<_> =
+        values.into_iter().zip(&method.params).map(|(value, param)| unwrap_text(param.kind, value)).collect();
     if method.check_types {
         check_types(method, &values)?;
     }
@@ -216,7 +213,10 @@ mod tests {
         check(r#"["a",[],1,2]"#, Err((-1, "m \"a\"")));
         check(
             r#"[1,{}]"#,
-            Err((-3, "Wrong type passed:\n{\n    \"Position 1 (a)\": \"JSON value of type number is not of expected type string\",\n    \"Position 2 (b)\": \"JSON value of type object is not of expected type array\"\n}")),
+            Err((
+                -3,
+                "Wrong type passed:\n{\n    \"Position 1 (a)\": \"JSON value of type number is not of expected type string\",\n    \"Position 2 (b)\": \"JSON value of type object is not of expected type array\"\n}",
+            )),
         );
         check(r#"[null]"#, Err((-3, "JSON value of type null is not of expected type string")));
         check(r#"["a",null,null]"#, Ok(r#"["a",null,null]"#));

@@ -35,6 +35,12 @@ impl Params {
         }
     }
 
+    /// The parameters of a test.
+    #[cfg(test)]
+    pub fn from_text(text: &str) -> Self {
+        Self(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
     /// The JSON text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

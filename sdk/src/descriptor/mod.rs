@@ -117,6 +117,12 @@ impl Descriptor {
         matches!(self.node, Node::Combo(_))
     }
 
+    /// Whether its scripts show a key by its hash alone (`pkh`, `wpkh`, also inside `sh` and `wsh`, and `combo`), so that
+    /// who spends them must know the public key.
+    pub fn pays_to_key_hash(&self) -> bool {
+        self.node.pays_to_key_hash()
+    }
+
     /// The number of key expressions: what expanding an index costs.
     pub fn key_count(&self) -> usize {
         self.keys.len()

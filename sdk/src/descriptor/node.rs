@@ -72,6 +72,15 @@ impl Node {
         }
     }
 
+    /// Whether the innermost function pays to the hash of a key.
+    pub fn pays_to_key_hash(&self) -> bool {
+        match self {
+            Self::Pkh(_) | Self::Wpkh(_) | Self::Combo(_) => true,
+            Self::Sh(inner) | Self::Wsh(inner) => inner.pays_to_key_hash(),
+            _ => false,
+        }
+    }
+
     /// The text of the expression, with its keys as `key` shows them.
     pub fn text(&self, key: &ShowKey<'_>) -> String {
         self.text_in(key, false)

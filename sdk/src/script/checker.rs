@@ -51,12 +51,7 @@ pub struct ExecutionData {
 
 impl Default for ExecutionData {
     fn default() -> Self {
-        ExecutionData {
-            leaf_hash: None,
-            code_separator: u32::MAX,
-            annex: None,
-            validation_weight_left: 0,
-        }
+        ExecutionData { leaf_hash: None, code_separator: u32::MAX, annex: None, validation_weight_left: 0 }
     }
 }
 
@@ -171,11 +166,7 @@ struct LastSighash {
 impl<'a> TransactionChecker<'a> {
     /// A checker for the input of this index. If there is no such input, every answer is no.
     pub const fn new(context: &'a TxContext<'a>, input_index: usize) -> TransactionChecker<'a> {
-        TransactionChecker {
-            context,
-            input_index,
-            last: None,
-        }
+        TransactionChecker { context, input_index, last: None }
     }
 
     fn input(&self) -> Option<&'a TxIn> {
@@ -183,12 +174,7 @@ impl<'a> TransactionChecker<'a> {
     }
 
     /// The message that an ECDSA signature of this type signs; `None` if the spent amount is not known.
-    fn ecdsa_message(
-        &mut self,
-        script_code: &Script,
-        hash_type: u32,
-        sig_version: SigVersion,
-    ) -> Option<Message> {
+    fn ecdsa_message(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<Message> {
         if let Some(last) = &self.last
             && (last.sig_version, last.hash_type) == (sig_version, hash_type)
             && last.script_code == script_code.as_bytes()
@@ -197,35 +183,20 @@ impl<'a> TransactionChecker<'a> {
         }
         let message = match sig_version {
             SigVersion::Base => {
-                let sighash = self
-                    .context
-                    .legacy_sighash(self.input_index, script_code, hash_type)
-                    .ok()?;
+                let sighash = self.context.legacy_sighash(self.input_index, script_code, hash_type).ok()?;
                 Message::from_digest(sighash.to_byte_array())
             }
             SigVersion::WitnessV0 => {
                 let amount = self.context.spent_output(self.input_index)?.value;
-                let sighash = self
-                    .context
-                    .segwit_v0_sighash(self.input_index, script_code, amount, hash_type)
-                    .ok()?;
+                let sighash = self.context.segwit_v0_sighash(self.input_index, script_code, amount, hash_type).ok()?;
                 Message::from_digest(sighash.to_byte_array())
             }
             SigVersion::Taproot | SigVersion::Tapscript => return None,
         };
-        let mut kept = self
-            .last
-            .take()
-            .map(|last| last.script_code)
-            .unwrap_or_default();
+        let mut kept = self.last.take().map(|last| last.script_code).unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(script_code.as_bytes());
-        self.last = Some(LastSighash {
-            sig_version,
-            hash_type,
-            script_code: kept,
-            message,
-        });
+        self.last = Some(LastSighash { sig_version, hash_type, script_code: kept, message });
         Some(message)
     }
 }
@@ -273,20 +244,14 @@ impl Checker for TransactionChecker<'_> {
             .taproot_sighash(self.input_index, hash_type, execution.annex, leaf)
             .map_err(|_: SighashError| ScriptError::SchnorrSigHashtype)?;
         let message = Message::from_digest(sighash.to_byte_array());
-        if verify_schnorr(&message, signature, pubkey) {
-            Ok(())
-        } else {
-            Err(ScriptError::SchnorrSig)
-        }
+        if verify_schnorr(&message, signature, pubkey) { Ok(()) } else { Err(ScriptError::SchnorrSig) }
     }
 
     fn check_lock_time(&mut self, lock_time: i64) -> bool {
         let tx_lock_time = i64::from(self.context.tx().lock_time.to_consensus_u32());
         let same_unit = (tx_lock_time < LOCKTIME_THRESHOLD) == (lock_time < LOCKTIME_THRESHOLD);
         // A final input would let the transaction ignore its lock time.
-        let enforced = self
-            .input()
-            .is_some_and(|input| input.sequence != Sequence::MAX);
+        let enforced = self.input().is_some_and(|input| input.sequence != Sequence::MAX);
         same_unit && lock_time <= tx_lock_time && enforced
     }
 
@@ -303,8 +268,7 @@ impl Checker for TransactionChecker<'_> {
         }
         let mask = SEQUENCE_LOCKTIME_TYPE_FLAG | SEQUENCE_LOCKTIME_MASK;
         let (wanted, actual) = (sequence & mask, tx_sequence & mask);
-        let same_unit =
-            (wanted < SEQUENCE_LOCKTIME_TYPE_FLAG) == (actual < SEQUENCE_LOCKTIME_TYPE_FLAG);
+        let same_unit = (wanted < SEQUENCE_LOCKTIME_TYPE_FLAG) == (actual < SEQUENCE_LOCKTIME_TYPE_FLAG);
         same_unit && wanted <= actual
     }
 }

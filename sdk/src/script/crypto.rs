@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use bitcoin::hashes::{Hash, HashEngine};
 use bitcoin::taproot::{TapNodeHash, TapTweakHash};
-use secp256k1::{
-    Message, Parity, PublicKey, Scalar, Secp256k1, VerifyOnly, XOnlyPublicKey, ecdsa, schnorr,
-};
+use secp256k1::{Message, Parity, PublicKey, Scalar, Secp256k1, VerifyOnly, XOnlyPublicKey, ecdsa, schnorr};
 
 /// The one verification context of the process.
 static SECP: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
@@ -29,10 +27,8 @@ pub(super) fn verify_ecdsa(message: &Message, signature: &[u8], pubkey: &[u8]) -
 
 /// Whether a signature of 64 bytes verifies (BIP340).
 pub(super) fn verify_schnorr(message: &Message, signature: &[u8], pubkey: &[u8; 32]) -> bool {
-    let (Ok(pubkey), Ok(signature)) = (
-        XOnlyPublicKey::from_slice(pubkey),
-        schnorr::Signature::from_slice(signature),
-    ) else {
+    let (Ok(pubkey), Ok(signature)) = (XOnlyPublicKey::from_slice(pubkey), schnorr::Signature::from_slice(signature))
+    else {
         return false;
     };
     SECP.verify_schnorr(&signature, message, &pubkey).is_ok()
@@ -49,24 +45,13 @@ pub(super) fn has_low_s(signature: &[u8]) -> bool {
 }
 
 /// Whether `output` is the internal key tweaked by the script tree, with this parity (BIP341).
-pub(super) fn commits_to_tree(
-    output: &[u8; 32],
-    internal: &[u8; 32],
-    root: TapNodeHash,
-    parity: Parity,
-) -> bool {
+pub(super) fn commits_to_tree(output: &[u8; 32], internal: &[u8; 32], root: TapNodeHash, parity: Parity) -> bool {
     let mut engine = TapTweakHash::engine();
     engine.input(internal);
     engine.input(root.as_ref());
     let tweak = Scalar::from_be_bytes(TapTweakHash::from_engine(engine).to_byte_array());
-    match (
-        XOnlyPublicKey::from_slice(internal),
-        XOnlyPublicKey::from_slice(output),
-        tweak,
-    ) {
-        (Ok(internal), Ok(output), Ok(tweak)) => {
-            internal.tweak_add_check(&SECP, &output, parity, tweak)
-        }
+    match (XOnlyPublicKey::from_slice(internal), XOnlyPublicKey::from_slice(output), tweak) {
+        (Ok(internal), Ok(output), Ok(tweak)) => internal.tweak_add_check(&SECP, &output, parity, tweak),
         _ => false,
     }
 }

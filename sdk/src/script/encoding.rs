@@ -27,9 +27,7 @@ pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), Sc
     let Some((hash_type, der)) = signature.split_last() else {
         return Ok(());
     };
-    if flags.intersects(Flags::DERSIG | Flags::LOW_S | Flags::STRICTENC)
-        && !is_strict_der(signature)
-    {
+    if flags.intersects(Flags::DERSIG | Flags::LOW_S | Flags::STRICTENC) && !is_strict_der(signature) {
         return Err(ScriptError::SigDer);
     }
     if flags.contains(Flags::LOW_S) && !has_low_s(der) {
@@ -47,20 +45,13 @@ pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), Sc
 /// # Errors
 ///
 /// [`ScriptError::PubkeyType`] or [`ScriptError::WitnessPubkeyType`].
-pub fn check_pubkey_encoding(
-    pubkey: &[u8],
-    flags: Flags,
-    sig_version: SigVersion,
-) -> Result<(), ScriptError> {
+pub fn check_pubkey_encoding(pubkey: &[u8], flags: Flags, sig_version: SigVersion) -> Result<(), ScriptError> {
     let compressed = matches!(pubkey, [2 | 3, ..] if pubkey.len() == COMPRESSED_SIZE);
     let uncompressed = matches!(pubkey, [4, ..] if pubkey.len() == UNCOMPRESSED_SIZE);
     if flags.contains(Flags::STRICTENC) && !compressed && !uncompressed {
         return Err(ScriptError::PubkeyType);
     }
-    if flags.contains(Flags::WITNESS_PUBKEYTYPE)
-        && sig_version == SigVersion::WitnessV0
-        && !compressed
-    {
+    if flags.contains(Flags::WITNESS_PUBKEYTYPE) && sig_version == SigVersion::WitnessV0 && !compressed {
         return Err(ScriptError::WitnessPubkeyType);
     }
     Ok(())
@@ -74,9 +65,7 @@ fn is_strict_der(signature: &[u8]) -> bool {
     };
     signature.len() <= MAX_SIGNATURE_SIZE
         && usize::from(*total) == integers.len()
-        && strip_integer(integers)
-            .and_then(strip_integer)
-            .is_some_and(<[u8]>::is_empty)
+        && strip_integer(integers).and_then(strip_integer).is_some_and(<[u8]>::is_empty)
 }
 
 /// What follows a leading integer that is positive and has its shortest form.
@@ -104,18 +93,8 @@ mod tests {
     #[test]
     fn der_is_strict() {
         assert!(is_strict_der(&SIGNATURE));
-        for (index, value) in [
-            (0, 0x31),
-            (1, 5),
-            (1, 7),
-            (2, 3),
-            (3, 0),
-            (3, 2),
-            (4, 0x81),
-            (5, 1),
-            (6, 2),
-            (7, 0x80),
-        ] {
+        for (index, value) in [(0, 0x31), (1, 5), (1, 7), (2, 3), (3, 0), (3, 2), (4, 0x81), (5, 1), (6, 2), (7, 0x80)]
+        {
             let mut signature = SIGNATURE;
             signature[index] = value;
             assert!(!is_strict_der(&signature), "{index} {value}");
@@ -124,21 +103,10 @@ mod tests {
         assert!(!is_strict_der(&[0x30, 7, 2, 2, 0, 0x7f, 2, 1, 2, 1]));
         assert!(!is_strict_der(&SIGNATURE[..8]));
         // The largest is one whose integers have 33 bytes.
-        let of_size = |r: usize| {
-            [
-                &[0x30, 39 + r as u8 - 2, 2, r as u8][..],
-                &vec![1; r],
-                &[2, 33],
-                &[1; 33],
-                &[1],
-            ]
-            .concat()
-        };
+        let of_size =
+            |r: usize| [&[0x30, 39 + r as u8 - 2, 2, r as u8][..], &vec![1; r], &[2, 33], &[1; 33], &[1]].concat();
         assert_eq!((of_size(33).len(), is_strict_der(&of_size(33))), (73, true));
-        assert_eq!(
-            (of_size(34).len(), is_strict_der(&of_size(34))),
-            (74, false)
-        );
+        assert_eq!((of_size(34).len(), is_strict_der(&of_size(34))), (74, false));
         assert!(!is_strict_der(&[]));
     }
 
@@ -154,16 +122,8 @@ mod tests {
         ] {
             let mut signature = SIGNATURE;
             signature[8] = hash_type;
-            assert_eq!(
-                check_signature_encoding(&signature, Flags::STRICTENC),
-                expected,
-                "{hash_type}"
-            );
-            assert_eq!(
-                check_signature_encoding(&signature, Flags::DERSIG),
-                Ok(()),
-                "{hash_type}"
-            );
+            assert_eq!(check_signature_encoding(&signature, Flags::STRICTENC), expected, "{hash_type}");
+            assert_eq!(check_signature_encoding(&signature, Flags::DERSIG), Ok(()), "{hash_type}");
         }
         assert_eq!(check_signature_encoding(&[], Flags::STANDARD), Ok(()));
     }
@@ -172,26 +132,12 @@ mod tests {
     fn keys_have_a_known_form() {
         let key = |header: u8, length: usize| [vec![header], vec![1; length - 1]].concat();
         let base = |key: &[u8]| check_pubkey_encoding(key, Flags::STANDARD, SigVersion::Base);
-        let witness =
-            |key: &[u8]| check_pubkey_encoding(key, Flags::STANDARD, SigVersion::WitnessV0);
+        let witness = |key: &[u8]| check_pubkey_encoding(key, Flags::STANDARD, SigVersion::WitnessV0);
         assert_eq!((base(&key(2, 33)), witness(&key(3, 33))), (Ok(()), Ok(())));
-        assert_eq!(
-            (base(&key(4, 65)), witness(&key(4, 65))),
-            (Ok(()), Err(ScriptError::WitnessPubkeyType))
-        );
-        for bad in [
-            vec![],
-            key(4, 33),
-            key(2, 65),
-            key(6, 65),
-            key(5, 33),
-            key(2, 32),
-        ] {
+        assert_eq!((base(&key(4, 65)), witness(&key(4, 65))), (Ok(()), Err(ScriptError::WitnessPubkeyType)));
+        for bad in [vec![], key(4, 33), key(2, 65), key(6, 65), key(5, 33), key(2, 32)] {
             assert_eq!(base(&bad), Err(ScriptError::PubkeyType));
-            assert_eq!(
-                check_pubkey_encoding(&bad, Flags::CONSENSUS, SigVersion::WitnessV0),
-                Ok(())
-            );
+            assert_eq!(check_pubkey_encoding(&bad, Flags::CONSENSUS, SigVersion::WitnessV0), Ok(()));
         }
     }
 }

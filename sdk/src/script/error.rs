@@ -92,9 +92,7 @@ impl ScriptError {
     /// failed. Every other error reads as everywhere else.
     pub const fn signing_text(&self) -> &'static str {
         match self {
-            ScriptError::InvalidStackOperation => {
-                "Unable to sign input, invalid stack size (possibly missing key)"
-            }
+            ScriptError::InvalidStackOperation => "Unable to sign input, invalid stack size (possibly missing key)",
             ScriptError::SigNullFail => {
                 "CHECK(MULTI)SIG failing with non-zero signature (possibly need more signatures)"
             }
@@ -127,16 +125,8 @@ mod tests {
 
     #[test]
     fn signing_words_two_errors_differently() {
-        let differing: Vec<_> = ScriptError::ALL
-            .iter()
-            .filter(|error| error.signing_text() != error.to_string())
-            .collect();
-        assert_eq!(
-            differing,
-            [
-                &ScriptError::InvalidStackOperation,
-                &ScriptError::SigNullFail
-            ]
-        );
+        let differing: Vec<_> =
+            ScriptError::ALL.iter().filter(|error| error.signing_text() != error.to_string()).collect();
+        assert_eq!(differing, [&ScriptError::InvalidStackOperation, &ScriptError::SigNullFail]);
     }
 }

@@ -155,10 +155,7 @@ impl Flags {
 
     /// Each single flag of the set, lowest bit first.
     pub fn iter(self) -> impl Iterator<Item = Flags> {
-        Flags::NAMED
-            .iter()
-            .map(|(_, flag)| *flag)
-            .filter(move |flag| self.contains(*flag))
+        Flags::NAMED.iter().map(|(_, flag)| *flag).filter(move |flag| self.contains(*flag))
     }
 }
 
@@ -168,11 +165,7 @@ impl FromStr for Flags {
     /// Reads Bitcoin Core's names separated by commas; the empty text and `NONE` are the empty set.
     fn from_str(text: &str) -> Result<Flags, UnknownFlagError> {
         let mut flags = Flags::NONE;
-        for word in text
-            .split(',')
-            .map(str::trim)
-            .filter(|word| !word.is_empty() && *word != "NONE")
-        {
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "NONE") {
             let named = Flags::NAMED.iter().find(|(name, _)| *name == word);
             let (_, flag) = named.ok_or_else(|| UnknownFlagError(word.to_owned()))?;
             flags |= *flag;
@@ -229,43 +222,24 @@ mod tests {
 
     #[test]
     fn names_are_read_and_written_back() {
-        for text in [
-            "NONE",
-            "P2SH,STRICTENC",
-            "P2SH,NULLDUMMY,WITNESS,DISCOURAGE_OP_SUCCESS",
-        ] {
-            assert_eq!(
-                text.parse::<Flags>()
-                    .map(|flags| flags.to_string())
-                    .as_deref(),
-                Ok(text)
-            );
+        for text in ["NONE", "P2SH,STRICTENC", "P2SH,NULLDUMMY,WITNESS,DISCOURAGE_OP_SUCCESS"] {
+            assert_eq!(text.parse::<Flags>().map(|flags| flags.to_string()).as_deref(), Ok(text));
         }
         assert_eq!("".parse(), Ok(Flags::NONE));
-        assert_eq!(
-            "P2SH,NOPE".parse::<Flags>(),
-            Err(UnknownFlagError("NOPE".to_owned()))
-        );
+        assert_eq!("P2SH,NOPE".parse::<Flags>(), Err(UnknownFlagError("NOPE".to_owned())));
     }
 
     #[test]
     fn sets_have_the_known_bits() {
         assert_eq!(Flags::CONSENSUS.bits(), 0b10_0000_1110_0001_0101);
         // All 21 flags but SIGPUSHONLY.
-        assert_eq!(
-            Flags::STANDARD.bits(),
-            ((1 << 21) - 1) & !Flags::SIGPUSHONLY.bits()
-        );
+        assert_eq!(Flags::STANDARD.bits(), ((1 << 21) - 1) & !Flags::SIGPUSHONLY.bits());
         assert_eq!(Flags::from_bits_truncate(u32::MAX).iter().count(), 21);
     }
 
     #[test]
     fn implied_flags_are_added() {
-        assert!(
-            Flags::CLEANSTACK
-                .with_implied()
-                .contains(Flags::WITNESS | Flags::P2SH)
-        );
+        assert!(Flags::CLEANSTACK.with_implied().contains(Flags::WITNESS | Flags::P2SH));
         assert_eq!(Flags::DERSIG.with_implied(), Flags::DERSIG);
     }
 }

@@ -1,8 +1,8 @@
 //! Bitcoin's script: execution, signature hashes, signature operation counts.
 //!
 //! The rules are those of consensus and of Bitcoin Core's relay policy, each switched by a flag of [`Flags`], and
-//! every failure is Core's own [`ScriptError`] for it. Script numbers out of range are the unknown error, as they
-//! were in Core for all this time.
+//! every failure is Core's own [`ScriptError`] for it. Script numbers that are too long or not minimal are the
+//! unknown error, as in Core's releases up to 29.
 //!
 //! One transaction is one [`TxContext`]: the parts of signature hashes that its inputs share are computed once.
 //! [`verify_input`] verifies an input; [`verify_script`] does so against any [`Checker`], which lets a signer see
@@ -70,12 +70,11 @@ pub use error::ScriptError;
 pub use eval::eval_script;
 pub use flags::{Flags, UnknownFlagError};
 pub use sighash::{
-    SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, SpentOutputs,
-    TxContext, annex_hash,
+    SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, SpentOutputs, TxContext, annex_hash,
 };
 pub use sigops::{
-    MissingPrevoutError, WITNESS_SCALE_FACTOR, legacy_sigop_count, p2sh_sigop_count,
-    script_sigop_count, transaction_sigop_cost, witness_sigop_count,
+    MissingPrevoutError, WITNESS_SCALE_FACTOR, legacy_sigop_count, p2sh_sigop_count, script_sigop_count,
+    transaction_sigop_cost, witness_sigop_count,
 };
 pub use stack::{Element, Stack};
 pub use verify::{verify_input, verify_script};

@@ -19,17 +19,8 @@ pub(super) fn decode_number(bytes: &[u8], require_minimal: bool, max_size: usize
         return Some(0);
     };
     // The number has fewer than 63 bits wherever scripts can bring one, as the limits above show.
-    let magnitude = lower
-        .iter()
-        .rev()
-        .fold(i64::from(last & 0x7f), |value, byte| {
-            (value << 8) | i64::from(*byte)
-        });
-    Some(if last & 0x80 == 0 {
-        magnitude
-    } else {
-        -magnitude
-    })
+    let magnitude = lower.iter().rev().fold(i64::from(last & 0x7f), |value, byte| (value << 8) | i64::from(*byte));
+    Some(if last & 0x80 == 0 { magnitude } else { -magnitude })
 }
 
 /// Whether a script number has its shortest form. Zero is the empty string, so neither 00 nor 80 is minimal.
@@ -60,11 +51,7 @@ pub(super) fn encode_number(value: i64) -> ([u8; MAX_ENCODED_SIZE], usize) {
         }
         last = (magnitude & 0xff) as u8;
         magnitude >>= 8;
-        *slot = if magnitude == 0 && last & 0x80 == 0 {
-            last | sign
-        } else {
-            last
-        };
+        *slot = if magnitude == 0 && last & 0x80 == 0 { last | sign } else { last };
         length += 1;
     }
     (buffer, length)
@@ -111,21 +98,12 @@ mod tests {
     #[test]
     fn extremes_are_encoded() {
         assert_eq!(encoded(i64::MIN), [0, 0, 0, 0, 0, 0, 0, 0x80, 0x80]);
-        assert_eq!(
-            encoded(i64::MAX),
-            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]
-        );
+        assert_eq!(encoded(i64::MAX), [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
     }
 
     #[test]
     fn padding_is_seen() {
-        for bytes in [
-            &[0x00][..],
-            &[0x80],
-            &[0x01, 0x00],
-            &[0x01, 0x80],
-            &[0x00, 0x00, 0x80],
-        ] {
+        for bytes in [&[0x00][..], &[0x80], &[0x01, 0x00], &[0x01, 0x80], &[0x00, 0x00, 0x80]] {
             assert_eq!(decode_number(bytes, true, 4), None, "{bytes:?}");
             assert!(decode_number(bytes, false, 4).is_some(), "{bytes:?}");
         }

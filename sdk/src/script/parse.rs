@@ -34,10 +34,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) const fn new(script: &'a [u8]) -> Reader<'a> {
-        Reader {
-            script,
-            position: 0,
-        }
+        Reader { script, position: 0 }
     }
 
     /// The index of the next byte to read.
@@ -57,21 +54,14 @@ impl<'a> Reader<'a> {
         if opcode > OP_PUSHDATA4 {
             return Some(Ok(Op { opcode, data: &[] }));
         }
-        let data = self
-            .read_length(opcode)
-            .and_then(|length| self.take(length));
-        Some(
-            data.map(|data| Op { opcode, data })
-                .ok_or(ScriptError::BadOpcode),
-        )
+        let data = self.read_length(opcode).and_then(|length| self.take(length));
+        Some(data.map(|data| Op { opcode, data }).ok_or(ScriptError::BadOpcode))
     }
 
     /// How many bytes a push opcode carries.
     fn read_length(&mut self, opcode: u8) -> Option<usize> {
         match opcode {
-            OP_PUSHDATA1 => self
-                .take(1)
-                .map(|bytes| bytes.iter().fold(0, |_, byte| usize::from(*byte))),
+            OP_PUSHDATA1 => self.take(1).map(|bytes| bytes.iter().fold(0, |_, byte| usize::from(*byte))),
             OP_PUSHDATA2 => {
                 let bytes: [u8; 2] = self.take(2)?.try_into().ok()?;
                 Some(usize::from(u16::from_le_bytes(bytes)))
@@ -124,11 +114,7 @@ pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
     let [opcode, length, program @ ..] = script else {
         return None;
     };
-    let version = if *opcode == 0 {
-        0
-    } else {
-        small_number(*opcode)?
-    };
+    let version = if *opcode == 0 { 0 } else { small_number(*opcode)? };
     let fits = (2..=40).contains(&program.len()) && usize::from(*length) == program.len();
     fits.then_some((version, program))
 }
@@ -169,9 +155,7 @@ pub(super) fn is_push_of(script: &[u8], data: &[u8]) -> bool {
 /// What follows in `script` after a leading push of `data`.
 fn after_push_of<'a>(script: &'a [u8], data: &[u8]) -> Option<&'a [u8]> {
     let (prefix, length) = push_prefix(data.len());
-    script
-        .strip_prefix(prefix.get(..length)?)?
-        .strip_prefix(data)
+    script.strip_prefix(prefix.get(..length)?)?.strip_prefix(data)
 }
 
 /// Removes every push of `signature` from a legacy scriptCode; `Borrowed` if there is none.
@@ -216,10 +200,7 @@ pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>)
     let is_separator = |op: &Op<'_>| op.opcode == OP_CODESEPARATOR;
     // Without that byte there is no separator, and most scripts do not have it.
     let separators = if script.contains(&OP_CODESEPARATOR) {
-        Reader::new(script)
-            .map_while(Result::ok)
-            .filter(is_separator)
-            .count()
+        Reader::new(script).map_while(Result::ok).filter(is_separator).count()
     } else {
         0
     };
@@ -227,10 +208,7 @@ pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>)
     let mut start = Some(0);
     let pieces = std::iter::from_fn(move || {
         let from = start?;
-        let found = reader
-            .by_ref()
-            .map_while(Result::ok)
-            .any(|op| is_separator(&op));
+        let found = reader.by_ref().map_while(Result::ok).any(|op| is_separator(&op));
         start = found.then_some(reader.position());
         script.get(from..reader.position() - usize::from(found))
     });
@@ -243,39 +221,19 @@ mod tests {
 
     #[test]
     fn pushes_are_read() {
-        let script = [
-            0x00, 0x02, 7, 8, 0x4c, 1, 9, 0x4d, 1, 0, 5, 0x4e, 1, 0, 0, 0, 6, 0xac,
-        ];
-        let ops: Vec<_> = Reader::new(&script)
-            .map_while(Result::ok)
-            .map(|op| (op.opcode, op.data.to_vec()))
-            .collect();
+        let script = [0x00, 0x02, 7, 8, 0x4c, 1, 9, 0x4d, 1, 0, 5, 0x4e, 1, 0, 0, 0, 6, 0xac];
+        let ops: Vec<_> = Reader::new(&script).map_while(Result::ok).map(|op| (op.opcode, op.data.to_vec())).collect();
         assert_eq!(
             ops,
-            [
-                (0x00, vec![]),
-                (0x02, vec![7, 8]),
-                (0x4c, vec![9]),
-                (0x4d, vec![5]),
-                (0x4e, vec![6]),
-                (0xac, vec![])
-            ]
+            [(0x00, vec![]), (0x02, vec![7, 8]), (0x4c, vec![9]), (0x4d, vec![5]), (0x4e, vec![6]), (0xac, vec![])]
         );
     }
 
     #[test]
     fn a_short_push_stops_after_what_was_consumed() {
-        for (script, stop) in [
-            (&[0x51, 0x03, 1, 2][..], 2),
-            (&[0x4c], 1),
-            (&[0x4c, 2, 1], 2),
-            (&[0x4d, 1], 1),
-        ] {
+        for (script, stop) in [(&[0x51, 0x03, 1, 2][..], 2), (&[0x4c], 1), (&[0x4c, 2, 1], 2), (&[0x4d, 1], 1)] {
             let mut reader = Reader::new(script);
-            assert_eq!(
-                reader.by_ref().find(Result::is_err),
-                Some(Err(ScriptError::BadOpcode))
-            );
+            assert_eq!(reader.by_ref().find(Result::is_err), Some(Err(ScriptError::BadOpcode)));
             assert_eq!(reader.position(), stop, "{script:?}");
         }
     }
@@ -284,16 +242,10 @@ mod tests {
     fn deletion_looks_at_opcode_starts_only() {
         // Three of them in a row, then one hidden within a push, then a longer form of the same push.
         let script = [1, 9, 0x51, 1, 9, 1, 9, 0x02, 1, 9, 0x4c, 1, 9];
-        assert_eq!(
-            &*find_and_delete(&script, &[9]),
-            [0x51, 0x02, 1, 9, 0x4c, 1, 9]
-        );
+        assert_eq!(&*find_and_delete(&script, &[9]), [0x51, 0x02, 1, 9, 0x4c, 1, 9]);
         assert!(matches!(find_and_delete(&script, &[8]), Cow::Borrowed(_)));
         // Removing the first brings the two halves of another together, which stays.
-        assert_eq!(
-            &*find_and_delete(&[0x03, 1, 2, 3, 0x05, 1], &[1, 2, 3]),
-            [0x05, 1]
-        );
+        assert_eq!(&*find_and_delete(&[0x03, 1, 2, 3, 0x05, 1], &[1, 2, 3]), [0x05, 1]);
         // An empty signature is pushed by OP_0.
         assert_eq!(&*find_and_delete(&[0x00, 0x51, 0x00], &[]), [0x51]);
     }
@@ -304,10 +256,7 @@ mod tests {
             let (length, pieces) = code_pieces(script);
             (length, pieces.collect::<Vec<_>>().concat())
         };
-        assert_eq!(
-            pieces(&[0xab, 0x51, 0xab, 0xab, 0x52]),
-            (2, vec![0x51, 0x52])
-        );
+        assert_eq!(pieces(&[0xab, 0x51, 0xab, 0xab, 0x52]), (2, vec![0x51, 0x52]));
         assert_eq!(pieces(&[0x02, 0xab, 0xab]), (3, vec![0x02, 0xab, 0xab]));
         // The rest of a push that runs over the end is not hashed.
         assert_eq!(pieces(&[0x51, 0x05, 1, 2]), (4, vec![0x51, 0x05]));
@@ -315,22 +264,9 @@ mod tests {
 
     #[test]
     fn witness_programs_are_recognised() {
-        assert_eq!(
-            witness_program(&[0x51, 2, 0x4e, 0x73]),
-            Some((1, &[0x4e, 0x73][..]))
-        );
-        assert_eq!(
-            witness_program(&[0x60, 3, 1, 2, 3]),
-            Some((16, &[1, 2, 3][..]))
-        );
-        for script in [
-            &[][..],
-            &[0x00],
-            &[0x00, 1, 1],
-            &[0x4f, 2, 1, 1],
-            &[0x51, 3, 1, 1],
-            &[0x61, 2, 1, 1],
-        ] {
+        assert_eq!(witness_program(&[0x51, 2, 0x4e, 0x73]), Some((1, &[0x4e, 0x73][..])));
+        assert_eq!(witness_program(&[0x60, 3, 1, 2, 3]), Some((16, &[1, 2, 3][..])));
+        for script in [&[][..], &[0x00], &[0x00, 1, 1], &[0x4f, 2, 1, 1], &[0x51, 3, 1, 1], &[0x61, 2, 1, 1]] {
             assert_eq!(witness_program(script), None, "{script:?}");
         }
     }

@@ -2,9 +2,7 @@
 //!
 //! The cost of a signature operation is four outside of the witness and one within it (BIP141).
 
-use bitcoin::opcodes::all::{
-    OP_CHECKMULTISIG, OP_CHECKMULTISIGVERIFY, OP_CHECKSIG, OP_CHECKSIGVERIFY,
-};
+use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKMULTISIGVERIFY, OP_CHECKSIG, OP_CHECKSIGVERIFY};
 use bitcoin::{OutPoint, Script, Transaction, TxIn, TxOut, Witness};
 
 use super::Flags;
@@ -35,9 +33,9 @@ pub fn script_sigop_count(script: &Script, accurate: bool) -> u64 {
         const CHECKMULTISIGVERIFY: u8 = OP_CHECKMULTISIGVERIFY.to_u8();
         count += match op.opcode {
             CHECKSIG | CHECKSIGVERIFY => 1,
-            CHECKMULTISIG | CHECKMULTISIGVERIFY => keys
-                .filter(|_| accurate)
-                .map_or(MAX_PUBKEYS_PER_MULTISIG as u64, u64::from),
+            CHECKMULTISIG | CHECKMULTISIGVERIFY => {
+                keys.filter(|_| accurate).map_or(MAX_PUBKEYS_PER_MULTISIG as u64, u64::from)
+            }
             _ => 0,
         };
         keys = small_number(op.opcode);
@@ -49,10 +47,7 @@ pub fn script_sigop_count(script: &Script, accurate: bool) -> u64 {
 pub fn legacy_sigop_count(tx: &Transaction) -> u64 {
     let inputs = tx.input.iter().map(|input| &input.script_sig);
     let outputs = tx.output.iter().map(|output| &output.script_pubkey);
-    inputs
-        .chain(outputs)
-        .map(|script| script_sigop_count(script, false))
-        .sum()
+    inputs.chain(outputs).map(|script| script_sigop_count(script, false)).sum()
 }
 
 /// The signature operations of the redeem script of one input; none if it does not spend to a script hash.
@@ -65,8 +60,7 @@ pub fn p2sh_sigop_count(script_sig: &Script, script_pubkey: &Script) -> u64 {
 
 /// The signature operations of the witness of one input.
 pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness: &Witness) -> u64 {
-    let redeem_script = if is_p2sh(script_pubkey.as_bytes()) && is_push_only(script_sig.as_bytes())
-    {
+    let redeem_script = if is_p2sh(script_pubkey.as_bytes()) && is_push_only(script_sig.as_bytes()) {
         last_push(script_sig)
     } else {
         script_pubkey
@@ -74,9 +68,7 @@ pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness:
     match witness_program(redeem_script.as_bytes()) {
         Some((0, program)) if program.len() == KEY_HASH_SIZE => 1,
         Some((0, program)) if program.len() == SCRIPT_HASH_SIZE => {
-            witness.last().map_or(0, |script| {
-                script_sigop_count(Script::from_bytes(script), true)
-            })
+            witness.last().map_or(0, |script| script_sigop_count(Script::from_bytes(script), true))
         }
         _ => 0,
     }
@@ -120,9 +112,7 @@ impl TxContext<'_> {
             return Ok(cost);
         }
         for (index, input) in tx.input.iter().enumerate() {
-            let output = self
-                .spent_output(index)
-                .ok_or(MissingPrevoutError(input.previous_output))?;
+            let output = self.spent_output(index).ok_or(MissingPrevoutError(input.previous_output))?;
             cost += input_sigop_cost(input, output, flags);
         }
         Ok(cost)

@@ -19,10 +19,7 @@ pub struct Element<'a>(Repr<'a>);
 #[derive(Clone, Copy)]
 enum Repr<'a> {
     Borrowed(&'a [u8]),
-    Inline {
-        length: u8,
-        bytes: [u8; INLINE_SIZE],
-    },
+    Inline { length: u8, bytes: [u8; INLINE_SIZE] },
 }
 
 impl<'a> Element<'a> {
@@ -55,10 +52,7 @@ impl<'a> Element<'a> {
         for (slot, byte) in bytes.iter_mut().zip(result) {
             *slot = *byte;
         }
-        Element(Repr::Inline {
-            length: result.len().min(INLINE_SIZE) as u8,
-            bytes,
-        })
+        Element(Repr::Inline { length: result.len().min(INLINE_SIZE) as u8, bytes })
     }
 
     /// The bytes of the element.
@@ -84,16 +78,12 @@ pub struct Stack<'a> {
 impl<'a> Stack<'a> {
     /// An empty stack.
     pub const fn new() -> Stack<'a> {
-        Stack {
-            elements: Vec::new(),
-        }
+        Stack { elements: Vec::new() }
     }
 
     /// The stack with which a witness program starts: the witness, first element deepest.
     pub fn from_witness(witness: &'a Witness) -> Stack<'a> {
-        Stack {
-            elements: witness.iter().map(Element::borrowed).collect(),
-        }
+        Stack { elements: witness.iter().map(Element::borrowed).collect() }
     }
 
     /// How many elements the stack has.
@@ -122,9 +112,7 @@ impl<'a> Stack<'a> {
     ///
     /// [`ScriptError::InvalidStackOperation`] if the stack is empty.
     pub fn pop(&mut self) -> Result<Element<'a>, ScriptError> {
-        self.elements
-            .pop()
-            .ok_or(ScriptError::InvalidStackOperation)
+        self.elements.pop().ok_or(ScriptError::InvalidStackOperation)
     }
 
     /// The top element, if any.
@@ -140,32 +128,20 @@ impl<'a> Stack<'a> {
     /// The element at `depth`, where the top is at 0.
     pub(super) fn element(&self, depth: usize) -> Result<&Element<'a>, ScriptError> {
         let index = self.index(depth)?;
-        self.elements
-            .get(index)
-            .ok_or(ScriptError::InvalidStackOperation)
+        self.elements.get(index).ok_or(ScriptError::InvalidStackOperation)
     }
 
     /// The element at `depth` as the operand of an opcode.
     ///
     /// A number that is too long or badly encoded is the unknown error, as in Core, where it is an exception.
-    pub(super) fn number(
-        &self,
-        depth: usize,
-        require_minimal: bool,
-        max_size: usize,
-    ) -> Result<i64, ScriptError> {
+    pub(super) fn number(&self, depth: usize, require_minimal: bool, max_size: usize) -> Result<i64, ScriptError> {
         let element = self.element(depth)?;
-        decode_number(element.as_bytes(), require_minimal, max_size)
-            .ok_or(ScriptError::UnknownError)
+        decode_number(element.as_bytes(), require_minimal, max_size).ok_or(ScriptError::UnknownError)
     }
 
     /// Fails unless the stack has `count` elements.
     pub(super) fn require(&self, count: usize) -> Result<(), ScriptError> {
-        if self.len() < count {
-            Err(ScriptError::InvalidStackOperation)
-        } else {
-            Ok(())
-        }
+        if self.len() < count { Err(ScriptError::InvalidStackOperation) } else { Ok(()) }
     }
 
     /// Drops the `count` top elements, or all if there are fewer.
@@ -200,24 +176,19 @@ impl<'a> Stack<'a> {
     pub(super) fn copy(&mut self, depth: usize, count: usize) -> Result<(), ScriptError> {
         self.require(depth)?;
         let start = self.len() - depth;
-        self.elements
-            .extend_from_within(start..start + count.min(depth));
+        self.elements.extend_from_within(start..start + count.min(depth));
         Ok(())
     }
 
     /// Where in the vector the element at `depth` is.
     fn index(&self, depth: usize) -> Result<usize, ScriptError> {
-        self.len()
-            .checked_sub(depth.saturating_add(1))
-            .ok_or(ScriptError::InvalidStackOperation)
+        self.len().checked_sub(depth.saturating_add(1)).ok_or(ScriptError::InvalidStackOperation)
     }
 }
 
 impl<'a> FromIterator<&'a [u8]> for Stack<'a> {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(elements: I) -> Stack<'a> {
-        Stack {
-            elements: elements.into_iter().map(Element::borrowed).collect(),
-        }
+        Stack { elements: elements.into_iter().map(Element::borrowed).collect() }
     }
 }
 
@@ -230,26 +201,18 @@ mod tests {
     }
 
     fn sample() -> Stack<'static> {
-        (1..=6)
-            .map(Element::number)
-            .fold(Stack::new(), |mut stack, element| {
-                stack.push(element);
-                stack
-            })
+        (1..=6).map(Element::number).fold(Stack::new(), |mut stack, element| {
+            stack.push(element);
+            stack
+        })
     }
 
     #[test]
     fn depth_counts_from_the_top() {
         let mut stack = sample();
-        assert_eq!(
-            stack.peek(0).map(|top| top.as_bytes().to_vec()),
-            Ok(vec![6])
-        );
+        assert_eq!(stack.peek(0).map(|top| top.as_bytes().to_vec()), Ok(vec![6]));
         assert!(stack.peek(6).is_err());
-        assert_eq!(
-            stack.remove(5).map(|bottom| bottom.as_bytes().to_vec()),
-            Ok(vec![1])
-        );
+        assert_eq!(stack.remove(5).map(|bottom| bottom.as_bytes().to_vec()), Ok(vec![1]));
         assert_eq!(stack.insert(1, Element::number(9)), Ok(()));
         assert_eq!(numbers(&stack), [2, 3, 4, 5, 9, 6]);
     }
@@ -269,9 +232,6 @@ mod tests {
         let long = [1; 5];
         let stack: Stack<'_> = [&long[..]].into_iter().collect();
         assert_eq!(stack.number(0, false, 4), Err(ScriptError::UnknownError));
-        assert_eq!(
-            stack.number(1, false, 4),
-            Err(ScriptError::InvalidStackOperation)
-        );
+        assert_eq!(stack.number(1, false, 4), Err(ScriptError::InvalidStackOperation));
     }
 }

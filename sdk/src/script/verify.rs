@@ -15,27 +15,11 @@ use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 ///
 /// The reason for which the input does not satisfy the output's script under these flags.
 /// [`ScriptError::UnknownError`] if there is no such input or its spent output is not known.
-pub fn verify_input(
-    context: &TxContext<'_>,
-    input_index: usize,
-    flags: Flags,
-) -> Result<(), ScriptError> {
-    let input = context
-        .tx()
-        .input
-        .get(input_index)
-        .ok_or(ScriptError::UnknownError)?;
-    let spent = context
-        .spent_output(input_index)
-        .ok_or(ScriptError::UnknownError)?;
+pub fn verify_input(context: &TxContext<'_>, input_index: usize, flags: Flags) -> Result<(), ScriptError> {
+    let input = context.tx().input.get(input_index).ok_or(ScriptError::UnknownError)?;
+    let spent = context.spent_output(input_index).ok_or(ScriptError::UnknownError)?;
     let mut checker = TransactionChecker::new(context, input_index);
-    verify_script(
-        &input.script_sig,
-        &spent.script_pubkey,
-        &input.witness,
-        flags,
-        &mut checker,
-    )
+    verify_script(&input.script_sig, &spent.script_pubkey, &input.witness, flags, &mut checker)
 }
 
 /// Verifies that `script_sig` and `witness` satisfy `script_pubkey`.
@@ -60,18 +44,11 @@ pub fn verify_script<C: Checker + ?Sized>(
 
     let mut stack = Stack::new();
     eval_base(&mut stack, script_sig, flags, checker)?;
-    let pushed = if pays_to_script_hash {
-        stack.clone()
-    } else {
-        Stack::new()
-    };
+    let pushed = if pays_to_script_hash { stack.clone() } else { Stack::new() };
     eval_base(&mut stack, script_pubkey, flags, checker)?;
     require_true(&stack)?;
 
-    let mut outcome = Outcome {
-        stack_size: stack.len(),
-        had_witness: false,
-    };
+    let mut outcome = Outcome { stack_size: stack.len(), had_witness: false };
     if flags.contains(Flags::WITNESS)
         && let Some((version, program)) = witness_program(script_pubkey.as_bytes())
     {
@@ -104,10 +81,7 @@ struct Outcome {
 
 impl Outcome {
     /// A witness program was verified, which left a single element behind by its own rules.
-    const WITNESS: Outcome = Outcome {
-        stack_size: 1,
-        had_witness: true,
-    };
+    const WITNESS: Outcome = Outcome { stack_size: 1, had_witness: true };
 }
 
 /// Runs the redeem script of a pay-to-script-hash output (BIP16) on what the scriptSig `pushed`.
@@ -137,10 +111,7 @@ fn verify_redeem_script<C: Checker + ?Sized>(
         verify_witness_program(witness, version, program, flags, checker, true)?;
         return Ok(Outcome::WITNESS);
     }
-    Ok(Outcome {
-        stack_size: stack.len(),
-        had_witness: false,
-    })
+    Ok(Outcome { stack_size: stack.len(), had_witness: false })
 }
 
 /// Runs a script that is not in a witness.
@@ -150,21 +121,10 @@ fn eval_base<'a, C: Checker + ?Sized>(
     flags: Flags,
     checker: &mut C,
 ) -> Result<(), ScriptError> {
-    eval_script(
-        stack,
-        script,
-        flags,
-        checker,
-        SigVersion::Base,
-        &mut ExecutionData::default(),
-    )
+    eval_script(stack, script, flags, checker, SigVersion::Base, &mut ExecutionData::default())
 }
 
 /// Fails unless the top element is there and true.
 pub(super) fn require_true(stack: &Stack<'_>) -> Result<(), ScriptError> {
-    if stack.last().is_some_and(|top| top.as_bool()) {
-        Ok(())
-    } else {
-        Err(ScriptError::EvalFalse)
-    }
+    if stack.last().is_some_and(|top| top.as_bool()) { Ok(()) } else { Err(ScriptError::EvalFalse) }
 }

@@ -64,23 +64,14 @@ fn verify_script_hash<C: Checker + ?Sized>(
     flags: Flags,
     checker: &mut C,
 ) -> Result<(), ScriptError> {
-    let script = witness
-        .last()
-        .ok_or(ScriptError::WitnessProgramWitnessEmpty)?;
+    let script = witness.last().ok_or(ScriptError::WitnessProgramWitnessEmpty)?;
     if sha256::Hash::hash(script).as_byte_array() != program {
         return Err(ScriptError::WitnessProgramMismatch);
     }
     let mut stack = Stack::from_witness(witness);
     stack.drop_top(1);
     let mut execution = ExecutionData::default();
-    execute(
-        stack,
-        Script::from_bytes(script),
-        flags,
-        SigVersion::WitnessV0,
-        checker,
-        &mut execution,
-    )
+    execute(stack, Script::from_bytes(script), flags, SigVersion::WitnessV0, checker, &mut execution)
 }
 
 /// A version 0 key hash: the script is the implied pay-to-pubkey-hash.
@@ -95,24 +86,13 @@ fn verify_key_hash<C: Checker + ?Sized>(
     }
     // DUP HASH160 <20 bytes> ... EQUALVERIFY CHECKSIG
     let mut script = [0; 5 + KEY_HASH_SIZE];
-    let parts = [
-        &[0x76, 0xa9, KEY_HASH_SIZE as u8][..],
-        program,
-        &[0x88, 0xac],
-    ];
+    let parts = [&[0x76, 0xa9, KEY_HASH_SIZE as u8][..], program, &[0x88, 0xac]];
     for (slot, byte) in script.iter_mut().zip(parts.into_iter().flatten()) {
         *slot = *byte;
     }
     let stack = Stack::from_witness(witness);
     let mut execution = ExecutionData::default();
-    execute(
-        stack,
-        Script::from_bytes(&script),
-        flags,
-        SigVersion::WitnessV0,
-        checker,
-        &mut execution,
-    )
+    execute(stack, Script::from_bytes(&script), flags, SigVersion::WitnessV0, checker, &mut execution)
 }
 
 /// A taproot output: one element is a signature of the output key, more are a script with its place in the tree.
@@ -135,16 +115,10 @@ fn verify_taproot<C: Checker + ?Sized>(
         elements.pop();
     }
     match elements.as_slice() {
-        [signature] => {
-            checker.check_schnorr_signature(signature, output_key, SigVersion::Taproot, &execution)
-        }
+        [signature] => checker.check_schnorr_signature(signature, output_key, SigVersion::Taproot, &execution),
         [inputs @ .., script, control] => {
             execution.validation_weight_left = witness.size() as i64 + VALIDATION_WEIGHT_OFFSET;
-            let leaf = Leaf {
-                inputs,
-                script,
-                control,
-            };
+            let leaf = Leaf { inputs, script, control };
             verify_leaf(&leaf, output_key, flags, checker, &mut execution)
         }
         [] => Err(ScriptError::WitnessProgramWitnessEmpty),
@@ -166,33 +140,17 @@ fn verify_leaf<C: Checker + ?Sized>(
     checker: &mut C,
     execution: &mut ExecutionData,
 ) -> Result<(), ScriptError> {
-    let (first, internal_key, path) =
-        split_control(leaf.control).ok_or(ScriptError::TaprootWrongControlSize)?;
+    let (first, internal_key, path) = split_control(leaf.control).ok_or(ScriptError::TaprootWrongControlSize)?;
     let version = first & LEAF_MASK;
     let leaf_hash = tap_leaf_hash(version, leaf.script);
-    let parity = if first & 1 == 0 {
-        Parity::Even
-    } else {
-        Parity::Odd
-    };
-    if !commits_to_tree(
-        output_key,
-        internal_key,
-        tap_merkle_root(leaf_hash, path),
-        parity,
-    ) {
+    let parity = if first & 1 == 0 { Parity::Even } else { Parity::Odd };
+    if !commits_to_tree(output_key, internal_key, tap_merkle_root(leaf_hash, path), parity) {
         return Err(ScriptError::WitnessProgramMismatch);
     }
     if version == LEAF_TAPSCRIPT {
         execution.leaf_hash = Some(leaf_hash);
         let stack = leaf.inputs.iter().copied().collect();
-        return execute_tapscript(
-            stack,
-            Script::from_bytes(leaf.script),
-            flags,
-            checker,
-            execution,
-        );
+        return execute_tapscript(stack, Script::from_bytes(leaf.script), flags, checker, execution);
     }
     if flags.contains(Flags::DISCOURAGE_UPGRADABLE_TAPROOT_VERSION) {
         return Err(ScriptError::DiscourageUpgradableTaprootVersion);
@@ -204,8 +162,7 @@ fn verify_leaf<C: Checker + ?Sized>(
 fn split_control(control: &[u8]) -> Option<(u8, &[u8; 32], &[u8])> {
     let (first, rest) = control.split_first()?;
     let (internal_key, path) = rest.split_first_chunk()?;
-    let fits =
-        path.len() % CONTROL_NODE_SIZE == 0 && path.len() <= CONTROL_MAX_NODES * CONTROL_NODE_SIZE;
+    let fits = path.len() % CONTROL_NODE_SIZE == 0 && path.len() <= CONTROL_MAX_NODES * CONTROL_NODE_SIZE;
     fits.then_some((*first, internal_key, path))
 }
 
@@ -228,14 +185,7 @@ fn execute_tapscript<'a, C: Checker + ?Sized>(
     if stack.len() > MAX_STACK_SIZE {
         return Err(ScriptError::StackSize);
     }
-    execute(
-        stack,
-        script,
-        flags,
-        SigVersion::Tapscript,
-        checker,
-        execution,
-    )
+    execute(stack, script, flags, SigVersion::Tapscript, checker, execution)
 }
 
 /// Runs a witness script, which must leave exactly one element, and a true one.
@@ -247,10 +197,7 @@ fn execute<'a, C: Checker + ?Sized>(
     checker: &mut C,
     execution: &mut ExecutionData,
 ) -> Result<(), ScriptError> {
-    if stack
-        .iter()
-        .any(|element| element.len() > MAX_SCRIPT_ELEMENT_SIZE)
-    {
+    if stack.iter().any(|element| element.len() > MAX_SCRIPT_ELEMENT_SIZE) {
         return Err(ScriptError::PushSize);
     }
     eval_script(&mut stack, script, flags, checker, sig_version, execution)?;

@@ -17,10 +17,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
                 Ok(())
             }
             OP_FROMALTSTACK => {
-                let element = self
-                    .altstack
-                    .pop()
-                    .map_err(|_| ScriptError::InvalidAltstackOperation)?;
+                let element = self.altstack.pop().map_err(|_| ScriptError::InvalidAltstackOperation)?;
                 self.push(element)
             }
             OP_DROP => self.stack.pop().map(drop),
@@ -46,11 +43,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
             }
             OP_IFDUP => {
                 let top = self.stack.peek(0)?;
-                if top.as_bool() {
-                    self.push(top)
-                } else {
-                    Ok(())
-                }
+                if top.as_bool() { self.push(top) } else { Ok(()) }
             }
             OP_DEPTH => self.push(Element::number(self.stack.len() as i64)),
             OP_SIZE => {
@@ -69,11 +62,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
         let depth = self.number(0)?;
         self.stack.pop()?;
         let depth = usize::try_from(depth).map_err(|_| ScriptError::InvalidStackOperation)?;
-        let element = if opcode == OP_ROLL {
-            self.stack.remove(depth)?
-        } else {
-            self.stack.peek(depth)?
-        };
+        let element = if opcode == OP_ROLL { self.stack.remove(depth)? } else { self.stack.peek(depth)? };
         self.push(element)
     }
 
@@ -103,12 +92,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
     /// Leaves the result of a check on the stack, or for the VERIFY form of its opcode fails unless it is true.
     ///
     /// The failed result stays on the stack, which may be looked at after a failure.
-    pub(super) fn finish(
-        &mut self,
-        result: bool,
-        verify: bool,
-        error: ScriptError,
-    ) -> Result<(), ScriptError> {
+    pub(super) fn finish(&mut self, result: bool, verify: bool, error: ScriptError) -> Result<(), ScriptError> {
         if verify && result {
             return Ok(());
         }

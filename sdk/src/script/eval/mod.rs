@@ -95,11 +95,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
             // Scripts are far shorter than this can count.
             self.op_position = self.op_position.wrapping_add(1);
         }
-        if self.conditions.is_empty() {
-            Ok(())
-        } else {
-            Err(ScriptError::UnbalancedConditional)
-        }
+        if self.conditions.is_empty() { Ok(()) } else { Err(ScriptError::UnbalancedConditional) }
     }
 
     /// Checks one opcode, and executes it unless it is in a branch that is not taken.
@@ -143,32 +139,25 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
     /// Adds to the count of opcodes.
     fn count_ops(&mut self, ops: usize) -> Result<(), ScriptError> {
         self.op_count += ops;
-        if self.op_count > MAX_OPS_PER_SCRIPT {
-            Err(ScriptError::OpCount)
-        } else {
-            Ok(())
-        }
+        if self.op_count > MAX_OPS_PER_SCRIPT { Err(ScriptError::OpCount) } else { Ok(()) }
     }
 
     /// Executes an opcode that is no push; `next` is where the next one begins.
     fn execute(&mut self, opcode: Opcode, next: usize) -> Result<(), ScriptError> {
         match opcode {
             OP_PUSHNUM_NEG1 => self.push(Element::number(-1)),
-            OP_PUSHNUM_1 | OP_PUSHNUM_2 | OP_PUSHNUM_3 | OP_PUSHNUM_4 | OP_PUSHNUM_5
-            | OP_PUSHNUM_6 | OP_PUSHNUM_7 | OP_PUSHNUM_8 | OP_PUSHNUM_9 | OP_PUSHNUM_10
-            | OP_PUSHNUM_11 | OP_PUSHNUM_12 | OP_PUSHNUM_13 | OP_PUSHNUM_14 | OP_PUSHNUM_15
-            | OP_PUSHNUM_16 => self.push(Element::number(
-                i64::from(opcode.to_u8() - OP_PUSHNUM_NEG1.to_u8()) - 1,
-            )),
+            OP_PUSHNUM_1 | OP_PUSHNUM_2 | OP_PUSHNUM_3 | OP_PUSHNUM_4 | OP_PUSHNUM_5 | OP_PUSHNUM_6 | OP_PUSHNUM_7
+            | OP_PUSHNUM_8 | OP_PUSHNUM_9 | OP_PUSHNUM_10 | OP_PUSHNUM_11 | OP_PUSHNUM_12 | OP_PUSHNUM_13
+            | OP_PUSHNUM_14 | OP_PUSHNUM_15 | OP_PUSHNUM_16 => {
+                self.push(Element::number(i64::from(opcode.to_u8() - OP_PUSHNUM_NEG1.to_u8()) - 1))
+            }
 
             OP_NOP => Ok(()),
             OP_CLTV => self.check_lock_time(),
             OP_CSV => self.check_sequence(),
-            OP_NOP1 | OP_NOP4 | OP_NOP5 | OP_NOP6 | OP_NOP7 | OP_NOP8 | OP_NOP9 | OP_NOP10 => self
-                .discourage(
-                    Flags::DISCOURAGE_UPGRADABLE_NOPS,
-                    ScriptError::DiscourageUpgradableNops,
-                ),
+            OP_NOP1 | OP_NOP4 | OP_NOP5 | OP_NOP6 | OP_NOP7 | OP_NOP8 | OP_NOP9 | OP_NOP10 => {
+                self.discourage(Flags::DISCOURAGE_UPGRADABLE_NOPS, ScriptError::DiscourageUpgradableNops)
+            }
             OP_IF | OP_NOTIF | OP_ELSE | OP_ENDIF => self.execute_conditional(opcode, true),
             OP_VERIFY => {
                 if !self.stack.element(0)?.as_bool() {
@@ -178,16 +167,12 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
             }
             OP_RETURN => Err(ScriptError::OpReturn),
 
-            OP_TOALTSTACK | OP_FROMALTSTACK | OP_2DROP | OP_2DUP | OP_3DUP | OP_2OVER | OP_2ROT
-            | OP_2SWAP | OP_IFDUP | OP_DEPTH | OP_DROP | OP_DUP | OP_NIP | OP_OVER | OP_PICK
-            | OP_ROLL | OP_ROT | OP_SWAP | OP_TUCK | OP_SIZE | OP_EQUAL | OP_EQUALVERIFY
-            | OP_RIPEMD160 | OP_SHA1 | OP_SHA256 | OP_HASH160 | OP_HASH256 => {
-                self.execute_data(opcode)
-            }
+            OP_TOALTSTACK | OP_FROMALTSTACK | OP_2DROP | OP_2DUP | OP_3DUP | OP_2OVER | OP_2ROT | OP_2SWAP
+            | OP_IFDUP | OP_DEPTH | OP_DROP | OP_DUP | OP_NIP | OP_OVER | OP_PICK | OP_ROLL | OP_ROT | OP_SWAP
+            | OP_TUCK | OP_SIZE | OP_EQUAL | OP_EQUALVERIFY | OP_RIPEMD160 | OP_SHA1 | OP_SHA256 | OP_HASH160
+            | OP_HASH256 => self.execute_data(opcode),
 
-            OP_1ADD | OP_1SUB | OP_NEGATE | OP_ABS | OP_NOT | OP_0NOTEQUAL => {
-                self.execute_unary(opcode)
-            }
+            OP_1ADD | OP_1SUB | OP_NEGATE | OP_ABS | OP_NOT | OP_0NOTEQUAL => self.execute_unary(opcode),
             OP_ADD
             | OP_SUB
             | OP_BOOLAND
@@ -225,17 +210,12 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
 
     /// The operand at `depth` of an arithmetic opcode.
     fn number(&self, depth: usize) -> Result<i64, ScriptError> {
-        self.stack
-            .number(depth, self.require_minimal, MAX_NUMBER_SIZE)
+        self.stack.number(depth, self.require_minimal, MAX_NUMBER_SIZE)
     }
 
     /// Fails with `error` if `flag` is set.
     fn discourage(&self, flag: Flags, error: ScriptError) -> Result<(), ScriptError> {
-        if self.flags.contains(flag) {
-            Err(error)
-        } else {
-            Ok(())
-        }
+        if self.flags.contains(flag) { Err(error) } else { Ok(()) }
     }
 
     /// OP_IF to OP_ENDIF, which count in branches that are not taken too. OP_VERIF and OP_VERNOTIF lie between
@@ -251,28 +231,18 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
             OP_ENDIF => self.conditions.pop(),
             _ => return Err(ScriptError::BadOpcode),
         };
-        if balanced {
-            Ok(())
-        } else {
-            Err(ScriptError::UnbalancedConditional)
-        }
+        if balanced { Ok(()) } else { Err(ScriptError::UnbalancedConditional) }
     }
 
     /// Takes the argument of OP_IF or OP_NOTIF.
     fn take_condition(&mut self) -> Result<bool, ScriptError> {
-        let argument = self
-            .stack
-            .last()
-            .ok_or(ScriptError::UnbalancedConditional)?;
+        let argument = self.stack.last().ok_or(ScriptError::UnbalancedConditional)?;
         let minimal = matches!(argument.as_bytes(), [] | [1]);
         let condition = argument.as_bool();
         if self.sig_version == SigVersion::Tapscript && !minimal {
             return Err(ScriptError::TapscriptMinimalIf);
         }
-        if self.sig_version == SigVersion::WitnessV0
-            && self.flags.contains(Flags::MINIMALIF)
-            && !minimal
-        {
+        if self.sig_version == SigVersion::WitnessV0 && self.flags.contains(Flags::MINIMALIF) && !minimal {
             return Err(ScriptError::MinimalIf);
         }
         self.stack.pop()?;
@@ -284,17 +254,11 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         if !self.flags.contains(Flags::CHECKLOCKTIMEVERIFY) {
             return Ok(());
         }
-        let lock_time = self
-            .stack
-            .number(0, self.require_minimal, MAX_LOCKTIME_NUMBER_SIZE)?;
+        let lock_time = self.stack.number(0, self.require_minimal, MAX_LOCKTIME_NUMBER_SIZE)?;
         if lock_time < 0 {
             return Err(ScriptError::NegativeLocktime);
         }
-        if self.checker.check_lock_time(lock_time) {
-            Ok(())
-        } else {
-            Err(ScriptError::UnsatisfiedLocktime)
-        }
+        if self.checker.check_lock_time(lock_time) { Ok(()) } else { Err(ScriptError::UnsatisfiedLocktime) }
     }
 
     /// OP_CHECKSEQUENCEVERIFY (BIP112): `(sequence -- sequence)`.
@@ -302,9 +266,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         if !self.flags.contains(Flags::CHECKSEQUENCEVERIFY) {
             return Ok(());
         }
-        let sequence = self
-            .stack
-            .number(0, self.require_minimal, MAX_LOCKTIME_NUMBER_SIZE)?;
+        let sequence = self.stack.number(0, self.require_minimal, MAX_LOCKTIME_NUMBER_SIZE)?;
         if sequence < 0 {
             return Err(ScriptError::NegativeLocktime);
         }

@@ -52,29 +52,18 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
     }
 
     /// Checks the encodings of a signature and its key, and then the signature itself.
-    fn check_ecdsa(
-        &mut self,
-        signature: &[u8],
-        pubkey: &[u8],
-        script_code: &[u8],
-    ) -> Result<bool, ScriptError> {
+    fn check_ecdsa(&mut self, signature: &[u8], pubkey: &[u8], script_code: &[u8]) -> Result<bool, ScriptError> {
         check_signature_encoding(signature, self.flags)?;
         check_pubkey_encoding(pubkey, self.flags, self.sig_version)?;
         let script_code = Script::from_bytes(script_code);
-        Ok(self
-            .checker
-            .check_ecdsa_signature(signature, pubkey, script_code, self.sig_version))
+        Ok(self.checker.check_ecdsa_signature(signature, pubkey, script_code, self.sig_version))
     }
 
     /// The rules of BIP342, in its order.
     ///
     /// A key of an unknown type accepts every signature, and that costs weight as well. An empty signature is a
     /// check that failed; one that is bad in any other way makes the script fail.
-    fn is_signed_tapscript(
-        &mut self,
-        signature: &[u8],
-        pubkey: &[u8],
-    ) -> Result<bool, ScriptError> {
+    fn is_signed_tapscript(&mut self, signature: &[u8], pubkey: &[u8]) -> Result<bool, ScriptError> {
         let present = !signature.is_empty();
         if present {
             self.execution.validation_weight_left -= VALIDATION_WEIGHT_PER_SIGOP_PASSED;
@@ -87,18 +76,12 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         }
         match <&[u8; 32]>::try_from(pubkey) {
             Ok(pubkey) if present => {
-                self.checker.check_schnorr_signature(
-                    signature,
-                    pubkey,
-                    self.sig_version,
-                    self.execution,
-                )?;
+                self.checker.check_schnorr_signature(signature, pubkey, self.sig_version, self.execution)?;
             }
             Ok(_) => {}
-            Err(_) => self.discourage(
-                Flags::DISCOURAGE_UPGRADABLE_PUBKEYTYPE,
-                ScriptError::DiscourageUpgradablePubkeyType,
-            )?,
+            Err(_) => {
+                self.discourage(Flags::DISCOURAGE_UPGRADABLE_PUBKEYTYPE, ScriptError::DiscourageUpgradablePubkeyType)?
+            }
         }
         Ok(present)
     }
@@ -109,11 +92,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
     }
 
     /// Removes a signature from the scriptCode, which only scripts without a witness do.
-    fn remove_signature(
-        &self,
-        script_code: Cow<'a, [u8]>,
-        signature: &[u8],
-    ) -> Result<Cow<'a, [u8]>, ScriptError> {
+    fn remove_signature(&self, script_code: Cow<'a, [u8]>, signature: &[u8]) -> Result<Cow<'a, [u8]>, ScriptError> {
         if self.sig_version != SigVersion::Base {
             return Ok(script_code);
         }
@@ -155,9 +134,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
                 }
             }
         }
-        if self.flags.contains(Flags::NULLDUMMY)
-            && !self.stack.element(dummy)?.as_bytes().is_empty()
-        {
+        if self.flags.contains(Flags::NULLDUMMY) && !self.stack.element(dummy)?.as_bytes().is_empty() {
             return Err(ScriptError::SigNullDummy);
         }
         self.stack.drop_top(dummy + 1);

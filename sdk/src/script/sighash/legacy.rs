@@ -8,8 +8,8 @@ use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bitcoin::{LegacySighash, Script, Sequence, Transaction, TxIn, VarInt};
 
 use super::{
-    OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext,
-    append, write_compact_size, write_outpoint, write_output, write_sequence,
+    OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, append,
+    write_compact_size, write_outpoint, write_output, write_sequence,
 };
 use crate::script::parse::code_pieces;
 
@@ -41,25 +41,13 @@ impl Skeleton {
         for input in &tx.input {
             append(&mut bytes, &input.previous_output);
             bytes.push(0);
-            append(
-                &mut bytes,
-                if keep_sequences {
-                    &input.sequence
-                } else {
-                    &Sequence::ZERO
-                },
-            );
+            append(&mut bytes, if keep_sequences { &input.sequence } else { &Sequence::ZERO });
         }
         let inputs_end = bytes.len();
         append(&mut bytes, &tx.output);
         append(&mut bytes, &tx.lock_time);
         let before_input = hash_states(&bytes, inputs_start, tx.input.len());
-        Skeleton {
-            bytes,
-            inputs_start,
-            inputs_end,
-            before_input,
-        }
+        Skeleton { bytes, inputs_start, inputs_end, before_input }
     }
 
     /// The inputs after the one of this index.
@@ -123,11 +111,7 @@ impl TxContext<'_> {
             self.hash_chosen_output(&mut engine, input_index, outputs == SIGHASH_SINGLE);
         }
         engine.input(&hash_type.to_le_bytes());
-        Ok(LegacySighash::from_byte_array(
-            sha256::Hash::from_engine(engine)
-                .hash_again()
-                .to_byte_array(),
-        ))
+        Ok(LegacySighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
     /// Version and inputs of type ANYONECANPAY.
@@ -149,11 +133,7 @@ impl TxContext<'_> {
     ) -> sha256::HashEngine {
         let skeleton = self.skeleton(keep_sequences);
         // There is a state for every input, and the index has been checked.
-        let mut engine = skeleton
-            .before_input
-            .get(index)
-            .cloned()
-            .unwrap_or_else(sha256::Hash::engine);
+        let mut engine = skeleton.before_input.get(index).cloned().unwrap_or_else(sha256::Hash::engine);
         write_signed_input(&mut engine, input, script_code);
         engine.input(skeleton.inputs_after(index));
         engine
@@ -174,11 +154,7 @@ impl TxContext<'_> {
     }
 
     fn skeleton(&self, keep_sequences: bool) -> &Skeleton {
-        let cell = if keep_sequences {
-            &self.with_sequences
-        } else {
-            &self.without_sequences
-        };
+        let cell = if keep_sequences { &self.with_sequences } else { &self.without_sequences };
         cell.get_or_init(|| Skeleton::new(self.tx, keep_sequences))
     }
 }

@@ -145,10 +145,7 @@ impl<'a> TxContext<'a> {
     /// The input of this index.
     fn input(&self, index: usize) -> Result<&'a TxIn, SighashError> {
         let inputs = &self.tx.input;
-        inputs.get(index).ok_or(SighashError::InputIndex {
-            index,
-            inputs: inputs.len(),
-        })
+        inputs.get(index).ok_or(SighashError::InputIndex { index, inputs: inputs.len() })
     }
 
     /// The hashes that segwit and taproot share.
@@ -160,10 +157,7 @@ impl<'a> TxContext<'a> {
 impl fmt::Debug for TxContext<'_> {
     /// Shows the transaction and what it spends, not what is computed from them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TxContext")
-            .field("tx", self.tx)
-            .field("spent", &self.spent)
-            .finish_non_exhaustive()
+        f.debug_struct("TxContext").field("tx", self.tx).field("spent", &self.spent).finish_non_exhaustive()
     }
 }
 
@@ -177,21 +171,9 @@ struct CommonHashes {
 impl CommonHashes {
     fn new(tx: &Transaction) -> CommonHashes {
         CommonHashes {
-            outpoints: sha256_of(|engine| {
-                tx.input
-                    .iter()
-                    .for_each(|input| write_outpoint(engine, input))
-            }),
-            sequences: sha256_of(|engine| {
-                tx.input
-                    .iter()
-                    .for_each(|input| write_sequence(engine, input))
-            }),
-            outputs: sha256_of(|engine| {
-                tx.output
-                    .iter()
-                    .for_each(|output| write_output(engine, output))
-            }),
+            outpoints: sha256_of(|engine| tx.input.iter().for_each(|input| write_outpoint(engine, input))),
+            sequences: sha256_of(|engine| tx.input.iter().for_each(|input| write_sequence(engine, input))),
+            outputs: sha256_of(|engine| tx.output.iter().for_each(|output| write_output(engine, output))),
         }
     }
 }

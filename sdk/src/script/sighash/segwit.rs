@@ -4,8 +4,8 @@ use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, Script, SegwitV0Sighash};
 
 use super::{
-    CommonHashes, OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError,
-    TxContext, sha256_of, write_bytes, write_outpoint, write_output, write_sequence,
+    CommonHashes, OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, sha256_of,
+    write_bytes, write_outpoint, write_output, write_sequence,
 };
 
 /// What stands for a part that the hash type leaves open.
@@ -52,16 +52,8 @@ impl TxContext<'_> {
 
         let mut engine = sha256::Hash::engine();
         engine.input(&self.tx.version.0.to_le_bytes());
-        engine.input(if all_inputs {
-            hashes.outpoints.as_ref()
-        } else {
-            &UNSIGNED
-        });
-        engine.input(if all_inputs && all_outputs {
-            hashes.sequences.as_ref()
-        } else {
-            &UNSIGNED
-        });
+        engine.input(if all_inputs { hashes.outpoints.as_ref() } else { &UNSIGNED });
+        engine.input(if all_inputs && all_outputs { hashes.sequences.as_ref() } else { &UNSIGNED });
         write_outpoint(&mut engine, input);
         write_bytes(&mut engine, script_code.as_bytes());
         engine.input(&amount.to_sat().to_le_bytes());
@@ -73,20 +65,14 @@ impl TxContext<'_> {
         }
         engine.input(&self.tx.lock_time.to_consensus_u32().to_le_bytes());
         engine.input(&hash_type.to_le_bytes());
-        Ok(SegwitV0Sighash::from_byte_array(
-            sha256::Hash::from_engine(engine)
-                .hash_again()
-                .to_byte_array(),
-        ))
+        Ok(SegwitV0Sighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
     /// What types SINGLE and NONE hash for the outputs.
     fn single_output_hash(&self, index: usize, hash_type: u32) -> [u8; 32] {
         match self.tx.output.get(index) {
             Some(output) if hash_type & OUTPUT_MASK == SIGHASH_SINGLE => {
-                sha256_of(|engine| write_output(engine, output))
-                    .hash_again()
-                    .to_byte_array()
+                sha256_of(|engine| write_output(engine, output)).hash_again().to_byte_array()
             }
             _ => UNSIGNED,
         }

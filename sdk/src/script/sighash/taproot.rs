@@ -4,9 +4,7 @@ use bitcoin::TapSighash;
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bitcoin::taproot::{TapLeafHash, TapNodeHash};
 
-use super::{
-    SighashError, TxContext, sha256_of, write_bytes, write_outpoint, write_output, write_sequence,
-};
+use super::{SighashError, TxContext, sha256_of, write_bytes, write_outpoint, write_output, write_sequence};
 
 /// The hash type byte of signatures without one: all inputs, all outputs.
 const DEFAULT: u8 = 0;
@@ -31,17 +29,11 @@ impl SpentHashes {
         let mut amounts = sha256::Hash::engine();
         let mut scripts = sha256::Hash::engine();
         for index in 0..context.tx.input.len() {
-            let spent = context
-                .spent
-                .get(index)
-                .ok_or(SighashError::MissingSpentOutput { index })?;
+            let spent = context.spent.get(index).ok_or(SighashError::MissingSpentOutput { index })?;
             amounts.input(&spent.value.to_sat().to_le_bytes());
             write_bytes(&mut scripts, spent.script_pubkey.as_bytes());
         }
-        Ok(SpentHashes {
-            amounts: sha256::Hash::from_engine(amounts),
-            scripts: sha256::Hash::from_engine(scripts),
-        })
+        Ok(SpentHashes { amounts: sha256::Hash::from_engine(amounts), scripts: sha256::Hash::from_engine(scripts) })
     }
 }
 
@@ -63,19 +55,11 @@ impl TxContext<'_> {
         leaf: Option<(TapLeafHash, u32)>,
     ) -> Result<TapSighash, SighashError> {
         self.input(input_index)?;
-        let spent = self
-            .taproot
-            .get_or_init(|| SpentHashes::new(self))
-            .as_ref()
-            .map_err(|error| *error)?;
+        let spent = self.taproot.get_or_init(|| SpentHashes::new(self)).as_ref().map_err(|error| *error)?;
         if !matches!(hash_type, 0..=3 | 0x81..=0x83) {
             return Err(SighashError::HashType(hash_type));
         }
-        let outputs = if hash_type == DEFAULT {
-            ALL
-        } else {
-            hash_type & OUTPUT_MASK
-        };
+        let outputs = if hash_type == DEFAULT { ALL } else { hash_type & OUTPUT_MASK };
 
         let mut engine = TapSighash::engine();
         engine.input(&[EPOCH, hash_type]);
@@ -118,10 +102,7 @@ impl TxContext<'_> {
             engine.input(&(index as u32).to_le_bytes());
         } else {
             let input = self.input(index)?;
-            let spent = self
-                .spent
-                .get(index)
-                .ok_or(SighashError::MissingSpentOutput { index })?;
+            let spent = self.spent.get(index).ok_or(SighashError::MissingSpentOutput { index })?;
             write_outpoint(engine, input);
             write_output(engine, spent);
             write_sequence(engine, input);
@@ -148,16 +129,15 @@ pub(crate) fn tap_leaf_hash(version: u8, script: &[u8]) -> TapLeafHash {
 
 /// The root of the script tree, from a leaf and the 32-byte nodes on its path.
 pub(crate) fn tap_merkle_root(leaf: TapLeafHash, path: &[u8]) -> TapNodeHash {
-    path.chunks_exact(32)
-        .fold(TapNodeHash::from(leaf), |node, sibling| {
-            let mut engine = TapNodeHash::engine();
-            let (first, second) = if node.as_byte_array().as_slice() < sibling {
-                (node.as_byte_array().as_slice(), sibling)
-            } else {
-                (sibling, node.as_byte_array().as_slice())
-            };
-            engine.input(first);
-            engine.input(second);
-            TapNodeHash::from_engine(engine)
-        })
+    path.chunks_exact(32).fold(TapNodeHash::from(leaf), |node, sibling| {
+        let mut engine = TapNodeHash::engine();
+        let (first, second) = if node.as_byte_array().as_slice() < sibling {
+            (node.as_byte_array().as_slice(), sibling)
+        } else {
+            (sibling, node.as_byte_array().as_slice())
+        };
+        engine.input(first);
+        engine.input(second);
+        TapNodeHash::from_engine(engine)
+    })
 }

@@ -20,10 +20,7 @@ const DEFAULT_CASES: u64 = 4_000;
 const REFERENCE_FLAGS: Flags = Flags::CONSENSUS;
 
 fn cases() -> u64 {
-    env::var("OUTRIGGER_DIFFERENTIAL_CASES")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(DEFAULT_CASES)
+    env::var("OUTRIGGER_DIFFERENTIAL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_CASES)
 }
 
 /// Flags that both sides know: mostly all of them.
@@ -54,27 +51,14 @@ fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags) -> b
         flags.bits(),
     );
     // A script that fails reads as this error; all others are misuse of the library.
-    assert!(
-        matches!(result, Ok(()) | Err(bitcoinconsensus::Error::ERR_SCRIPT)),
-        "{result:?}"
-    );
+    assert!(matches!(result, Ok(()) | Err(bitcoinconsensus::Error::ERR_SCRIPT)), "{result:?}");
     result.is_ok()
 }
 
 /// Compares the verdicts on one input and returns ours.
-fn compare(
-    tx: &Transaction,
-    spent: &[TxOut],
-    input: usize,
-    flags: Flags,
-    case: u64,
-) -> Result<(), ScriptError> {
+fn compare(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags, case: u64) -> Result<(), ScriptError> {
     let ours = verify_input(&TxContext::new(tx, spent), input, flags);
     let theirs = reference(tx, spent, input, flags);
-    assert_eq!(
-        ours.is_ok(),
-        theirs,
-        "case {case}: {ours:?} under {flags}\n{tx:#?}\n{spent:#?}"
-    );
+    assert_eq!(ours.is_ok(), theirs, "case {case}: {ours:?} under {flags}\n{tx:#?}\n{spent:#?}");
     ours
 }

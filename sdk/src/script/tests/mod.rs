@@ -33,19 +33,13 @@ fn vectors(file: &str) -> Option<Value> {
         println!("skipped: vectors not found");
         return None;
     }
-    let text = std::fs::read_to_string(directory.join(file))
-        .expect("the directory of vectors has the file");
+    let text = std::fs::read_to_string(directory.join(file)).expect("the directory of vectors has the file");
     Some(serde_json::from_str(&text).expect("vectors are JSON"))
 }
 
 /// The rows of a file of vectors that are tests: comments are rows of a single text.
 fn rows(vectors: &Value) -> impl Iterator<Item = &Vec<Value>> {
-    vectors
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_array)
-        .filter(|row| row.len() > 1)
+    vectors.as_array().into_iter().flatten().filter_map(Value::as_array).filter(|row| row.len() > 1)
 }
 
 fn text(value: &Value) -> &str {
@@ -57,12 +51,7 @@ fn bytes(value: &Value) -> Vec<u8> {
 }
 
 /// A transaction that spends `outpoint` by a single input to one output without a script.
-fn spending_tx(
-    outpoint: OutPoint,
-    script_sig: &Script,
-    witness: Witness,
-    value: Amount,
-) -> Transaction {
+fn spending_tx(outpoint: OutPoint, script_sig: &Script, witness: Witness, value: Amount) -> Transaction {
     Transaction {
         version: Version::ONE,
         lock_time: LockTime::ZERO,
@@ -72,9 +61,6 @@ fn spending_tx(
             sequence: Sequence::MAX,
             witness,
         }],
-        output: vec![TxOut {
-            value,
-            script_pubkey: ScriptBuf::new(),
-        }],
+        output: vec![TxOut { value, script_pubkey: ScriptBuf::new() }],
     }
 }

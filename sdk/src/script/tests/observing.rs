@@ -9,8 +9,7 @@ use secp256k1::{Keypair, Message, Secp256k1};
 use super::random::Random;
 use super::spending_tx;
 use crate::script::{
-    Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext,
-    verify_script,
+    Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script,
 };
 
 /// Notes every signature that verifies, with its key.
@@ -27,9 +26,7 @@ impl<C: Checker> Checker for Observer<C> {
         script_code: &Script,
         sig_version: SigVersion,
     ) -> bool {
-        let valid = self
-            .inner
-            .check_ecdsa_signature(signature, pubkey, script_code, sig_version);
+        let valid = self.inner.check_ecdsa_signature(signature, pubkey, script_code, sig_version);
         if valid {
             self.seen.push((signature.to_vec(), pubkey.to_vec()));
         }
@@ -43,8 +40,7 @@ impl<C: Checker> Checker for Observer<C> {
         sig_version: SigVersion,
         execution: &ExecutionData,
     ) -> Result<(), ScriptError> {
-        self.inner
-            .check_schnorr_signature(signature, pubkey, sig_version, execution)
+        self.inner.check_schnorr_signature(signature, pubkey, sig_version, execution)
     }
 
     fn check_lock_time(&mut self, lock_time: i64) -> bool {
@@ -57,27 +53,16 @@ impl<C: Checker> Checker for Observer<C> {
 }
 
 fn two_of_three(keys: &[Keypair; 3]) -> ScriptBuf {
-    let builder = keys
-        .iter()
-        .fold(Builder::new().push_int(2), |builder, key| {
-            builder.push_key(&key.public_key().into())
-        });
-    builder
-        .push_int(3)
-        .push_opcode(OP_CHECKMULTISIG)
-        .into_script()
+    let builder =
+        keys.iter().fold(Builder::new().push_int(2), |builder, key| builder.push_key(&key.public_key().into()));
+    builder.push_int(3).push_opcode(OP_CHECKMULTISIG).into_script()
 }
 
 fn sign(tx: &Transaction, script: &Script, key: &Keypair) -> Vec<u8> {
     let context = TxContext::new(tx, Vec::<TxOut>::new());
-    let sighash = context
-        .legacy_sighash(0, script, 1)
-        .expect("input 0 is there");
+    let sighash = context.legacy_sighash(0, script, 1).expect("input 0 is there");
     let message = Message::from_digest(sighash.to_byte_array());
-    let mut signature = Secp256k1::new()
-        .sign_ecdsa_low_r(&message, &key.secret_key())
-        .serialize_der()
-        .to_vec();
+    let mut signature = Secp256k1::new().sign_ecdsa_low_r(&message, &key.secret_key()).serialize_der().to_vec();
     signature.push(1);
     signature
 }
@@ -92,34 +77,12 @@ fn the_signatures_of_an_incomplete_multisig_are_seen() {
     let signature = sign(&tx, &script, &keys[1]);
     let push = PushBytesBuf::try_from(signature.clone()).expect("a signature is short");
     // One signature is there and one is missing.
-    tx.input[0].script_sig = Builder::new()
-        .push_int(0)
-        .push_int(0)
-        .push_slice(push)
-        .into_script();
+    tx.input[0].script_sig = Builder::new().push_int(0).push_int(0).push_slice(push).into_script();
 
-    let context = TxContext::new(
-        &tx,
-        vec![TxOut {
-            value: Amount::from_sat(2),
-            script_pubkey: script.clone(),
-        }],
-    );
-    let mut observer = Observer {
-        inner: TransactionChecker::new(&context, 0),
-        seen: Vec::new(),
-    };
+    let context = TxContext::new(&tx, vec![TxOut { value: Amount::from_sat(2), script_pubkey: script.clone() }]);
+    let mut observer = Observer { inner: TransactionChecker::new(&context, 0), seen: Vec::new() };
     let input = &tx.input[0];
-    let result = verify_script(
-        &input.script_sig,
-        &script,
-        &input.witness,
-        Flags::STANDARD,
-        &mut observer,
-    );
+    let result = verify_script(&input.script_sig, &script, &input.witness, Flags::STANDARD, &mut observer);
     assert_eq!(result, Err(ScriptError::SigNullFail));
-    assert_eq!(
-        observer.seen,
-        [(signature, keys[1].public_key().serialize().to_vec())]
-    );
+    assert_eq!(observer.seen, [(signature, keys[1].public_key().serialize().to_vec())]);
 }

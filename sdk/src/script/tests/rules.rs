@@ -9,22 +9,13 @@ use bitcoin::{Amount, OutPoint, Script, ScriptBuf, TxOut, Txid, Witness};
 use super::spending_tx;
 use crate::script::limits::{MAX_OPS_PER_SCRIPT, MAX_SCRIPT_SIZE};
 use crate::script::{
-    ExecutionData, Flags, NoTransaction, ScriptError, SigVersion, Stack, TxContext, eval_script,
-    verify_input,
+    ExecutionData, Flags, NoTransaction, ScriptError, SigVersion, Stack, TxContext, eval_script, verify_input,
 };
 
-fn verify(
-    script_sig: &Script,
-    script_pubkey: &Script,
-    witness: Witness,
-    flags: Flags,
-) -> Result<(), ScriptError> {
+fn verify(script_sig: &Script, script_pubkey: &Script, witness: Witness, flags: Flags) -> Result<(), ScriptError> {
     let outpoint = OutPoint::new(Txid::all_zeros(), 0);
     let tx = spending_tx(outpoint, script_sig, witness, Amount::from_sat(1));
-    let spent = TxOut {
-        value: Amount::from_sat(1),
-        script_pubkey: script_pubkey.to_owned(),
-    };
+    let spent = TxOut { value: Amount::from_sat(1), script_pubkey: script_pubkey.to_owned() };
     verify_input(&TxContext::new(&tx, vec![spent]), 0, flags)
 }
 
@@ -53,23 +44,12 @@ fn repeat(opcode: Opcode, count: usize) -> Vec<u8> {
 #[test]
 fn pushes_do_not_count_as_opcodes() {
     let pairs = [repeat(OP_PUSHNUM_16, 100), repeat(OP_DROP, 100)].concat();
-    let full = [
-        pairs,
-        repeat(OP_NOP, MAX_OPS_PER_SCRIPT - 100),
-        repeat(OP_PUSHNUM_16, 1),
-    ]
-    .concat();
+    let full = [pairs, repeat(OP_NOP, MAX_OPS_PER_SCRIPT - 100), repeat(OP_PUSHNUM_16, 1)].concat();
     assert_eq!(run(&full), [Ok(()); 2]);
     let over = [repeat(OP_NOP, 1), full].concat();
     assert_eq!(run(&over), [Err(ScriptError::OpCount); 2]);
     // A branch that is not taken counts as well.
-    let branch = [
-        repeat(OP_PUSHBYTES_0, 1),
-        repeat(OP_IF, 1),
-        repeat(OP_NOP, 200),
-        repeat(OP_ENDIF, 1),
-    ]
-    .concat();
+    let branch = [repeat(OP_PUSHBYTES_0, 1), repeat(OP_IF, 1), repeat(OP_NOP, 200), repeat(OP_ENDIF, 1)].concat();
     assert_eq!(run(&branch), [Err(ScriptError::OpCount); 2]);
 }
 
@@ -83,22 +63,12 @@ fn scripts_have_a_size_limit() {
     };
     let [bare, _] = run(&of_size(MAX_SCRIPT_SIZE));
     assert_eq!(bare, Ok(()));
-    assert_eq!(
-        run(&of_size(MAX_SCRIPT_SIZE + 1)),
-        [Err(ScriptError::ScriptSize); 2]
-    );
+    assert_eq!(run(&of_size(MAX_SCRIPT_SIZE + 1)), [Err(ScriptError::ScriptSize); 2]);
 }
 
 #[test]
 fn the_altstack_counts_towards_the_stack() {
-    let pushes = |count| {
-        [
-            repeat(OP_PUSHNUM_1, 100),
-            repeat(OP_TOALTSTACK, 100),
-            repeat(OP_PUSHNUM_1, count),
-        ]
-        .concat()
-    };
+    let pushes = |count| [repeat(OP_PUSHNUM_1, 100), repeat(OP_TOALTSTACK, 100), repeat(OP_PUSHNUM_1, count)].concat();
     let [bare, _] = run(&pushes(900));
     assert_eq!(bare, Ok(()));
     assert_eq!(run(&pushes(901)), [Err(ScriptError::StackSize); 2]);
@@ -108,12 +78,7 @@ fn the_altstack_counts_towards_the_stack() {
 fn programs_have_two_to_forty_bytes() {
     let program = |length: u8| {
         let script = [vec![0x52, length], vec![1; length.into()]].concat();
-        verify(
-            Script::new(),
-            Script::from_bytes(&script),
-            Witness::new(),
-            Flags::STANDARD,
-        )
+        verify(Script::new(), Script::from_bytes(&script), Witness::new(), Flags::STANDARD)
     };
     let reserved = Err(ScriptError::DiscourageUpgradableWitnessProgram);
     assert_eq!([2, 40].map(program), [reserved; 2]);
@@ -128,14 +93,8 @@ fn anchors_are_free_to_spend() {
     assert_eq!(verify(&anchor, Flags::STANDARD), Ok(()));
     // Only in this form, and only with this program.
     let reserved = Err(ScriptError::DiscourageUpgradableWitnessProgram);
-    assert_eq!(
-        run_nested(&anchor, Witness::new(), Flags::STANDARD),
-        reserved
-    );
-    assert_eq!(
-        run_nested(&anchor, Witness::new(), Flags::CONSENSUS),
-        Ok(())
-    );
+    assert_eq!(run_nested(&anchor, Witness::new(), Flags::STANDARD), reserved);
+    assert_eq!(run_nested(&anchor, Witness::new(), Flags::CONSENSUS), Ok(()));
     let other = Script::from_bytes(&[0x51, 2, 0x4e, 0x74]);
     assert_eq!(verify(other, Flags::STANDARD), reserved);
     assert_eq!(verify(other, Flags::CONSENSUS), Ok(()));
@@ -145,15 +104,9 @@ fn anchors_are_free_to_spend() {
 fn taproot_does_not_nest() {
     let program = ScriptBuf::from_bytes([vec![0x51, 32], vec![1; 32]].concat());
     let signature = Witness::from_slice(&[[0; 64]]);
-    assert_eq!(
-        run_nested(&program, signature.clone(), Flags::CONSENSUS),
-        Ok(())
-    );
+    assert_eq!(run_nested(&program, signature.clone(), Flags::CONSENSUS), Ok(()));
     let reserved = Err(ScriptError::DiscourageUpgradableWitnessProgram);
-    assert_eq!(
-        run_nested(&program, signature.clone(), Flags::STANDARD),
-        reserved
-    );
+    assert_eq!(run_nested(&program, signature.clone(), Flags::STANDARD), reserved);
     let bare = verify(Script::new(), &program, signature, Flags::CONSENSUS);
     assert_eq!(bare, Err(ScriptError::SchnorrSig));
 }
@@ -171,10 +124,7 @@ fn the_version_of_relative_lock_times_is_unsigned() {
         (2, Ok(())),
     ] {
         tx.version = bitcoin::transaction::Version(version);
-        let spent = TxOut {
-            value: Amount::from_sat(1),
-            script_pubkey: script.clone(),
-        };
+        let spent = TxOut { value: Amount::from_sat(1), script_pubkey: script.clone() };
         let result = verify_input(&TxContext::new(&tx, vec![spent]), 0, Flags::CONSENSUS);
         assert_eq!(result, expected, "version {version}");
     }
@@ -184,11 +134,7 @@ fn the_version_of_relative_lock_times_is_unsigned() {
 fn the_signature_is_looked_at_before_its_key() {
     let bad = |signature: &[u8], flags| {
         let signature = PushBytesBuf::try_from(signature.to_vec()).expect("a short signature");
-        let script = Builder::new()
-            .push_slice(signature)
-            .push_slice([1; 5])
-            .push_opcode(OP_CHECKSIG)
-            .into_script();
+        let script = Builder::new().push_slice(signature).push_slice([1; 5]).push_opcode(OP_CHECKSIG).into_script();
         verify(Script::new(), &script, Witness::new(), flags)
     };
     assert_eq!(bad(&[9; 9], Flags::STRICTENC), Err(ScriptError::SigDer));
@@ -200,12 +146,7 @@ fn the_signature_is_looked_at_before_its_key() {
 fn small_numbers_are_pushes() {
     let only_pushes = |opcode: Opcode| {
         let script_pubkey = Script::from_bytes(&[0x51]);
-        verify(
-            Script::from_bytes(&[opcode.to_u8()]),
-            script_pubkey,
-            Witness::new(),
-            Flags::SIGPUSHONLY,
-        )
+        verify(Script::from_bytes(&[opcode.to_u8()]), script_pubkey, Witness::new(), Flags::SIGPUSHONLY)
     };
     // OP_RESERVED counts as a push too, but does not run.
     assert_eq!(only_pushes(OP_PUSHNUM_16), Ok(()));
@@ -215,32 +156,15 @@ fn small_numbers_are_pushes() {
 
 #[test]
 fn a_script_begins_without_a_code_separator() {
-    let mut execution = ExecutionData {
-        code_separator: 5,
-        ..ExecutionData::default()
-    };
+    let mut execution = ExecutionData { code_separator: 5, ..ExecutionData::default() };
     let script = Script::from_bytes(&[0x51, 0x00]);
     let mut stack = Stack::new();
     let version = SigVersion::Tapscript;
-    let result = eval_script(
-        &mut stack,
-        script,
-        Flags::CONSENSUS,
-        &mut NoTransaction,
-        version,
-        &mut execution,
-    );
+    let result = eval_script(&mut stack, script, Flags::CONSENSUS, &mut NoTransaction, version, &mut execution);
     assert_eq!((result, execution.code_separator), (Ok(()), u32::MAX));
     assert_eq!(stack.iter().collect::<Vec<_>>(), [&[1][..], &[]]);
     // The key path has no script.
     let version = SigVersion::Taproot;
-    let result = eval_script(
-        &mut stack,
-        script,
-        Flags::CONSENSUS,
-        &mut NoTransaction,
-        version,
-        &mut execution,
-    );
+    let result = eval_script(&mut stack, script, Flags::CONSENSUS, &mut NoTransaction, version, &mut execution);
     assert_eq!(result, Err(ScriptError::UnknownError));
 }

@@ -32,9 +32,7 @@ impl Row {
         };
         let (amount, witness) = funding
             .split_last()
-            .map_or((0.0, &[][..]), |(amount, witness)| {
-                (amount.as_f64().expect("an amount in bitcoin"), witness)
-            });
+            .map_or((0.0, &[][..]), |(amount, witness)| (amount.as_f64().expect("an amount in bitcoin"), witness));
         Row {
             script_sig: asm::parse(text(script_sig)),
             spent: TxOut {
@@ -60,12 +58,7 @@ impl Row {
             output: vec![self.spent.clone()],
         };
         let outpoint = OutPoint::new(credit.compute_txid(), 0);
-        let tx = spending_tx(
-            outpoint,
-            &self.script_sig,
-            self.witness.clone(),
-            self.spent.value,
-        );
+        let tx = spending_tx(outpoint, &self.script_sig, self.witness.clone(), self.spent.value);
         verify_input(&TxContext::new(&tx, credit.output), 0, flags)
     }
 }
@@ -90,12 +83,7 @@ fn every_row_has_its_result() {
         count += 1;
     }
     println!("script_tests.json: {count} rows");
-    assert!(
-        failures.is_empty(),
-        "{} rows differ:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} rows differ:\n{}", failures.len(), failures.join("\n"));
     assert!(count >= MIN_ROWS, "only {count} rows");
 }
 
@@ -108,16 +96,8 @@ fn flags_only_take_away() {
         let parsed = Row::read(row);
         let succeeds = parsed.expected == "OK";
         for flag in Flags::from_bits_truncate(u32::MAX).iter() {
-            let changed = if succeeds {
-                parsed.flags.difference(flag)
-            } else {
-                parsed.flags | flag
-            };
-            assert_eq!(
-                parsed.verify(changed).is_ok(),
-                succeeds,
-                "with {changed}: {row:?}"
-            );
+            let changed = if succeeds { parsed.flags.difference(flag) } else { parsed.flags | flag };
+            assert_eq!(parsed.verify(changed).is_ok(), succeeds, "with {changed}: {row:?}");
         }
     }
 }

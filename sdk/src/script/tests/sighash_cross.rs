@@ -5,8 +5,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::sighash::{Annex, Prevouts, SighashCache, TapSighashType};
 use bitcoin::transaction::Version;
 use bitcoin::{
-    Amount, EcdsaSighashType, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut,
-    Txid, Witness,
+    Amount, EcdsaSighashType, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Txid, Witness,
 };
 
 use super::random::Random;
@@ -17,11 +16,7 @@ const TRANSACTIONS: u64 = 200;
 fn random_script(random: &mut Random, most: usize) -> ScriptBuf {
     let length = random.below(most);
     // Only opcodes that push nothing and are no OP_CODESEPARATOR, which the other side leaves to its caller.
-    ScriptBuf::from_bytes(
-        (0..length)
-            .map(|_| 0x51 + random.below(0x50) as u8)
-            .collect(),
-    )
+    ScriptBuf::from_bytes((0..length).map(|_| 0x51 + random.below(0x50) as u8).collect())
 }
 
 fn random_tx(random: &mut Random) -> (Transaction, Vec<TxOut>) {
@@ -30,10 +25,7 @@ fn random_tx(random: &mut Random) -> (Transaction, Vec<TxOut>) {
         script_pubkey: random_script(random, 300),
     };
     let input = |random: &mut Random| TxIn {
-        previous_output: OutPoint::new(
-            Txid::from_slice(&random.bytes(32)).expect("32 bytes"),
-            random.next() as u32,
-        ),
+        previous_output: OutPoint::new(Txid::from_slice(&random.bytes(32)).expect("32 bytes"), random.next() as u32),
         script_sig: random_script(random, 9),
         sequence: Sequence(random.next() as u32),
         witness: Witness::new(),
@@ -58,18 +50,10 @@ fn ecdsa_hashes_agree() {
         for (index, output) in spent.iter().enumerate() {
             let code = random_script(&mut random, 600);
             for hash_type in [1, 2, 3, 0x81, 0x82, 0x83] {
-                let legacy = cache
-                    .legacy_signature_hash(index, &code, hash_type)
-                    .expect("an input");
-                assert_eq!(
-                    context.legacy_sighash(index, &code, hash_type),
-                    Ok(legacy),
-                    "{case} {hash_type}"
-                );
+                let legacy = cache.legacy_signature_hash(index, &code, hash_type).expect("an input");
+                assert_eq!(context.legacy_sighash(index, &code, hash_type), Ok(legacy), "{case} {hash_type}");
                 let kind = EcdsaSighashType::from_consensus(hash_type);
-                let segwit = cache
-                    .p2wsh_signature_hash(index, &code, output.value, kind)
-                    .expect("an input");
+                let segwit = cache.p2wsh_signature_hash(index, &code, output.value, kind).expect("an input");
                 let ours = context.segwit_v0_sighash(index, &code, output.value, hash_type);
                 assert_eq!(ours, Ok(segwit), "{case} {hash_type}");
             }
@@ -85,29 +69,14 @@ fn taproot_hashes_agree() {
         let context = TxContext::new(&tx, spent.as_slice());
         let mut cache = SighashCache::new(&tx);
         for index in 0..spent.len() {
-            let annex = random
-                .one_in(2)
-                .then(|| [vec![0x50], random.bytes(5)].concat());
+            let annex = random.one_in(2).then(|| [vec![0x50], random.bytes(5)].concat());
             let leaf_hash = TapLeafHash::from_slice(&random.bytes(32)).expect("32 bytes");
             let leaf = random.one_in(2).then(|| (leaf_hash, random.next() as u32));
             for hash_type in [0, 1, 2, 3, 0x81, 0x82, 0x83] {
                 let kind = TapSighashType::from_consensus_u8(hash_type).expect("a hash type");
-                let bitcoin_annex = annex
-                    .as_deref()
-                    .map(|annex| Annex::new(annex).expect("an annex"));
-                let theirs = cache.taproot_signature_hash(
-                    index,
-                    &Prevouts::All(&spent),
-                    bitcoin_annex,
-                    leaf,
-                    kind,
-                );
-                let ours = context.taproot_sighash(
-                    index,
-                    hash_type,
-                    annex.as_deref().map(annex_hash),
-                    leaf,
-                );
+                let bitcoin_annex = annex.as_deref().map(|annex| Annex::new(annex).expect("an annex"));
+                let theirs = cache.taproot_signature_hash(index, &Prevouts::All(&spent), bitcoin_annex, leaf, kind);
+                let ours = context.taproot_sighash(index, hash_type, annex.as_deref().map(annex_hash), leaf);
                 match theirs {
                     Ok(theirs) => assert_eq!(ours, Ok(theirs), "{case} {hash_type}"),
                     Err(_) => assert_eq!(ours, Err(SighashError::NoMatchingOutput { index })),
@@ -123,24 +92,12 @@ fn what_does_not_exist_has_no_hash() {
     let inputs = tx.input.len();
     let context = TxContext::new(&tx, spent.as_slice());
     let code = ScriptBuf::new();
-    let error = SighashError::InputIndex {
-        index: inputs,
-        inputs,
-    };
+    let error = SighashError::InputIndex { index: inputs, inputs };
     assert_eq!(context.legacy_sighash(inputs, &code, 1), Err(error));
-    assert_eq!(
-        context.segwit_v0_sighash(inputs, &code, Amount::ZERO, 1),
-        Err(error)
-    );
+    assert_eq!(context.segwit_v0_sighash(inputs, &code, Amount::ZERO, 1), Err(error));
     assert_eq!(context.taproot_sighash(inputs, 0, None, None), Err(error));
-    assert_eq!(
-        context.taproot_sighash(0, 0x80, None, None),
-        Err(SighashError::HashType(0x80))
-    );
+    assert_eq!(context.taproot_sighash(0, 0x80, None, None), Err(SighashError::HashType(0x80)));
 
     let unknown = TxContext::new(&tx, vec![None; inputs]);
-    assert_eq!(
-        unknown.taproot_sighash(0, 0, None, None),
-        Err(SighashError::MissingSpentOutput { index: 0 })
-    );
+    assert_eq!(unknown.taproot_sighash(0, 0, None, None), Err(SighashError::MissingSpentOutput { index: 0 }));
 }

@@ -24,9 +24,7 @@ fn every_hash_is_reproduced() {
         expected.reverse();
 
         let context = TxContext::new(&tx, Vec::<TxOut>::new());
-        let sighash = context
-            .legacy_sighash(input, &script_code, hash_type)
-            .expect("an input of the transaction");
+        let sighash = context.legacy_sighash(input, &script_code, hash_type).expect("an input of the transaction");
         assert_eq!(sighash.as_byte_array().as_slice(), expected, "{row:?}");
         count += 1;
     }

@@ -3,23 +3,17 @@
 use bitcoin::opcodes::all::*;
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{
-    Amount, OutPoint, PubkeyHash, Script, ScriptBuf, Transaction, TxOut, Txid, WPubkeyHash,
-    Witness, hashes::Hash,
+    Amount, OutPoint, PubkeyHash, Script, ScriptBuf, Transaction, TxOut, Txid, WPubkeyHash, Witness, hashes::Hash,
 };
 
 use super::spending_tx;
 use crate::script::{
-    Flags, MissingPrevoutError, TxContext, legacy_sigop_count, p2sh_sigop_count,
-    script_sigop_count, transaction_sigop_cost,
+    Flags, MissingPrevoutError, TxContext, legacy_sigop_count, p2sh_sigop_count, script_sigop_count,
+    transaction_sigop_cost,
 };
 
 fn one_of_two() -> Builder {
-    Builder::new()
-        .push_int(1)
-        .push_slice([2; 33])
-        .push_slice([3; 33])
-        .push_int(2)
-        .push_opcode(OP_CHECKMULTISIG)
+    Builder::new().push_int(1).push_slice([2; 33]).push_slice([3; 33]).push_int(2).push_opcode(OP_CHECKMULTISIG)
 }
 
 fn push_of(script: &Script) -> ScriptBuf {
@@ -38,20 +32,9 @@ fn cost(script_sig: &Script, script_pubkey: &Script, witness: &[&[u8]], flags: F
 
 fn spend(script_sig: &Script, script_pubkey: &Script, witness: &[&[u8]]) -> (Transaction, TxOut) {
     let outpoint = OutPoint::new(Txid::from_byte_array([1; 32]), 0);
-    let mut tx = spending_tx(
-        outpoint,
-        script_sig,
-        Witness::from_slice(witness),
-        Amount::from_sat(1),
-    );
+    let mut tx = spending_tx(outpoint, script_sig, Witness::from_slice(witness), Amount::from_sat(1));
     tx.output[0].script_pubkey = ScriptBuf::new_p2pkh(&PubkeyHash::all_zeros());
-    (
-        tx,
-        TxOut {
-            value: Amount::from_sat(2),
-            script_pubkey: script_pubkey.to_owned(),
-        },
-    )
+    (tx, TxOut { value: Amount::from_sat(2), script_pubkey: script_pubkey.to_owned() })
 }
 
 /// What the output of [`spend`] costs.
@@ -68,22 +51,12 @@ fn multisigs_count_by_their_keys_only_if_accurate() {
     assert_eq!(script_sigop_count(&script, true), 4);
     assert_eq!(script_sigop_count(&script, false), 22);
     // The number must come right before, and must be an opcode.
-    let pushed = Builder::new()
-        .push_slice([2])
-        .push_opcode(OP_CHECKMULTISIGVERIFY)
-        .into_script();
+    let pushed = Builder::new().push_slice([2]).push_opcode(OP_CHECKMULTISIGVERIFY).into_script();
     assert_eq!(script_sigop_count(&pushed, true), 20);
-    let apart = Builder::new()
-        .push_int(2)
-        .push_opcode(OP_NOP)
-        .push_opcode(OP_CHECKMULTISIG)
-        .into_script();
+    let apart = Builder::new().push_int(2).push_opcode(OP_NOP).push_opcode(OP_CHECKMULTISIG).into_script();
     assert_eq!(script_sigop_count(&apart, true), 20);
     // What cannot be read does not count, nor does what is in a push.
-    assert_eq!(
-        script_sigop_count(Script::from_bytes(&[0xac, 0x01, 0xac, 0x05, 0xac]), true),
-        1
-    );
+    assert_eq!(script_sigop_count(Script::from_bytes(&[0xac, 0x01, 0xac, 0x05, 0xac]), true), 1);
 }
 
 #[test]
@@ -92,15 +65,9 @@ fn redeem_scripts_count_if_the_script_sig_only_pushes() {
     let script_pubkey = redeem.to_p2sh();
     assert_eq!(p2sh_sigop_count(&push_of(&redeem), &script_pubkey), 2);
     let not_pushes = [push_of(&redeem).to_bytes(), vec![OP_NOP.to_u8()]].concat();
-    assert_eq!(
-        p2sh_sigop_count(Script::from_bytes(&not_pushes), &script_pubkey),
-        0
-    );
+    assert_eq!(p2sh_sigop_count(Script::from_bytes(&not_pushes), &script_pubkey), 0);
     let small_number_last = [push_of(&redeem).to_bytes(), vec![OP_PUSHNUM_1.to_u8()]].concat();
-    assert_eq!(
-        p2sh_sigop_count(Script::from_bytes(&small_number_last), &script_pubkey),
-        0
-    );
+    assert_eq!(p2sh_sigop_count(Script::from_bytes(&small_number_last), &script_pubkey), 0);
     assert_eq!(p2sh_sigop_count(&push_of(&redeem), &redeem), 0);
 }
 
@@ -114,86 +81,34 @@ fn costs_depend_on_where_the_operations_are() {
     };
     // The script of a spent output costs nothing, that of a scriptSig does.
     assert_eq!(cost(empty, &multisig, &[], Flags::CONSENSUS), OUTPUT_COST);
-    assert_eq!(
-        cost(&multisig, empty, &[], Flags::CONSENSUS),
-        4 * 20 + OUTPUT_COST
-    );
+    assert_eq!(cost(&multisig, empty, &[], Flags::CONSENSUS), 4 * 20 + OUTPUT_COST);
 
     let script_hash = multisig.to_p2sh();
-    assert_eq!(
-        cost(&push_of(&multisig), &script_hash, &[], Flags::CONSENSUS),
-        4 * 2 + OUTPUT_COST
-    );
-    assert_eq!(
-        cost(&push_of(&multisig), &script_hash, &[], Flags::NONE),
-        OUTPUT_COST
-    );
+    assert_eq!(cost(&push_of(&multisig), &script_hash, &[], Flags::CONSENSUS), 4 * 2 + OUTPUT_COST);
+    assert_eq!(cost(&push_of(&multisig), &script_hash, &[], Flags::NONE), OUTPUT_COST);
 
     let key_hash = ScriptBuf::new_p2wpkh(&WPubkeyHash::all_zeros());
-    assert_eq!(
-        cost(empty, &key_hash, &[&[], &[]], Flags::CONSENSUS),
-        1 + OUTPUT_COST
-    );
-    assert_eq!(
-        cost(empty, &key_hash, &[&[], &[]], Flags::P2SH),
-        OUTPUT_COST
-    );
-    assert_eq!(
-        cost(
-            &nested(&key_hash),
-            &key_hash.to_p2sh(),
-            &[],
-            Flags::CONSENSUS
-        ),
-        1 + OUTPUT_COST
-    );
+    assert_eq!(cost(empty, &key_hash, &[&[], &[]], Flags::CONSENSUS), 1 + OUTPUT_COST);
+    assert_eq!(cost(empty, &key_hash, &[&[], &[]], Flags::P2SH), OUTPUT_COST);
+    assert_eq!(cost(&nested(&key_hash), &key_hash.to_p2sh(), &[], Flags::CONSENSUS), 1 + OUTPUT_COST);
 
     let program = multisig.to_p2wsh();
     let witness = [&[][..], multisig.as_bytes()];
-    assert_eq!(
-        cost(empty, &program, &witness, Flags::CONSENSUS),
-        2 + OUTPUT_COST
-    );
-    assert_eq!(
-        cost(
-            &nested(&program),
-            &program.to_p2sh(),
-            &witness,
-            Flags::CONSENSUS
-        ),
-        2 + OUTPUT_COST
-    );
+    assert_eq!(cost(empty, &program, &witness, Flags::CONSENSUS), 2 + OUTPUT_COST);
+    assert_eq!(cost(&nested(&program), &program.to_p2sh(), &witness, Flags::CONSENSUS), 2 + OUTPUT_COST);
     assert_eq!(cost(empty, &program, &[], Flags::CONSENSUS), OUTPUT_COST);
 
     // Taproot has a budget of its own instead.
     let taproot = [vec![0x51, 32], vec![1; 32]].concat();
-    assert_eq!(
-        cost(
-            empty,
-            Script::from_bytes(&taproot),
-            &witness,
-            Flags::CONSENSUS
-        ),
-        OUTPUT_COST
-    );
+    assert_eq!(cost(empty, Script::from_bytes(&taproot), &witness, Flags::CONSENSUS), OUTPUT_COST);
 }
 
 #[test]
 fn a_coinbase_spends_nothing() {
-    let (mut tx, _) = spend(
-        Script::from_bytes(&[OP_CHECKSIG.to_u8(); 2]),
-        Script::new(),
-        &[],
-    );
+    let (mut tx, _) = spend(Script::from_bytes(&[OP_CHECKSIG.to_u8(); 2]), Script::new(), &[]);
     let outpoint = tx.input[0].previous_output;
     assert_eq!(legacy_sigop_count(&tx), 3);
-    assert_eq!(
-        transaction_sigop_cost(&tx, |_| None, Flags::CONSENSUS),
-        Err(MissingPrevoutError(outpoint))
-    );
+    assert_eq!(transaction_sigop_cost(&tx, |_| None, Flags::CONSENSUS), Err(MissingPrevoutError(outpoint)));
     tx.input[0].previous_output = OutPoint::null();
-    assert_eq!(
-        transaction_sigop_cost(&tx, |_| None, Flags::CONSENSUS),
-        Ok(12)
-    );
+    assert_eq!(transaction_sigop_cost(&tx, |_| None, Flags::CONSENSUS), Ok(12));
 }

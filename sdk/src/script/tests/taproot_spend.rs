@@ -7,9 +7,7 @@ use bitcoin::script::Builder;
 use bitcoin::sighash::{Annex, Prevouts, SighashCache, TapSighashType};
 use bitcoin::taproot::{LeafVersion, TaprootBuilder, TaprootSpendInfo};
 use bitcoin::transaction::Version;
-use bitcoin::{
-    Amount, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Txid, Witness,
-};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Txid, Witness};
 use secp256k1::{Keypair, Message, Secp256k1};
 
 use super::random::Random;
@@ -53,54 +51,28 @@ impl Fixture {
             sequence: Sequence::from_consensus(vout),
             witness: Witness::new(),
         };
-        let output = |sat| TxOut {
-            value: Amount::from_sat(sat),
-            script_pubkey: other(1),
-        };
+        let output = |sat| TxOut { value: Amount::from_sat(sat), script_pubkey: other(1) };
         let tx = Transaction {
             version: Version::TWO,
             lock_time: LockTime::ZERO,
             input: vec![input(3), input(5)],
             output: vec![output(1_000), output(2_000)],
         };
-        let spent = vec![
-            output(10_000),
-            TxOut {
-                value: Amount::from_sat(20_000),
-                script_pubkey,
-            },
-        ];
-        Fixture {
-            key,
-            info,
-            leaf,
-            version,
-            tx,
-            spent,
-        }
+        let spent = vec![output(10_000), TxOut { value: Amount::from_sat(20_000), script_pubkey }];
+        Fixture { key, info, leaf, version, tx, spent }
     }
 
     fn control(&self) -> Vec<u8> {
         let leaf = (self.leaf.clone(), self.version);
-        self.info
-            .control_block(&leaf)
-            .expect("the leaf is in the tree")
-            .serialize()
+        self.info.control_block(&leaf).expect("the leaf is in the tree").serialize()
     }
 
     /// Signs the leaf, after checking that the signature hash is that of the `bitcoin` crate.
-    fn sign(
-        &self,
-        hash_type: TapSighashType,
-        annex: Option<&[u8]>,
-        code_separator: u32,
-    ) -> Vec<u8> {
+    fn sign(&self, hash_type: TapSighashType, annex: Option<&[u8]>, code_separator: u32) -> Vec<u8> {
         let leaf_hash = TapLeafHash::from_script(&self.leaf, self.version);
         let context = TxContext::new(&self.tx, self.spent.as_slice());
         let leaf = Some((leaf_hash, code_separator));
-        let sighash = context
-            .taproot_sighash(1, hash_type as u8, annex.map(annex_hash), leaf)
-            .expect("a hash");
+        let sighash = context.taproot_sighash(1, hash_type as u8, annex.map(annex_hash), leaf).expect("a hash");
         let expected = SighashCache::new(&self.tx)
             .taproot_signature_hash(
                 1,
@@ -113,10 +85,7 @@ impl Fixture {
         assert_eq!(sighash, expected);
 
         let message = Message::from_digest(sighash.to_byte_array());
-        let mut signature = Secp256k1::new()
-            .sign_schnorr_no_aux_rand(&message, &self.key)
-            .serialize()
-            .to_vec();
+        let mut signature = Secp256k1::new().sign_schnorr_no_aux_rand(&message, &self.key).serialize().to_vec();
         if hash_type != TapSighashType::Default {
             signature.push(hash_type as u8);
         }
@@ -128,12 +97,7 @@ impl Fixture {
     }
 
     /// Verifies the input with `inputs` before the leaf and its control block, and `annex` behind.
-    fn verify(
-        &self,
-        inputs: &[&[u8]],
-        annex: Option<&[u8]>,
-        flags: Flags,
-    ) -> Result<(), ScriptError> {
+    fn verify(&self, inputs: &[&[u8]], annex: Option<&[u8]>, flags: Flags) -> Result<(), ScriptError> {
         let mut witness: Vec<&[u8]> = inputs.to_vec();
         let control = self.control();
         witness.extend([self.leaf.as_bytes(), &control]);
@@ -149,46 +113,23 @@ impl Fixture {
 }
 
 fn check_sig(key: &Keypair) -> ScriptBuf {
-    Builder::new()
-        .push_x_only_key(&key.x_only_public_key().0)
-        .push_opcode(OP_CHECKSIG)
-        .into_script()
+    Builder::new().push_x_only_key(&key.x_only_public_key().0).push_opcode(OP_CHECKSIG).into_script()
 }
 
 fn script(opcodes: &[bitcoin::opcodes::Opcode]) -> ScriptBuf {
-    opcodes
-        .iter()
-        .fold(Builder::new(), |builder, opcode| {
-            builder.push_opcode(*opcode)
-        })
-        .into_script()
+    opcodes.iter().fold(Builder::new(), |builder, opcode| builder.push_opcode(*opcode)).into_script()
 }
 
 #[test]
 fn every_hash_type_signs() {
     use TapSighashType::*;
     let fixture = Fixture::new(check_sig);
-    for hash_type in [
-        Default,
-        All,
-        None,
-        Single,
-        AllPlusAnyoneCanPay,
-        NonePlusAnyoneCanPay,
-        SinglePlusAnyoneCanPay,
-    ] {
+    for hash_type in [Default, All, None, Single, AllPlusAnyoneCanPay, NonePlusAnyoneCanPay, SinglePlusAnyoneCanPay] {
         for annex in [Option::None, Some(&[0x50, 1, 2][..])] {
             let signature = fixture.sign(hash_type, annex, u32::MAX);
-            assert_eq!(
-                fixture.verify(&[&signature], annex, Flags::STANDARD),
-                Ok(()),
-                "{hash_type}"
-            );
+            assert_eq!(fixture.verify(&[&signature], annex, Flags::STANDARD), Ok(()), "{hash_type}");
             // The signature commits to whether there is an annex, and which.
-            assert_eq!(
-                fixture.verify(&[&signature], Some(&[0x50]), Flags::STANDARD),
-                Err(ScriptError::SchnorrSig)
-            );
+            assert_eq!(fixture.verify(&[&signature], Some(&[0x50]), Flags::STANDARD), Err(ScriptError::SchnorrSig));
         }
     }
 }
@@ -200,14 +141,8 @@ fn a_single_element_is_no_annex() {
     assert_eq!(verify(&[&[0x50]]), Err(ScriptError::SchnorrSigSize));
     assert_eq!(verify(&[&[], &[0x50]]), Err(ScriptError::SchnorrSigSize));
     // An element that only looks like the annex elsewhere, or is empty, is none either.
-    assert_eq!(
-        verify(&[&[0x50], &[0x51]]),
-        Err(ScriptError::TaprootWrongControlSize)
-    );
-    assert_eq!(
-        verify(&[&[0x50], &[]]),
-        Err(ScriptError::TaprootWrongControlSize)
-    );
+    assert_eq!(verify(&[&[0x50], &[0x51]]), Err(ScriptError::TaprootWrongControlSize));
+    assert_eq!(verify(&[&[0x50], &[]]), Err(ScriptError::TaprootWrongControlSize));
 }
 
 #[test]
@@ -227,11 +162,7 @@ fn bad_signatures_fail_the_script() {
         (vec![0; 66], ScriptError::SchnorrSigSize),
         (vec![], ScriptError::EvalFalse),
     ] {
-        assert_eq!(
-            fixture.verify(&[&signature], None, Flags::CONSENSUS),
-            Err(error),
-            "{signature:?}"
-        );
+        assert_eq!(fixture.verify(&[&signature], None, Flags::CONSENSUS), Err(error), "{signature:?}");
     }
 }
 
@@ -240,10 +171,7 @@ fn single_needs_an_output_of_its_index() {
     let mut fixture = Fixture::new(check_sig);
     let signature = fixture.sign(TapSighashType::Single, None, u32::MAX);
     fixture.tx.output.pop();
-    assert_eq!(
-        fixture.verify(&[&signature], None, Flags::CONSENSUS),
-        Err(ScriptError::SchnorrSigHashtype)
-    );
+    assert_eq!(fixture.verify(&[&signature], None, Flags::CONSENSUS), Err(ScriptError::SchnorrSigHashtype));
 }
 
 #[test]
@@ -251,40 +179,19 @@ fn control_blocks_commit_to_the_leaf() {
     let fixture = Fixture::new(check_sig);
     let signature = fixture.plain_signature();
     let control = fixture.control();
-    let verify = |control: &[u8]| {
-        fixture.verify_witness(
-            &[&signature, fixture.leaf.as_bytes(), control],
-            Flags::STANDARD,
-        )
-    };
+    let verify =
+        |control: &[u8]| fixture.verify_witness(&[&signature, fixture.leaf.as_bytes(), control], Flags::STANDARD);
     assert_eq!(verify(&control), Ok(()));
     for index in [0, 1, 33, control.len() - 1] {
         let mut changed = control.clone();
         changed[index] ^= 1;
-        assert_eq!(
-            verify(&changed),
-            Err(ScriptError::WitnessProgramMismatch),
-            "byte {index}"
-        );
+        assert_eq!(verify(&changed), Err(ScriptError::WitnessProgramMismatch), "byte {index}");
     }
     let too_long = [vec![0xc0; 33], vec![0; 129 * 32]].concat();
-    for wrong in [
-        &[][..],
-        &control[..32],
-        &control[..control.len() - 1],
-        &too_long,
-    ] {
-        assert_eq!(
-            verify(wrong),
-            Err(ScriptError::TaprootWrongControlSize),
-            "{} bytes",
-            wrong.len()
-        );
+    for wrong in [&[][..], &control[..32], &control[..control.len() - 1], &too_long] {
+        assert_eq!(verify(wrong), Err(ScriptError::TaprootWrongControlSize), "{} bytes", wrong.len());
     }
-    assert_eq!(
-        verify(&too_long[..33 + 128 * 32]),
-        Err(ScriptError::WitnessProgramMismatch)
-    );
+    assert_eq!(verify(&too_long[..33 + 128 * 32]), Err(ScriptError::WitnessProgramMismatch));
 }
 
 #[test]
@@ -295,14 +202,8 @@ fn versions_without_a_meaning_are_free() {
     let error = ScriptError::DiscourageUpgradableTaprootVersion;
     assert_eq!(fixture.verify(&[], None, Flags::STANDARD), Err(error));
     // Without the taproot rules any witness will do.
-    assert_eq!(
-        fixture.verify_witness(&[&[1]], Flags::CONSENSUS.difference(Flags::TAPROOT)),
-        Ok(())
-    );
-    assert_eq!(
-        fixture.verify_witness(&[], Flags::CONSENSUS),
-        Err(ScriptError::WitnessProgramWitnessEmpty)
-    );
+    assert_eq!(fixture.verify_witness(&[&[1]], Flags::CONSENSUS.difference(Flags::TAPROOT)), Ok(()));
+    assert_eq!(fixture.verify_witness(&[], Flags::CONSENSUS), Err(ScriptError::WitnessProgramWitnessEmpty));
 }
 
 #[test]
@@ -324,19 +225,13 @@ fn check_sig_add_counts() {
     for (inputs, expected) in [
         ([&signature[..], &[], &signature], Ok(())),
         ([&[], &signature, &signature], Ok(())),
-        (
-            [&signature, &signature, &signature],
-            Err(ScriptError::EvalFalse),
-        ),
+        ([&signature, &signature, &signature], Err(ScriptError::EvalFalse)),
         ([&signature, &[], &[]], Err(ScriptError::EvalFalse)),
         ([&[], &[1], &signature], Err(ScriptError::SchnorrSigSize)),
     ] {
         assert_eq!(fixture.verify(&inputs, None, Flags::STANDARD), expected);
     }
-    assert_eq!(
-        fixture.verify(&[&signature], None, Flags::STANDARD),
-        Err(ScriptError::InvalidStackOperation)
-    );
+    assert_eq!(fixture.verify(&[&signature], None, Flags::STANDARD), Err(ScriptError::InvalidStackOperation));
 }
 
 #[test]
@@ -353,37 +248,18 @@ fn code_separators_are_signed() {
     let signature = fixture.sign(TapSighashType::Default, None, 1);
     assert_eq!(fixture.verify(&[&signature], None, Flags::STANDARD), Ok(()));
     let signature = fixture.plain_signature();
-    assert_eq!(
-        fixture.verify(&[&signature], None, Flags::STANDARD),
-        Err(ScriptError::SchnorrSig)
-    );
+    assert_eq!(fixture.verify(&[&signature], None, Flags::STANDARD), Err(ScriptError::SchnorrSig));
 }
 
 #[test]
 fn keys_of_other_types_accept_everything() {
-    let fixture = Fixture::new(|_| {
-        Builder::new()
-            .push_slice([7; 33])
-            .push_opcode(OP_CHECKSIG)
-            .into_script()
-    });
+    let fixture = Fixture::new(|_| Builder::new().push_slice([7; 33]).push_opcode(OP_CHECKSIG).into_script());
     assert_eq!(fixture.verify(&[&[1]], None, Flags::CONSENSUS), Ok(()));
-    assert_eq!(
-        fixture.verify(&[&[]], None, Flags::CONSENSUS),
-        Err(ScriptError::EvalFalse)
-    );
+    assert_eq!(fixture.verify(&[&[]], None, Flags::CONSENSUS), Err(ScriptError::EvalFalse));
     let error = ScriptError::DiscourageUpgradablePubkeyType;
     assert_eq!(fixture.verify(&[&[1]], None, Flags::STANDARD), Err(error));
-    let fixture = Fixture::new(|_| {
-        Builder::new()
-            .push_int(0)
-            .push_opcode(OP_CHECKSIG)
-            .into_script()
-    });
-    assert_eq!(
-        fixture.verify(&[&[]], None, Flags::CONSENSUS),
-        Err(ScriptError::PubkeyType)
-    );
+    let fixture = Fixture::new(|_| Builder::new().push_int(0).push_opcode(OP_CHECKSIG).into_script());
+    assert_eq!(fixture.verify(&[&[]], None, Flags::CONSENSUS), Err(ScriptError::PubkeyType));
 }
 
 #[test]
@@ -391,26 +267,14 @@ fn signatures_cost_weight() {
     // Four checks of a non-empty signature cost 50 each, and NOPs make the script as large as is wanted.
     let checks = |padding| {
         let check = [OP_2DUP, OP_CHECKSIGVERIFY];
-        script(
-            &[
-                &check.repeat(4)[..],
-                &[OP_NOP].repeat(padding),
-                &[OP_2DROP, OP_PUSHNUM_1],
-            ]
-            .concat(),
-        )
+        script(&[&check.repeat(4)[..], &[OP_NOP].repeat(padding), &[OP_2DROP, OP_PUSHNUM_1]].concat())
     };
-    let run = |padding, annex| {
-        Fixture::new(|_| checks(padding)).verify(&[&[1], &[1]], annex, Flags::CONSENSUS)
-    };
+    let run = |padding, annex| Fixture::new(|_| checks(padding)).verify(&[&[1], &[1]], annex, Flags::CONSENSUS);
     // The allowance of 50, then the witness: a count, two elements, the script, the control block.
     let without_padding = 50 + 1 + 2 * 2 + (1 + 4 * 2 + 2) + (1 + 33 + 2 * 32);
     let padding = 4 * 50 - without_padding;
     assert_eq!(run(padding, None), Ok(()));
-    assert_eq!(
-        run(padding - 1, None),
-        Err(ScriptError::TapscriptValidationWeight)
-    );
+    assert_eq!(run(padding - 1, None), Err(ScriptError::TapscriptValidationWeight));
     // The annex counts as witness.
     assert_eq!(run(padding - 2, Some(&[0x50])), Ok(()));
 }
@@ -425,47 +289,24 @@ fn op_success_overrides_everything() {
     assert_eq!(fixture.verify(&[], None, Flags::STANDARD), Err(error));
     // Not where the script cannot be read so far.
     let fixture = Fixture::new(|_| ScriptBuf::from_bytes(vec![0x02, 0x50]));
-    assert_eq!(
-        fixture.verify(&[], None, Flags::CONSENSUS),
-        Err(ScriptError::BadOpcode)
-    );
+    assert_eq!(fixture.verify(&[], None, Flags::CONSENSUS), Err(ScriptError::BadOpcode));
 }
 
 #[test]
 fn tapscript_has_rules_of_its_own() {
-    let run = |leaf: ScriptBuf, inputs: &[&[u8]]| {
-        Fixture::new(|_| leaf).verify(inputs, None, Flags::CONSENSUS)
-    };
+    let run = |leaf: ScriptBuf, inputs: &[&[u8]]| Fixture::new(|_| leaf).verify(inputs, None, Flags::CONSENSUS);
     let conditional = script(&[OP_IF, OP_PUSHNUM_1, OP_ELSE, OP_PUSHNUM_1, OP_ENDIF]);
     assert_eq!(run(conditional.clone(), &[&[1]]), Ok(()));
     assert_eq!(run(conditional.clone(), &[&[]]), Ok(()));
-    assert_eq!(
-        run(conditional.clone(), &[&[2]]),
-        Err(ScriptError::TapscriptMinimalIf)
-    );
-    assert_eq!(
-        run(conditional, &[&[1, 0]]),
-        Err(ScriptError::TapscriptMinimalIf)
-    );
+    assert_eq!(run(conditional.clone(), &[&[2]]), Err(ScriptError::TapscriptMinimalIf));
+    assert_eq!(run(conditional, &[&[1, 0]]), Err(ScriptError::TapscriptMinimalIf));
 
-    assert_eq!(
-        run(script(&[OP_CHECKMULTISIG]), &[]),
-        Err(ScriptError::TapscriptCheckMultisig)
-    );
-    assert_eq!(
-        run(script(&[OP_PUSHNUM_1, OP_PUSHNUM_1]), &[]),
-        Err(ScriptError::CleanStack)
-    );
-    assert_eq!(
-        run(script(&[OP_NOP]), &[&[0; 521]]),
-        Err(ScriptError::PushSize)
-    );
+    assert_eq!(run(script(&[OP_CHECKMULTISIG]), &[]), Err(ScriptError::TapscriptCheckMultisig));
+    assert_eq!(run(script(&[OP_PUSHNUM_1, OP_PUSHNUM_1]), &[]), Err(ScriptError::CleanStack));
+    assert_eq!(run(script(&[OP_NOP]), &[&[0; 521]]), Err(ScriptError::PushSize));
     // The stack is too large from the start, even if the script makes it smaller at once.
     let drops = |count| script(&[OP_DROP].repeat(count));
-    assert_eq!(
-        run(drops(1000), &[&[1][..]; 1001]),
-        Err(ScriptError::StackSize)
-    );
+    assert_eq!(run(drops(1000), &[&[1][..]; 1001]), Err(ScriptError::StackSize));
     assert_eq!(run(drops(999), &[&[1][..]; 1000]), Ok(()));
 
     // Neither the limit on opcodes nor that on the size of scripts applies.
@@ -482,16 +323,7 @@ fn every_spent_output_must_be_known() {
     tx.input[1].witness = Witness::from_slice(&[&signature, fixture.leaf.as_bytes(), &control]);
     let spent = vec![None, Some(fixture.spent[1].clone())];
     let context = TxContext::new(&tx, spent);
-    assert_eq!(
-        verify_input(&context, 1, Flags::STANDARD),
-        Err(ScriptError::SchnorrSigHashtype)
-    );
-    assert_eq!(
-        verify_input(&context, 0, Flags::STANDARD),
-        Err(ScriptError::UnknownError)
-    );
-    assert_eq!(
-        verify_input(&context, 2, Flags::STANDARD),
-        Err(ScriptError::UnknownError)
-    );
+    assert_eq!(verify_input(&context, 1, Flags::STANDARD), Err(ScriptError::SchnorrSigHashtype));
+    assert_eq!(verify_input(&context, 0, Flags::STANDARD), Err(ScriptError::UnknownError));
+    assert_eq!(verify_input(&context, 2, Flags::STANDARD), Err(ScriptError::UnknownError));
 }

@@ -25,23 +25,13 @@ impl Row {
         let [inputs, tx, flags] = row else {
             unreachable!("a row has inputs, a transaction and flags: {row:?}");
         };
-        let outputs = inputs
-            .as_array()
-            .expect("a list of inputs")
-            .iter()
-            .map(|input| {
-                let txid = text(&input[0]).parse().expect("a txid");
-                // -1 stands for the largest index.
-                let vout = input[1].as_i64().expect("an output index") as u32;
-                let value = Amount::from_sat(input[3].as_u64().unwrap_or(0));
-                (
-                    OutPoint::new(txid, vout),
-                    TxOut {
-                        value,
-                        script_pubkey: asm::parse(text(&input[2])),
-                    },
-                )
-            });
+        let outputs = inputs.as_array().expect("a list of inputs").iter().map(|input| {
+            let txid = text(&input[0]).parse().expect("a txid");
+            // -1 stands for the largest index.
+            let vout = input[1].as_i64().expect("an output index") as u32;
+            let value = Amount::from_sat(input[3].as_u64().unwrap_or(0));
+            (OutPoint::new(txid, vout), TxOut { value, script_pubkey: asm::parse(text(&input[2])) })
+        });
         Row {
             tx: deserialize(&bytes(tx)).ok(),
             outputs: outputs.collect(),
@@ -52,14 +42,9 @@ impl Row {
     /// Whether the transaction is well formed and every input verifies.
     fn is_valid(&self, flags: Flags) -> bool {
         let Some(tx) = &self.tx else { return false };
-        let spent: Vec<_> = tx
-            .input
-            .iter()
-            .map(|input| self.outputs.get(&input.previous_output).cloned())
-            .collect();
+        let spent: Vec<_> = tx.input.iter().map(|input| self.outputs.get(&input.previous_output).cloned()).collect();
         let context = TxContext::new(tx, spent);
-        is_well_formed(tx)
-            && (0..tx.input.len()).all(|input| verify_input(&context, input, flags).is_ok())
+        is_well_formed(tx) && (0..tx.input.len()).all(|input| verify_input(&context, input, flags).is_ok())
     }
 }
 
@@ -69,23 +54,14 @@ fn is_well_formed(tx: &Transaction) -> bool {
     let amounts_fit = tx
         .output
         .iter()
-        .try_fold(0u64, |sum, output| {
-            sum.checked_add(output.value.to_sat())
-                .filter(|sum| *sum <= MAX_MONEY)
-        })
+        .try_fold(0u64, |sum, output| sum.checked_add(output.value.to_sat()).filter(|sum| *sum <= MAX_MONEY))
         .is_some();
     let inputs_fit = if tx.is_coinbase() {
         (2..=100).contains(&tx.input[0].script_sig.len())
     } else {
-        tx.input
-            .iter()
-            .all(|input| !input.previous_output.is_null())
+        tx.input.iter().all(|input| !input.previous_output.is_null())
     };
-    !tx.input.is_empty()
-        && !tx.output.is_empty()
-        && outpoints.len() == tx.input.len()
-        && amounts_fit
-        && inputs_fit
+    !tx.input.is_empty() && !tx.output.is_empty() && outpoints.len() == tx.input.len() && amounts_fit && inputs_fit
 }
 
 fn check(file: &str, valid: bool, min_rows: usize) {
@@ -95,16 +71,8 @@ fn check(file: &str, valid: bool, min_rows: usize) {
         let parsed = Row::read(row);
         assert_eq!(parsed.is_valid(parsed.flags), valid, "row {index}: {row:?}");
         for flag in Flags::from_bits_truncate(u32::MAX).iter() {
-            let changed = if valid {
-                parsed.flags.difference(flag)
-            } else {
-                parsed.flags | flag
-            };
-            assert_eq!(
-                parsed.is_valid(changed),
-                valid,
-                "row {index} with {changed}: {row:?}"
-            );
+            let changed = if valid { parsed.flags.difference(flag) } else { parsed.flags | flag };
+            assert_eq!(parsed.is_valid(changed), valid, "row {index} with {changed}: {row:?}");
         }
         count += 1;
     }

@@ -7,38 +7,18 @@ use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::*;
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::taproot::{LeafVersion, TaprootBuilder};
-use bitcoin::{
-    Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxOut, Txid, Witness,
-    XOnlyPublicKey,
-};
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxOut, Txid, Witness, XOnlyPublicKey};
 use secp256k1::Secp256k1;
 
 use super::super::spending_tx;
 use super::{REFERENCE_FLAGS, Random, cases, compare, random_flags};
-use crate::script::{
-    ExecutionData, ScriptError, SigVersion, Stack, TransactionChecker, TxContext, eval_script,
-};
+use crate::script::{ExecutionData, ScriptError, SigVersion, Stack, TransactionChecker, TxContext, eval_script};
 
 /// Most elements that a program is checked to leave.
 const MAX_CHECKED: usize = 60;
 
 /// Numbers at the edges of what scripts can read.
-const NUMBERS: [i64; 14] = [
-    -1,
-    0,
-    1,
-    2,
-    3,
-    16,
-    17,
-    127,
-    128,
-    -255,
-    256,
-    0x7fff_ffff,
-    -0x7fff_ffff,
-    0x8000_0000,
-];
+const NUMBERS: [i64; 14] = [-1, 0, 1, 2, 3, 16, 17, 127, 128, -255, 256, 0x7fff_ffff, -0x7fff_ffff, 0x8000_0000];
 
 /// Most blocks that are left open at the end of a program and closed for it.
 const MAX_OPEN_BLOCKS: usize = 6;
@@ -53,30 +33,8 @@ fn instruction(random: &mut Random) -> Vec<u8> {
             Builder::new().push_slice(data).into_bytes()
         }
         5 => vec![OP_PUSHNUM_1.to_u8() + random.below(4) as u8],
-        6 => vec![
-            random
-                .pick(&[
-                    OP_IF,
-                    OP_NOTIF,
-                    OP_ELSE,
-                    OP_ENDIF,
-                    OP_VERIFY,
-                    OP_CODESEPARATOR,
-                ])
-                .to_u8(),
-        ],
-        7 => vec![
-            random
-                .pick(&[
-                    OP_CLTV,
-                    OP_CSV,
-                    OP_WITHIN,
-                    OP_CHECKSIG,
-                    OP_CHECKMULTISIG,
-                    OP_CHECKSIGADD,
-                ])
-                .to_u8(),
-        ],
+        6 => vec![random.pick(&[OP_IF, OP_NOTIF, OP_ELSE, OP_ENDIF, OP_VERIFY, OP_CODESEPARATOR]).to_u8()],
+        7 => vec![random.pick(&[OP_CLTV, OP_CSV, OP_WITHIN, OP_CHECKSIG, OP_CHECKMULTISIG, OP_CHECKSIGADD]).to_u8()],
         8 if random.one_in(4) => vec![random.next() as u8],
         // The stack opcodes, then arithmetic and hashes.
         8 | 9 => vec![OP_TOALTSTACK.to_u8() + random.below(20) as u8],
@@ -93,9 +51,7 @@ fn program(random: &mut Random, grown: Option<SigVersion>) -> Vec<u8> {
             script = longer;
         }
     }
-    grown
-        .and_then(|sig_version| closed(&script, sig_version))
-        .unwrap_or(script)
+    grown.and_then(|sig_version| closed(&script, sig_version)).unwrap_or(script)
 }
 
 /// The program with its open blocks closed, if it runs then.
@@ -110,12 +66,7 @@ fn check_stack(program: &[u8], stack: &Stack<'_>) -> Vec<u8> {
     let mut script = program.to_vec();
     for element in stack.iter().rev() {
         let data = PushBytesBuf::try_from(element.to_vec()).expect("short data");
-        script.extend(
-            Builder::new()
-                .push_slice(data)
-                .push_opcode(OP_EQUALVERIFY)
-                .into_bytes(),
-        );
+        script.extend(Builder::new().push_slice(data).push_opcode(OP_EQUALVERIFY).into_bytes());
     }
     script.push(OP_PUSHNUM_1.to_u8());
     script
@@ -127,20 +78,9 @@ fn checked_program(program: &[u8], sig_version: SigVersion) -> Option<Vec<u8>> {
     let context = TxContext::new(&tx, Vec::<TxOut>::new());
     let mut checker = TransactionChecker::new(&context, 0);
     let mut stack = Stack::new();
-    let mut execution = ExecutionData {
-        validation_weight_left: 1000,
-        ..ExecutionData::default()
-    };
+    let mut execution = ExecutionData { validation_weight_left: 1000, ..ExecutionData::default() };
     let script = Script::from_bytes(program);
-    eval_script(
-        &mut stack,
-        script,
-        REFERENCE_FLAGS,
-        &mut checker,
-        sig_version,
-        &mut execution,
-    )
-    .ok()?;
+    eval_script(&mut stack, script, REFERENCE_FLAGS, &mut checker, sig_version, &mut execution).ok()?;
     (stack.len() <= MAX_CHECKED).then(|| check_stack(program, &stack))
 }
 
@@ -159,15 +99,9 @@ fn output_of(script: Vec<u8>, sig_version: SigVersion) -> (ScriptBuf, Witness) {
         SigVersion::WitnessV0 => (script.to_p2wsh(), Witness::from_slice(&[script.as_bytes()])),
         SigVersion::Tapscript => {
             let internal = XOnlyPublicKey::from_slice(&[2; 32]).expect("a point");
-            let builder = TaprootBuilder::new()
-                .add_leaf(0, script.clone())
-                .expect("a full tree");
-            let info = builder
-                .finalize(&Secp256k1::new(), internal)
-                .expect("a complete tree");
-            let control = info
-                .control_block(&(script.clone(), LeafVersion::TapScript))
-                .expect("the leaf is there");
+            let builder = TaprootBuilder::new().add_leaf(0, script.clone()).expect("a full tree");
+            let info = builder.finalize(&Secp256k1::new(), internal).expect("a complete tree");
+            let control = info.control_block(&(script.clone(), LeafVersion::TapScript)).expect("the leaf is there");
             let witness = Witness::from_slice(&[script.into_bytes(), control.serialize()]);
             (ScriptBuf::new_p2tr_tweaked(info.output_key()), witness)
         }
@@ -183,10 +117,7 @@ fn compare_program(
     let (script_pubkey, witness) = output_of(script, sig_version);
     let mut tx = unsigned();
     tx.input[0].witness = witness;
-    let spent = [TxOut {
-        value: Amount::from_sat(2),
-        script_pubkey,
-    }];
+    let spent = [TxOut { value: Amount::from_sat(2), script_pubkey }];
     compare(&tx, &spent, 0, random_flags(random), case)
 }
 
@@ -195,11 +126,7 @@ fn random_programs_leave_the_same_stack() {
     let (mut ran, mut failed) = (0, 0);
     for case in 0..cases() {
         let mut random = Random::new(!case);
-        let sig_version = *random.pick(&[
-            SigVersion::Base,
-            SigVersion::WitnessV0,
-            SigVersion::Tapscript,
-        ]);
+        let sig_version = *random.pick(&[SigVersion::Base, SigVersion::WitnessV0, SigVersion::Tapscript]);
         let grown = (!random.one_in(3)).then_some(sig_version);
         let program = program(&mut random, grown);
         match checked_program(&program, sig_version) {

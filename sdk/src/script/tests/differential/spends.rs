@@ -7,8 +7,8 @@ use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::taproot::{LeafVersion, TaprootBuilder};
 use bitcoin::transaction::Version;
 use bitcoin::{
-    Amount, OutPoint, PubkeyHash, Script, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn,
-    TxOut, Txid, WPubkeyHash, Witness,
+    Amount, OutPoint, PubkeyHash, Script, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Txid,
+    WPubkeyHash, Witness,
 };
 use secp256k1::{Keypair, Message, Secp256k1};
 
@@ -45,20 +45,12 @@ impl<'r> Spend<'r> {
         let tx = Transaction {
             version: Version(*random.pick(&[1, 2, 2, 3, -1])),
             lock_time: LockTime::from_consensus(*random.pick(&lock_times)),
-            input: (0..inputs)
-                .map(|_| random_input(random, &sequences))
-                .collect(),
+            input: (0..inputs).map(|_| random_input(random, &sequences)).collect(),
             output: (0..outputs).map(|_| random_output(random)).collect(),
         };
         let spent = (0..inputs).map(|_| random_output(random)).collect();
         let input = random.below(inputs);
-        Spend {
-            random,
-            secp: Secp256k1::new(),
-            tx,
-            spent,
-            input,
-        }
+        Spend { random, secp: Secp256k1::new(), tx, spent, input }
     }
 
     /// Spends a script made of keys; the signatures follow its order.
@@ -79,10 +71,7 @@ impl<'r> Spend<'r> {
                 if self.random.one_in(2) {
                     builder = builder.push_opcode(OP_CODESEPARATOR);
                 }
-                let script = builder
-                    .push_slice(push(self.serialized(&key)))
-                    .push_opcode(OP_CHECKSIG)
-                    .into_script();
+                let script = builder.push_slice(push(self.serialized(&key))).push_opcode(OP_CHECKSIG).into_script();
                 self.sign_script(script, &[key], &[]);
             }
             3 => self.sign_locked(&key),
@@ -93,19 +82,7 @@ impl<'r> Spend<'r> {
 
     /// A key with a lock time before it.
     fn sign_locked(&mut self, key: &Keypair) {
-        let operand = *self.random.pick(&[
-            -1,
-            0,
-            1,
-            5,
-            6,
-            100,
-            101,
-            500_000_000,
-            1 << 22 | 5,
-            1 << 31,
-            1 << 32,
-        ]);
+        let operand = *self.random.pick(&[-1, 0, 1, 5, 6, 100, 101, 500_000_000, 1 << 22 | 5, 1 << 31, 1 << 32]);
         let opcode = *self.random.pick(&[OP_CLTV, OP_CSV]);
         let script = Builder::new()
             .push_int(operand)
@@ -128,15 +105,8 @@ impl<'r> Spend<'r> {
         if separated {
             rest = rest.push_opcode(OP_CODESEPARATOR);
         }
-        let rest = rest
-            .push_slice(push(self.serialized(key)))
-            .push_opcode(OP_CHECKSIG)
-            .into_script();
-        let code = if separated {
-            Script::from_bytes(&rest.as_bytes()[copies + 1..])
-        } else {
-            &rest
-        };
+        let rest = rest.push_slice(push(self.serialized(key))).push_opcode(OP_CHECKSIG).into_script();
+        let code = if separated { Script::from_bytes(&rest.as_bytes()[copies + 1..]) } else { &rest };
         let signature = self.sign_ecdsa(code, key, false);
         let pushed = Builder::new().push_slice(push(signature)).into_script();
         let script = [pushed.as_bytes().repeat(copies), rest.to_bytes()].concat();
@@ -152,10 +122,7 @@ impl<'r> Spend<'r> {
         for key in &keys {
             builder = builder.push_slice(push(self.serialized(key)));
         }
-        let script = builder
-            .push_int(count as i64)
-            .push_opcode(OP_CHECKMULTISIG)
-            .into_script();
+        let script = builder.push_int(count as i64).push_opcode(OP_CHECKMULTISIG).into_script();
         // Any choice of signers, mostly enough of them and in order.
         let mut signers = keys;
         while signers.len() > required {
@@ -173,34 +140,15 @@ impl<'r> Spend<'r> {
     }
 
     /// Wraps a script in an output and brings the signatures, then `extra`, then the script where it is needed.
-    fn spend_wrapped(
-        &mut self,
-        script: ScriptBuf,
-        signers: &[Keypair],
-        extra: &[Vec<u8>],
-        dummy: bool,
-    ) {
-        let wrappings = [
-            Wrapping::Bare,
-            Wrapping::ScriptHash,
-            Wrapping::Witness,
-            Wrapping::NestedWitness,
-        ];
+    fn spend_wrapped(&mut self, script: ScriptBuf, signers: &[Keypair], extra: &[Vec<u8>], dummy: bool) {
+        let wrappings = [Wrapping::Bare, Wrapping::ScriptHash, Wrapping::Witness, Wrapping::NestedWitness];
         let wrapping = *self.random.pick(&wrappings);
         let witness = matches!(wrapping, Wrapping::Witness | Wrapping::NestedWitness);
         // What is signed begins after a separator, wherever one is executed.
-        let code = script
-            .as_bytes()
-            .strip_prefix(&[OP_CODESEPARATOR.to_u8()])
-            .unwrap_or(script.as_bytes());
+        let code = script.as_bytes().strip_prefix(&[OP_CODESEPARATOR.to_u8()]).unwrap_or(script.as_bytes());
         let code = Script::from_bytes(code).to_owned();
         let mut elements = vec![Vec::new(); usize::from(dummy)];
-        elements.extend(
-            signers
-                .iter()
-                .map(|key| self.sign_ecdsa(&code, key, witness))
-                .collect::<Vec<_>>(),
-        );
+        elements.extend(signers.iter().map(|key| self.sign_ecdsa(&code, key, witness)).collect::<Vec<_>>());
         elements.extend(extra.iter().cloned());
 
         let program = script.to_p2wsh();
@@ -236,19 +184,14 @@ impl<'r> Spend<'r> {
             self.spent[self.input].script_pubkey = program;
         } else {
             self.spent[self.input].script_pubkey = program.to_p2sh();
-            let script_sig = Builder::new()
-                .push_slice(push(program.into_bytes()))
-                .into_script();
+            let script_sig = Builder::new().push_slice(push(program.into_bytes())).into_script();
             self.tx.input[self.input].script_sig = script_sig;
         }
     }
 
     fn sign_taproot(&mut self) {
         let (internal, key) = (self.random.keypair(), self.random.keypair());
-        let annex = self
-            .random
-            .one_in(3)
-            .then(|| [vec![0x50], self.random.bytes(3)].concat());
+        let annex = self.random.one_in(3).then(|| [vec![0x50], self.random.bytes(3)].concat());
         let leaf = self.tapscript(&key);
         let info = TaprootBuilder::new()
             .add_leaf(1, leaf.clone())
@@ -260,20 +203,13 @@ impl<'r> Spend<'r> {
 
         let mut witness = Vec::new();
         if self.random.one_in(2) {
-            let tweak = secp256k1::Scalar::from_be_bytes(info.tap_tweak().to_byte_array())
-                .expect("a scalar");
-            let output_key = internal
-                .add_xonly_tweak(&self.secp, &tweak)
-                .expect("a tweaked key");
+            let tweak = secp256k1::Scalar::from_be_bytes(info.tap_tweak().to_byte_array()).expect("a scalar");
+            let output_key = internal.add_xonly_tweak(&self.secp, &tweak).expect("a tweaked key");
             witness.push(self.sign_schnorr(&output_key, annex.as_deref(), None));
         } else {
             let leaf_hash = TapLeafHash::from_script(&leaf, LeafVersion::TapScript);
             let signature = self.sign_schnorr(&key, annex.as_deref(), Some((leaf_hash, u32::MAX)));
-            let second = if self.random.one_in(2) {
-                Vec::new()
-            } else {
-                signature.clone()
-            };
+            let second = if self.random.one_in(2) { Vec::new() } else { signature.clone() };
             witness.extend([second, signature, leaf.to_bytes()]);
             let control = info.control_block(&(leaf, LeafVersion::TapScript));
             witness.push(control.expect("the leaf is in the tree").serialize());
@@ -287,23 +223,11 @@ impl<'r> Spend<'r> {
         let key = key.x_only_public_key().0;
         let first = Builder::new().push_x_only_key(&key);
         match self.random.below(3) {
-            0 => first
-                .push_opcode(OP_CHECKSIGVERIFY)
-                .push_opcode(OP_DROP)
-                .push_int(1)
-                .into_script(),
-            1 => first
-                .push_opcode(OP_CHECKSIG)
-                .push_opcode(OP_NIP)
-                .into_script(),
+            0 => first.push_opcode(OP_CHECKSIGVERIFY).push_opcode(OP_DROP).push_int(1).into_script(),
+            1 => first.push_opcode(OP_CHECKSIG).push_opcode(OP_NIP).into_script(),
             _ => {
-                let both = first
-                    .push_opcode(OP_CHECKSIG)
-                    .push_x_only_key(&key)
-                    .push_opcode(OP_CHECKSIGADD);
-                both.push_int(1)
-                    .push_opcode(OP_GREATERTHANOREQUAL)
-                    .into_script()
+                let both = first.push_opcode(OP_CHECKSIG).push_x_only_key(&key).push_opcode(OP_CHECKSIGADD);
+                both.push_int(1).push_opcode(OP_GREATERTHANOREQUAL).into_script()
             }
         }
     }
@@ -313,39 +237,24 @@ impl<'r> Spend<'r> {
         let context = TxContext::new(&self.tx, self.spent.as_slice());
         let digest = if witness {
             let amount = self.spent[self.input].value;
-            context
-                .segwit_v0_sighash(self.input, code, amount, hash_type.into())
-                .map(|hash| hash.to_byte_array())
+            context.segwit_v0_sighash(self.input, code, amount, hash_type.into()).map(|hash| hash.to_byte_array())
         } else {
-            context
-                .legacy_sighash(self.input, code, hash_type.into())
-                .map(|hash| hash.to_byte_array())
+            context.legacy_sighash(self.input, code, hash_type.into()).map(|hash| hash.to_byte_array())
         };
         let message = Message::from_digest(digest.expect("the input is there"));
         let signature = self.secp.sign_ecdsa(&message, &key.secret_key());
         [signature.serialize_der().to_vec(), vec![hash_type]].concat()
     }
 
-    fn sign_schnorr(
-        &mut self,
-        key: &Keypair,
-        annex: Option<&[u8]>,
-        leaf: Option<(TapLeafHash, u32)>,
-    ) -> Vec<u8> {
+    fn sign_schnorr(&mut self, key: &Keypair, annex: Option<&[u8]>, leaf: Option<(TapLeafHash, u32)>) -> Vec<u8> {
         let hash_type = *self.random.pick(&TAPROOT_HASH_TYPES);
         let context = TxContext::new(&self.tx, self.spent.as_slice());
-        let Ok(sighash) =
-            context.taproot_sighash(self.input, hash_type, annex.map(annex_hash), leaf)
-        else {
+        let Ok(sighash) = context.taproot_sighash(self.input, hash_type, annex.map(annex_hash), leaf) else {
             // Type SINGLE without an output.
             return self.random.bytes(65);
         };
         let message = Message::from_digest(sighash.to_byte_array());
-        let mut signature = self
-            .secp
-            .sign_schnorr_no_aux_rand(&message, key)
-            .serialize()
-            .to_vec();
+        let mut signature = self.secp.sign_schnorr_no_aux_rand(&message, key).serialize().to_vec();
         if hash_type != 0 {
             signature.push(hash_type);
         }
@@ -368,16 +277,11 @@ impl<'r> Spend<'r> {
 
     /// The form of the public key that a pay-to-pubkey-hash script wants.
     fn serialized_like(&self, key: &Keypair, script: &Script) -> Vec<u8> {
-        let mut forms = vec![
-            key.public_key().serialize().to_vec(),
-            key.public_key().serialize_uncompressed().to_vec(),
-        ];
+        let mut forms = vec![key.public_key().serialize().to_vec(), key.public_key().serialize_uncompressed().to_vec()];
         let mut hybrid = forms[1].clone();
         hybrid[0] = 6 | (hybrid[64] & 1);
         forms.push(hybrid);
-        let wanted = forms
-            .into_iter()
-            .find(|form| ScriptBuf::new_p2pkh(&PubkeyHash::hash(form)) == *script);
+        let wanted = forms.into_iter().find(|form| ScriptBuf::new_p2pkh(&PubkeyHash::hash(form)) == *script);
         wanted.expect("the script is for one of the forms")
     }
 
@@ -443,10 +347,7 @@ fn random_input(random: &mut Random, sequences: &[u32]) -> TxIn {
 fn random_output(random: &mut Random) -> TxOut {
     let length = random.below(40);
     let script_pubkey = ScriptBuf::from_bytes(random.bytes(length));
-    TxOut {
-        value: Amount::from_sat(random.next() >> 16),
-        script_pubkey,
-    }
+    TxOut { value: Amount::from_sat(random.next() >> 16), script_pubkey }
 }
 
 /// Flips a bit, drops a byte, or inserts one.
@@ -459,11 +360,7 @@ fn mutate_bytes(random: &mut Random, bytes: &mut Vec<u8>) {
         bytes.remove(index);
     } else {
         // The last byte of a signature is its hash type, so it is changed more often than by chance.
-        let index = if random.one_in(4) {
-            bytes.len() - 1
-        } else {
-            random.below(bytes.len())
-        };
+        let index = if random.one_in(4) { bytes.len() - 1 } else { random.below(bytes.len()) };
         bytes[index] ^= 1 << random.below(8);
     }
 }
@@ -490,9 +387,5 @@ fn signed_spends_and_their_mutations() {
         accepted += u64::from(compare(&spend.tx, &spend.spent, spend.input, flags, case).is_ok());
     }
     println!("signed spends: {} cases, {accepted} accepted", cases());
-    assert!(
-        accepted > cases() / 4 && accepted < cases() * 3 / 4,
-        "{accepted} of {} accepted",
-        cases()
-    );
+    assert!(accepted > cases() / 4 && accepted < cases() * 3 / 4, "{accepted} of {} accepted", cases());
 }

@@ -1,0 +1,76 @@
+//! The command line: `run`, `call`, `plugin`.
+
+mod call;
+mod plugin;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::run;
+
+/// The exit code of a failure at run time.
+const EXIT_FAILED: u8 = 1;
+
+/// The exit code of a configuration that cannot be used.
+const EXIT_BAD_CONFIGURATION: u8 = 2;
+
+/// Extends a Bitcoin node with JSON-RPC operations that live in plugins.
+#[derive(Parser)]
+#[command(name = "outrigger", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the host until it is told to stop.
+    Run(RunArgs),
+    /// Calls a method of a running host and prints what it answers.
+    Call(call::CallArgs),
+    /// Looks at plugins' files.
+    #[command(subcommand)]
+    Plugin(plugin::PluginCommand),
+}
+
+/// What `run` is told on the command line.
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// The configuration file; without one, the built-in configuration.
+    #[arg(long)]
+    pub config: Option<PathBuf>,
+    /// Where everything is kept.
+    #[arg(long)]
+    pub datadir: Option<PathBuf>,
+    /// The chain.
+    #[arg(long)]
+    pub network: Option<String>,
+    /// The address to listen on; port 0 lets the system choose.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub rpc_listen: Option<SocketAddr>,
+    /// A folder to look for plugins in, before the executable's own; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub plugin_dir: Vec<PathBuf>,
+    /// A setting to change; may be given several times.
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Runs the command that was given.
+pub fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Run(args) => match run::run(&args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("outrigger: {error}");
+                let bad_configuration = matches!(error, run::RunError::Configuration(_));
+                ExitCode::from(if bad_configuration { EXIT_BAD_CONFIGURATION } else { EXIT_FAILED })
+            }
+        },
+        Command::Call(args) => call::call(&args),
+        Command::Plugin(command) => plugin::run(&command),
+    }
+}

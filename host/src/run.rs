@@ -1,0 +1,282 @@
+//! `outrigger run`: puts the parts together, serves, and takes them apart in order.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::{Chain, Mempool};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::cli::RunArgs;
+use crate::config::{Config, ConfigError, Loaded, LogFormat, expand_home};
+use crate::node::observer::{NodeEvent, Observer};
+use crate::node::{self, EmbeddedNode};
+use crate::plugin::calls::Calls;
+use crate::plugin::pool::Pool;
+use crate::plugin::registry::{Environment, Registry, RegistryError};
+use crate::router::Router;
+use crate::router::builtins::{self, Builtins};
+use crate::rpc::{Authenticator, CookieFile, Gateway, Limits, Server};
+use crate::services::{ChainService, MempoolService, Scopes, shared};
+use crate::wallet::{self, WalletManager};
+
+/// Threads that serve connections. They only pass bytes on: plugins run on threads of their own.
+const EDGE_THREADS: usize = 2;
+
+/// Why the host could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration cannot be used.
+    #[error("{0}")]
+    Configuration(#[from] ConfigError),
+    /// Something failed while starting or running.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn failed(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> RunError + '_ {
+    move |error| RunError::Failed(format!("{what}: {error}"))
+}
+
+/// Runs the host until it is told to stop.
+///
+/// # Errors
+/// A configuration that cannot be used, or whatever kept the host from starting.
+pub fn run(args: &RunArgs) -> Result<(), RunError> {
+    let loaded = configuration(args)?;
+    init_log(&loaded)?;
+    raise_file_limit();
+    let parts = Parts::assemble(&loaded, args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(EDGE_THREADS)
+        .enable_all()
+        .build()
+        .map_err(|error| RunError::Failed(format!("cannot start the network threads: {error}")))?;
+    let outcome = runtime.block_on(parts.serve(&loaded.config));
+    parts.stop();
+    outcome
+}
+
+/// The configuration with what the command line changes.
+fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
+    let mut loaded = Loaded::read(args.config.as_deref(), &args.set)?;
+    if let Some(datadir) = &args.datadir {
+        loaded.config.datadir = datadir.clone();
+    }
+    if let Some(listen) = args.rpc_listen {
+        loaded.config.rpc.listen = listen;
+    }
+    if let Some(network) = &args.network {
+        loaded.config.network.clone_from(network);
+        loaded.check()?;
+    }
+    Ok(loaded)
+}
+
+fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
+    let level = &loaded.config.log.level;
+    let filter = tracing_subscriber::EnvFilter::try_new(level)
+        .map_err(|error| loaded.error("log.level", level, error.to_string()))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match loaded.config.log.format {
+        LogFormat::Text => builder.with_ansi(false).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+    Ok(())
+}
+
+/// Every connection is an open file; the soft limit is often far below what the system allows.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Without it fewer connections are accepted, which is no reason not to start.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Tells the plugins what the node and the wallets tell. The plugins come last, so they are put in later.
+#[derive(Default)]
+struct Hub(OnceLock<Arc<Registry>>);
+
+impl Hub {
+    fn tell(&self, event: &Event) {
+        if let Some(registry) = self.0.get() {
+            registry.tell(event);
+        }
+    }
+}
+
+impl Observer for Hub {
+    fn notify(&self, event: NodeEvent) {
+        match event {
+            NodeEvent::TipChanged { hash, height } => self.tell(&Event::TipChanged { hash, height }),
+            NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. } => {
+                self.tell(&Event::MempoolChanged { sequence });
+            }
+            NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } => {}
+        }
+    }
+}
+
+/// The host's parts. They are stopped in [`Parts::stop`]'s order.
+struct Parts {
+    folder: PathBuf,
+    /// Held as long as the host runs: two hosts must not share a data directory.
+    _lock: File,
+    manager: Arc<WalletManager>,
+    registry: Arc<Registry>,
+    pool: Arc<Pool>,
+    router: Arc<Router>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Parts {
+    fn assemble(loaded: &Loaded, args: &RunArgs) -> Result<Self, RunError> {
+        let config = &loaded.config;
+        let folder = expand_home(&config.datadir).join(&config.network);
+        let lock = lock_folder(&folder)?;
+        let node = open_node(config, &folder)?;
+        let hub = Arc::new(Hub::default());
+        let scopes = Arc::new(Scopes::default());
+        let manager = open_wallets(config, &folder, &node, &scopes, &hub)?;
+        node.observe(manager.clone());
+        node.observe(hub.clone());
+        let calls = Arc::new(Calls::default());
+        let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
+            .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
+        let registry = Arc::new(Registry::new(Environment {
+            folders: plugin_folders(&args.plugin_dir),
+            copies: folder.join("plugins"),
+            services: shared(&node, &manager, &scopes),
+            calls: calls.clone(),
+        }));
+        let table = registry
+            .start(&config.plugins, &config.routes, &builtins::NAMES)
+            .map_err(|error| plugin_error(loaded, &error))?;
+        // Set once: this is the only place that sets it.
+        let _ = hub.0.set(registry.clone());
+        let (stop_sender, stop) = watch::channel(false);
+        let builtins =
+            Builtins::new(registry.clone(), stop_sender).map_err(|error| failed("built-in methods")(error.into()))?;
+        let pool = Arc::new(pool);
+        let router = Arc::new(Router::new(table, builtins, calls, scopes, pool.clone()));
+        Ok(Self { folder, _lock: lock, manager, registry, pool, router, stop })
+    }
+
+    async fn serve(&self, config: &Config) -> Result<(), RunError> {
+        let cookie = CookieFile::create(self.folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
+        let authenticator = Arc::new(Authenticator::new().with_cookie(&cookie));
+        let limits = Limits {
+            max_body_bytes: config.rpc.max_body_bytes,
+            max_connections: config.rpc.max_connections,
+            ..Limits::default()
+        };
+        let service = RpcServiceBuilder::new().service(Gateway::new(self.router.clone()));
+        let server = Server::bind(config.rpc.listen, service, authenticator, limits)
+            .await
+            .map_err(|error| failed("cannot listen")(error.into()))?;
+        let address = server.local_addr();
+        println!("Outrigger is ready: http://{address}/ ({}, {})", config.network, self.folder.display());
+        let registry = self.registry.clone();
+        let stopping = wait_for_stop(self.stop.clone());
+        let drained = server
+            .serve(async move {
+                stopping.await;
+                // Long polls are answered now, so that the calls in flight can end.
+                registry.tell(&Event::ShuttingDown);
+            })
+            .await;
+        if drained.dropped > 0 {
+            tracing::warn!(connections = drained.dropped, "calls were cut off while stopping");
+        }
+        Ok(())
+    }
+
+    fn stop(&self) {
+        self.registry.tell(&Event::ShuttingDown);
+        self.registry.stop();
+        self.pool.stop();
+        self.manager.shutdown();
+        tracing::info!("stopped");
+    }
+}
+
+/// A plugin that cannot be brought up is an error of the configuration, which names it.
+fn plugin_error(loaded: &Loaded, error: &RegistryError) -> RunError {
+    let reason = error.to_string();
+    let named = match error {
+        RegistryError::Route { method, .. } => return loaded.error(&format!("routes.{method}"), "", reason).into(),
+        RegistryError::DuplicateMethod { .. } => return loaded.error("plugins", "", reason).into(),
+        _ => loaded.config.plugins.iter().find(|plugin| reason.contains(plugin.file.as_str())),
+    };
+    let file = named.map_or("", |plugin| plugin.file.as_str());
+    loaded.error("plugins.file", file, reason).into()
+}
+
+async fn wait_for_stop(mut stop: watch::Receiver<bool>) {
+    let terminate = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = terminate => {}
+        _ = tokio::signal::ctrl_c() => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+}
+
+fn lock_folder(folder: &Path) -> Result<File, RunError> {
+    use rustix::fs::{FlockOperation, flock};
+    let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(io)?;
+    let lock = File::create(folder.join(".lock")).map_err(io)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| RunError::Failed(format!("{} is in use by another Outrigger", folder.display())))?;
+    Ok(lock)
+}
+
+fn open_node(config: &Config, folder: &Path) -> Result<Arc<EmbeddedNode>, RunError> {
+    let settings = node::Settings {
+        map_size: config.chain.map_gib << 30,
+        mempool: node::MempoolLimits {
+            max_usage: config.chain.mempool_mib << 20,
+            relay_feerate: config.chain.min_relay_feerate,
+            ..node::MempoolLimits::default()
+        },
+        ..node::Settings::default()
+    };
+    EmbeddedNode::open(&folder.join("chain"), settings).map_err(|error| failed("chain")(error.into()))
+}
+
+fn open_wallets(
+    config: &Config,
+    folder: &Path,
+    node: &Arc<EmbeddedNode>,
+    scopes: &Arc<Scopes>,
+    hub: &Arc<Hub>,
+) -> Result<Arc<WalletManager>, RunError> {
+    let settings = wallet::Settings {
+        map_size: config.wallet.map_gib << 30,
+        keypool: config.wallet.keypool,
+        ..wallet::Settings::default()
+    };
+    let chain: Arc<dyn Chain> = Arc::new(ChainService { node: node.clone(), scopes: scopes.clone() });
+    let mempool: Arc<dyn Mempool> = Arc::new(MempoolService { node: node.clone(), scopes: scopes.clone() });
+    let hub = hub.clone();
+    let sink = Arc::new(move |event: Event| hub.tell(&event));
+    WalletManager::open(&folder.join("wallets"), bitcoin::Network::Regtest, settings, chain, mempool, sink)
+        .map_err(|error| failed("wallets")(error.into()))
+}
+
+/// Where bare names of plugins are looked for: the folders given, then the executable's own.
+fn plugin_folders(given: &[PathBuf]) -> Vec<PathBuf> {
+    let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
+    given.iter().cloned().chain(own).collect()
+}

@@ -1,0 +1,58 @@
+//! `mempool/1` on the embedded node.
+
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, Txid};
+use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, RawTransaction};
+use outrigger_sdk::service::{Mempool, Result, Scope};
+use outrigger_sdk::wire::Blob;
+
+use super::Scopes;
+use crate::node::EmbeddedNode;
+
+/// The mempool. It has no snapshots: each function sees it as it stands.
+pub struct MempoolService {
+    /// The node.
+    pub node: Arc<EmbeddedNode>,
+    /// The calls.
+    pub scopes: Arc<Scopes>,
+}
+
+impl Mempool for MempoolService {
+    fn info(&self, _: Scope) -> Result<MempoolInfo> {
+        Ok(self.node.mempool_info())
+    }
+
+    fn ids(&self, _: Scope) -> Result<Vec<Txid>> {
+        Ok(self.node.mempool_ids())
+    }
+
+    fn entries(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<MempoolEntry>>> {
+        Ok(self.node.mempool_entries(&txids))
+    }
+
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<RawTransaction>>> {
+        Ok(self.node.mempool_transactions(&txids))
+    }
+
+    fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Option<Txid>>> {
+        Ok(self.node.mempool_spenders(&outpoints))
+    }
+
+    fn submit(&self, scope: Scope, raw: Blob, max_feerate: u64) -> Result<Admission> {
+        self.scopes.get(scope)?.refresh();
+        Ok(self.node.submit(&raw, max_feerate)?)
+    }
+
+    fn try_submit(&self, _: Scope, raw: Blob, max_feerate: u64) -> Result<Admission> {
+        Ok(self.node.try_submit(&raw, max_feerate)?)
+    }
+
+    fn candidate(&self, _: Scope) -> Result<Candidate> {
+        Ok(Candidate::clone(&self.node.candidate()))
+    }
+
+    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: i64) -> Result<()> {
+        Ok(self.node.prioritise(txid, fee_delta)?)
+    }
+}

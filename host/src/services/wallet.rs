@@ -1,0 +1,151 @@
+//! `wallet/1` and `signer/1` on the wallet engine.
+
+use std::sync::Arc;
+
+use bitcoin::{ScriptBuf, Txid};
+use outrigger_sdk::service::signer::SignBatch;
+use outrigger_sdk::service::wallet::{
+    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome, ScriptInfo,
+    WalletInfo, WalletTransaction,
+};
+use outrigger_sdk::service::{Result, Scope, Signer, Wallet};
+use outrigger_sdk::wire::{Blob, Secret};
+
+use super::Scopes;
+use crate::wallet::{WalletManager, WalletView};
+
+/// The wallets, read through the calls' snapshots.
+pub struct WalletService {
+    /// The wallets.
+    pub manager: Arc<WalletManager>,
+    /// The calls.
+    pub scopes: Arc<Scopes>,
+}
+
+impl WalletService {
+    fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+        self.scopes.get(scope)?.with_view(&self.manager, read)
+    }
+
+    /// Changes the call's wallet; what the call reads afterwards is the wallet as changed.
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&crate::wallet::Wallet) -> Result<T>) -> Result<T> {
+        let call = self.scopes.get(scope)?;
+        let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
+        call.refresh();
+        let outcome = write(&wallet);
+        call.refresh();
+        outcome
+    }
+}
+
+impl Wallet for WalletService {
+    fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
+        self.manager.create(options)
+    }
+
+    fn load(&self, _: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.manager.load(name, load_on_startup)
+    }
+
+    fn unload(&self, _: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.manager.unload(name, load_on_startup)
+    }
+
+    fn list(&self, _: Scope) -> Result<Vec<String>> {
+        Ok(self.manager.list())
+    }
+
+    fn directory(&self, _: Scope) -> Result<Vec<String>> {
+        self.manager.directory()
+    }
+
+    fn info(&self, scope: Scope) -> Result<WalletInfo> {
+        self.read(scope, WalletView::info)
+    }
+
+    fn scripts(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<Option<ScriptInfo>>> {
+        self.read(scope, |view| view.scripts(scripts))
+    }
+
+    fn transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<WalletTransaction>>> {
+        self.read(scope, |view| view.transactions(txids))
+    }
+
+    fn raw_transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
+        self.read(scope, |view| view.raw_transactions(txids))
+    }
+
+    fn history(&self, scope: Scope, query: HistoryQuery) -> Result<HistoryBatch> {
+        self.read(scope, |view| view.history(query))
+    }
+
+    fn coins(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+        self.read(scope, |view| view.coins(after, limit))
+    }
+
+    fn descriptors(&self, scope: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
+        self.read(scope, |view| view.descriptors(private))
+    }
+
+    fn new_address(&self, scope: Scope, kind: AddressType, internal: bool, label: Option<String>) -> Result<ScriptBuf> {
+        self.write(scope, |wallet| wallet.new_address(kind, internal, label))
+    }
+
+    fn set_label(&self, scope: Scope, script: ScriptBuf, label: String) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_label(script, label))
+    }
+
+    fn import(&self, scope: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
+        self.write(scope, |wallet| wallet.import(requests))
+    }
+
+    fn rescan_reserve(&self, scope: Scope) -> Result<u64> {
+        self.write(scope, |wallet| wallet.rescan_reserve())
+    }
+
+    fn rescan_release(&self, scope: Scope, rescan: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_release(rescan))
+    }
+
+    fn rescan_start(&self, scope: Scope, rescan: u64, from_time: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_start(rescan, from_time))
+    }
+
+    fn rescan_abort(&self, scope: Scope) -> Result<bool> {
+        self.write(scope, |wallet| wallet.rescan_abort())
+    }
+
+    fn set_metadata(&self, scope: Scope, txid: Txid, key: String, value: String) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_metadata(txid, key, value))
+    }
+
+    fn abandon(&self, scope: Scope, txid: Txid) -> Result<()> {
+        self.write(scope, |wallet| wallet.abandon(txid))
+    }
+
+    fn encrypt(&self, scope: Scope, passphrase: Secret) -> Result<()> {
+        self.write(scope, |wallet| wallet.encrypt(passphrase))
+    }
+
+    fn unlock(&self, scope: Scope, passphrase: Secret, seconds: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.unlock(passphrase, seconds))
+    }
+
+    fn lock(&self, scope: Scope) -> Result<()> {
+        self.write(scope, |wallet| wallet.lock())
+    }
+
+    fn change_passphrase(&self, scope: Scope, old: Secret, new: Secret) -> Result<()> {
+        self.write(scope, |wallet| wallet.change_passphrase(old, new))
+    }
+}
+
+impl Signer for WalletService {
+    fn available(&self, scope: Scope, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        self.read(scope, |view| view.available(scripts, public_keys))
+    }
+
+    fn sign_many(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
+        self.read(scope, |view| view.sign_many(batch))
+    }
+}

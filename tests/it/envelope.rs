@@ -1,0 +1,106 @@
+//! The two dialects, and bad input that must change nothing.
+
+use outrigger_tests::Host;
+use serde_json::json;
+
+#[test]
+fn both_dialects_are_answered_in_their_own_shape() {
+    let host = Host::start();
+    let mut client = host.client();
+    let mut check = |body: &str, status: u16, reply: &str| {
+        let got = client.post(body);
+        assert_eq!((got.status, got.body.trim_end()), (status, reply), "{body}");
+    };
+    check(r#"{"method":"getblockcount"}"#, 200, r#"{"result":0,"error":null,"id":null}"#);
+    check(r#"{"method":"getblockcount","params":null,"id":"x"}"#, 200, r#"{"result":0,"error":null,"id":"x"}"#);
+    check(r#"{"jsonrpc":"2.0","method":"getblockcount","id":1}"#, 200, r#"{"jsonrpc":"2.0","result":0,"id":1}"#);
+    check(r#"{"jsonrpc":"2.0","method":"getblockcount"}"#, 204, "");
+    check(
+        r#"{"method":"nosuch","id":1}"#,
+        404,
+        r#"{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":1}"#,
+    );
+    check(
+        r#"{"jsonrpc":"2.0","method":"nosuch","id":1}"#,
+        200,
+        r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}"#,
+    );
+    check(
+        r#"[{"method":"getblockcount","id":[1]},{"jsonrpc":"2.0","method":"getblockcount","id":"b"}]"#,
+        200,
+        r#"[{"result":0,"error":null,"id":[1]},{"jsonrpc":"2.0","result":0,"id":"b"}]"#,
+    );
+    check("{", 500, r#"{"result":null,"error":{"code":-32700,"message":"Parse error"},"id":null}"#);
+    check(r#"{"id":7}"#, 400, r#"{"result":null,"error":{"code":-32600,"message":"Missing method"},"id":7}"#);
+}
+
+#[test]
+fn replies_are_framed_as_bitcoinds() {
+    let host = Host::start();
+    let reply = host.client().post(r#"{"method":"getblockcount","id":1}"#);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("content-length"), Some(reply.body.len().to_string().as_str()));
+    assert!(reply.body.ends_with("}\n"));
+}
+
+#[test]
+fn credentials_are_asked_for() {
+    let host = Host::start();
+    let mut client = host.client();
+    let reply = client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}");
+    assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Basic realm=\"jsonrpc\"")));
+    assert_eq!(reply.body, "");
+    let reply = client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(reply.status, 405);
+}
+
+#[test]
+fn arguments_are_named_counted_typed_and_unwrapped() {
+    let host = Host::start();
+    let mut client = host.client();
+    let genesis = client.call("getblockhash", json!([0]));
+    assert_eq!(client.call("getblockhash", json!({"height": 0})), genesis);
+    assert_eq!(client.call("getblockheader", json!({"args": [genesis], "verbose": false})).as_str().unwrap().len(), 160);
+    assert_eq!(client.refused("getblockhash", json!({"hight": 0})), (-8, "Unknown named parameter hight".into()));
+    let (code, message) = client.refused("getblockhash", json!([]));
+    assert_eq!((code, message.lines().next()), (-1, Some("getblockhash height")));
+    assert_eq!(client.refused("getblockhash", json!([1, 2])).0, -1);
+    let (code, message) = client.refused("getblockhash", json!(["0"]));
+    let expected = "Wrong type passed:\n{\n    \"Position 1 (height)\": \"JSON value of type string is not of expected type number\"\n}";
+    assert_eq!((code, message.as_str()), (-3, expected));
+    // Some clients send an array as text that holds it.
+    let raw = client.call("createrawtransaction", json!([[{"txid": "11".repeat(32), "vout": 0}], []]));
+    let signed = client.call("signrawtransactionwithkey", json!([raw, "[]"]));
+    assert_eq!(signed["complete"], json!(false));
+}
+
+#[test]
+fn bad_input_is_named_and_changes_nothing() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let mut client = host.client();
+    let before = (client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([])));
+    let cases = [
+        ("signrawtransactionwithkey", json!(["zz", []]), -22, "TX decode failed. Make sure the tx has at least one input."),
+        ("signrawtransactionwithkey", json!([5, []]), -3, "Expected type string, got number"),
+        ("signrawtransactionwithwallet", json!([null]), -1, "JSON value is not a string as expected"),
+        ("importmulti", json!([{}]), -3, "Expected type array, got object"),
+        ("importdescriptors", json!(["x"]), -3, "Expected type array, got string"),
+        ("getblocktemplate", json!([{}]), -8, "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})"),
+        ("gettransaction", json!(["zz"]), -8, "txid must be of length 64 (not 2, for 'zz')"),
+        ("listsinceblock", json!(["00".repeat(32)]), -5, "Block not found"),
+        ("submitblock", json!(["zz"]), -22, "Block decode failed"),
+        ("sendrawtransaction", json!(["zz"]), -22, "TX decode failed. Make sure the tx has at least one input."),
+        ("getblock", json!(["00".repeat(32)]), -5, "Block not found"),
+    ];
+    for (method, params, code, message) in cases {
+        assert_eq!(wallet.refused(method, params.clone()), (code, message.to_owned()), "{method} {params}");
+    }
+    let mut unknown = client.wallet("nosuch");
+    let message = "Requested wallet does not exist or is not loaded";
+    for method in ["getwalletinfo", "listsinceblock"] {
+        assert_eq!(unknown.refused(method, json!([])), (-18, message.into()), "{method}");
+    }
+    assert_eq!(unknown.call("getblockcount", json!([])), json!(0));
+    assert_eq!((client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([]))), before);
+}

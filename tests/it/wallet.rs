@@ -1,0 +1,117 @@
+//! The supporting methods of a first session.
+
+use outrigger_tests::Host;
+use serde_json::{Value, json};
+
+#[test]
+fn wallets_are_made_loaded_and_chosen() {
+    let host = Host::start();
+    let mut client = host.client();
+    let none = client.refused("getwalletinfo", json!([]));
+    assert_eq!(none.0, -18);
+    assert!(none.1.starts_with("No wallet is loaded."), "{}", none.1);
+    assert_eq!(client.call("createwallet", json!(["a"]))["name"], json!("a"));
+    assert_eq!(client.call("getwalletinfo", json!([]))["walletname"], json!("a"));
+    client.call("createwallet", json!(["b b"]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["a", "b b"]));
+    assert_eq!(client.refused("getwalletinfo", json!([])).0, -19);
+    assert_eq!(client.wallet("b%20b").call("getwalletinfo", json!([]))["walletname"], json!("b b"));
+    assert_eq!(client.refused("createwallet", json!(["a"])).0, -4);
+    assert_eq!(client.refused("loadwallet", json!(["a"])).0, -35);
+    assert_eq!(client.refused("loadwallet", json!(["nosuch"])).0, -18);
+    for name in ["../up", "/absolute", "nul\u{0}"] {
+        assert!(client.try_call("createwallet", json!([name])).is_err(), "{name:?}");
+    }
+    client.call("unloadwallet", json!(["a"]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["b b"]));
+    client.call("loadwallet", json!(["a"]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["b b", "a"]));
+}
+
+#[test]
+fn money_goes_from_wallet_to_wallet_exactly() {
+    let host = Host::start();
+    let mut alice = host.new_wallet("alice");
+    let mut bob = host.new_wallet("bob");
+    let mining = alice.call("getnewaddress", json!([]));
+    alice.call("generatetoaddress", json!([101, mining]));
+    let balances = alice.call("getbalances", json!([]));
+    assert_eq!(balances["mine"]["trusted"].to_string(), "50.00000000");
+    assert_eq!(balances["mine"]["immature"].to_string(), "5000.00000000");
+    for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {
+        let address = bob.call("getnewaddress", json!(["", kind]));
+        let txid = alice.call("sendtoaddress", json!([address, "0.1"]));
+        let entry = alice.call("getmempoolentry", json!([txid]));
+        let fee = alice.call("gettransaction", json!([txid]))["fee"].to_string();
+        assert_eq!(fee, format!("-{}", entry["fees"]["base"]), "{kind}");
+    }
+    assert_eq!(bob.call("getbalances", json!([]))["mine"]["untrusted_pending"].to_string(), "0.40000000");
+    alice.call("generatetoaddress", json!([1, mining]));
+    assert_eq!(bob.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "0.40000000");
+    assert_eq!(bob.call("listunspent", json!([])).as_array().unwrap().len(), 4);
+    let back = alice.call("getnewaddress", json!([]));
+    let all = bob.call("sendtoaddress", json!({"address": back, "amount": 0.4, "subtractfeefromamount": true}));
+    assert_eq!(bob.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "0.00000000");
+    assert_eq!(alice.call("gettransaction", json!([all]))["confirmations"], json!(0));
+    assert_eq!(bob.refused("sendtoaddress", json!([back, 1])).0, -6);
+    assert_eq!(bob.refused("sendtoaddress", json!(["nonsense", 1])).0, -5);
+    assert_eq!(bob.refused("sendtoaddress", json!([back, -1])), (-3, "Amount out of range".into()));
+}
+
+#[test]
+fn a_wallet_is_encrypted_unlocked_and_locked() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    assert_eq!(wallet.refused("walletlock", json!([])).0, -15);
+    wallet.call("encryptwallet", json!(["correct horse"]));
+    assert_eq!(wallet.refused("encryptwallet", json!(["again"])).0, -15);
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["unlocked_until"], json!(0));
+    assert_eq!(wallet.refused("listdescriptors", json!([true])).0, -13);
+    wallet.call("walletpassphrase", json!(["correct horse", 1000]));
+    assert!(wallet.call("getwalletinfo", json!([]))["unlocked_until"].as_u64().unwrap() > 1_000_000_000);
+    assert_eq!(wallet.call("listdescriptors", json!([true]))["descriptors"].as_array().unwrap().len(), 8);
+    wallet.call("walletpassphrasechange", json!(["correct horse", "battery staple"]));
+    wallet.call("walletlock", json!([]));
+    assert_eq!(wallet.refused("walletpassphrase", json!(["correct horse", 10])).0, -14);
+    // Addresses are derived while it is locked.
+    let first = wallet.call("getnewaddress", json!([]));
+    assert_ne!(wallet.call("getnewaddress", json!([])), first);
+    let host = host.restart();
+    let mut client = host.client();
+    client.call("loadwallet", json!(["w"]));
+    let mut wallet = client.wallet("w");
+    assert_eq!(wallet.call("getaddressinfo", json!([first]))["ismine"], json!(true));
+    wallet.call("walletpassphrase", json!(["battery staple", 10]));
+}
+
+#[test]
+fn transactions_are_made_read_and_relayed() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    let hashes = wallet.call("generatetoaddress", json!([101, address]));
+    let block = wallet.call("getblock", json!([hashes[0], 2]));
+    let coinbase = &block["tx"][0];
+    let raw = wallet.call("getrawtransaction", json!([coinbase["txid"], true]));
+    assert_eq!((&raw["txid"], &raw["blockhash"]), (&coinbase["txid"], &hashes[0]));
+    let unknown = wallet.refused("getrawtransaction", json!(["ab".repeat(32)]));
+    assert_eq!(unknown.0, -5);
+    let inputs = json!([{"txid": coinbase["txid"], "vout": 0}]);
+    let made = wallet.call("createrawtransaction", json!([inputs, [{address.as_str().unwrap(): 49.99}, {"data": "beef"}]]));
+    let decoded = wallet.call("decoderawtransaction", json!([made]));
+    assert_eq!(decoded["vout"][0]["value"].to_string(), "49.99000000");
+    assert_eq!(decoded["vout"][1]["scriptPubKey"]["type"], json!("nulldata"));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([made]))["hex"].clone();
+    let txid = wallet.call("sendrawtransaction", json!([signed]));
+    assert_eq!(wallet.call("getrawmempool", json!([])), json!([txid]));
+    assert_eq!(wallet.call("getmempoolinfo", json!([]))["size"], json!(1));
+    assert_eq!(wallet.call("getrawtransaction", json!([txid])), signed);
+    let spent = wallet.call("createrawtransaction", json!([inputs, [{address.as_str().unwrap(): 49.9999}]]));
+    let spent = wallet.call("signrawtransactionwithwallet", json!([spent]))["hex"].clone();
+    let conflict = wallet.refused("sendrawtransaction", json!([spent]));
+    assert_eq!(conflict.0, -26, "{conflict:?}");
+    wallet.call("generatetoaddress", json!([1, address]));
+    assert_eq!(wallet.refused("sendrawtransaction", json!([signed])).0, -27);
+    assert_eq!(wallet.refused("sendrawtransaction", json!([spent])), (-25, "bad-txns-inputs-missingorspent".into()));
+    assert_eq!(wallet.call("gettxout", json!([coinbase["txid"], 0])), Value::Null);
+}

@@ -28,7 +28,8 @@
 //! - [`plugin`], [`manifest`], [`params`], [`amount`], [`error`]: writing a plugin.
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
 //! - [`abi`]: the C interface between the two; the only unsafe code of this crate.
-//! - [`script`], [`standard`], [`descriptor`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors.
+//! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
+//!   and the solver that makes scriptSigs and witnesses.
 //! - [`testing`]: a host in memory.
 
 pub mod abi;
@@ -40,6 +41,7 @@ pub mod params;
 pub mod plugin;
 pub mod script;
 pub mod service;
+pub mod sign;
 pub mod standard;
 pub mod testing;
 pub mod wire;

@@ -1,6 +1,8 @@
 //! Why a descriptor is refused, in bitcoind's words where bitcoind has words for it.
 
 /// Why a text is not a descriptor. Its `Display` is the message of bitcoind's code -5.
+///
+/// It may hold a part of the text, private keys included: it goes back to who sent the text and never to a log.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message says what it is")]
 pub enum DescriptorError {
@@ -103,8 +105,6 @@ pub enum DescriptorError {
     TreeExpected(char),
     #[error("rawtr(): only one key expected.")]
     RawTrKeys,
-    #[error("Miniscript expressions can only be used in wsh or tr.")]
-    MiniscriptPlace,
     /// Valid miniscript that nobody should pay to.
     #[error("{expression} is not sane{reason}")]
     Insane { expression: String, reason: &'static str },

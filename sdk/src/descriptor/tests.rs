@@ -230,7 +230,7 @@ fn the_checksum_stage_has_its_words() {
 fn expressions_are_refused_with_their_words() {
     let many = |count| vec![K; count].join(",");
     for (text, expected) in [
-        (format!("{K}"), format!("{K} is not a valid descriptor function")),
+        (K.to_owned(), format!("{K} is not a valid descriptor function")),
         ("foo(1)".to_owned(), "foo(1) is not a valid descriptor function".to_owned()),
         (format!("pkh({K})x"), format!("pkh({K})x is not a valid descriptor function")),
         (format!("pkh({K}))"), String::new()),

@@ -1,0 +1,77 @@
+//! What can go wrong in the node itself, as against a block or a transaction that breaks a rule.
+
+use bitcoin::{BlockHash, Network};
+use outrigger_sdk::service::{ErrorKind, ServiceError};
+
+/// Why the node could not do what it was asked. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The embedded node runs a development chain only.
+    #[error("the embedded node runs regtest only, not {0}: real money is validated by bitcoind")]
+    Network(Network),
+    /// A block was named that is not in the index.
+    #[error("Block not found")]
+    UnknownBlock(BlockHash),
+    /// The database has used up its address space.
+    #[error("the chain database is full: raise its map size and start again")]
+    Full,
+    /// The disk is full.
+    #[error("the disk of the chain database is full")]
+    DiskFull,
+    /// As many snapshots are open as are allowed.
+    #[error("too many snapshots of the chain are open")]
+    TooManyReaders,
+    /// The database failed.
+    #[error("the chain database failed: {0}")]
+    Storage(heed::Error),
+    /// The directory of the database cannot be made.
+    #[error("cannot make the directory of the chain database: {0}")]
+    Directory(std::io::Error),
+    /// The database belongs to another chain or version.
+    #[error("the chain database is not one of this version's regtest: {0}")]
+    WrongDatabase(&'static str),
+    /// The database lacks or misstates what it must hold.
+    #[error("the chain database is damaged: {table} at {key}")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// The key, in hexadecimal or decimal.
+        key: String,
+    },
+}
+
+impl NodeError {
+    /// A row of `table` that is missing or cannot be read.
+    pub fn corrupt(table: &'static str, key: impl ToString) -> Self {
+        Self::Corrupt { table, key: key.to_string() }
+    }
+}
+
+impl From<heed::Error> for NodeError {
+    fn from(error: heed::Error) -> Self {
+        use heed::MdbError;
+        match error {
+            heed::Error::Mdb(MdbError::MapFull) => Self::Full,
+            heed::Error::Mdb(MdbError::ReadersFull) => Self::TooManyReaders,
+            heed::Error::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => Self::DiskFull,
+            error => Self::Storage(error),
+        }
+    }
+}
+
+impl From<NodeError> for ServiceError {
+    fn from(error: NodeError) -> Self {
+        let kind = match error {
+            NodeError::UnknownBlock(_) => ErrorKind::NotFound,
+            NodeError::Network(_) => ErrorKind::Refused,
+            NodeError::Full
+            | NodeError::DiskFull
+            | NodeError::TooManyReaders
+            | NodeError::Storage(_)
+            | NodeError::Directory(_)
+            | NodeError::WrongDatabase(_)
+            | NodeError::Corrupt { .. } => ErrorKind::Storage,
+        };
+        Self::new(kind, error.to_string())
+    }
+}

@@ -1,0 +1,97 @@
+//! What a block is by itself, and what it must be on its parent.
+
+use bitcoin::Block;
+use bitcoin::script::Builder;
+use bitcoin::{Script, ScriptBuf};
+
+use super::witness::{check_commitment, merkle_root};
+use super::{Parent, Refusal, check_transaction, is_final};
+use crate::node::engine::legacy_sigop_count;
+use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, WITNESS_SCALE_FACTOR};
+
+/// The bytes of a block's header.
+const HEADER_SIZE: usize = 80;
+
+/// What a block is by itself. Its proof of work is not looked at.
+///
+/// # Errors
+/// The first rule that is broken: merkle root, size, coinbase, transactions, legacy signature operations.
+pub fn check_block(block: &Block) -> Result<(), Refusal> {
+    let (root, mutated) = merkle_root(block.txdata.iter().map(|tx| tx.compute_txid().into()).collect());
+    if root != block.header.merkle_root.into() {
+        return Err(Refusal::mutated("bad-txnmrklroot"));
+    }
+    if mutated {
+        return Err(Refusal::mutated("bad-txns-duplicate"));
+    }
+    let Some((coinbase, others)) = block.txdata.split_first() else {
+        return Err(Refusal::new("bad-blk-length"));
+    };
+    let count = block.txdata.len();
+    let stripped = HEADER_SIZE
+        + bitcoin::VarInt::from(count).size()
+        + block.txdata.iter().map(bitcoin::Transaction::base_size).sum::<usize>();
+    if exceeds_weight(count) || exceeds_weight(stripped) {
+        return Err(Refusal::new("bad-blk-length"));
+    }
+    if !coinbase.is_coinbase() {
+        return Err(Refusal::new("bad-cb-missing"));
+    }
+    if others.iter().any(bitcoin::Transaction::is_coinbase) {
+        return Err(Refusal::new("bad-cb-multiple"));
+    }
+    block.txdata.iter().try_for_each(check_transaction)?;
+    let sigops: u64 = block.txdata.iter().map(legacy_sigop_count).sum();
+    if sigops * WITNESS_SCALE_FACTOR > MAX_BLOCK_SIGOPS_COST {
+        return Err(Refusal::new("bad-blk-sigops"));
+    }
+    Ok(())
+}
+
+/// Whether as many bytes outside of witnesses weigh more than a block may.
+fn exceeds_weight(bytes: usize) -> bool {
+    (bytes as u64).saturating_mul(WITNESS_SCALE_FACTOR) > MAX_BLOCK_WEIGHT
+}
+
+/// What a block must be on its parent.
+///
+/// # Errors
+/// `bad-txns-nonfinal`, `bad-cb-height`, what is wrong with the witness commitment, `bad-blk-weight`, in this order.
+pub fn check_in_context(block: &Block, parent: &Parent) -> Result<(), Refusal> {
+    let height = parent.height + 1;
+    if block.txdata.iter().any(|tx| !is_final(tx, height, parent.median_time)) {
+        return Err(Refusal::new("bad-txns-nonfinal"));
+    }
+    let script = block.txdata.first().and_then(|tx| tx.input.first()).map(|input| input.script_sig.as_script());
+    if !script.is_some_and(|script| begins_with_height(script, height)) {
+        return Err(Refusal::new("bad-cb-height"));
+    }
+    check_commitment(block)?;
+    if block.weight().to_wu() > MAX_BLOCK_WEIGHT {
+        return Err(Refusal::new("bad-blk-weight"));
+    }
+    Ok(())
+}
+
+/// Whether a coinbase's script begins with the push of this height, in its shortest form (BIP 34).
+fn begins_with_height(script: &Script, height: u32) -> bool {
+    let push: ScriptBuf = Builder::new().push_int(i64::from(height)).into_script();
+    script.as_bytes().starts_with(push.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heights_are_pushed_as_numbers() {
+        for (height, push) in [(1_u32, &[0x51_u8][..]), (16, &[0x60]), (17, &[1, 17]), (128, &[2, 128, 0])] {
+            assert!(begins_with_height(Script::from_bytes(push), height), "height {height}");
+            let mut longer = push.to_vec();
+            longer.push(0);
+            assert!(begins_with_height(Script::from_bytes(&longer), height));
+            assert!(!begins_with_height(Script::from_bytes(&push[1..]), height));
+        }
+        assert!(!begins_with_height(Script::from_bytes(&[2, 17, 0]), 17));
+    }
+}

@@ -1,0 +1,317 @@
+//! Whether a transaction may come into the mempool. The checks and their order are those of bitcoind.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bitcoin::{Transaction, Txid, Wtxid};
+use outrigger_sdk::service::chain::Coin;
+
+use super::entry::{Entry, FeeRate, Totals, virtual_size};
+use super::policy::{check_dust, check_size, check_spends, check_standard};
+use super::replace::check_replacement;
+use super::{Pool, View};
+use crate::node::NodeError;
+use crate::node::engine::{Flags, transaction_sigop_cost};
+use crate::node::judge::{Refusal, check_inputs, check_transaction, is_final, sequence_lock, verify_transaction};
+use crate::node::observer::{NodeEvent, Removal};
+
+/// The cost of signature operations that a transaction may have.
+const MAX_SIGOPS_COST: u64 = 16_000;
+/// One more transaction than allowed may build on another if it is at most this large (virtual bytes) and builds on
+/// nothing else, so that each party to a contract can bump its fee.
+const CARVE_OUT_SIZE: u64 = 10_000;
+
+/// A decoded transaction that is offered.
+pub struct Offer {
+    /// It.
+    pub tx: Arc<Transaction>,
+    /// Its serialisation, with witness.
+    pub raw: Arc<[u8]>,
+    /// Its id.
+    pub txid: Txid,
+    /// Its id with witness.
+    pub wtxid: Wtxid,
+}
+
+impl Offer {
+    /// An offer of `tx`, whose serialisation is `raw`.
+    pub fn new(tx: Transaction, raw: &[u8]) -> Self {
+        Self { txid: tx.compute_txid(), wtxid: tx.compute_wtxid(), tx: Arc::new(tx), raw: raw.into() }
+    }
+}
+
+/// On what terms a transaction is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Terms {
+    /// Anew, by someone who wants it relayed.
+    New,
+    /// Again, after a reorganisation: it need not pay, nor keep within the limits of what builds on what. What it had
+    /// when it first came is kept, if it did.
+    Again(Option<Seniority>),
+}
+
+/// What an entry keeps when it is put back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seniority {
+    /// When it came, in seconds.
+    pub time: u64,
+    /// The tip's height when it came.
+    pub height: u32,
+}
+
+/// Why a transaction may not come in.
+#[derive(Debug)]
+pub enum Rejection {
+    /// It breaks a rule.
+    Refused(Refusal),
+    /// It is here already.
+    Known,
+    /// It is confirmed already, with unspent outputs.
+    InChain,
+    /// An input is unknown or spent.
+    MissingInputs,
+    /// The node failed.
+    Node(NodeError),
+}
+
+impl From<Refusal> for Rejection {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<NodeError> for Rejection {
+    fn from(error: NodeError) -> Self {
+        Self::Node(error)
+    }
+}
+
+/// A transaction that may come in, and what must go for it.
+pub struct Admissible {
+    pub entry: Entry,
+    replaced: BTreeSet<Txid>,
+}
+
+/// What a transaction is measured by once its coins are known.
+pub(super) struct Measured {
+    pub txid: Txid,
+    pub size: u64,
+    pub modified_fee: i64,
+    pub parents: BTreeSet<Txid>,
+    pub ancestors: BTreeSet<Txid>,
+    pub conflicts: BTreeSet<Txid>,
+}
+
+impl Pool {
+    /// Checks a transaction against the chain and the mempool, and changes nothing.
+    ///
+    /// # Errors
+    /// The first reason against it.
+    pub fn examine(&self, view: &View, offer: &Offer, terms: Terms) -> Result<Admissible, Rejection> {
+        let tx = &*offer.tx;
+        self.check_alone(view, tx)?;
+        if let Some(entry) = self.graph.get(&offer.txid) {
+            return Err(if entry.wtxid == offer.wtxid {
+                Rejection::Known
+            } else {
+                Refusal::new("txn-same-nonwitness-data-in-mempool").into()
+            });
+        }
+        let conflicts: BTreeSet<_> =
+            tx.input.iter().filter_map(|input| self.graph.spender(&input.previous_output)).copied().collect();
+        let Some(coins) = self.find_coins(view, tx)? else {
+            return Err(if view.has_coin_of(&offer.txid)? { Rejection::InChain } else { Rejection::MissingInputs });
+        };
+        let lock = sequence_lock(tx, coins.iter().map(|coin| coin.height), |height| view.median_time_at(height))?;
+        if !lock.allows(view.next_height(), view.tip.median_time) {
+            return Err(Refusal::new("non-BIP68-final").into());
+        }
+        let fee = check_inputs(tx, &coins, view.next_height()).map_err(Refusal::from)?;
+        if self.limits.require_standard {
+            check_spends(tx, &coins)?;
+        }
+        let entry = self.measure(view, offer, terms, &coins, fee)?;
+        let replaced = self.check_place(&entry, terms, conflicts)?;
+        check_scripts(view, offer, &coins)?;
+        Ok(Admissible { entry, replaced })
+    }
+
+    /// The checks that need no coins.
+    fn check_alone(&self, view: &View, tx: &Transaction) -> Result<(), Refusal> {
+        check_transaction(tx)?;
+        if tx.is_coinbase() {
+            return Err(Refusal::new("coinbase"));
+        }
+        if self.limits.require_standard {
+            check_standard(tx, &self.limits)?;
+        }
+        check_size(tx)?;
+        if !is_final(tx, view.next_height(), view.tip.median_time) {
+            return Err(Refusal::new("non-final"));
+        }
+        Ok(())
+    }
+
+    /// The coins that a transaction spends, of the chain or of the mempool; none when one is not there. Those of the
+    /// mempool count as coins of the next block.
+    pub fn find_coins(&self, view: &View, tx: &Transaction) -> Result<Option<Vec<Coin>>, NodeError> {
+        let mut coins = Vec::with_capacity(tx.input.len());
+        for input in &tx.input {
+            let coin = match self.output(&input.previous_output) {
+                Some(output) => Some(Coin { output, height: view.next_height(), coinbase: false }),
+                None => view.coin(&input.previous_output)?,
+            };
+            let Some(coin) = coin else { return Ok(None) };
+            coins.push(coin);
+        }
+        Ok(Some(coins))
+    }
+
+    fn measure(&self, view: &View, offer: &Offer, terms: Terms, coins: &[Coin], fee: u64) -> Result<Entry, Rejection> {
+        let tx = &*offer.tx;
+        let mut outputs = coins.iter().map(|coin| &coin.output);
+        let sigops =
+            transaction_sigop_cost(tx, |_| outputs.next(), Flags::STANDARD).map_err(|_| Rejection::MissingInputs)?;
+        let weight = tx.weight().to_wu();
+        let size = virtual_size(weight, sigops);
+        let delta = self.deltas.get(&offer.txid).copied().unwrap_or(0);
+        let modified = i64::try_from(fee).unwrap_or(i64::MAX).saturating_add(delta);
+        let now = view.node.time();
+        if self.limits.require_standard {
+            check_dust(tx, fee, delta, &self.limits)?;
+        }
+        if sigops > MAX_SIGOPS_COST {
+            return Err(Refusal::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
+        }
+        if terms == Terms::New {
+            self.check_feerate(size, modified, now)?;
+        }
+        let Seniority { time, height } = match terms {
+            Terms::Again(Some(seniority)) => seniority,
+            Terms::Again(None) | Terms::New => Seniority { time: now, height: view.tip.height },
+        };
+        Ok(Entry {
+            tx: offer.tx.clone(),
+            raw: offer.raw.clone(),
+            txid: offer.txid,
+            wtxid: offer.wtxid,
+            weight,
+            sigops,
+            fee,
+            delta,
+            time,
+            height,
+            order: 0,
+            parents: BTreeSet::new(),
+            children: BTreeSet::new(),
+            ancestors: Totals::default(),
+            descendants: Totals::default(),
+        })
+    }
+
+    fn check_feerate(&self, size: u64, modified_fee: i64, now: u64) -> Result<(), Refusal> {
+        let check = |rate: u64, reason: &'static str| {
+            let needed = FeeRate(rate).fee(size);
+            let short = i128::from(modified_fee) < i128::from(needed);
+            if short { Err(Refusal::new(reason).with_detail(format!("{modified_fee} < {needed}"))) } else { Ok(()) }
+        };
+        check(self.demanded_feerate(now), "mempool min fee not met")?;
+        check(self.limits.relay_feerate, "min relay fee not met")
+    }
+
+    /// Checks a transaction's place among the others. Gives those that it would replace.
+    fn check_place(&self, entry: &Entry, terms: Terms, conflicts: BTreeSet<Txid>) -> Result<BTreeSet<Txid>, Refusal> {
+        let inputs = entry.tx.input.iter().map(|input| input.previous_output.txid);
+        let parents: BTreeSet<_> = inputs.filter(|parent| self.graph.get(parent).is_some()).collect();
+        let ancestors = self.graph.ancestors(parents.iter().copied());
+        let measured = Measured {
+            txid: entry.txid,
+            size: entry.virtual_size(),
+            modified_fee: entry.modified_fee(),
+            parents,
+            ancestors,
+            conflicts,
+        };
+        if terms == Terms::New {
+            self.check_chain_limits(&measured)?;
+        }
+        if let Some(conflict) = measured.ancestors.intersection(&measured.conflicts).next() {
+            return Err(Refusal::new("bad-txns-spends-conflicting-tx")
+                .with_detail(format!("{} spends conflicting transaction {conflict}", entry.txid)));
+        }
+        check_replacement(&self.graph, &self.limits, &entry.tx, &measured)
+    }
+
+    /// Checks how many transactions build on each other.
+    fn check_chain_limits(&self, measured: &Measured) -> Result<(), Refusal> {
+        let limits = &self.limits;
+        let Err(refusal) = self.check_chain(measured, limits.max_ancestors, limits.max_descendants, 0) else {
+            return Ok(());
+        };
+        let carved = measured.size <= CARVE_OUT_SIZE
+            && self.check_chain(measured, 2, limits.max_descendants + 1, CARVE_OUT_SIZE).is_ok();
+        if carved { Ok(()) } else { Err(refusal) }
+    }
+
+    fn check_chain(
+        &self,
+        measured: &Measured,
+        max_ancestors: u64,
+        max_descendants: u64,
+        extra_size: u64,
+    ) -> Result<(), Refusal> {
+        let refuse = |detail: String| Err(Refusal::new("too-long-mempool-chain").with_detail(detail));
+        let max_ancestor_size = self.limits.max_ancestor_size;
+        let max_descendant_size = self.limits.max_descendant_size + extra_size;
+        if measured.parents.len() as u64 + 1 > max_ancestors {
+            return refuse(format!("too many unconfirmed parents [limit: {max_ancestors}]"));
+        }
+        let mut size = measured.size;
+        for ancestor in measured.ancestors.iter().filter_map(|txid| self.graph.get(txid)) {
+            size += ancestor.virtual_size();
+            let txid = ancestor.txid;
+            if ancestor.descendants.size + measured.size > max_descendant_size {
+                return refuse(format!("exceeds descendant size limit for tx {txid} [limit: {max_descendant_size}]"));
+            }
+            if ancestor.descendants.count + 1 > max_descendants {
+                return refuse(format!("too many descendants for tx {txid} [limit: {max_descendants}]"));
+            }
+            if size > max_ancestor_size {
+                return refuse(format!("exceeds ancestor size limit [limit: {max_ancestor_size}]"));
+            }
+        }
+        if measured.ancestors.len() as u64 + 1 > max_ancestors {
+            return refuse(format!("too many unconfirmed ancestors [limit: {max_ancestors}]"));
+        }
+        Ok(())
+    }
+
+    /// Takes a transaction in, and those that it replaces out.
+    pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
+        let Admissible { entry, replaced } = admissible;
+        self.remove_all(replaced, Removal::Replaced, events);
+        let (txid, tx) = (entry.txid, entry.tx.clone());
+        self.graph.insert(entry);
+        self.sequence += 1;
+        events.push(NodeEvent::TransactionAdded { transaction: tx, sequence: self.sequence });
+        self.trim(now, events);
+        self.graph.get(&txid).is_some()
+    }
+}
+
+/// Verifies a transaction's scripts by the rules of relay, unless that was done before.
+fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), Refusal> {
+    let cache = &view.node.cache;
+    if cache.contains(&offer.wtxid, Flags::STANDARD) {
+        return Ok(());
+    }
+    let flags = if view.node.settings.mempool.require_standard { Flags::STANDARD } else { Flags::CONSENSUS };
+    let spent = coins.iter().map(|coin| coin.output.clone()).collect();
+    if let Err((index, error)) = verify_transaction(&offer.tx, spent, flags) {
+        let spending = offer.tx.input.get(index).map(|input| input.previous_output.to_string()).unwrap_or_default();
+        return Err(Refusal::new(format!("mempool-script-verify-flag-failed ({error})"))
+            .with_detail(format!("input {index} of {} (wtxid {}), spending {spending}", offer.txid, offer.wtxid)));
+    }
+    cache.insert(offer.wtxid, flags);
+    Ok(())
+}

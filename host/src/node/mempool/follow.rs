@@ -1,0 +1,119 @@
+//! How the mempool follows the chain.
+
+use std::collections::HashSet;
+
+use bitcoin::consensus::serialize;
+use bitcoin::{Block, OutPoint, Transaction, Txid};
+use outrigger_sdk::service::chain::Tip;
+
+use super::admit::Seniority;
+use super::{Entry, Offer, Pool, Rejection, Terms, View};
+use crate::node::observer::{NodeEvent, Removal};
+
+impl Pool {
+    /// Goes to another tip. `off` are the blocks that left the best chain, the highest first; `on` those that came to
+    /// it, the lowest first.
+    pub fn follow(&mut self, view: &View, off: Vec<Block>, on: Vec<Block>, events: &mut Vec<NodeEvent>) {
+        self.tip = view.tip;
+        if off.is_empty() {
+            for block in &on {
+                self.confirm(block, events);
+            }
+        } else {
+            self.rebuild(view, off, &on, events);
+        }
+        for tx in on.iter().flat_map(|block| &block.txdata) {
+            self.deltas.remove(&tx.compute_txid());
+        }
+        self.sequence += 1;
+        self.trim(view.node.time(), events);
+    }
+
+    /// Forgets everything, because the chain could not be consulted.
+    pub fn clear(&mut self, tip: Tip, events: &mut Vec<NodeEvent>) {
+        self.tip = tip;
+        let all = self.ids();
+        self.remove_all(all, Removal::Dropped, events);
+        self.sequence += 1;
+    }
+
+    /// Takes out what a block confirms, and what conflicts with it.
+    fn confirm(&mut self, block: &Block, events: &mut Vec<NodeEvent>) {
+        for tx in block.txdata.iter().skip(1) {
+            self.remove_one(&tx.compute_txid(), Removal::Confirmed, events);
+            let conflicts: Vec<_> =
+                tx.input.iter().filter_map(|input| self.graph.spender(&input.previous_output)).copied().collect();
+            self.remove_all(conflicts, Removal::Conflict, events);
+        }
+    }
+
+    /// After a reorganisation: puts back what the chain no longer holds, in its order, then what was here before;
+    /// drops what is valid no longer.
+    fn rebuild(&mut self, view: &View, off: Vec<Block>, on: &[Block], events: &mut Vec<NodeEvent>) {
+        let chain = Confirmed::by(on);
+        let here = self.graph.drain();
+        let back = off.into_iter().rev().flat_map(|block| block.txdata.into_iter().skip(1));
+        for tx in back.filter(|tx| !chain.txids.contains(&tx.compute_txid())) {
+            let raw = serialize(&tx);
+            let offer = Offer::new(tx, &raw);
+            match self.examine(view, &offer, Terms::Again(None)) {
+                Ok(admissible) => {
+                    self.graph.insert(admissible.entry);
+                    self.sequence += 1;
+                    events.push(NodeEvent::TransactionAdded { transaction: offer.tx, sequence: self.sequence });
+                }
+                Err(rejection) => {
+                    tracing::debug!(txid = %offer.txid, ?rejection, "not put back after a reorganisation")
+                }
+            }
+        }
+        for entry in here {
+            self.put_back(view, entry, &chain, events);
+        }
+    }
+
+    fn put_back(&mut self, view: &View, entry: Entry, chain: &Confirmed, events: &mut Vec<NodeEvent>) {
+        let seniority = Seniority { time: entry.time, height: entry.height };
+        let Entry { tx, raw, txid, wtxid, .. } = entry;
+        let reason = if chain.txids.contains(&txid) {
+            Removal::Confirmed
+        } else if chain.conflicts(&tx) {
+            Removal::Conflict
+        } else {
+            let offer = Offer { tx, raw, txid, wtxid };
+            match self.examine(view, &offer, Terms::Again(Some(seniority))) {
+                Ok(admissible) => {
+                    self.graph.insert(admissible.entry);
+                    return;
+                }
+                Err(Rejection::Known) => return,
+                Err(rejection) => {
+                    tracing::debug!(%txid, ?rejection, "dropped after a reorganisation");
+                    Removal::Dropped
+                }
+            }
+        };
+        self.sequence += 1;
+        events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
+    }
+}
+
+/// What some blocks confirm.
+struct Confirmed {
+    txids: HashSet<Txid>,
+    spent: HashSet<OutPoint>,
+}
+
+impl Confirmed {
+    fn by(blocks: &[Block]) -> Self {
+        let all = || blocks.iter().flat_map(|block| &block.txdata);
+        Self {
+            txids: all().map(Transaction::compute_txid).collect(),
+            spent: all().flat_map(|tx| &tx.input).map(|input| input.previous_output).collect(),
+        }
+    }
+
+    fn conflicts(&self, tx: &Transaction) -> bool {
+        tx.input.iter().any(|input| self.spent.contains(&input.previous_output))
+    }
+}

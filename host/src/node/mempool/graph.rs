@@ -1,0 +1,198 @@
+//! The transactions of the mempool and how they build on each other.
+//!
+//! Invariants: `spent` names for every outpoint that an entry spends that entry; parents and children mirror each
+//! other; each entry's totals are the sums over its ancestors and descendants, itself included.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use bitcoin::{OutPoint, Txid};
+
+use super::entry::{Entry, Totals};
+
+/// The entries and their links.
+#[derive(Default)]
+pub struct Graph {
+    entries: HashMap<Txid, Entry>,
+    order: BTreeMap<u64, Txid>,
+    spent: HashMap<OutPoint, Txid>,
+    next_order: u64,
+    /// The sum over all entries.
+    pub totals: Totals,
+    /// The memory they are reckoned to take, in bytes.
+    pub usage: u64,
+    /// Their fees without what was added, in satoshi.
+    pub fees: u64,
+}
+
+impl Graph {
+    /// An entry.
+    pub fn get(&self, txid: &Txid) -> Option<&Entry> {
+        self.entries.get(txid)
+    }
+
+    /// All entries in the order they came.
+    pub fn in_order(&self) -> impl Iterator<Item = &Entry> {
+        self.order.values().filter_map(|txid| self.entries.get(txid))
+    }
+
+    /// The entry that spends an outpoint.
+    pub fn spender(&self, outpoint: &OutPoint) -> Option<&Txid> {
+        self.spent.get(outpoint)
+    }
+
+    /// These entries and all they build on.
+    pub fn ancestors(&self, parents: impl IntoIterator<Item = Txid>) -> BTreeSet<Txid> {
+        self.walk(parents, |entry| &entry.parents)
+    }
+
+    /// These entries and all that build on them.
+    pub fn descendants(&self, of: impl IntoIterator<Item = Txid>) -> BTreeSet<Txid> {
+        self.walk(of, |entry| &entry.children)
+    }
+
+    /// What can be reached from `start`, which is included.
+    fn walk(&self, start: impl IntoIterator<Item = Txid>, next: impl Fn(&Entry) -> &BTreeSet<Txid>) -> BTreeSet<Txid> {
+        let mut reached = BTreeSet::new();
+        let mut waiting: Vec<_> = start.into_iter().collect();
+        while let Some(txid) = waiting.pop() {
+            if let Some(entry) = self.entries.get(&txid)
+                && reached.insert(txid)
+            {
+                waiting.extend(next(entry).iter().copied());
+            }
+        }
+        reached
+    }
+
+    /// The sum over some entries.
+    pub fn sum<'a>(&self, txids: impl IntoIterator<Item = &'a Txid>) -> Totals {
+        let mut sum = Totals::default();
+        for entry in txids.into_iter().filter_map(|txid| self.entries.get(txid)) {
+            sum.add(&entry.own());
+        }
+        sum
+    }
+
+    /// Adds an entry, whose links are found here. No other entry may spend what it spends, or its outputs.
+    pub fn insert(&mut self, mut entry: Entry) {
+        let txid = entry.txid;
+        entry.order = self.next_order;
+        self.next_order += 1;
+        let inputs = entry.tx.input.iter().map(|input| input.previous_output);
+        entry.parents =
+            inputs.clone().map(|outpoint| outpoint.txid).filter(|parent| self.entries.contains_key(parent)).collect();
+        let ancestors = self.ancestors(entry.parents.iter().copied());
+        let own = entry.own();
+        for ancestor in &ancestors {
+            if let Some(ancestor) = self.entries.get_mut(ancestor) {
+                ancestor.descendants.add(&own);
+            }
+        }
+        for parent in &entry.parents {
+            if let Some(parent) = self.entries.get_mut(parent) {
+                parent.children.insert(txid);
+            }
+        }
+        entry.children.clear();
+        entry.ancestors = self.sum(&ancestors);
+        entry.ancestors.add(&own);
+        entry.descendants = own;
+        self.spent.extend(inputs.map(|outpoint| (outpoint, txid)));
+        self.totals.add(&own);
+        self.usage += entry.usage();
+        self.fees = self.fees.saturating_add(entry.fee);
+        self.order.insert(entry.order, txid);
+        self.entries.insert(txid, entry);
+    }
+
+    /// Takes one entry out and leaves those that build on it.
+    pub fn remove(&mut self, txid: &Txid) -> Option<Entry> {
+        let own = self.get(txid)?.own();
+        let ancestors = self.ancestors([*txid]);
+        let descendants = self.descendants([*txid]);
+        for ancestor in ancestors {
+            if let Some(ancestor) = self.entries.get_mut(&ancestor) {
+                ancestor.descendants.subtract(&own);
+            }
+        }
+        for descendant in descendants {
+            if let Some(descendant) = self.entries.get_mut(&descendant) {
+                descendant.ancestors.subtract(&own);
+            }
+        }
+        let entry = self.entries.remove(txid)?;
+        for parent in &entry.parents {
+            if let Some(parent) = self.entries.get_mut(parent) {
+                parent.children.remove(txid);
+            }
+        }
+        for child in &entry.children {
+            if let Some(child) = self.entries.get_mut(child) {
+                child.parents.remove(txid);
+            }
+        }
+        for input in &entry.tx.input {
+            self.spent.remove(&input.previous_output);
+        }
+        self.totals.subtract(&own);
+        self.usage = self.usage.saturating_sub(entry.usage());
+        self.fees = self.fees.saturating_sub(entry.fee);
+        self.order.remove(&entry.order);
+        Some(entry)
+    }
+
+    /// Changes what was added to an entry's fee.
+    pub fn set_delta(&mut self, txid: &Txid, delta: i64) {
+        let Some(entry) = self.entries.get_mut(txid) else { return };
+        let before = entry.own();
+        entry.delta = delta;
+        let after = entry.own();
+        let (ancestors, descendants) = (self.ancestors([*txid]), self.descendants([*txid]));
+        let change = |totals: &mut Totals| {
+            totals.subtract(&before);
+            totals.add(&after);
+        };
+        for ancestor in ancestors {
+            if let Some(ancestor) = self.entries.get_mut(&ancestor) {
+                change(&mut ancestor.descendants);
+            }
+        }
+        for descendant in descendants {
+            if let Some(descendant) = self.entries.get_mut(&descendant) {
+                change(&mut descendant.ancestors);
+            }
+        }
+        change(&mut self.totals);
+    }
+
+    /// Takes all entries out, in the order they came.
+    pub fn drain(&mut self) -> Vec<Entry> {
+        let order = std::mem::take(&mut self.order);
+        let mut entries = std::mem::take(&mut self.entries);
+        self.spent.clear();
+        (self.totals, self.usage, self.fees) = (Totals::default(), 0, 0);
+        order.into_values().filter_map(|txid| entries.remove(&txid)).collect()
+    }
+
+    /// Checks the invariants from scratch.
+    #[cfg(test)]
+    pub fn assert_consistent(&self) {
+        let mut totals = Totals::default();
+        for entry in self.entries.values() {
+            totals.add(&entry.own());
+            assert_eq!(entry.ancestors, self.sum(&self.ancestors([entry.txid])), "ancestors of {}", entry.txid);
+            assert_eq!(entry.descendants, self.sum(&self.descendants([entry.txid])), "descendants of {}", entry.txid);
+            for input in &entry.tx.input {
+                assert_eq!(self.spent.get(&input.previous_output), Some(&entry.txid));
+                let parent = input.previous_output.txid;
+                assert_eq!(entry.parents.contains(&parent), self.entries.contains_key(&parent));
+            }
+            for child in &entry.children {
+                assert!(self.entries[child].parents.contains(&entry.txid));
+            }
+        }
+        assert_eq!(self.totals, totals);
+        assert_eq!(self.order.len(), self.entries.len());
+        assert_eq!(self.spent.len(), self.entries.values().map(|entry| entry.tx.input.len()).sum::<usize>());
+    }
+}

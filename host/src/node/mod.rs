@@ -1,0 +1,214 @@
+//! The embedded node: a development chain (regtest rules) in this process, with every block checked in full.
+//!
+//! [`EmbeddedNode`] is the whole of it. Reads of the chain go through a [`ChainSnapshot`], which sees one moment and
+//! disturbs nobody; reads of the mempool take its lock for as long as they copy. All changes are made by one writer at
+//! a time, under the lock of the tree: block, index, undo data, coins, transactions and tip of one submission, even of
+//! a reorganisation over many blocks, are one transaction of the database, and only what is on disk is answered.
+//!
+//! Locks are taken in this order: the tree, the database's writer, the mempool. Nothing is decoded under any of them.
+
+mod change;
+mod decode;
+mod engine;
+mod error;
+mod judge;
+mod mempool;
+pub mod observer;
+mod params;
+mod select;
+mod snapshot;
+mod store;
+mod submit;
+mod time;
+mod transactions;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use arc_swap::ArcSwap;
+use bitcoin::consensus::serialize;
+use outrigger_sdk::service::chain::{NextBlock, SpentOutputs, Tip};
+
+pub use error::NodeError;
+pub use params::{MempoolLimits, Settings};
+pub use snapshot::ChainSnapshot;
+
+use judge::ScriptCache;
+use mempool::Pool;
+use observer::{NodeEvent, Observer};
+use params::{BLOCK_VERSION, ChainParams};
+use select::Selection;
+use store::Store;
+use store::rows::{BlockEntry, Failure, Validity};
+use time::Clock;
+use tree::Tree;
+
+/// A node that is its own chain.
+pub struct EmbeddedNode {
+    params: ChainParams,
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    chain: Mutex<Chain>,
+    pool: RwLock<Pool>,
+    selection: Selection,
+    tip: ArcSwap<Tip>,
+    cache: ScriptCache,
+    observers: RwLock<Vec<Arc<dyn Observer>>>,
+}
+
+/// What the write lock guards.
+struct Chain {
+    tree: Tree,
+    /// Whether a write failed half-way, so that the tree may not be what the database holds.
+    stale: bool,
+}
+
+impl EmbeddedNode {
+    /// Opens the chain in `dir`, making it where there is none.
+    ///
+    /// # Errors
+    /// When the network is not regtest, or the database cannot be opened, is of another kind or damaged.
+    pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, NodeError> {
+        let params = ChainParams::of(settings.network)?;
+        let store = Store::open(dir, &settings)?;
+        found(&store, &params)?;
+        let txn = store.read()?;
+        let tree = Tree::load(store.entries(&txn)?)?;
+        let tip = snapshot::tip(&store, &txn)?;
+        drop(txn);
+        tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
+        Ok(Arc::new(Self {
+            pool: RwLock::new(Pool::new(settings.mempool.clone(), tip)),
+            selection: Selection::default(),
+            tip: ArcSwap::from_pointee(tip),
+            cache: ScriptCache::default(),
+            observers: RwLock::default(),
+            chain: Mutex::new(Chain { tree, stale: false }),
+            clock: Clock::default(),
+            params,
+            settings,
+            store,
+        }))
+    }
+
+    /// The best block. Costs next to nothing.
+    pub fn tip(&self) -> Tip {
+        **self.tip.load()
+    }
+
+    /// The chain as it stands now.
+    ///
+    /// # Errors
+    /// [`NodeError::TooManyReaders`], or when the database fails.
+    pub fn snapshot(&self) -> Result<ChainSnapshot, NodeError> {
+        ChainSnapshot::take(&self.store, self.params.name)
+    }
+
+    /// The rules' figures.
+    #[cfg(test)]
+    pub fn params(&self) -> &ChainParams {
+        &self.params
+    }
+
+    /// What a block on the tip must and may be (BIP 22).
+    pub fn next_block(&self) -> NextBlock {
+        let tip = self.tip();
+        let min_time = tip.median_time.saturating_add(1);
+        let now = u32::try_from(self.clock.now()).unwrap_or(u32::MAX);
+        NextBlock {
+            tip,
+            version: BLOCK_VERSION,
+            bits: self.params.bits,
+            min_time,
+            time: now.max(min_time),
+            subsidy: self.params.subsidy(tip.height.saturating_add(1)),
+            rules: ["csv", "!segwit", "taproot"].map(str::to_owned).to_vec(),
+            available: Vec::new(),
+        }
+    }
+
+    /// The node's time, in seconds: the clock's, or the mocked one.
+    pub fn time(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// Sets the node's time in seconds; 0 goes back to the clock.
+    pub fn set_mock_time(&self, seconds: u64) {
+        self.clock.set(seconds);
+    }
+
+    /// Tells `observer` of every change from now on.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.observers.write().unwrap_or_else(PoisonError::into_inner).push(observer);
+    }
+
+    /// Tells the observers. The caller holds the write lock, which keeps the order.
+    fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
+        let observers = self.observers.read().unwrap_or_else(PoisonError::into_inner);
+        for event in events {
+            for observer in observers.iter() {
+                observer.notify(event.clone());
+            }
+        }
+    }
+
+    /// Takes the write lock, loading the tree anew if an earlier write left it in doubt.
+    fn lock_chain(&self) -> Result<MutexGuard<'_, Chain>, NodeError> {
+        let mut chain = self.chain.lock().unwrap_or_else(|poisoned| {
+            self.chain.clear_poison();
+            let mut chain = PoisonError::into_inner(poisoned);
+            chain.stale = true;
+            chain
+        });
+        if chain.stale {
+            chain.tree = Tree::load(self.store.entries(&self.store.read()?)?)?;
+            chain.stale = false;
+        }
+        Ok(chain)
+    }
+
+    fn pool(&self) -> RwLockReadGuard<'_, Pool> {
+        self.pool.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pool_mut(&self) -> RwLockWriteGuard<'_, Pool> {
+        self.pool.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes the first block into an empty database, or checks that the database is of this chain.
+fn found(store: &Store, params: &ChainParams) -> Result<(), NodeError> {
+    let mut txn = store.write()?;
+    let hash = params.genesis_hash;
+    match store.genesis(&txn)? {
+        None => {}
+        Some(_) if !Store::is_current(store.layout(&txn)?) => {
+            return Err(NodeError::WrongDatabase("its tables have another layout"));
+        }
+        Some(found) if found == hash => return Ok(()),
+        Some(_) => return Err(NodeError::WrongDatabase("its first block is another one")),
+    }
+    let raw = serialize(&params.genesis);
+    let entry = BlockEntry {
+        header: params.genesis.header,
+        height: 0,
+        work: params.genesis.header.work(),
+        median_time: params.genesis.header.time,
+        transactions: 1,
+        size: u32::try_from(raw.len()).unwrap_or(u32::MAX),
+        sequence: 0,
+        validity: Validity::Connected,
+        failure: Failure::None,
+    };
+    store.found(&mut txn, &hash)?;
+    store.insert_entry(&mut txn, &hash, &entry)?;
+    store.put_block(&mut txn, &hash, &raw)?;
+    store.put_spent(&mut txn, &hash, &vec![SpentOutputs { coins: Vec::new() }])?;
+    store.put_tip(&mut txn, &hash, 0)?;
+    Ok(txn.commit()?)
+}

@@ -1,0 +1,188 @@
+//! Reading the tables, from a snapshot or from within a write.
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Block, BlockHash, OutPoint, Txid, consensus};
+use outrigger_sdk::service::chain::{Coin, SpentOutputs};
+use outrigger_sdk::wire;
+use zerocopy::FromBytes;
+
+use super::rows::{BlockEntry, TxRow, outpoint_key, read_coin};
+use super::{Reading, Store, meta};
+use crate::node::NodeError;
+
+impl Store {
+    /// The hash of the best block; none while the database is empty.
+    ///
+    /// # Errors
+    /// As all functions here: when the database fails, or holds what was never written.
+    pub fn tip(&self, txn: &Reading) -> Result<Option<BlockHash>, NodeError> {
+        self.meta.get(txn, meta::TIP)?.map(|bytes| read_hash("meta", bytes)).transpose()
+    }
+
+    /// The hash of the first block; none while the database is empty.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn genesis(&self, txn: &Reading) -> Result<Option<BlockHash>, NodeError> {
+        self.meta.get(txn, meta::GENESIS)?.map(|bytes| read_hash("meta", bytes)).transpose()
+    }
+
+    /// The version of the layout that the database was made with.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn layout(&self, txn: &Reading) -> Result<u64, NodeError> {
+        self.counter(txn, meta::LAYOUT)
+    }
+
+    /// The number of unspent outputs.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn coin_count(&self, txn: &Reading) -> Result<u64, NodeError> {
+        self.counter(txn, meta::COINS)
+    }
+
+    /// The height of the best known header.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn header_height(&self, txn: &Reading) -> Result<u32, NodeError> {
+        Ok(u32::try_from(self.counter(txn, meta::HEADERS)?).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn counter(&self, txn: &Reading, key: &[u8]) -> Result<u64, NodeError> {
+        let Some(bytes) = self.meta.get(txn, key)? else { return Ok(0) };
+        let bytes = bytes.try_into().map_err(|_| NodeError::corrupt("meta", String::from_utf8_lossy(key)))?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A block's entry in the index.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn entry(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<BlockEntry>, NodeError> {
+        let Some(bytes) = self.index.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        BlockEntry::from_row(bytes).map(Some).ok_or_else(|| NodeError::corrupt("index", hash))
+    }
+
+    /// The entry of a block that must be there.
+    ///
+    /// # Errors
+    /// As [`Store::tip`], and when it is not there.
+    pub fn known_entry(&self, txn: &Reading, hash: &BlockHash) -> Result<BlockEntry, NodeError> {
+        self.entry(txn, hash)?.ok_or_else(|| NodeError::corrupt("index", hash))
+    }
+
+    /// All entries of the index, in no order.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn entries(&self, txn: &Reading) -> Result<Vec<(BlockHash, BlockEntry)>, NodeError> {
+        let mut entries = Vec::new();
+        for row in self.index.iter(txn)? {
+            let (key, bytes) = row?;
+            let hash = read_hash("index", key)?;
+            entries.push((hash, BlockEntry::from_row(bytes).ok_or_else(|| NodeError::corrupt("index", hash))?));
+        }
+        Ok(entries)
+    }
+
+    /// The block of the best chain at a height.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn hash_at(&self, txn: &Reading, height: u32) -> Result<Option<BlockHash>, NodeError> {
+        self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
+    }
+
+    /// A block's serialisation.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, NodeError> {
+        Ok(self.blocks.get(txn, hash.as_byte_array())?)
+    }
+
+    /// A block that must be there.
+    ///
+    /// # Errors
+    /// As [`Store::tip`], and when it is not there.
+    pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<Block, NodeError> {
+        let raw = self.raw_block(txn, hash)?.ok_or_else(|| NodeError::corrupt("blocks", hash))?;
+        consensus::deserialize(raw).map_err(|_| NodeError::corrupt("blocks", hash))
+    }
+
+    /// What the transactions of a block that was connected once spent.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn spent(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<Vec<SpentOutputs>>, NodeError> {
+        let Some(bytes) = self.undo.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        wire::from_bytes(bytes).map(Some).map_err(|_| NodeError::corrupt("undo", hash))
+    }
+
+    /// An unspent output.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn coin(&self, txn: &Reading, outpoint: &OutPoint) -> Result<Option<Coin>, NodeError> {
+        let Some(bytes) = self.coins.get(txn, &outpoint_key(outpoint))? else { return Ok(None) };
+        read_coin(bytes).map(Some).ok_or_else(|| NodeError::corrupt("coins", outpoint))
+    }
+
+    /// Whether an output is unspent.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn has_coin(&self, txn: &Reading, outpoint: &OutPoint) -> Result<bool, NodeError> {
+        Ok(self.coins.get(txn, &outpoint_key(outpoint))?.is_some())
+    }
+
+    /// Whether any output of a transaction is unspent.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn has_coin_of(&self, txn: &Reading, txid: &Txid) -> Result<bool, NodeError> {
+        Ok(self.coins.prefix_iter(txn, txid.as_byte_array())?.next().transpose()?.is_some())
+    }
+
+    /// Where a transaction of the best chain stands.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn transaction(&self, txn: &Reading, txid: &Txid) -> Result<Option<TxRow>, NodeError> {
+        let Some(bytes) = self.transactions.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        TxRow::read_from_bytes(bytes).map(Some).map_err(|_| NodeError::corrupt("transactions", txid))
+    }
+
+    /// The blocks on which no other builds.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn leaves(&self, txn: &Reading) -> Result<Vec<BlockHash>, NodeError> {
+        let mut leaves = Vec::new();
+        for row in self.leaves.iter(txn)? {
+            leaves.push(read_hash("leaves", row?.0)?);
+        }
+        Ok(leaves)
+    }
+
+    /// Every unspent output, in the order of the keys.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    #[cfg(test)]
+    pub fn all_coins(&self, txn: &Reading) -> Result<Vec<(Vec<u8>, Coin)>, NodeError> {
+        let mut coins = Vec::new();
+        for row in self.coins.iter(txn)? {
+            let (key, bytes) = row?;
+            coins.push((key.to_vec(), read_coin(bytes).ok_or_else(|| NodeError::corrupt("coins", "a row"))?));
+        }
+        Ok(coins)
+    }
+}
+
+fn read_hash(table: &'static str, bytes: &[u8]) -> Result<BlockHash, NodeError> {
+    BlockHash::from_slice(bytes).map_err(|_| NodeError::corrupt(table, "a row that is no hash"))
+}

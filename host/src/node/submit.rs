@@ -1,0 +1,217 @@
+//! What comes to the chain from outside: blocks, headers, and the operator's opinion of blocks.
+
+use bitcoin::block::Header;
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::{Block, BlockHash};
+use outrigger_sdk::service::chain::Verdict;
+
+use super::change::Change;
+use super::decode::decode_block;
+use super::judge::{
+    self, Court, JudgeError, Parent, Refusal, check_block, check_header, check_in_context, check_proof_of_work,
+    fill_coinbase_witness,
+};
+use super::store::rows::{BlockEntry, Failure, Validity};
+use super::{EmbeddedNode, NodeError};
+
+impl From<Refusal> for Verdict {
+    fn from(refusal: Refusal) -> Self {
+        Self::Invalid { reason: refusal.reason.into_owned() }
+    }
+}
+
+impl EmbeddedNode {
+    /// Judges a block on the tip without its proof of work and without keeping anything (BIP 23 proposal).
+    ///
+    /// # Errors
+    /// When the node fails; a block that is refused is a [`Verdict`].
+    pub fn check_block(&self, raw: &[u8]) -> Result<Verdict, NodeError> {
+        let Ok((block, _)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
+        let txn = self.store.read()?;
+        if let Some(entry) = self.store.entry(&txn, &block.block_hash())? {
+            return Ok(match (entry.failure, entry.validity) {
+                (Failure::Own | Failure::Inherited, _) => Verdict::DuplicateInvalid,
+                (Failure::None, Validity::Connected) => Verdict::Duplicate,
+                (Failure::None, _) => Verdict::DuplicateInconclusive,
+            });
+        }
+        let tip = super::snapshot::tip(&self.store, &txn)?;
+        if block.header.prev_blockhash != tip.hash {
+            return Ok(Verdict::NotBestPrevious);
+        }
+        let parent = Parent { height: tip.height, median_time: tip.median_time };
+        let court = Court {
+            params: &self.params,
+            store: &self.store,
+            txn: &txn,
+            cache: &self.cache,
+            threads: self.settings.script_threads,
+        };
+        match judge::judge(&court, &block, &parent, self.time()) {
+            Ok(_) => Ok(Verdict::Valid),
+            Err(JudgeError::Refused(refusal)) => Ok(refusal.into()),
+            Err(JudgeError::Node(error)) => Err(error),
+        }
+    }
+
+    /// Stores a block and, where it makes the best chain, connects it. What is answered valid is on disk.
+    ///
+    /// # Errors
+    /// When the node fails, in which case nothing was changed; a block that is refused is a [`Verdict`].
+    pub fn submit_block(&self, raw: &[u8]) -> Result<Verdict, NodeError> {
+        let Ok((mut block, raw)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
+        if !block.txdata.first().is_some_and(bitcoin::Transaction::is_coinbase) {
+            return Ok(Verdict::NoCoinbase);
+        }
+        let hash = block.block_hash();
+        let mut filled = None;
+        {
+            let txn = self.store.read()?;
+            match self.store.entry(&txn, &hash)? {
+                Some(entry) if entry.failure != Failure::None => return Ok(Verdict::DuplicateInvalid),
+                Some(entry) if entry.validity == Validity::Connected => return Ok(Verdict::Duplicate),
+                _ => {}
+            }
+            if self.store.entry(&txn, &block.header.prev_blockhash)?.is_some() && fill_coinbase_witness(&mut block) {
+                filled = Some(serialize(&block));
+            }
+        }
+        if let Err(refusal) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
+            return Ok(refusal.into());
+        }
+        let raw = filled.as_deref().unwrap_or(raw);
+        self.change(|change| change.accept_block(hash, block, raw))
+    }
+
+    /// Stores a header (80 bytes) whose previous block is known. A header that is known already is valid.
+    ///
+    /// # Errors
+    /// As [`EmbeddedNode::submit_block`].
+    pub fn submit_header(&self, raw: &[u8]) -> Result<Verdict, NodeError> {
+        let Ok(header) = deserialize::<Header>(raw) else { return Ok(Verdict::Undecodable) };
+        self.change(|change| {
+            Ok(match change.accept_header(header.block_hash(), &header)? {
+                Ok(_) => Verdict::Valid,
+                Err(verdict) => verdict,
+            })
+        })
+    }
+
+    /// Marks a block and all that builds on it as invalid, and goes to the best chain that remains. The first block
+    /// stays valid.
+    ///
+    /// # Errors
+    /// [`NodeError::UnknownBlock`], or when the node fails.
+    pub fn invalidate_block(&self, hash: BlockHash) -> Result<(), NodeError> {
+        self.change(|change| {
+            let entry = change.tree.get(&hash).ok_or(NodeError::UnknownBlock(hash))?;
+            if entry.height == 0 {
+                return Ok(());
+            }
+            change.fail(hash)?;
+            change.activate()
+        })
+    }
+
+    /// Takes back what [`EmbeddedNode::invalidate_block`] did to a block, its ancestors and descendants. Those that do
+    /// break a rule are found out again.
+    ///
+    /// # Errors
+    /// As [`EmbeddedNode::invalidate_block`].
+    pub fn reconsider_block(&self, hash: BlockHash) -> Result<(), NodeError> {
+        self.change(|change| {
+            change.tree.get(&hash).ok_or(NodeError::UnknownBlock(hash))?;
+            let mut related = change.tree.descendants(hash);
+            related.extend(change.tree.ancestors(&hash).map(|(hash, _)| hash));
+            for related in related {
+                if change.tree.known(&related)?.failure != Failure::None {
+                    change.update(&related, |entry| entry.failure = Failure::None)?;
+                }
+            }
+            change.tree.find_best_header();
+            change.activate()
+        })
+    }
+
+    /// Prefers a block to others of the same work, as if it had come first. Does nothing to one with less work than
+    /// the best block.
+    ///
+    /// # Errors
+    /// As [`EmbeddedNode::invalidate_block`].
+    pub fn precious_block(&self, hash: BlockHash) -> Result<(), NodeError> {
+        self.change(|change| {
+            let entry = change.tree.get(&hash).ok_or(NodeError::UnknownBlock(hash))?;
+            if entry.work < change.tree.known(&change.node.tip().hash)?.work {
+                return Ok(());
+            }
+            let sequence = change.tree.take_precious_sequence();
+            change.update(&hash, |entry| entry.sequence = sequence)?;
+            change.activate()
+        })
+    }
+}
+
+impl Change<'_> {
+    /// Puts a header into the tree, if it is not there. `Err` holds the verdict where it is refused.
+    fn accept_header(&mut self, hash: BlockHash, header: &Header) -> Result<Result<(), Verdict>, NodeError> {
+        if let Some(entry) = self.tree.get(&hash) {
+            let failed = entry.failure != Failure::None;
+            return Ok(if failed { Err(Verdict::DuplicateInvalid) } else { Ok(()) });
+        }
+        if let Err(refusal) = self.judge_header(header) {
+            return Ok(Err(refusal.into()));
+        }
+        let before = *self.tree.known(&header.prev_blockhash)?;
+        let entry = BlockEntry {
+            header: *header,
+            height: before.height + 1,
+            work: before.work + header.work(),
+            median_time: self.tree.median_time(header.time, &header.prev_blockhash),
+            transactions: 0,
+            size: 0,
+            sequence: 0,
+            validity: Validity::Header,
+            failure: Failure::None,
+        };
+        self.insert(hash, entry)?;
+        Ok(Ok(()))
+    }
+
+    fn judge_header(&self, header: &Header) -> Result<(), Refusal> {
+        check_proof_of_work(header, &self.node.params)?;
+        let before = self.tree.get(&header.prev_blockhash).ok_or_else(|| Refusal::new("prev-blk-not-found"))?;
+        if before.failure != Failure::None {
+            return Err(Refusal::new("bad-prevblk"));
+        }
+        let parent = Parent { height: before.height, median_time: before.median_time };
+        check_header(header, &parent, &self.node.params, self.node.time())
+    }
+
+    /// Takes in a block that is right by itself.
+    fn accept_block(&mut self, hash: BlockHash, block: Block, raw: &[u8]) -> Result<Verdict, NodeError> {
+        if let Err(verdict) = self.accept_header(hash, &block.header)? {
+            return Ok(verdict);
+        }
+        if self.tree.known(&hash)?.validity > Validity::Header {
+            return Ok(Verdict::Duplicate);
+        }
+        let before = block.header.prev_blockhash;
+        let parent = self.parent(&before).ok_or_else(|| NodeError::corrupt("index", before))?;
+        if let Err(refusal) = check_in_context(&block, &parent) {
+            if !refusal.mutated {
+                self.fail(hash)?;
+            }
+            return Ok(refusal.into());
+        }
+        self.store_block(hash, raw, block.txdata.len())?;
+        self.keep_block(hash, block);
+        self.activate()?;
+        Ok(if let Some(refusal) = self.refused.remove(&hash) {
+            refusal.into()
+        } else if self.connected.contains(&hash) {
+            Verdict::Valid
+        } else {
+            Verdict::Inconclusive
+        })
+    }
+}

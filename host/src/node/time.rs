@@ -1,0 +1,41 @@
+//! The node's clock, which tests can set.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The system's clock, or the time that `setmocktime` gave.
+#[derive(Debug, Default)]
+pub struct Clock {
+    mocked: AtomicU64,
+}
+
+impl Clock {
+    /// The time, in seconds since 1970.
+    pub fn now(&self) -> u64 {
+        match self.mocked.load(Ordering::Relaxed) {
+            0 => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            seconds => seconds,
+        }
+    }
+
+    /// Sets the time in seconds; 0 goes back to the system's clock.
+    pub fn set(&self, seconds: u64) {
+        self.mocked.store(seconds, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mocked_clock_stands_still_until_it_is_taken_back() {
+        let clock = Clock::default();
+        let real = clock.now();
+        assert!(real > 1_700_000_000);
+        clock.set(5);
+        assert_eq!(clock.now(), 5);
+        clock.set(0);
+        assert!(clock.now() >= real);
+    }
+}

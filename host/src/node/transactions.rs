@@ -1,0 +1,129 @@
+//! What the node answers about the mempool, and what comes to it.
+
+use std::sync::Arc;
+
+use bitcoin::consensus::deserialize;
+use bitcoin::{OutPoint, Transaction, Txid};
+use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, RawTransaction};
+
+use super::engine::Flags;
+use super::judge::{check_transaction, verify_transaction};
+use super::mempool::{Admissible, Entry, FeeRate, Offer, Rejection, Terms, View};
+use super::{EmbeddedNode, NodeError};
+
+impl EmbeddedNode {
+    /// The mempool as a whole.
+    pub fn mempool_info(&self) -> MempoolInfo {
+        self.pool().info(self.time())
+    }
+
+    /// All ids of the mempool, in the order they came.
+    pub fn mempool_ids(&self) -> Vec<Txid> {
+        self.pool().ids()
+    }
+
+    /// The mempool's entries of these ids, in their order.
+    pub fn mempool_entries(&self, txids: &[Txid]) -> Vec<Option<MempoolEntry>> {
+        self.pool().entries(txids)
+    }
+
+    /// The mempool's transactions of these ids, in their order.
+    pub fn mempool_transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
+        self.pool().transactions(txids)
+    }
+
+    /// The transactions of the mempool that spend these outpoints, in their order.
+    pub fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Vec<Option<Txid>> {
+        self.pool().spenders(outpoints)
+    }
+
+    /// The selection for a block on the tip. Costs nothing while neither tip nor mempool change.
+    pub fn candidate(&self) -> Arc<Candidate> {
+        self.selection.of(&self.pool(), &self.settings)
+    }
+
+    /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
+    ///
+    /// # Errors
+    /// When the node fails.
+    pub fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<(), NodeError> {
+        let _chain = self.lock_chain()?;
+        self.pool_mut().prioritise(txid, fee_delta);
+        Ok(())
+    }
+
+    /// Offers a transaction to the mempool. `max_feerate` bounds its feerate in satoshi per 1000 virtual bytes, 0 being
+    /// no bound.
+    ///
+    /// # Errors
+    /// When the node fails; a transaction that is refused is an [`Admission`].
+    pub fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission, NodeError> {
+        self.offer(raw, max_feerate, true)
+    }
+
+    /// As [`EmbeddedNode::submit`], keeping nothing.
+    ///
+    /// # Errors
+    /// As [`EmbeddedNode::submit`].
+    pub fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission, NodeError> {
+        self.offer(raw, max_feerate, false)
+    }
+
+    fn offer(&self, raw: &[u8], max_feerate: u64, keep: bool) -> Result<Admission, NodeError> {
+        let Ok(tx) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
+        let offer = Offer::new(tx, raw);
+        self.verify_ahead(&offer)?;
+        // The chain cannot change while the lock is held, and neither can the mempool.
+        let _chain = self.lock_chain()?;
+        let view = View::new(self, self.tip())?;
+        if keep && view.has_coin_of(&offer.txid)? {
+            return Ok(Admission::AlreadyInChain);
+        }
+        if keep && self.pool().has(&offer.txid) {
+            return Ok(Admission::Known { txid: offer.txid });
+        }
+        let examined = self.pool().examine(&view, &offer, Terms::New);
+        Ok(match examined {
+            Ok(admissible) => self.admit(admissible, max_feerate, keep),
+            Err(Rejection::Node(error)) => return Err(error),
+            Err(Rejection::Refused(refusal)) => {
+                Admission::Rejected { reason: refusal.reason.into_owned(), detail: refusal.detail }
+            }
+            Err(Rejection::Known) => Admission::Known { txid: offer.txid },
+            Err(Rejection::InChain) => Admission::AlreadyInChain,
+            Err(Rejection::MissingInputs) => Admission::MissingInputs,
+        })
+    }
+
+    /// Verifies scripts before the lock is taken, where the coins are to be had. A failure is found again, and told in
+    /// its place among the other reasons, by whoever holds the lock.
+    fn verify_ahead(&self, offer: &Offer) -> Result<(), NodeError> {
+        if check_transaction(&offer.tx).is_err() || self.cache.contains(&offer.wtxid, Flags::STANDARD) {
+            return Ok(());
+        }
+        let view = View::new(self, self.tip())?;
+        let Some(coins) = self.pool().find_coins(&view, &offer.tx)? else { return Ok(()) };
+        let spent = coins.into_iter().map(|coin| coin.output).collect();
+        if verify_transaction(&offer.tx, spent, Flags::STANDARD).is_ok() {
+            self.cache.insert(offer.wtxid, Flags::STANDARD);
+        }
+        Ok(())
+    }
+
+    fn admit(&self, admissible: Admissible, max_feerate: u64, keep: bool) -> Admission {
+        let Entry { txid, wtxid, fee, .. } = admissible.entry;
+        let virtual_size = admissible.entry.virtual_size();
+        if max_feerate > 0 && fee > FeeRate(max_feerate).fee(virtual_size) {
+            return Admission::FeeTooHigh { fee };
+        }
+        if keep {
+            let mut events = Vec::new();
+            let stays = self.pool_mut().admit(admissible, self.time(), &mut events);
+            self.tell(events);
+            if !stays {
+                return Admission::Rejected { reason: "mempool full".to_owned(), detail: String::new() };
+            }
+        }
+        Admission::Accepted { txid, wtxid, virtual_size, fee }
+    }
+}

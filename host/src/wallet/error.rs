@@ -1,0 +1,60 @@
+//! What can go wrong inside the wallet engine, and what a service's caller hears of it.
+
+use outrigger_sdk::service::{ErrorKind, ServiceError};
+use outrigger_sdk::wire::WireError;
+
+/// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
+#[derive(Debug, thiserror::Error)]
+pub enum WalletError {
+    /// LMDB failed: the map or the disk is full, or the disk is broken.
+    #[error("the wallet's storage failed: {0}")]
+    Storage(#[from] heed::Error),
+    /// A row does not read as what it must be.
+    #[error("the wallet's storage is damaged: {0}")]
+    Damaged(WireError),
+    /// A folder or file could not be read or made.
+    #[error("{0}")]
+    File(#[from] std::io::Error),
+    /// The folder holds something else, or a wallet of another version of this program.
+    #[error("Data is not in recognized format.")]
+    NotAWallet,
+    /// A stored descriptor does not parse or derive.
+    #[error("the stored descriptor {number} cannot be used: {reason}")]
+    BadDescriptor {
+        /// Its number.
+        number: u32,
+        /// Why.
+        reason: String,
+    },
+    /// The chain cannot give a block of its own best chain.
+    #[error("the chain cannot give block {0}")]
+    MissingBlock(String),
+    /// The caller is told this as it is.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl WalletError {
+    /// A value of `len` bytes is not what it must be.
+    pub fn damaged(len: usize) -> Self {
+        Self::Damaged(WireError { offset: 0, len })
+    }
+}
+
+impl From<ErrorKind> for WalletError {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Service(kind.into())
+    }
+}
+
+impl From<WalletError> for ServiceError {
+    fn from(error: WalletError) -> Self {
+        match error {
+            WalletError::Service(error) => error,
+            other => Self::new(ErrorKind::Storage, other.to_string()),
+        }
+    }
+}
+
+/// What a function of the engine gives.
+pub type Result<T> = std::result::Result<T, WalletError>;

@@ -1,0 +1,176 @@
+//! What the mempool told, and what is in it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use bitcoin::consensus::deserialize;
+use bitcoin::hashes::Hash;
+use bitcoin::{Transaction, Txid};
+use heed::RoTxn;
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::wallet::TxState;
+
+use crate::node::observer::{NodeEvent, Removal};
+use crate::wallet::error::{Result, WalletError};
+use crate::wallet::live::Wallet;
+use crate::wallet::lock;
+use crate::wallet::matching::{Match, examine};
+use crate::wallet::store::tables::txid_from;
+use crate::wallet::write::Write;
+
+/// How many transactions are asked of the mempool at a time.
+const BATCH: usize = 256;
+
+impl Wallet {
+    /// Follows the chain to its tip, then takes over what the mempool told. Any order of the two gives the same:
+    /// nothing that the mempool tells moves a confirmed transaction, and one that a reorganisation makes unconfirmed
+    /// is looked up in the mempool.
+    pub(in crate::wallet) fn follow(&self, events: &[NodeEvent]) -> Result<()> {
+        let _following = lock(&self.following);
+        self.advance()?;
+        if self.any_relevant(events)? {
+            self.write(|write| events.iter().try_for_each(|event| write.take_event(event)))?;
+        }
+        Ok(())
+    }
+
+    /// Follows the chain to its tip, and brings the wallet in step with the whole mempool.
+    pub(in crate::wallet) fn reconcile(&self) -> Result<()> {
+        let _following = lock(&self.following);
+        self.advance()?;
+        let ids = self.shared.mempool.ids(Scope::NONE)?;
+        let gone = self.gone_from_mempool(&ids.iter().copied().collect())?;
+        let mut transactions = Vec::new();
+        for ids in ids.chunks(BATCH) {
+            for raw in self.shared.mempool.transactions(Scope::NONE, ids.to_vec())?.into_iter().flatten() {
+                transactions.push(deserialize::<Transaction>(&raw.raw).map_err(|_| WalletError::damaged(raw.raw.len()))?);
+            }
+        }
+        let relevant = {
+            let txn = self.store.read()?;
+            let mut any = false;
+            for transaction in &transactions {
+                any = any || self.is_news(&txn, transaction)?;
+            }
+            any
+        };
+        if !relevant && gone.is_empty() {
+            return Ok(());
+        }
+        self.write(|write| {
+            for txid in gone {
+                write.leave_mempool(txid)?;
+            }
+            transactions.iter().try_for_each(|transaction| write.enter_mempool(transaction))
+        })
+    }
+
+    fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<Vec<Txid>> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        let mut gone = Vec::new();
+        for entry in t.unconfirmed.iter(&txn)? {
+            let txid = txid_from(entry?.1)?;
+            let in_mempool = t.transaction(&txn, &txid)?.is_some_and(|row| row.state == TxState::InMempool);
+            if in_mempool && !present.contains(&txid) {
+                gone.push(txid);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Whether a transaction of the mempool changes anything for the wallet.
+    fn is_news(&self, txn: &RoTxn<'_>, transaction: &Transaction) -> Result<bool> {
+        Ok(match examine(&self.store.tables, txn, transaction, &transaction.compute_txid())? {
+            Match::Foreign => false,
+            Match::New(_) => true,
+            Match::Known(row) => !matches!(row.state, TxState::InMempool | TxState::Confirmed { .. }),
+        })
+    }
+
+    fn any_relevant(&self, events: &[NodeEvent]) -> Result<bool> {
+        let txn = self.store.read()?;
+        for event in events {
+            let relevant = match event {
+                NodeEvent::TransactionAdded { transaction, .. } => self.is_news(&txn, transaction)?,
+                NodeEvent::TransactionRemoved { txid, .. } => {
+                    let row = self.store.tables.transaction(&txn, txid)?;
+                    row.is_some_and(|row| row.state == TxState::InMempool)
+                }
+                _ => false,
+            };
+            if relevant {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Write<'_> {
+    fn take_event(&mut self, event: &NodeEvent) -> Result<()> {
+        match event {
+            NodeEvent::TransactionAdded { transaction, .. } => self.enter_mempool(transaction),
+            // The block that confirms it, or takes its inputs, is read from the chain.
+            NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => Ok(()),
+            NodeEvent::TransactionRemoved { txid, .. } => self.leave_mempool(*txid),
+            NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } | NodeEvent::TipChanged { .. } => {
+                Ok(())
+            }
+        }
+    }
+
+    fn enter_mempool(&mut self, transaction: &Transaction) -> Result<()> {
+        let txid = transaction.compute_txid();
+        let row = self.t.transaction(&self.txn, &txid)?;
+        if row.is_some_and(|row| matches!(row.state, TxState::Confirmed { .. })) {
+            return Ok(());
+        }
+        self.consider(transaction, txid, TxState::InMempool).map(|_| ())
+    }
+
+    fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
+        match self.t.transaction(&self.txn, &txid)? {
+            Some(row) if row.state == TxState::InMempool => self.set_state(txid, row, TxState::Inactive),
+            _ => Ok(()),
+        }
+    }
+
+    /// Of transactions that a reorganisation made unconfirmed, marks those that are in the mempool.
+    pub(super) fn find_in_mempool(&mut self, undone: BTreeSet<Txid>) -> Result<()> {
+        let inactive = undone.into_iter().collect::<Vec<_>>();
+        for txids in inactive.chunks(BATCH) {
+            let entries = self.wallet.shared.mempool.entries(Scope::NONE, txids.to_vec())?;
+            for txid in txids.iter().zip(entries).filter_map(|(txid, entry)| entry.map(|_| *txid)) {
+                match self.t.transaction(&self.txn, &txid)? {
+                    Some(row) if row.state == TxState::Inactive => self.set_state(txid, row, TxState::InMempool)?,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The raw serialisations of the wallet's transactions that are neither confirmed nor in the mempool nor given up.
+pub(super) fn idle_transactions(wallet: &Wallet) -> Result<Vec<Vec<u8>>> {
+    let (txn, t) = (wallet.store.read()?, &wallet.store.tables);
+    let mut raw = Vec::new();
+    for entry in t.unconfirmed.iter(&txn)? {
+        let txid = txid_from(entry?.1)?;
+        let idle = t.transaction(&txn, &txid)?.is_some_and(|row| row.state == TxState::Inactive && !row.coinbase);
+        if idle && let Some(bytes) = t.raw.get(&txn, txid.as_byte_array())? {
+            raw.push(bytes.to_vec());
+        }
+    }
+    Ok(raw)
+}
+
+impl Wallet {
+    /// Offers the wallet's unconfirmed transactions to the mempool again, as bitcoind does after loading a wallet and
+    /// after a rescan. What the mempool makes of them comes back as its events.
+    pub(in crate::wallet) fn resubmit(&self) -> Result<()> {
+        for raw in idle_transactions(self)? {
+            let _ = self.shared.mempool.submit(Scope::NONE, raw.into(), 0)?;
+        }
+        Ok(())
+    }
+}

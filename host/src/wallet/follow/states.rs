@@ -1,0 +1,127 @@
+//! Where a transaction stands, and what follows from a change of it: its place in the history, its coins, the coins
+//! that it spends, its descendants.
+
+use bitcoin::{BlockHash, OutPoint, Txid};
+use bitcoin::hashes::Hash;
+use outrigger_sdk::service::wallet::{Ownership, TxState};
+
+use crate::wallet::error::Result;
+use crate::wallet::store::rows::{CoinRow, TxRow};
+use crate::wallet::store::tables::{outpoint_key, put};
+use crate::wallet::write::Write;
+
+/// Whether a transaction in this state counts: it is confirmed, or may yet be.
+fn counts(state: &TxState) -> bool {
+    matches!(state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive)
+}
+
+impl Write<'_> {
+    /// Moves a stored transaction to `state`.
+    pub fn set_state(&mut self, txid: Txid, mut row: TxRow, state: TxState) -> Result<()> {
+        if row.state == state {
+            return Ok(());
+        }
+        let (table, key) = self.history_place(&row);
+        // After a reorganisation the place may have been taken by the transaction that is there now.
+        if table.get(&self.txn, &key)? == Some(txid.as_byte_array().as_slice()) {
+            table.delete(&mut self.txn, &key)?;
+        }
+        row.state = state;
+        self.put_history(txid, &row)?;
+        self.put_transaction(txid, &row)
+    }
+
+    /// Brings the coins that a transaction makes and those that it spends up to date.
+    pub fn refresh_coins(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+        for (vout, output) in (0_u32..).zip(&row.outputs) {
+            if output.ownership != Ownership::None {
+                self.refresh_coin(&OutPoint { txid, vout }, Some(row))?;
+            }
+        }
+        for input in &row.inputs {
+            let parent = self.t.transaction(&self.txn, &input.txid)?;
+            self.refresh_coin(input, parent.as_ref())?;
+        }
+        Ok(())
+    }
+
+    fn refresh_coin(&mut self, outpoint: &OutPoint, parent: Option<&TxRow>) -> Result<()> {
+        let key = outpoint_key(outpoint);
+        match parent.and_then(|parent| parent.output(outpoint.vout).map(|output| (parent, output))) {
+            Some((parent, output)) if self.is_coin(outpoint, parent, output.ownership)? => {
+                let coin = CoinRow {
+                    value: output.value,
+                    script: output.script.clone(),
+                    state: parent.state,
+                    coinbase: parent.coinbase,
+                    ownership: output.ownership,
+                    change: output.change,
+                    label: output.label.clone(),
+                    from_us: parent.from_us(),
+                };
+                put(self.t.coins, &mut self.txn, &key, &coin)
+            }
+            _ => {
+                self.t.coins.delete(&mut self.txn, &key)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn is_coin(&self, outpoint: &OutPoint, parent: &TxRow, ownership: Ownership) -> Result<bool> {
+        let orphaned = parent.coinbase && !matches!(parent.state, TxState::Confirmed { .. });
+        if ownership == Ownership::None || orphaned || !counts(&parent.state) {
+            return Ok(false);
+        }
+        for spender in self.t.spenders(&self.txn, outpoint)? {
+            if self.t.transaction(&self.txn, &spender)?.is_some_and(|row| counts(&row.state)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The wallet's transactions that spend outputs of `txid`, themselves left out.
+    pub fn children(&self, txid: Txid) -> Result<Vec<Txid>> {
+        let Some(row) = self.t.transaction(&self.txn, &txid)? else { return Ok(Vec::new()) };
+        let mut children = Vec::new();
+        for vout in (0_u32..).take(row.outputs.len()) {
+            children.extend(self.t.spenders(&self.txn, &OutPoint { txid, vout })?);
+        }
+        children.sort_unstable();
+        children.dedup();
+        Ok(children)
+    }
+
+    /// A block made `txid` impossible, and with it all that builds on it. A conflict that lies deeper stays the one
+    /// that is counted from.
+    pub fn mark_conflicted(&mut self, txid: Txid, block: BlockHash, height: u32) -> Result<()> {
+        let mut pending = vec![txid];
+        while let Some(txid) = pending.pop() {
+            let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
+            let deeper = match row.state {
+                TxState::Confirmed { .. } => true,
+                TxState::Conflicted { height: other, .. } => other <= height,
+                _ => false,
+            };
+            if !deeper {
+                pending.extend(self.children(txid)?);
+                self.set_state(txid, row, TxState::Conflicted { block, height })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up `txid` and what builds on it.
+    pub fn mark_abandoned(&mut self, txid: Txid) -> Result<()> {
+        let mut pending = vec![txid];
+        while let Some(txid) = pending.pop() {
+            let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
+            if row.state == TxState::Inactive {
+                pending.extend(self.children(txid)?);
+                self.set_state(txid, row, TxState::Abandoned)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,294 @@
+//! A loaded wallet: its store, and what is known of it beside the store (whether it is unlocked, its rescan, whether it
+//! lags behind the chain).
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bitcoin::Txid;
+use bitcoin::secp256k1::{All, Secp256k1};
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::wallet::{CreateOptions, Synced, TxState, WalletKind};
+use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
+use outrigger_sdk::wire::Secret;
+
+use super::descriptors::DescriptorCache;
+use super::error::Result;
+use super::rescan::Slot;
+use super::seal::{Sealing, SealingKey};
+use super::store::rows::{BlockRow, MetaRow};
+use super::store::tables::put;
+use super::store::{LAYOUT, Store};
+use super::{Shared, lock};
+
+/// The longest time a wallet stays unlocked, in seconds, as walletpassphrase bounds it.
+pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
+
+/// Whether the wallet's private entries can be read.
+pub(super) enum Lock {
+    /// It is not encrypted.
+    Plain,
+    /// It is encrypted and locked.
+    Locked,
+    /// It is encrypted, and unlocked for a time.
+    Unlocked {
+        /// What opens the entries.
+        key: SealingKey,
+        /// When it is locked again, by the host's clock, in seconds.
+        until: u64,
+        /// The same by the clock that cannot be set.
+        deadline: Instant,
+    },
+}
+
+/// A loaded wallet.
+pub struct Wallet {
+    pub(super) name: String,
+    pub(super) store: Store,
+    pub(super) shared: Arc<Shared>,
+    pub(super) secp: Secp256k1<All>,
+    pub(super) descriptors: DescriptorCache,
+    pub(super) lock: Mutex<Lock>,
+    pub(super) rescan: Slot,
+    /// Why the wallet could not follow the chain to its tip.
+    pub(super) lag: Mutex<Option<String>>,
+    /// Held while blocks are followed.
+    pub(super) following: Mutex<()>,
+}
+
+impl Wallet {
+    pub(super) fn new(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
+        let encrypted = store.tables.seal(&*store.read()?)?.is_some();
+        Ok(Self {
+            name,
+            store,
+            descriptors: DescriptorCache::new(shared.network),
+            shared,
+            secp: Secp256k1::new(),
+            lock: Mutex::new(if encrypted { Lock::Locked } else { Lock::Plain }),
+            rescan: Slot::default(),
+            lag: Mutex::new(None),
+            following: Mutex::new(()),
+        })
+    }
+
+    /// Fills the tables of a wallet that is being made. It begins where the chain stands.
+    pub(super) fn initialise(options: &CreateOptions, store: Store, shared: Arc<Shared>) -> Result<Self> {
+        let tip = shared.chain.tip(Scope::NONE)?;
+        let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
+        let meta = MetaRow {
+            version: LAYOUT,
+            kind: match options.descriptors {
+                None => WalletKind::Both as u8,
+                Some(true) => WalletKind::Descriptors as u8,
+                Some(false) => WalletKind::Legacy as u8,
+            },
+            private_keys_enabled: !options.disable_private_keys,
+            blank: options.blank || options.disable_private_keys,
+            avoid_reuse: options.avoid_reuse,
+            next_arrival: 0,
+            next_descriptor: 0,
+            next_pool: 0,
+            birth_time: u64::MAX,
+            backup_needed: true,
+            last_backup: 0,
+        };
+        let t = store.tables;
+        let mut txn = store.write()?;
+        let mut sealing = Sealing::Plain;
+        if !options.passphrase.expose().is_empty() {
+            let key = SealingKey::random();
+            put(t.meta, &mut txn, b"seal", &key.protect(&options.passphrase, &shared.settings)?)?;
+            sealing = Sealing::With(key);
+        }
+        put(t.meta, &mut txn, b"meta", &meta)?;
+        put(t.meta, &mut txn, b"synced", &synced)?;
+        put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
+        txn.commit()?;
+        let wallet = Self::new(options.name.clone(), store, shared)?;
+        if !meta.blank {
+            wallet.write(|write| write.add_default_descriptors(&sealing))?;
+        }
+        Ok(wallet)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What private entries are read and written with.
+    ///
+    /// # Errors
+    /// `WalletLocked`.
+    pub(super) fn sealing(&self) -> Result<Sealing> {
+        self.lock_if_due();
+        match &*lock(&self.lock) {
+            Lock::Plain => Ok(Sealing::Plain),
+            Lock::Locked => Err(ErrorKind::WalletLocked.into()),
+            Lock::Unlocked { key, .. } => Ok(Sealing::With(key.clone())),
+        }
+    }
+
+    /// Whether it is encrypted, whether it is locked, and until when it is unlocked, in seconds.
+    pub(super) fn lock_state(&self) -> (bool, bool, u64) {
+        self.lock_if_due();
+        match &*lock(&self.lock) {
+            Lock::Plain => (false, false, 0),
+            Lock::Locked => (true, true, 0),
+            Lock::Unlocked { until, .. } => (true, false, *until),
+        }
+    }
+
+    /// When it must be locked.
+    pub(super) fn lock_deadline(&self) -> Option<Instant> {
+        match &*lock(&self.lock) {
+            Lock::Unlocked { deadline, .. } => Some(*deadline),
+            _ => None,
+        }
+    }
+
+    /// Locks it when its time has come.
+    pub(super) fn lock_if_due(&self) {
+        let mut state = lock(&self.lock);
+        if matches!(&*state, Lock::Unlocked { deadline, .. } if *deadline <= Instant::now()) {
+            *state = Lock::Locked;
+            drop(state);
+            self.tell_lock(true);
+        }
+    }
+
+    fn tell_lock(&self, locked: bool) {
+        (self.shared.sink)(Event::WalletLockChanged { wallet: self.name.clone(), locked });
+    }
+
+    fn wrong_state(&self, encrypted: bool, method: &str) -> ServiceError {
+        let state = if encrypted { "an encrypted" } else { "an unencrypted" };
+        ServiceError::new(
+            ErrorKind::WrongEncryptionState,
+            format!("Error: running with {state} wallet, but {method} was called."),
+        )
+    }
+
+    fn require_encrypted(&self, method: &str) -> ServiceResult<()> {
+        if self.lock_state().0 { Ok(()) } else { Err(self.wrong_state(false, method)) }
+    }
+
+    /// Seals the wallet's keys with a passphrase, gives it fresh descriptors for new addresses unless it is blank, and
+    /// locks it (encryptwallet).
+    ///
+    /// # Errors
+    /// `WrongEncryptionState` when it is encrypted already; `Refused` when it may not hold private keys.
+    pub fn encrypt(&self, passphrase: Secret) -> ServiceResult<()> {
+        if self.lock_state().0 {
+            return Err(self.wrong_state(true, "encryptwallet"));
+        }
+        let key = SealingKey::random();
+        let row = key.protect(&passphrase, &self.shared.settings)?;
+        let sealing = Sealing::With(key);
+        self.write(|write| {
+            if !write.meta.private_keys_enabled {
+                let detail = "Error: wallet does not contain private keys, nothing to encrypt.";
+                return Err(ServiceError::new(ErrorKind::Refused, detail).into());
+            }
+            if write.t.seal(&write.txn)?.is_some() {
+                return Err(self.wrong_state(true, "encryptwallet").into());
+            }
+            put(write.t.meta, &mut write.txn, b"seal", &row)?;
+            write.reseal(&Sealing::Plain, &sealing)?;
+            if !write.meta.blank {
+                write.add_default_descriptors(&sealing)?;
+            }
+            // Within the write, so that nothing can be stored in the clear between its commit and the lock.
+            *lock(&self.lock) = Lock::Locked;
+            Ok(())
+        })
+        .inspect_err(|_| {
+            let sealed = self.store.read().and_then(|txn| self.store.tables.seal(&txn));
+            if matches!(sealed, Ok(None)) {
+                *lock(&self.lock) = Lock::Plain;
+            }
+        })?;
+        self.scrub()?;
+        self.tell_lock(true);
+        Ok(())
+    }
+
+    /// Unlocks it for a time, in seconds, at most [`MAX_UNLOCK_SECONDS`] (walletpassphrase).
+    ///
+    /// # Errors
+    /// `WrongEncryptionState`, `PassphraseIncorrect`.
+    pub fn unlock(&self, passphrase: Secret, seconds: u64) -> ServiceResult<()> {
+        self.require_encrypted("walletpassphrase")?;
+        let key = self.recover(&passphrase)?;
+        let seconds = seconds.min(MAX_UNLOCK_SECONDS);
+        let until = self.shared.chain.time(Scope::NONE)?.saturating_add(seconds);
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        *lock(&self.lock) = Lock::Unlocked { key, until, deadline };
+        self.shared.follower.nudge();
+        self.tell_lock(false);
+        Ok(())
+    }
+
+    fn recover(&self, passphrase: &Secret) -> Result<SealingKey> {
+        let row = self.store.tables.seal(&*self.store.read()?)?;
+        SealingKey::recover(&row.ok_or(ErrorKind::WrongEncryptionState)?, passphrase)
+    }
+
+    /// Locks it now (walletlock).
+    ///
+    /// # Errors
+    /// `WrongEncryptionState`.
+    pub fn lock(&self) -> ServiceResult<()> {
+        self.require_encrypted("walletlock")?;
+        let was = std::mem::replace(&mut *lock(&self.lock), Lock::Locked);
+        if matches!(was, Lock::Unlocked { .. }) {
+            self.tell_lock(true);
+        }
+        Ok(())
+    }
+
+    /// Changes the passphrase, and leaves it locked or unlocked as it was (walletpassphrasechange).
+    ///
+    /// # Errors
+    /// `WrongEncryptionState`, `PassphraseIncorrect`.
+    pub fn change_passphrase(&self, old: Secret, new: Secret) -> ServiceResult<()> {
+        self.require_encrypted("walletpassphrasechange")?;
+        let row = self.recover(&old)?.protect(&new, &self.shared.settings)?;
+        self.write(|write| put(write.t.meta, &mut write.txn, b"seal", &row))?;
+        Ok(self.scrub()?)
+    }
+
+    /// Stores a text with a transaction (`comment`, `to`); an empty one is taken away.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn set_metadata(&self, txid: Txid, key: String, value: String) -> ServiceResult<()> {
+        Ok(self.write(|write| {
+            let mut row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
+            row.metadata.retain(|(other, _)| *other != key);
+            if !value.is_empty() {
+                row.metadata.push((key, value));
+                row.metadata.sort_unstable();
+            }
+            write.put_transaction(txid, &row)
+        })?)
+    }
+
+    /// Gives up a transaction that is neither in the chain nor in the mempool, and what builds on it.
+    ///
+    /// # Errors
+    /// `NotFound`; `Refused` when it is in the chain, in the mempool, conflicted or given up already.
+    pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
+        Ok(self.write(|write| {
+            let row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
+            if row.state != TxState::Inactive {
+                return Err(ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment").into());
+            }
+            write.mark_abandoned(txid)
+        })?)
+    }
+}
+
+fn unknown_transaction() -> ServiceError {
+    ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id")
+}

@@ -1,0 +1,258 @@
+//! The set of wallets: making, loading, unloading, and choosing the one a call is about.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bitcoin::Network;
+use heed::EnvClosingEvent;
+use outrigger_sdk::service::wallet::CreateOptions;
+use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result as ServiceResult, Scope, ServiceError};
+
+use super::error::{Result, WalletError};
+use super::follow::thread::Follower;
+use super::live::Wallet;
+use super::rescan;
+use super::store::{DATA_FILE, Store};
+use super::view::WalletView;
+use super::{Settings, Shared, Sink, files, lock};
+use crate::node::observer::{NodeEvent, Observer};
+
+/// How long loading waits for the snapshots of a wallet that was just unloaded.
+const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// All wallets of the host.
+pub struct WalletManager {
+    dir: PathBuf,
+    shared: Arc<Shared>,
+    follower: Arc<Follower>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Held while a wallet is made, loaded or unloaded. Keeps the environments that are being closed.
+    closing: Mutex<HashMap<String, EnvClosingEvent>>,
+}
+
+impl Observer for WalletManager {
+    fn notify(&self, event: NodeEvent) {
+        self.follower.push(event);
+    }
+}
+
+impl WalletManager {
+    /// Opens the wallets' folder, making it where it is missing, starts the thread that follows the node, and loads the
+    /// wallets that are to be loaded at start. One of those that cannot be loaded is logged and left out.
+    ///
+    /// # Errors
+    /// `Storage` when the folder cannot be made or read, or the thread cannot be started.
+    pub fn open(
+        dir: &Path,
+        network: Network,
+        settings: Settings,
+        chain: Arc<dyn Chain>,
+        mempool: Arc<dyn Mempool>,
+        sink: Sink,
+    ) -> ServiceResult<Arc<Self>> {
+        fs::create_dir_all(dir).map_err(WalletError::from)?;
+        let follower = Arc::new(Follower::default());
+        let run = follower.clone();
+        let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.run());
+        let manager = Arc::new(Self {
+            dir: dir.to_owned(),
+            shared: Arc::new(Shared { network, settings, chain, mempool, sink, follower: follower.clone() }),
+            follower,
+            thread: Mutex::new(Some(thread.map_err(WalletError::from)?)),
+            closing: Mutex::new(HashMap::new()),
+        });
+        for name in files::load_list(dir)? {
+            if let Err(error) = manager.load(name.clone(), None) {
+                tracing::error!(wallet = name, %error, "the wallet could not be loaded");
+            }
+        }
+        Ok(manager)
+    }
+
+    /// Waits until everything that the node told before this call has been taken over.
+    ///
+    /// # Errors
+    /// `ShuttingDown`.
+    pub fn wait_synced(&self) -> ServiceResult<()> {
+        if self.follower.wait() { Ok(()) } else { Err(ErrorKind::ShuttingDown.into()) }
+    }
+
+    /// The wallet of a call: the named one, or the only one loaded. Waits until it has followed the node to where it
+    /// stood at the call, and opens a snapshot.
+    ///
+    /// # Errors
+    /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`; `Storage` when it cannot follow the chain.
+    pub fn select(&self, name: Option<&str>) -> ServiceResult<WalletView> {
+        let loaded = self.follower.loaded();
+        let wallet = match (name, loaded.as_slice()) {
+            (Some(name), _) => loaded.iter().find(|wallet| wallet.name() == name).ok_or(ErrorKind::WalletNotLoaded)?,
+            (None, []) => return Err(ErrorKind::NoWallet.into()),
+            (None, [wallet]) => wallet,
+            (None, _) => return Err(ErrorKind::WalletNotSpecified.into()),
+        };
+        self.wait_synced()?;
+        if let Some(lag) = lock(&wallet.lag).as_ref() {
+            let detail = format!("The wallet could not follow the chain and will be tried again: {lag}");
+            return Err(ServiceError::new(ErrorKind::Storage, detail));
+        }
+        Ok(WalletView::open(wallet.clone())?)
+    }
+
+    /// The names of the loaded wallets, in the order in which they were loaded.
+    pub fn list(&self) -> Vec<String> {
+        self.follower.loaded().iter().map(|wallet| wallet.name().to_owned()).collect()
+    }
+
+    /// The names of all wallets on disk.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn directory(&self) -> ServiceResult<Vec<String>> {
+        Ok(files::list(&self.dir)?)
+    }
+
+    /// Makes a wallet and loads it. Gives its warnings.
+    ///
+    /// # Errors
+    /// `WalletExists`; `Refused` for a bad name, or a passphrase without private keys; `Storage`.
+    pub fn create(&self, options: CreateOptions) -> ServiceResult<Vec<String>> {
+        if options.disable_private_keys && !options.passphrase.expose().is_empty() {
+            let detail = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt \
+                          private keys, so cannot be used for wallets with private keys disabled.";
+            return Err(ServiceError::new(ErrorKind::Refused, detail));
+        }
+        let closing = lock(&self.closing);
+        let folder = files::folder(&self.dir, &options.name)?;
+        if folder.join(DATA_FILE).exists() {
+            let detail = format!(
+                "Wallet file verification failed. Failed to create database path '{}'. Database already exists.",
+                folder.display()
+            );
+            return Err(ServiceError::new(ErrorKind::WalletExists, detail));
+        }
+        fs::create_dir_all(&folder).map_err(WalletError::from)?;
+        let wallet = self.make(&folder, &options).inspect_err(|_| discard(&folder))?;
+        self.start(Arc::new(wallet))?;
+        if let Some(load) = options.load_on_startup {
+            files::set_load_on_startup(&self.dir, &options.name, load)?;
+        }
+        drop(closing);
+        Ok(Vec::new())
+    }
+
+    fn make(&self, folder: &Path, options: &CreateOptions) -> Result<Wallet> {
+        let store = Store::create(folder, &self.shared.settings)?;
+        Wallet::initialise(options, store, self.shared.clone())
+    }
+
+    /// Loads a wallet. Gives its warnings.
+    ///
+    /// # Errors
+    /// `WalletAlreadyLoaded`; `WalletNotLoaded` with the reason when there is no such wallet or it is no wallet's folder;
+    /// `Refused` for a bad name; `Storage`.
+    pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+        let mut closing = lock(&self.closing);
+        if self.follower.loaded().iter().any(|wallet| wallet.name() == name) {
+            let detail = format!("Wallet \"{name}\" is already loaded.");
+            return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
+        }
+        let folder = files::folder(&self.dir, &name)?;
+        let cannot = |why: &str| {
+            let path = folder.display();
+            let detail = format!("Wallet file verification failed. Failed to load database path '{path}'. {why}");
+            ServiceError::new(ErrorKind::WalletNotLoaded, detail)
+        };
+        if !folder.exists() {
+            return Err(cannot("Path does not exist."));
+        }
+        if !folder.join(DATA_FILE).is_file() {
+            return Err(cannot("Data is not in recognized format."));
+        }
+        if let Some(event) = closing.remove(&name)
+            && !event.wait_timeout(CLOSING_PATIENCE)
+        {
+            closing.insert(name, event);
+            return Err(cannot("It is still in use by a running call."));
+        }
+        let store = match Store::open(&folder, &self.shared.settings) {
+            Err(WalletError::NotAWallet) => return Err(cannot("Data is not in recognized format.")),
+            // LMDB's own words for a file that is not its own.
+            Err(WalletError::Storage(heed::Error::Mdb(
+                heed::MdbError::Invalid | heed::MdbError::VersionMismatch | heed::MdbError::Corrupted,
+            ))) => return Err(cannot("Data is not in recognized format.")),
+            other => other?,
+        };
+        self.start(Arc::new(Wallet::new(name.clone(), store, self.shared.clone())?))?;
+        if let Some(load) = load_on_startup {
+            files::set_load_on_startup(&self.dir, &name, load)?;
+        }
+        Ok(Vec::new())
+    }
+
+    /// Brings a wallet in step with the node and makes it one of the loaded ones.
+    fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<()> {
+        // Most of the way without holding up the other wallets; the rest in the follower's order, after which no
+        // event can have been missed.
+        wallet.reconcile()?;
+        self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner).push(wallet.clone());
+        let tip = self.shared.chain.tip(Scope::NONE)?;
+        self.follower.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+        self.wait_synced()?;
+        wallet.reconcile()?;
+        wallet.resubmit()?;
+        rescan::resume(&wallet)?;
+        Ok(())
+    }
+
+    /// Unloads a wallet; its file stays. Gives its warnings.
+    ///
+    /// # Errors
+    /// `WalletNotLoaded`, `WalletRescanning`.
+    pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+        let mut closing = lock(&self.closing);
+        let wallet = self.follower.loaded().into_iter().find(|wallet| wallet.name() == name);
+        let wallet = wallet.ok_or(ErrorKind::WalletNotLoaded)?;
+        // Held for good: no rescan can begin in a wallet that is being unloaded.
+        wallet.rescan_reserve()?;
+        let event = wallet.store.closing();
+        self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, &wallet));
+        // What the thread has begun with the list of before comes to its end.
+        self.wait_synced()?;
+        closing.insert(name.clone(), event);
+        if let Some(load) = load_on_startup {
+            files::set_load_on_startup(&self.dir, &name, load)?;
+        }
+        Ok(Vec::new())
+    }
+
+    /// Stops rescans, which go on at the next load, and the thread that follows the node.
+    pub fn shutdown(&self) {
+        for wallet in self.follower.loaded() {
+            rescan::stop(&wallet);
+        }
+        self.follower.stop();
+        if let Some(thread) = lock(&self.thread).take() {
+            // It panicked when this fails, and has said so.
+            let _ = thread.join();
+        }
+        self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Drop for WalletManager {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+/// Removes what a wallet that could not be made has left behind.
+fn discard(folder: &Path) {
+    for file in [DATA_FILE, super::store::LOCK_FILE] {
+        let _ = fs::remove_file(folder.join(file));
+    }
+    let _ = fs::remove_dir(folder);
+}

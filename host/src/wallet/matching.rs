@@ -1,0 +1,175 @@
+//! Does a transaction concern the wallet, and what is stored of one that does.
+
+use bitcoin::consensus::serialize;
+use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, Transaction, Txid};
+use heed::RoTxn;
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::wallet::{Ownership, TxState};
+
+use super::error::Result;
+use super::ownership::{debit, output_row, outputs_key};
+use super::store::Tables;
+use super::store::rows::{ScriptRow, TxRow};
+use super::store::tables::{height_key, outpoint_key, txid_from};
+use super::write::Write;
+
+/// How far ahead of the clock an earlier entry's time may lie and still bound later ones, in seconds.
+const TOLERATED_AHEAD: u64 = 300;
+/// The highest sequence by which an input signals replaceability (BIP 125).
+const MAX_SIGNALLING_SEQUENCE: u32 = 0xffff_fffd;
+
+/// Whether a transaction concerns a wallet.
+pub enum Match {
+    /// It neither pays to the wallet nor spends from it.
+    Foreign,
+    /// It does, and is stored already.
+    Known(Box<TxRow>),
+    /// It does, and is new: what the wallet knows of the script of each output.
+    New(Vec<Option<ScriptRow>>),
+}
+
+/// Tells whether a transaction concerns the wallet.
+pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Txid) -> Result<Match> {
+    if let Some(row) = t.transaction(txn, txid)? {
+        return Ok(Match::Known(Box::new(row)));
+    }
+    let mut ours = false;
+    let mut scripts = Vec::with_capacity(transaction.output.len());
+    for output in &transaction.output {
+        let row = t.script(txn, &output.script_pubkey)?;
+        ours |= row.as_ref().is_some_and(|row| row.ownership() != Ownership::None);
+        scripts.push(row);
+    }
+    for input in &transaction.input {
+        ours = ours || spends_ours(t, txn, &input.previous_output)?;
+    }
+    Ok(if ours { Match::New(scripts) } else { Match::Foreign })
+}
+
+fn spends_ours(t: &Tables, txn: &RoTxn<'_>, prevout: &OutPoint) -> Result<bool> {
+    let parent = t.transaction(txn, &prevout.txid)?;
+    let output = parent.as_ref().and_then(|parent| parent.output(prevout.vout));
+    Ok(output.is_some_and(|output| output.ownership != Ownership::None))
+}
+
+/// The time to show for a transaction that the wallet meets at `received`: that same time, or for one first met in a
+/// block the block's, bounded by the times of earlier entries.
+fn smart_time(t: &Tables, txn: &RoTxn<'_>, received: u64, state: &TxState) -> Result<u64> {
+    let TxState::Confirmed { time: block_time, .. } = state else { return Ok(received) };
+    let (mut latest_now, mut latest_entry) = (received, 0);
+    for entry in t.arrivals.rev_iter(txn)? {
+        let (_, txid) = entry?;
+        let Some(earlier) = t.transaction(txn, &txid_from(txid)?)? else { continue };
+        if earlier.time <= received.saturating_add(TOLERATED_AHEAD) {
+            latest_entry = earlier.time;
+            latest_now = latest_now.max(earlier.time);
+            break;
+        }
+    }
+    Ok(latest_entry.max(u64::from(*block_time).min(latest_now)))
+}
+
+impl Write<'_> {
+    /// Stores a transaction that concerns the wallet, or moves one that is stored to `state`. Whether it does.
+    pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState) -> Result<bool> {
+        match examine(&self.t, &self.txn, transaction, &txid)? {
+            Match::Foreign => return Ok(false),
+            Match::Known(row) => self.set_state(txid, *row, state)?,
+            Match::New(scripts) => {
+                self.insert(transaction, txid, state, &scripts)?;
+                self.note_use(scripts.iter().flatten().flat_map(|row| row.owners.iter().copied()))?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn insert(
+        &mut self,
+        transaction: &Transaction,
+        txid: Txid,
+        state: TxState,
+        scripts: &[Option<ScriptRow>],
+    ) -> Result<()> {
+        let received = self.wallet.shared.chain.time(Scope::NONE)?;
+        let coinbase = transaction.is_coinbase();
+        let inputs: Vec<OutPoint> = if coinbase {
+            Vec::new()
+        } else {
+            transaction.input.iter().map(|input| input.previous_output).collect()
+        };
+        let (debit_spendable, debit_watch_only) = debit(&self.t, &self.txn, &inputs)?;
+        let mut outputs = Vec::with_capacity(transaction.output.len());
+        for (output, script) in transaction.output.iter().zip(scripts) {
+            let value = output.value.to_sat();
+            outputs.push(output_row(&self.t, &self.txn, value, &output.script_pubkey, script.as_ref())?);
+        }
+        let enforced = transaction.input.iter().any(|input| input.sequence.enables_absolute_lock_time());
+        let row = TxRow {
+            state,
+            arrival: self.meta.next_arrival,
+            time: smart_time(&self.t, &self.txn, received, &state)?,
+            time_received: received,
+            wtxid: transaction.compute_wtxid(),
+            coinbase,
+            signals: transaction.input.iter().any(|input| input.sequence.0 <= MAX_SIGNALLING_SEQUENCE),
+            lock_time: if enforced { transaction.lock_time.to_consensus_u32() } else { 0 },
+            total_output: outputs.iter().fold(0, |sum: u64, output| sum.saturating_add(output.value)),
+            debit_spendable,
+            debit_watch_only,
+            inputs,
+            outputs,
+            metadata: Vec::new(),
+        };
+        self.meta.next_arrival += 1;
+        self.index(txid, &row)?;
+        self.t.raw.put(&mut self.txn, txid.as_byte_array(), &serialize(transaction))?;
+        self.put_transaction(txid, &row)?;
+        self.rederive_spenders(txid, &row)
+    }
+
+    /// Enters a new transaction in the tables beside its row.
+    fn index(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+        let id = txid.as_byte_array();
+        self.t.arrivals.put(&mut self.txn, &row.arrival.to_be_bytes(), id)?;
+        for input in &row.inputs {
+            let key = [outpoint_key(input).as_slice(), id].concat();
+            self.t.spends.put(&mut self.txn, &key, &[])?;
+        }
+        for (vout, output) in (0_u32..).zip(&row.outputs) {
+            let key = [outputs_key(&output.script).as_slice(), id, &vout.to_le_bytes()].concat();
+            self.t.outputs.put(&mut self.txn, &key, &[])?;
+        }
+        self.put_history(txid, row)
+    }
+
+    /// A transaction that was met after one that spends it changes what that one spends of ours.
+    fn rederive_spenders(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+        for (vout, output) in (0_u32..).zip(&row.outputs) {
+            if output.ownership != Ownership::None {
+                for spender in self.t.spenders(&self.txn, &OutPoint { txid, vout })? {
+                    self.rederive_debit(spender)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a transaction in the history, at the place that its state gives it.
+    pub fn put_history(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+        let (table, key) = self.history_place(row);
+        Ok(table.put(&mut self.txn, &key, txid.as_byte_array())?)
+    }
+
+    /// The table and key of a transaction in the history.
+    pub fn history_place(&self, row: &TxRow) -> (super::store::tables::Table, Vec<u8>) {
+        let arrival = row.arrival.to_be_bytes();
+        match row.state {
+            TxState::Confirmed { height, index, .. } => {
+                (self.t.confirmed, height_key(height, &index.to_be_bytes()))
+            }
+            TxState::Conflicted { height, .. } => (self.t.conflicted, height_key(height, &arrival)),
+            TxState::InMempool | TxState::Inactive | TxState::Abandoned => (self.t.unconfirmed, arrival.to_vec()),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The wallets: what they own, their history, and their keys.
+//!
+//! Each wallet is one LMDB environment ([`store`]). One thread of the [`WalletManager`] follows the chain and the mempool
+//! for all loaded wallets ([`follow`]); what clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
+//!
+//! Invariants:
+//! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree.
+//! - A wallet follows the chain by reading from `synced` to the tip: events only say that there is something to read.
+//! - Whose an output is, what is change and what a transaction spends of ours is computed when rows are written; imports
+//!   and labels re-derive the rows that they touch in the same write.
+//! - No callback of the host runs while a lock or a write transaction is held.
+
+mod descriptors;
+mod error;
+mod files;
+mod follow;
+mod import;
+mod keypool;
+mod legacy;
+mod live;
+mod manager;
+mod matching;
+mod ownership;
+mod rescan;
+mod seal;
+mod signing;
+mod store;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod view;
+mod write;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bitcoin::Network;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::{Chain, Mempool};
+
+use follow::thread::Follower;
+pub use live::Wallet;
+pub use manager::WalletManager;
+pub use view::WalletView;
+
+/// What the host's configuration says of wallets.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many scripts are derived ahead of the last one used, per descriptor.
+    pub keypool: u32,
+    /// The address space that each wallet reserves, in bytes: the most it can ever hold.
+    pub map_size: usize,
+    /// How many snapshots of one wallet can be open at a time.
+    pub max_readers: u32,
+    /// The memory that Argon2id takes for a passphrase, in KiB.
+    pub kdf_memory_kib: u32,
+    /// The passes it makes over that memory.
+    pub kdf_passes: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { keypool: 1000, map_size: 64 << 30, max_readers: 512, kdf_memory_kib: 64 << 10, kdf_passes: 3 }
+    }
+}
+
+/// Where the engine tells what happened. Called under no lock.
+pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// What all wallets share.
+struct Shared {
+    network: Network,
+    settings: Settings,
+    chain: Arc<dyn Chain>,
+    mempool: Arc<dyn Mempool>,
+    sink: Sink,
+    /// The thread's queue, and the list of loaded wallets. They and this know each other until the manager is shut down.
+    follower: Arc<Follower>,
+}
+
+/// Locks a mutex. What these guard stays whole if a thread panics between two statements, so poison is ignored.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,144 @@
+//! Whose an output is, whether it is change, and what its label is: computed when a row is written, and re-derived by the
+//! write that imports a script or sets a label.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bitcoin::{OutPoint, Script, ScriptBuf, Txid};
+use heed::RoTxn;
+use outrigger_sdk::service::wallet::Ownership;
+use outrigger_sdk::standard::{ScriptKind, classify};
+
+use super::error::Result;
+use super::store::Tables;
+use super::store::rows::{OutputRow, ScriptRow, TxRow};
+use super::store::tables::{hash160, put, script_key, txid_from};
+use super::write::Write;
+
+/// The script by which the address book knows a script: itself where it has an address, the P2PKH script of its key for
+/// pay-to-pubkey (bitcoind shows that address for it), none for what has no address form.
+pub fn address_script(script: &Script) -> Option<ScriptBuf> {
+    match classify(script) {
+        ScriptKind::PubKey { key } => Some(p2pkh(&hash160(key))),
+        ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => None,
+        _ => Some(script.to_owned()),
+    }
+}
+
+/// The P2PKH script of a key hash.
+pub fn p2pkh(hash: &[u8; 20]) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0x76, 0xa9, 20], hash.as_slice(), &[0x88, 0xac]].concat())
+}
+
+/// The key in `outputs` under which a script's outputs are found: that of its address's script, so that a label finds
+/// the pay-to-pubkey outputs of its key too.
+pub fn outputs_key(script: &Script) -> [u8; 32] {
+    address_script(script).map_or_else(|| script_key(script), |address| script_key(&address))
+}
+
+/// The label of a script's address; none where it has no address or no entry.
+pub fn label(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Option<String>> {
+    let Some(address) = address_script(script) else { return Ok(None) };
+    let label = t.labels.get(txn, &script_key(&address))?;
+    Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
+}
+
+/// The row of an output, given what the wallet knows of its script.
+pub fn output_row(
+    t: &Tables,
+    txn: &RoTxn<'_>,
+    value: u64,
+    script: &Script,
+    row: Option<&ScriptRow>,
+) -> Result<OutputRow> {
+    let ownership = row.map_or(Ownership::None, ScriptRow::ownership);
+    let label = label(t, txn, script)?;
+    let mut descriptors: Vec<u32> = row.iter().flat_map(|row| row.owners.iter().map(|(number, _)| *number)).collect();
+    descriptors.dedup();
+    let change = ownership != Ownership::None && label.is_none();
+    Ok(OutputRow { value, script: script.to_owned(), ownership, change, label, descriptors })
+}
+
+/// What a transaction spends of ours: spendable and watched, in satoshi.
+pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(u64, u64)> {
+    let (mut spendable, mut watched) = (0_u64, 0_u64);
+    let mut parents: BTreeMap<Txid, Option<TxRow>> = BTreeMap::new();
+    for input in inputs {
+        let parent = match parents.entry(input.txid) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => entry.insert(t.transaction(txn, &input.txid)?),
+        };
+        let Some(output) = parent.as_ref().and_then(|parent| parent.output(input.vout)) else { continue };
+        match output.ownership {
+            Ownership::Spendable => spendable = spendable.saturating_add(output.value),
+            Ownership::WatchOnly => watched = watched.saturating_add(output.value),
+            Ownership::None => {}
+        }
+    }
+    Ok((spendable, watched))
+}
+
+impl Write<'_> {
+    /// Sets the label of a script's address, and re-derives what it touches. Nothing where it has no address form.
+    pub fn put_label(&mut self, script: &Script, label: &str, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+        if let Some(address) = address_script(script) {
+            self.t.labels.put(&mut self.txn, &script_key(&address), label.as_bytes())?;
+            touched.push(address);
+        }
+        Ok(())
+    }
+
+    /// Re-derives the rows of the transactions that pay to these scripts, and of those that spend what they pay.
+    pub fn rederive(&mut self, scripts: &[ScriptBuf]) -> Result<()> {
+        let mut paying = BTreeSet::new();
+        for key in scripts.iter().map(|script| outputs_key(script)).collect::<BTreeSet<_>>() {
+            for entry in self.t.outputs.prefix_iter(&self.txn, &key)? {
+                let (key, _) = entry?;
+                paying.insert(txid_from(key.get(32..64).unwrap_or_default())?);
+            }
+        }
+        let mut spending = BTreeSet::new();
+        for txid in paying {
+            self.rederive_outputs(txid, &mut spending)?;
+        }
+        for txid in spending {
+            self.rederive_debit(txid)?;
+        }
+        Ok(())
+    }
+
+    fn rederive_outputs(&mut self, txid: Txid, spending: &mut BTreeSet<Txid>) -> Result<()> {
+        let Some(mut row) = self.t.transaction(&self.txn, &txid)? else { return Ok(()) };
+        let mut outputs = Vec::with_capacity(row.outputs.len());
+        for (vout, output) in (0_u32..).zip(&row.outputs) {
+            let known = self.t.script(&self.txn, &output.script)?;
+            let fresh = output_row(&self.t, &self.txn, output.value, &output.script, known.as_ref())?;
+            if fresh.ownership != output.ownership {
+                spending.extend(self.t.spenders(&self.txn, &OutPoint { txid, vout })?);
+            }
+            outputs.push(fresh);
+        }
+        if outputs != row.outputs {
+            row.outputs = outputs;
+            self.put_transaction(txid, &row)?;
+        }
+        Ok(())
+    }
+
+    /// Computes anew what a transaction spends of ours.
+    pub fn rederive_debit(&mut self, txid: Txid) -> Result<()> {
+        let Some(mut row) = self.t.transaction(&self.txn, &txid)? else { return Ok(()) };
+        let fresh = debit(&self.t, &self.txn, &row.inputs)?;
+        if fresh != (row.debit_spendable, row.debit_watch_only) {
+            (row.debit_spendable, row.debit_watch_only) = fresh;
+            self.put_transaction(txid, &row)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a transaction's row, and the coins that it makes or spends.
+    pub fn put_transaction(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+        put(self.t.transactions, &mut self.txn, bitcoin::hashes::Hash::as_byte_array(&txid), row)?;
+        self.changed.insert(txid);
+        self.refresh_coins(txid, row)
+    }
+}

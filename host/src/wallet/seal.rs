@@ -1,0 +1,157 @@
+//! Sealing of private entries.
+//!
+//! Each private entry of an encrypted wallet is sealed on its own with XChaCha20-Poly1305 under the wallet's sealing key,
+//! its table key being the associated data, so that entries cannot be exchanged. The sealing key is random and itself
+//! sealed under what Argon2id makes of the passphrase: changing the passphrase rewrites one row.
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use outrigger_sdk::service::{ErrorKind, ServiceError};
+use outrigger_sdk::wire::{Blob, Secret};
+use secp256k1::rand::{RngCore, thread_rng};
+use zeroize::Zeroizing;
+
+use super::Settings;
+use super::error::{Result, WalletError};
+use super::store::rows::SealRow;
+
+const PLAIN: u8 = 0;
+const SEALED: u8 = 1;
+const NONCE_LEN: usize = 24;
+/// The associated data of the sealed sealing key.
+const KEY_LABEL: &[u8] = b"sealing key";
+
+/// The key that seals the entries of one wallet. Wiped when dropped.
+#[derive(Clone)]
+pub struct SealingKey(Zeroizing<[u8; 32]>);
+
+/// What a private entry is written and read with.
+#[derive(Clone)]
+pub enum Sealing {
+    /// The wallet is not encrypted.
+    Plain,
+    /// It is encrypted and unlocked.
+    With(SealingKey),
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    thread_rng().fill_bytes(&mut bytes);
+    bytes
+}
+
+fn failed(what: &str) -> WalletError {
+    WalletError::Service(ServiceError::new(ErrorKind::Internal, what))
+}
+
+impl SealingKey {
+    /// A fresh key.
+    pub fn random() -> Self {
+        Self(Zeroizing::new(random()))
+    }
+
+    fn of_passphrase(passphrase: &Secret, salt: &[u8; 16], memory_kib: u32, passes: u32) -> Result<Self> {
+        let params = Params::new(memory_kib, passes, 1, Some(32)).map_err(|_| failed("bad parameters of Argon2id"))?;
+        let mut key = Zeroizing::new([0; 32]);
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into(passphrase.expose().as_bytes(), salt, key.as_mut_slice())
+            .map_err(|_| failed("Argon2id failed"))?;
+        Ok(Self(key))
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(&(*self.0).into())
+    }
+
+    fn seal(&self, label: &[u8], text: &[u8]) -> Result<Vec<u8>> {
+        let nonce: [u8; NONCE_LEN] = random();
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(nonce), Payload { msg: text, aad: label })
+            .map_err(|_| failed("sealing failed"))?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    fn open(&self, label: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        let opened = self.cipher().decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: label }).ok()?;
+        Some(Zeroizing::new(opened))
+    }
+
+    /// The row that keeps this key under a passphrase.
+    pub fn protect(&self, passphrase: &Secret, settings: &Settings) -> Result<SealRow> {
+        let (salt, memory_kib, passes) = (random(), settings.kdf_memory_kib, settings.kdf_passes);
+        let outer = Self::of_passphrase(passphrase, &salt, memory_kib, passes)?;
+        Ok(SealRow { salt, memory_kib, passes, sealed_key: Blob(outer.seal(KEY_LABEL, self.0.as_slice())?) })
+    }
+
+    /// The key that a row keeps.
+    ///
+    /// # Errors
+    /// `PassphraseIncorrect` when the passphrase does not open it.
+    pub fn recover(row: &SealRow, passphrase: &Secret) -> Result<Self> {
+        let outer = Self::of_passphrase(passphrase, &row.salt, row.memory_kib, row.passes)?;
+        let opened = outer.open(KEY_LABEL, &row.sealed_key).ok_or(ErrorKind::PassphraseIncorrect)?;
+        let key = <[u8; 32]>::try_from(opened.as_slice()).map_err(|_| WalletError::damaged(opened.len()))?;
+        Ok(Self(Zeroizing::new(key)))
+    }
+}
+
+impl Sealing {
+    /// The value that keeps `text` at the table key `label`.
+    pub fn wrap(&self, label: &[u8], text: &str) -> Result<Zeroizing<Vec<u8>>> {
+        let mut value = Zeroizing::new(Vec::with_capacity(text.len() + 64));
+        match self {
+            Self::Plain => {
+                value.push(PLAIN);
+                value.extend_from_slice(text.as_bytes());
+            }
+            Self::With(key) => {
+                value.push(SEALED);
+                value.extend_from_slice(&key.seal(label, text.as_bytes())?);
+            }
+        }
+        Ok(value)
+    }
+
+    /// The text that a value at the table key `label` keeps.
+    pub fn unwrap(&self, label: &[u8], value: &[u8]) -> Result<Secret> {
+        let bytes = match (value.split_first(), self) {
+            (Some((&PLAIN, text)), _) => Zeroizing::new(text.to_vec()),
+            (Some((&SEALED, sealed)), Self::With(key)) => {
+                key.open(label, sealed).ok_or_else(|| WalletError::damaged(value.len()))?
+            }
+            (Some((&SEALED, _)), Self::Plain) => return Err(ErrorKind::WalletLocked.into()),
+            _ => return Err(WalletError::damaged(value.len())),
+        };
+        let text = std::str::from_utf8(&bytes).map_err(|_| WalletError::damaged(value.len()))?;
+        Ok(Secret::new(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_entry_opens_only_at_its_place_and_with_its_key() {
+        let key = Sealing::With(SealingKey::random());
+        let value = key.wrap(b"d1", "private text").unwrap();
+        assert!(!value.windows(7).any(|window| window == b"private"));
+        assert_eq!(key.unwrap(b"d1", &value).unwrap().expose(), "private text");
+        assert!(key.unwrap(b"d2", &value).is_err());
+        assert!(Sealing::With(SealingKey::random()).unwrap(b"d1", &value).is_err());
+        assert!(matches!(Sealing::Plain.unwrap(b"d1", &value), Err(WalletError::Service(error)) if error.kind == ErrorKind::WalletLocked));
+    }
+
+    #[test]
+    fn the_passphrase_and_only_it_recovers_the_key() {
+        let settings = Settings { kdf_memory_kib: 64, kdf_passes: 1, ..Settings::default() };
+        let key = SealingKey::random();
+        let row = key.protect(&Secret::new("right".into()), &settings).unwrap();
+        assert_eq!(*SealingKey::recover(&row, &Secret::new("right".into())).unwrap().0, *key.0);
+        let wrong = SealingKey::recover(&row, &Secret::new("wrong".into()));
+        assert!(matches!(wrong, Err(WalletError::Service(error)) if error.kind == ErrorKind::PassphraseIncorrect));
+    }
+}

@@ -1,0 +1,188 @@
+//! The tables of a wallet and what their keys are.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | meta | name | one row each: `meta`, `synced`, `seal`, `rescan` |
+//! | descriptors | number (BE) | [`DescriptorRow`] |
+//! | identities | SHA-256 of the identity | number (LE) of the descriptor |
+//! | active | address type, internal | number (LE) of the descriptor |
+//! | scripts | SHA-256 of the script | [`ScriptRow`] |
+//! | labels | SHA-256 of the address's script | label |
+//! | keys | `d` number (BE), or `k` key hash | private text, sealed or plain |
+//! | transactions | txid | [`TxRow`] |
+//! | raw | txid | serialisation |
+//! | confirmed | height (BE), index (BE) | txid |
+//! | unconfirmed | arrival (BE) | txid |
+//! | conflicted | conflict's height (BE), arrival (BE) | txid |
+//! | arrivals | arrival (BE) | txid |
+//! | spends | txid, vout (LE) of the prevout, then the spender's txid | |
+//! | outputs | SHA-256 of the address's script, txid, vout (LE) | |
+//! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
+//! | blocks | height (BE) | [`BlockRow`](super::rows::BlockRow) |
+//! | imported_keys | HASH160 of the public key | [`KeyRow`] |
+//! | imported_scripts | HASH160 of the script | [`KnownScriptRow`] |
+//! | imported_watch | SHA-256 of the script | birth time in seconds (LE) |
+//! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
+//! | imported_pool | internal, number (BE) | HASH160 of the public key |
+
+use bitcoin::hashes::{Hash, hash160, sha256};
+use bitcoin::{OutPoint, Script, Txid};
+use heed::types::Bytes;
+use heed::{Database, Env, RoTxn, RwTxn, WithoutTls};
+use outrigger_sdk::wire::{Wire, from_bytes, to_bytes};
+
+use super::rows::{
+    DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow, TxRow,
+};
+use crate::wallet::error::{Result, WalletError};
+
+/// A table: bytes to bytes.
+pub type Table = Database<Bytes, Bytes>;
+
+/// The key of a script in the tables `scripts`, `labels`, `outputs` and `imported_watch`.
+pub fn script_key(script: &Script) -> [u8; 32] {
+    sha256::Hash::hash(script.as_bytes()).to_byte_array()
+}
+
+/// HASH160 of a public key or script.
+pub fn hash160(bytes: &[u8]) -> [u8; 20] {
+    hash160::Hash::hash(bytes).to_byte_array()
+}
+
+/// The key of an outpoint.
+pub fn outpoint_key(outpoint: &OutPoint) -> [u8; 36] {
+    let mut key = [0; 36];
+    let (txid, vout) = key.split_at_mut(32);
+    txid.copy_from_slice(outpoint.txid.as_byte_array());
+    vout.copy_from_slice(&outpoint.vout.to_le_bytes());
+    key
+}
+
+/// A height and what stands beside it, both big-endian so that the table's order is theirs.
+pub fn height_key(height: u32, beside: &[u8]) -> Vec<u8> {
+    [&height.to_be_bytes(), beside].concat()
+}
+
+macro_rules! tables {
+    ($($name:ident),* $(,)?) => {
+        /// All tables of a wallet.
+        #[derive(Clone, Copy)]
+        pub struct Tables {
+            $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
+        }
+        /// The number of tables.
+        pub const COUNT: u32 = [$(stringify!($name)),*].len() as u32;
+        impl Tables {
+            /// Opens the tables, and makes those that are missing.
+            pub fn create(env: &Env<WithoutTls>, txn: &mut RwTxn<'_>) -> heed::Result<Self> {
+                Ok(Self { $($name: env.create_database(txn, Some(stringify!($name)))?,)* })
+            }
+            /// Opens the tables; none when one is missing.
+            pub fn open(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> heed::Result<Option<Self>> {
+                $(let Some($name) = env.open_database(txn, Some(stringify!($name)))? else { return Ok(None) };)*
+                Ok(Some(Self { $($name,)* }))
+            }
+        }
+    };
+}
+tables!(
+    meta,
+    descriptors,
+    identities,
+    active,
+    scripts,
+    labels,
+    keys,
+    transactions,
+    raw,
+    confirmed,
+    unconfirmed,
+    conflicted,
+    arrivals,
+    spends,
+    outputs,
+    coins,
+    blocks,
+    imported_keys,
+    imported_scripts,
+    imported_watch,
+    imported_uses,
+    imported_pool,
+);
+
+/// Reads the row at `key`.
+pub fn get<T: Wire>(table: Table, txn: &RoTxn<'_>, key: &[u8]) -> Result<Option<T>> {
+    table.get(txn, key)?.map(|bytes| from_bytes(bytes).map_err(WalletError::Damaged)).transpose()
+}
+
+/// Writes the row at `key`.
+pub fn put<T: Wire>(table: Table, txn: &mut RwTxn<'_>, key: &[u8], row: &T) -> Result<()> {
+    Ok(table.put(txn, key, &to_bytes(row))?)
+}
+
+/// A txid that stands as a value or at the end of a key.
+pub fn txid_from(bytes: &[u8]) -> Result<Txid> {
+    Txid::from_slice(bytes).map_err(|_| WalletError::damaged(bytes.len()))
+}
+
+/// A number that stands in four little-endian bytes.
+pub fn number_from(bytes: &[u8]) -> Result<u32> {
+    Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
+}
+
+impl Tables {
+    /// What the wallet is.
+    pub fn meta(&self, txn: &RoTxn<'_>) -> Result<MetaRow> {
+        get(self.meta, txn, b"meta")?.ok_or(WalletError::damaged(0))
+    }
+
+    /// Where it stands.
+    pub fn synced(&self, txn: &RoTxn<'_>) -> Result<outrigger_sdk::service::wallet::Synced> {
+        get(self.meta, txn, b"synced")?.ok_or(WalletError::damaged(0))
+    }
+
+    /// How it is sealed; none when it is not encrypted.
+    pub fn seal(&self, txn: &RoTxn<'_>) -> Result<Option<SealRow>> {
+        get(self.meta, txn, b"seal")
+    }
+
+    /// The rescan that has not come to its end.
+    pub fn rescan(&self, txn: &RoTxn<'_>) -> Result<Option<RescanRow>> {
+        get(self.meta, txn, b"rescan")
+    }
+
+    /// A transaction's row.
+    pub fn transaction(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Option<TxRow>> {
+        get(self.transactions, txn, txid.as_byte_array())
+    }
+
+    /// A script's row.
+    pub fn script(&self, txn: &RoTxn<'_>, script: &Script) -> Result<Option<ScriptRow>> {
+        get(self.scripts, txn, &script_key(script))
+    }
+
+    /// A descriptor's row.
+    pub fn descriptor(&self, txn: &RoTxn<'_>, number: u32) -> Result<Option<DescriptorRow>> {
+        get(self.descriptors, txn, &number.to_be_bytes())
+    }
+
+    /// An imported public key, by its hash.
+    pub fn imported_key(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KeyRow>> {
+        get(self.imported_keys, txn, hash)
+    }
+
+    /// An imported script, by its hash.
+    pub fn imported_script(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KnownScriptRow>> {
+        get(self.imported_scripts, txn, hash)
+    }
+
+    /// The transactions of the wallet that spend an outpoint.
+    pub fn spenders(&self, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<Vec<Txid>> {
+        let mut spenders = Vec::new();
+        for entry in self.spends.prefix_iter(txn, &outpoint_key(outpoint))? {
+            let (key, _) = entry?;
+            spenders.push(txid_from(key.get(36..).unwrap_or_default())?);
+        }
+        Ok(spenders)
+    }
+}

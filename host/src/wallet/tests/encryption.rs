@@ -1,0 +1,124 @@
+//! Passphrases.
+
+use std::time::{Duration, Instant};
+
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::wallet::AddressType;
+use outrigger_sdk::wire::Secret;
+
+use super::{Bench, kind_of, lock};
+
+fn secret(text: &str) -> Secret {
+    Secret::new(text.into())
+}
+
+fn data(bench: &Bench) -> Vec<u8> {
+    std::fs::read(bench.dir.path().join("w/data.mdb")).unwrap()
+}
+
+fn holds(data: &[u8], text: &str) -> bool {
+    data.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+fn private_texts(bench: &Bench) -> Vec<String> {
+    bench.view().descriptors(true).unwrap().iter().map(|info| info.text.expose().to_owned()).collect()
+}
+
+#[test]
+fn encryption_leaves_no_key_in_the_file_and_gives_fresh_descriptors() {
+    let mut bench = Bench::with_wallet();
+    let before = private_texts(&bench);
+    assert!(before.iter().all(|text| text.contains("tprv")) && holds(&data(&bench), "tprv"));
+    let old_address = bench.address(Some("old"));
+    let wallet = bench.view().wallet().clone();
+    wallet.encrypt(secret("pass")).unwrap();
+    drop(wallet);
+    assert!(!holds(&data(&bench), "tprv"), "a private key is still in the file");
+    let info = bench.view().info().unwrap();
+    assert!(info.encrypted && info.locked && info.unlocked_until == 0);
+    assert_eq!(kind_of(bench.view().descriptors(true)), ErrorKind::WalletLocked);
+    let descriptors = bench.view().descriptors(false).unwrap();
+    assert_eq!((descriptors.len(), descriptors.iter().filter(|info| info.active).count()), (16, 8));
+    assert!(bench.view().scripts(vec![old_address]).unwrap()[0].is_some(), "no script stops being ours");
+
+    bench.restart(|_| {});
+    assert!(bench.view().info().unwrap().locked);
+    bench.view().wallet().unlock(secret("pass"), 100).unwrap();
+    let after = private_texts(&bench);
+    assert_eq!(after[..8], before[..]);
+}
+
+#[test]
+fn a_wallet_made_with_a_passphrase_never_writes_a_key_in_the_clear() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.passphrase = secret("pass"));
+    assert!(!holds(&data(&bench), "tprv"));
+    let view = bench.view();
+    assert!(view.info().unwrap().locked);
+    // Public derivation goes on while it is locked.
+    let mut scripts: Vec<_> =
+        (0..50).map(|_| view.wallet().new_address(AddressType::Bech32m, false, None).unwrap()).collect();
+    scripts.dedup();
+    assert_eq!(scripts.len(), 50);
+}
+
+#[test]
+fn states_are_checked_in_the_words_of_bitcoind() {
+    let bench = Bench::with_wallet();
+    let view = bench.view();
+    let wallet = view.wallet();
+    for (result, method) in [
+        (wallet.unlock(secret("x"), 10), "walletpassphrase"),
+        (wallet.lock(), "walletlock"),
+        (wallet.change_passphrase(secret("x"), secret("y")), "walletpassphrasechange"),
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::WrongEncryptionState);
+        assert_eq!(error.detail, format!("Error: running with an unencrypted wallet, but {method} was called."));
+    }
+    wallet.encrypt(secret("pass")).unwrap();
+    let error = wallet.encrypt(secret("other")).unwrap_err();
+    assert_eq!(error.detail, "Error: running with an encrypted wallet, but encryptwallet was called.");
+    assert_eq!(kind_of(wallet.unlock(secret("wrong"), 10)), ErrorKind::PassphraseIncorrect);
+    assert_eq!(kind_of(wallet.change_passphrase(secret("wrong"), secret("y"))), ErrorKind::PassphraseIncorrect);
+    wallet.change_passphrase(secret("pass"), secret("new")).unwrap();
+    assert_eq!(kind_of(wallet.unlock(secret("pass"), 10)), ErrorKind::PassphraseIncorrect);
+    wallet.unlock(secret("new"), 200_000_000).unwrap();
+    let info = bench.view().info().unwrap();
+    assert!(!info.locked);
+    assert_eq!(info.unlocked_until, u64::from(info.synced.time) + 100_000_000);
+    wallet.lock().unwrap();
+    assert!(bench.view().info().unwrap().locked);
+    let told: Vec<bool> = lock(&bench.events)
+        .iter()
+        .filter_map(|event| match event {
+            Event::WalletLockChanged { locked, .. } => Some(*locked),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [true, false, true]);
+}
+
+#[test]
+fn it_locks_itself_when_the_time_is_over() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.passphrase = secret("pass"));
+    bench.view().wallet().unlock(secret("pass"), 1).unwrap();
+    assert!(!bench.view().info().unwrap().locked);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let locked = |event: &Event| matches!(event, Event::WalletLockChanged { locked: true, .. });
+    while !lock(&bench.events).iter().any(locked) {
+        assert!(Instant::now() < deadline, "nobody locked it");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(bench.view().info().unwrap().locked);
+}
+
+#[test]
+fn a_wallet_without_private_keys_has_nothing_to_encrypt() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.disable_private_keys = true);
+    assert_eq!(kind_of(bench.view().wallet().encrypt(secret("pass"))), ErrorKind::Refused);
+    assert!(!bench.view().info().unwrap().encrypted);
+}

@@ -1,0 +1,329 @@
+//! Imports of descriptors, and of keys and scripts.
+
+use bitcoin::key::PrivateKey;
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{NetworkKind, OutPoint, ScriptBuf};
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::wallet::{AddressType, Import, ImportOutcome, KeysImport, Ownership, ScriptInfo};
+use outrigger_sdk::wire::{Blob, Secret};
+
+use super::{Bench, descriptor, elsewhere, foreign, kind_of, spend};
+
+const XPRV: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const IMPORTED: ImportOutcome =
+    ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+
+/// A private key, as WIF, and its public key.
+fn key(number: u8) -> (Secret, Vec<u8>) {
+    let inner = SecretKey::from_slice(&[number; 32]).unwrap();
+    let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
+    (Secret::new(key.to_wif()), key.public_key(&Secp256k1::new()).to_bytes())
+}
+
+fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
+    let mut keys = KeysImport {
+        script_pubkeys: vec![],
+        scripts: vec![],
+        private_keys: vec![],
+        public_keys: vec![],
+        origins: vec![],
+        solving_data: true,
+        internal: false,
+        label: String::new(),
+        keypool: false,
+        timestamp: 1,
+    };
+    change(&mut keys);
+    Import::Keys { keys }
+}
+
+fn p2wpkh(public_key: &[u8]) -> ScriptBuf {
+    let key = bitcoin::CompressedPublicKey::from_slice(public_key).unwrap();
+    ScriptBuf::new_p2wpkh(&key.wpubkey_hash())
+}
+
+fn p2pkh(public_key: &[u8]) -> ScriptBuf {
+    ScriptBuf::new_p2pkh(&bitcoin::PublicKey::from_slice(public_key).unwrap().pubkey_hash())
+}
+
+impl Bench {
+    fn import(&self, imports: Vec<Import>) -> Vec<ImportOutcome> {
+        self.view().wallet().import(imports).unwrap()
+    }
+
+    fn import_one(&self, import: Import) -> ImportOutcome {
+        self.import(vec![import]).remove(0)
+    }
+
+    fn script(&self, script: &ScriptBuf) -> Option<ScriptInfo> {
+        self.view().scripts(vec![script.clone()]).unwrap().remove(0)
+    }
+
+    fn ownership(&self, script: &ScriptBuf) -> Ownership {
+        self.script(script).map_or(Ownership::None, |info| info.ownership)
+    }
+
+    fn blank() -> Self {
+        let bench = Self::new();
+        bench.create("w", |options| options.blank = true);
+        bench
+    }
+
+    fn watching() -> Self {
+        let bench = Self::new();
+        bench.create("w", |options| options.disable_private_keys = true);
+        bench
+    }
+}
+
+#[test]
+fn a_watched_script_becomes_spendable_with_its_key_and_the_history_says_so() {
+    let bench = Bench::blank();
+    let (wif, public) = key(1);
+    let script = p2wpkh(&public);
+    let watch = || keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false));
+    assert_eq!(bench.import_one(watch()), IMPORTED);
+    let payment = spend(&[elsewhere(1)], &[(&script, 70)]);
+    let spending = spend(&[OutPoint { txid: payment.compute_txid(), vout: 0 }], &[(&foreign(1), 60)]);
+    bench.accept(&payment);
+    bench.accept(&spending);
+    let [paid, spent] = [&payment, &spending].map(|t| t.compute_txid());
+    assert_eq!(bench.known(paid).outputs[0].ownership, Ownership::WatchOnly);
+    assert_eq!((bench.known(spent).debit_watch_only, bench.known(spent).debit_spendable), (70, 0));
+    assert!(!bench.script(&script).unwrap().solvable);
+
+    let import = keys(|keys| {
+        (keys.script_pubkeys, keys.private_keys) = (vec![script.clone()], vec![wif.clone()]);
+        keys.label = "mine".into();
+    });
+    assert_eq!(bench.import_one(import.clone()), IMPORTED);
+    let output = &bench.known(paid).outputs[0];
+    assert_eq!((output.ownership, output.label.as_deref()), (Ownership::Spendable, Some("mine")));
+    assert_eq!((bench.known(spent).debit_watch_only, bench.known(spent).debit_spendable), (0, 70));
+    let info = bench.script(&script).unwrap();
+    assert!(info.solvable && info.solving.public_keys == [Blob(public)]);
+    assert!(info.descriptor.starts_with("wpkh(02") || info.descriptor.starts_with("wpkh(03"), "{}", info.descriptor);
+    assert_eq!(bench.import_one(import), ImportOutcome::AlreadyOwned { script });
+}
+
+#[test]
+fn a_compressed_key_owns_all_its_forms() {
+    let bench = Bench::blank();
+    let (wif, public) = key(1);
+    let pkh = p2pkh(&public);
+    bench.import_one(keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![pkh.clone()], vec![wif])));
+    let wpkh = p2wpkh(&public);
+    let pk = ScriptBuf::new_p2pk(&bitcoin::PublicKey::from_slice(&public).unwrap());
+    let sh = ScriptBuf::new_p2sh(&wpkh.script_hash());
+    for script in [&pkh, &wpkh, &pk, &sh] {
+        assert_eq!(bench.ownership(script), Ownership::Spendable, "{script:?}");
+    }
+    // Pay-to-pubkey is shown with, and labelled by, the address of its key.
+    assert_eq!(bench.script(&pk).unwrap().label.as_deref(), Some(""));
+    assert_eq!(bench.script(&sh).unwrap().solving.scripts, std::slice::from_ref(&wpkh));
+    let payment = spend(&[elsewhere(1)], &[(&pk, 7)]);
+    bench.accept(&payment);
+    bench.view().wallet().set_label(pkh, "new".into()).unwrap();
+    assert_eq!(bench.known(payment.compute_txid()).outputs[0].label.as_deref(), Some("new"));
+}
+
+#[test]
+fn a_multisig_is_ours_with_its_last_key() {
+    let bench = Bench::blank();
+    let [(first, one), (second, two)] = [key(1), key(2)];
+    let redeem = bitcoin::script::Builder::new()
+        .push_int(1)
+        .push_key(&bitcoin::PublicKey::from_slice(&one).unwrap())
+        .push_key(&bitcoin::PublicKey::from_slice(&two).unwrap())
+        .push_int(2)
+        .push_opcode(bitcoin::opcodes::all::OP_CHECKMULTISIG)
+        .into_script();
+    let program = ScriptBuf::new_p2wsh(&redeem.wscript_hash());
+    let nested = ScriptBuf::new_p2sh(&program.script_hash());
+    let import = |wif: Secret| {
+        keys(|keys| {
+            keys.script_pubkeys = vec![nested.clone()];
+            keys.scripts = vec![redeem.clone(), program.clone()];
+            keys.private_keys = vec![wif];
+        })
+    };
+    assert_eq!(bench.import_one(import(first)), IMPORTED);
+    assert_eq!(bench.ownership(&nested), Ownership::WatchOnly);
+    let payment = spend(&[elsewhere(1)], &[(&nested, 7)]);
+    bench.accept(&payment);
+    let info = bench.script(&nested).unwrap();
+    assert!(info.solvable && info.solving.scripts == [program.clone(), redeem.clone()]);
+    assert!(info.descriptor.starts_with("sh(wsh(multi(1,"), "{}", info.descriptor);
+    // The second key alone completes it, though it comes with another script.
+    let other = p2pkh(&two);
+    let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![other], vec![second]));
+    assert_eq!(bench.import_one(import), IMPORTED);
+    assert_eq!(bench.ownership(&nested), Ownership::Spendable);
+    assert_eq!(bench.ownership(&program), Ownership::Spendable);
+    assert_eq!(bench.known(payment.compute_txid()).outputs[0].ownership, Ownership::Spendable);
+    assert_eq!(bench.ownership(&redeem), Ownership::None, "bare multisig is never ours");
+}
+
+#[test]
+fn what_the_wallet_may_not_hold_is_refused() {
+    let bench = Bench::watching();
+    let (wif, public) = key(1);
+    let script = p2pkh(&public);
+    let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![script.clone()], vec![wif.clone()]));
+    assert_eq!(bench.import_one(import), ImportOutcome::PrivateKeysDisabled);
+    let private = descriptor(&format!("pkh({})", wif.expose()), |_| {});
+    assert_eq!(bench.import_one(private.clone()), ImportOutcome::PrivateKeysDisabled);
+    assert_eq!(bench.ownership(&script), Ownership::None);
+
+    let bench = Bench::blank();
+    let public = outrigger_sdk::params::encode_hex(&public);
+    let outcomes = bench.import(vec![
+        descriptor(&format!("pkh({public})"), |_| {}),
+        descriptor("nonsense(1)", |_| {}),
+        descriptor(&format!("multi(1,{public},{})", wif.expose()), |import| import.active = true),
+        private,
+    ]);
+    assert_eq!(outcomes[0], ImportOutcome::NoPrivateKeys);
+    assert!(matches!(outcomes[1], ImportOutcome::BadDescriptor { .. }));
+    assert_eq!(outcomes[2], ImportOutcome::Imported { missing_private_keys: true, unknown_output_type: true });
+    assert_eq!(outcomes[3], IMPORTED);
+    assert_eq!(bench.view().descriptors(false).unwrap().len(), 2);
+    assert!(!bench.view().info().unwrap().blank);
+}
+
+#[test]
+fn descriptors_that_need_a_missing_key_are_not_expandable() {
+    let bench = Bench::watching();
+    let xpub = "tpubD6NzVbkrYhZ4YRW9wLRKyqFxExYkhSFwUEWevzKFq5FYKS9tDKV5AUAqPHdkS6bNyvqLLtx1JsHHfMBnWWQsUMb5RGAREqNpz92CtnSNqVv";
+    let outcome = bench.import_one(descriptor(&format!("wpkh({xpub}/0h/*)"), |import| import.range = Some((0, 5))));
+    // The sample key may not be one: then it is the text that is bad.
+    assert!(matches!(outcome, ImportOutcome::NotExpandable | ImportOutcome::BadDescriptor { .. }), "{outcome:?}");
+}
+
+#[test]
+fn known_descriptors_are_replaced_and_never_lose_a_script() {
+    let bench = Bench::blank();
+    let text = format!("wpkh({XPRV}/84h/1h/0h/0/*)");
+    let import = |begin, end, active| {
+        descriptor(&text, |import| (import.range, import.active, import.timestamp) = (Some((begin, end)), active, 500))
+    };
+    assert_eq!(bench.import_one(import(5, 30, true)), IMPORTED);
+    let info = &bench.view().descriptors(false).unwrap()[0];
+    assert_eq!((info.range, info.next_index, info.active, info.timestamp), (Some((5, 30)), 5, true, 500));
+    assert_eq!(bench.import_one(import(6, 40, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
+    assert_eq!(bench.import_one(import(5, 29, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
+    // Indexes below the beginning are ours too.
+    let text_of = bench.view().descriptors(false).unwrap()[0].text.expose().to_owned();
+    let parsed = outrigger_sdk::descriptor::Descriptor::parse(
+        &text_of,
+        bitcoin::Network::Regtest,
+        outrigger_sdk::descriptor::Checksum::Required,
+    )
+    .unwrap();
+    let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
+    assert_eq!(bench.ownership(&at(0)), Ownership::Spendable);
+    assert_eq!(bench.ownership(&at(30)), Ownership::Spendable);
+    assert_eq!(bench.ownership(&at(31)), Ownership::None);
+    assert_eq!(bench.view().wallet().new_address(AddressType::Bech32, false, None).unwrap(), at(5));
+
+    assert_eq!(bench.import_one(import(0, 45, false)), IMPORTED);
+    let infos = bench.view().descriptors(false).unwrap();
+    assert_eq!((infos.len(), infos[0].range, infos[0].active, infos[0].next_index), (1, Some((0, 45)), false, 0));
+    assert_eq!(bench.ownership(&at(45)), Ownership::Spendable);
+    let refused = bench.view().wallet().new_address(AddressType::Bech32, false, None);
+    assert_eq!(kind_of(refused), ErrorKind::Refused);
+}
+
+#[test]
+fn the_newest_active_descriptor_gives_the_addresses_and_multipath_has_two_sides() {
+    let bench = Bench::with_wallet();
+    let text = format!("wpkh({XPRV}/<0;1>/*)");
+    let outcome = bench.import_one(descriptor(&text, |import| (import.range, import.active) = (Some((0, 9)), true)));
+    assert_eq!(outcome, IMPORTED);
+    let infos = bench.view().descriptors(false).unwrap();
+    assert_eq!((infos.len(), infos.iter().filter(|info| info.active).count()), (10, 8));
+    assert_eq!((infos[8].internal, infos[9].internal), (Some(false), Some(true)));
+    assert!(infos[8].text.expose().contains("/0/*)") && infos[9].text.expose().contains("/1/*)"));
+    for (internal, info) in [(false, &infos[8]), (true, &infos[9])] {
+        let script = bench.view().wallet().new_address(AddressType::Bech32, internal, None).unwrap();
+        assert_eq!(bench.script(&script).unwrap().parents, [info.text.expose()]);
+    }
+}
+
+#[test]
+fn combo_labels_all_its_addresses() {
+    let bench = Bench::blank();
+    let (wif, public) = key(3);
+    let text = format!("combo({})", wif.expose());
+    bench.import_one(descriptor(&text, |import| import.label = Some("all".into())));
+    let wpkh = p2wpkh(&public);
+    for script in [p2pkh(&public), wpkh.clone(), ScriptBuf::new_p2sh(&wpkh.script_hash())] {
+        let info = bench.script(&script).unwrap();
+        assert_eq!((info.label.as_deref(), info.change), (Some("all"), false));
+    }
+    // What a descriptor owns, an import of keys finds owned.
+    let again = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![wpkh.clone()], vec![wif]));
+    assert_eq!(bench.import_one(again), ImportOutcome::AlreadyOwned { script: wpkh });
+}
+
+#[test]
+fn a_second_watch_moves_the_birth_time() {
+    let bench = Bench::watching();
+    let script = foreign(9);
+    for timestamp in [1000, 10] {
+        let import = keys(|keys| {
+            (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![script.clone()], false, timestamp);
+        });
+        assert_eq!(bench.import_one(import), IMPORTED);
+        assert_eq!(bench.script(&script).unwrap().timestamp, timestamp);
+    }
+    assert_eq!(bench.view().info().unwrap().birth_time, 10);
+    let info = bench.script(&script).unwrap();
+    assert_eq!((info.ownership, info.label.as_deref()), (Ownership::WatchOnly, Some("")));
+}
+
+#[test]
+fn imported_public_keys_serve_as_a_keypool_in_their_order() {
+    let bench = Bench::watching();
+    let publics: Vec<Vec<u8>> = [4, 5].map(|number| key(number).1).to_vec();
+    for public in &publics {
+        let import = keys(|keys| {
+            (keys.script_pubkeys, keys.keypool) = (vec![p2wpkh(public)], true);
+            keys.public_keys = vec![Blob(public.clone())];
+        });
+        assert_eq!(bench.import_one(import), IMPORTED);
+    }
+    assert_eq!(bench.view().info().unwrap().keypool_external, 2);
+    let next = || bench.view().wallet().new_address(AddressType::Bech32, false, Some("given".into()));
+    assert_eq!(next().unwrap(), p2wpkh(&publics[0]));
+    assert_eq!(next().unwrap(), p2wpkh(&publics[1]));
+    assert_eq!(kind_of(next()), ErrorKind::Refused);
+    assert_eq!(bench.ownership(&p2wpkh(&publics[0])), Ownership::WatchOnly);
+}
+
+#[test]
+fn a_locked_wallet_takes_no_import() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.passphrase = Secret::new("p".into()));
+    let (wif, _) = key(1);
+    let view = bench.view();
+    let import = || vec![descriptor(&format!("pkh({})", wif.expose()), |_| {})];
+    assert_eq!(kind_of(view.wallet().import(import())), ErrorKind::WalletLocked);
+    view.wallet().unlock(Secret::new("p".into()), 100).unwrap();
+    assert_eq!(view.wallet().import(import()).unwrap(), [IMPORTED]);
+}
+
+#[test]
+fn hardened_wildcards_derive_while_unlocked() {
+    let bench = Bench::blank();
+    let text = format!("wpkh({XPRV}/0h/*h)");
+    let import = descriptor(&text, |import| (import.range, import.active) = (Some((0, 3)), true));
+    assert_eq!(bench.import_one(import), IMPORTED);
+    let scripts: Vec<_> = (0..30)
+        .map(|_| bench.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap())
+        .collect();
+    assert!(scripts.iter().all(|script| bench.ownership(script) == Ownership::Spendable));
+    let wallet = bench.view().wallet().clone();
+    wallet.encrypt(Secret::new("p".into())).unwrap();
+    assert_eq!(bench.ownership(&scripts[29]), Ownership::Spendable);
+}

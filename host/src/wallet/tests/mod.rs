@@ -1,0 +1,238 @@
+//! The engine against a chain and a mempool in memory.
+
+mod encryption;
+mod follow;
+mod imports;
+mod model;
+mod rescans;
+mod signatures;
+mod wallets;
+
+use std::sync::{Arc, Mutex};
+
+use bitcoin::absolute::LockTime;
+use bitcoin::hashes::Hash;
+use bitcoin::{
+    Amount, BlockHash, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction,
+};
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::chain::BlockRef;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::wallet::{
+    AddressType, CreateOptions, DescriptorImport, Import, WalletCoin, WalletTransaction,
+};
+use outrigger_sdk::service::{Chain, ErrorKind, Result as ServiceResult};
+use outrigger_sdk::testing::{MemoryChain, MemoryMempool};
+use outrigger_sdk::wire::Secret;
+use tempfile::TempDir;
+
+use super::{Settings, WalletManager, WalletView, lock};
+use crate::node::observer::{NodeEvent, Observer, Removal};
+
+/// The first chain's subsidy, in satoshi.
+const SUBSIDY: u64 = 50 * 100_000_000;
+
+fn settings() -> Settings {
+    Settings { keypool: 20, map_size: 64 << 20, max_readers: 64, kdf_memory_kib: 64, kdf_passes: 1 }
+}
+
+/// A node in memory with wallets on disk.
+struct Bench {
+    dir: TempDir,
+    chain: Arc<MemoryChain>,
+    mempool: Arc<MemoryMempool>,
+    pool: Mutex<Vec<Transaction>>,
+    manager: Arc<WalletManager>,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+fn open(
+    dir: &TempDir,
+    chain: Arc<dyn Chain>,
+    mempool: &Arc<MemoryMempool>,
+    events: &Arc<Mutex<Vec<Event>>>,
+) -> Arc<WalletManager> {
+    let events = events.clone();
+    let sink = Arc::new(move |event| lock(&events).push(event));
+    WalletManager::open(dir.path(), Network::Regtest, settings(), chain, mempool.clone(), sink).unwrap()
+}
+
+impl Bench {
+    fn new() -> Self {
+        let chain = Arc::new(MemoryChain::new());
+        Self::over(chain.clone(), chain)
+    }
+
+    /// Wallets that see the chain through `seen`.
+    fn over(chain: Arc<MemoryChain>, seen: Arc<dyn Chain>) -> Self {
+        let dir = TempDir::new().unwrap();
+        let mempool = Arc::new(MemoryMempool::new(chain.clone()));
+        let events = Arc::default();
+        let manager = open(&dir, seen, &mempool, &events);
+        Self { dir, chain, mempool, pool: Mutex::default(), manager, events }
+    }
+
+    /// A bench with an ordinary wallet `w`.
+    fn with_wallet() -> Self {
+        let bench = Self::new();
+        bench.create("w", |_| {});
+        bench
+    }
+
+    /// As if the host had been stopped and, after `meanwhile`, started again.
+    fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
+        self.manager.shutdown();
+        meanwhile(self);
+        self.manager = open(&self.dir, self.chain.clone(), &self.mempool, &self.events);
+    }
+
+    fn create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) {
+        self.try_create(name, change).unwrap();
+    }
+
+    fn try_create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> ServiceResult<Vec<String>> {
+        let mut options = CreateOptions {
+            name: name.into(),
+            disable_private_keys: false,
+            blank: false,
+            passphrase: Secret::default(),
+            avoid_reuse: false,
+            descriptors: None,
+            load_on_startup: Some(true),
+        };
+        change(&mut options);
+        self.manager.create(options)
+    }
+
+    fn view(&self) -> WalletView {
+        self.manager.select(Some("w")).unwrap()
+    }
+
+    fn address(&self, label: Option<&str>) -> ScriptBuf {
+        let internal = label.is_none();
+        self.view().wallet().new_address(AddressType::Bech32, internal, label.map(Into::into)).unwrap()
+    }
+
+    fn mine_to(&self, script: ScriptBuf, transactions: Vec<Transaction>) -> BlockHash {
+        let confirmed: Vec<Txid> = transactions.iter().map(Transaction::compute_txid).collect();
+        let hash = self.chain.mine_to(script, transactions);
+        let height = self.chain.tip(Scope::NONE).unwrap().height;
+        for txid in confirmed {
+            self.take_out(txid, Removal::Confirmed);
+        }
+        self.manager.notify(NodeEvent::BlockConnected { hash, height });
+        self.manager.notify(NodeEvent::TipChanged { hash, height });
+        hash
+    }
+
+    fn mine(&self, transactions: Vec<Transaction>) -> BlockHash {
+        self.mine_to(foreign(0), transactions)
+    }
+
+    fn disconnect(&self) {
+        let tip = self.chain.tip(Scope::NONE).unwrap();
+        self.chain.disconnect();
+        self.manager.notify(NodeEvent::BlockDisconnected { hash: tip.hash, height: tip.height });
+    }
+
+    fn accept(&self, transaction: &Transaction) {
+        lock(&self.pool).push(transaction.clone());
+        self.mempool.add(transaction.clone(), 1000);
+        let transaction = Arc::new(transaction.clone());
+        self.manager.notify(NodeEvent::TransactionAdded { transaction, sequence: 0 });
+    }
+
+    /// Takes a transaction out of the mempool, if it is there.
+    fn take_out(&self, txid: Txid, reason: Removal) {
+        let mut pool = lock(&self.pool);
+        let before = pool.len();
+        pool.retain(|transaction| transaction.compute_txid() != txid);
+        if pool.len() == before {
+            return;
+        }
+        self.mempool.clear();
+        pool.iter().for_each(|transaction| self.mempool.add(transaction.clone(), 1000));
+        drop(pool);
+        self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
+    }
+
+    fn transaction(&self, txid: Txid) -> Option<WalletTransaction> {
+        self.view().transactions(vec![txid]).unwrap().remove(0)
+    }
+
+    fn known(&self, txid: Txid) -> WalletTransaction {
+        self.transaction(txid).expect("the wallet knows it")
+    }
+
+    fn coins(&self) -> Vec<WalletCoin> {
+        coins(&self.view())
+    }
+
+    fn block(&self, hash: BlockHash) -> bitcoin::Block {
+        self.chain.get(hash).unwrap()
+    }
+
+    fn height_of(&self, hash: BlockHash) -> u32 {
+        self.chain.block_info(Scope::NONE, BlockRef::Hash { hash }).unwrap().unwrap().height
+    }
+}
+
+fn coins(view: &WalletView) -> Vec<WalletCoin> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let batch = view.coins(after, 3).unwrap();
+        all.extend(batch.coins);
+        after = batch.next;
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+/// A script that no wallet here has.
+fn foreign(number: u8) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
+}
+
+/// An outpoint that no wallet here knows.
+fn elsewhere(number: u8) -> OutPoint {
+    OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
+}
+
+fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: inputs
+            .iter()
+            .map(|outpoint| TxIn {
+                previous_output: *outpoint,
+                script_sig: ScriptBuf::new(),
+                sequence: Sequence::MAX,
+                witness: Witness::new(),
+            })
+            .collect(),
+        output: outputs
+            .iter()
+            .map(|(script, value)| TxOut { value: Amount::from_sat(*value), script_pubkey: (*script).clone() })
+            .collect(),
+    }
+}
+
+fn kind_of<T: std::fmt::Debug>(result: ServiceResult<T>) -> ErrorKind {
+    result.expect_err("it is refused").kind
+}
+
+fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
+    let mut descriptor = DescriptorImport {
+        text: Secret::new(text.into()),
+        range: None,
+        next_index: None,
+        active: false,
+        internal: None,
+        label: None,
+        timestamp: 1,
+    };
+    change(&mut descriptor);
+    Import::Descriptor { descriptor }
+}

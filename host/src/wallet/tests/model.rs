@@ -1,0 +1,137 @@
+//! Random payments, blocks and reorganisations, compared with a recomputation from the chain alone.
+
+use std::collections::BTreeMap;
+
+use bitcoin::{OutPoint, ScriptBuf, Transaction};
+use outrigger_sdk::service::chain::BlockRef;
+use outrigger_sdk::service::wallet::TxState;
+use outrigger_sdk::service::{Chain, Scope};
+use proptest::prelude::*;
+
+use super::{Bench, elsewhere, foreign, spend};
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A payment from elsewhere to one of our scripts.
+    Pay { script: usize, value: u64 },
+    /// A payment of one of our coins to elsewhere, with change.
+    Spend { coin: usize, change: usize },
+    /// A block with the first so many unconfirmed transactions, paying its subsidy to us or elsewhere.
+    Mine { take: usize, ours: bool },
+    /// The last block leaves the chain; what was in it goes back to the mempool, or is lost.
+    Disconnect { lost: bool },
+    /// The host is stopped and started.
+    Restart,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..4_usize, 1..1000_u64).prop_map(|(script, value)| Step::Pay { script, value }),
+        4 => (0..8_usize, 0..4_usize).prop_map(|(coin, change)| Step::Spend { coin, change }),
+        4 => (0..5_usize, any::<bool>()).prop_map(|(take, ours)| Step::Mine { take, ours }),
+        2 => any::<bool>().prop_map(|lost| Step::Disconnect { lost }),
+        1 => Just(Step::Restart),
+    ];
+    prop::collection::vec(step, 1..25)
+}
+
+/// What is ours by the chain and the mempool alone: outpoint to value, and whether it is confirmed. A transaction of ours
+/// that was lost still spends what it spends: it may come back.
+fn recompute(bench: &Bench, scripts: &[ScriptBuf], sent: &[OutPoint]) -> BTreeMap<OutPoint, (u64, bool)> {
+    let mut coins = BTreeMap::new();
+    let mut take = |transaction: &Transaction, confirmed| {
+        for input in &transaction.input {
+            coins.remove(&input.previous_output);
+        }
+        for (vout, output) in (0_u32..).zip(&transaction.output) {
+            if scripts.contains(&output.script_pubkey) {
+                let outpoint = OutPoint { txid: transaction.compute_txid(), vout };
+                coins.insert(outpoint, (output.value.to_sat(), confirmed));
+            }
+        }
+    };
+    let tip = bench.chain.tip(Scope::NONE).unwrap().height;
+    for height in 1..=tip {
+        let info = bench.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
+        bench.block(info.hash).txdata.iter().for_each(|transaction| take(transaction, true));
+    }
+    super::lock(&bench.pool).iter().for_each(|transaction| take(transaction, false));
+    coins.retain(|outpoint, _| !sent.contains(outpoint));
+    coins
+}
+
+fn run(steps: Vec<Step>) {
+    let mut bench = Bench::with_wallet();
+    let scripts: Vec<ScriptBuf> = (0..4).map(|_| bench.address(Some(""))).collect();
+    let mut counter = 0_u8;
+    let mut sent = Vec::new();
+    for step in steps {
+        match step {
+            Step::Pay { script, value } => {
+                counter += 1;
+                bench.accept(&spend(&[elsewhere(counter)], &[(&scripts[script], value)]));
+            }
+            Step::Spend { coin, change } => {
+                let coins = bench.coins();
+                let usable: Vec<_> =
+                    coins.iter().filter(|coin| !matches!(coin.state, TxState::Inactive)).collect();
+                if let Some(coin) = usable.get(coin % usable.len().max(1)) {
+                    let part = coin.value / 2;
+                    sent.push(coin.outpoint);
+                    bench.accept(&spend(&[coin.outpoint], &[(&foreign(1), part), (&scripts[change], coin.value - part)]));
+                }
+            }
+            Step::Mine { take, ours } => {
+                counter += 1;
+                let chosen = super::lock(&bench.pool).iter().take(take).cloned().collect();
+                bench.mine_to(if ours { scripts[0].clone() } else { foreign(counter) }, chosen);
+            }
+            Step::Disconnect { lost } => disconnect(&bench, lost),
+            Step::Restart => bench.restart(|_| {}),
+        }
+        let expected = recompute(&bench, &scripts, &sent);
+        let found: BTreeMap<_, _> = bench
+            .coins()
+            .into_iter()
+            // What is neither in the chain nor in the mempool is the wallet's alone.
+            .filter(|coin| coin.state != TxState::Inactive)
+            .map(|coin| (coin.outpoint, (coin.value, matches!(coin.state, TxState::Confirmed { .. }))))
+            .collect();
+        assert_eq!(found, expected);
+    }
+}
+
+/// Takes the last block off, with everything in the mempool that would spend a coinbase or a lost transaction of it.
+fn disconnect(bench: &Bench, lost: bool) {
+    let tip = bench.chain.tip(Scope::NONE).unwrap();
+    if tip.height == 0 {
+        return;
+    }
+    let block = bench.block(tip.hash);
+    let kept = if lost { &[][..] } else { &block.txdata[1..] };
+    bench.disconnect();
+    let mut gone: Vec<_> = block.txdata.iter().filter(|t| !kept.contains(t)).map(|t| t.compute_txid()).collect();
+    let mut pool = super::lock(&bench.pool).clone();
+    pool.splice(0..0, kept.iter().cloned());
+    let mut rest = Vec::new();
+    for transaction in pool {
+        if transaction.input.iter().any(|input| gone.contains(&input.previous_output.txid)) {
+            gone.push(transaction.compute_txid());
+        } else {
+            rest.push(transaction);
+        }
+    }
+    let before = super::lock(&bench.pool).clone();
+    for transaction in before {
+        bench.take_out(transaction.compute_txid(), crate::node::observer::Removal::Dropped);
+    }
+    rest.iter().for_each(|transaction| bench.accept(transaction));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn the_coins_are_those_of_the_chain(steps in steps()) {
+        run(steps);
+    }
+}

@@ -1,0 +1,211 @@
+//! Rescans.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
+use outrigger_sdk::service::chain::{
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, Verdict,
+};
+use outrigger_sdk::service::events::{Event, RescanOutcome};
+use outrigger_sdk::service::{Chain, ErrorKind, Result, Scope};
+use outrigger_sdk::testing::MemoryChain;
+use outrigger_sdk::wire::Blob;
+
+use super::{Bench, descriptor, elsewhere, foreign, kind_of, lock, spend};
+
+/// A chain some blocks of which cannot be read, or are read very slowly.
+struct Broken {
+    chain: Arc<MemoryChain>,
+    unreadable: u32,
+    slow: AtomicBool,
+}
+
+impl Chain for Broken {
+    fn block(&self, scope: Scope, hash: BlockHash) -> Result<Option<Blob>> {
+        if self.slow.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        let info = self.chain.block_info(scope, BlockRef::Hash { hash })?;
+        if info.is_some_and(|info| info.height == self.unreadable) {
+            return Err(ErrorKind::Storage.into());
+        }
+        self.chain.block(scope, hash)
+    }
+    fn tip(&self, scope: Scope) -> Result<Tip> {
+        self.chain.tip(scope)
+    }
+    fn info(&self, scope: Scope) -> Result<ChainInfo> {
+        self.chain.info(scope)
+    }
+    fn block_info(&self, scope: Scope, block: BlockRef) -> Result<Option<BlockInfo>> {
+        self.chain.block_info(scope, block)
+    }
+    fn spent_outputs(&self, scope: Scope, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
+        self.chain.spent_outputs(scope, hash)
+    }
+    fn transaction(&self, scope: Scope, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
+        self.chain.transaction(scope, txid)
+    }
+    fn coins(&self, scope: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Option<Coin>>> {
+        self.chain.coins(scope, outpoints)
+    }
+    fn fork_point(&self, scope: Scope, hash: BlockHash) -> Result<Option<BlockInfo>> {
+        self.chain.fork_point(scope, hash)
+    }
+    fn tips(&self, scope: Scope) -> Result<Vec<ChainTip>> {
+        self.chain.tips(scope)
+    }
+    fn next_block(&self, scope: Scope) -> Result<NextBlock> {
+        self.chain.next_block(scope)
+    }
+    fn time(&self, scope: Scope) -> Result<u64> {
+        self.chain.time(scope)
+    }
+    fn check_block(&self, scope: Scope, raw: Blob) -> Result<Verdict> {
+        self.chain.check_block(scope, raw)
+    }
+    fn submit_block(&self, scope: Scope, raw: Blob) -> Result<Verdict> {
+        self.chain.submit_block(scope, raw)
+    }
+    fn submit_header(&self, scope: Scope, raw: Blob) -> Result<Verdict> {
+        self.chain.submit_header(scope, raw)
+    }
+    fn invalidate_block(&self, scope: Scope, hash: BlockHash) -> Result<()> {
+        self.chain.invalidate_block(scope, hash)
+    }
+    fn reconsider_block(&self, scope: Scope, hash: BlockHash) -> Result<()> {
+        self.chain.reconsider_block(scope, hash)
+    }
+    fn precious_block(&self, scope: Scope, hash: BlockHash) -> Result<()> {
+        self.chain.precious_block(scope, hash)
+    }
+    fn set_mock_time(&self, scope: Scope, seconds: u64) -> Result<()> {
+        self.chain.set_mock_time(scope, seconds)
+    }
+}
+
+/// A descriptor of regtest, and its first script.
+const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
+
+fn script() -> ScriptBuf {
+    use outrigger_sdk::descriptor::{Checksum, Descriptor};
+    let parsed = Descriptor::parse(TEXT, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
+    parsed[0].expand(0).unwrap().scripts[0].script_pubkey.clone()
+}
+
+fn finished(bench: &Bench) -> RescanOutcome {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let found = lock(&bench.events).iter().find_map(|event| match event {
+            Event::RescanFinished { wallet, outcome, .. } if wallet == "w" => Some(outcome.clone()),
+            _ => None,
+        });
+        if let Some(outcome) = found {
+            return outcome;
+        }
+        assert!(Instant::now() < deadline, "the rescan does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sixty blocks, the 10th and the 50th of which pay to the script.
+fn history(chain: &MemoryChain) {
+    for height in 1..=60_u8 {
+        let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);
+        chain.mine_to(foreign(0), if [10, 50].contains(&height) { vec![payment] } else { vec![] });
+    }
+}
+
+fn time_at(bench: &Bench, height: u32) -> u64 {
+    let info = bench.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
+    u64::from(u32::from_le_bytes(info.header[68..72].try_into().unwrap()))
+}
+
+#[test]
+fn a_rescan_finds_what_was_paid_before_the_import() {
+    let bench = Bench::new();
+    history(&bench.chain);
+    bench.create("w", |options| options.blank = true);
+    let view = bench.view();
+    let wallet = view.wallet();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    assert_eq!(bench.view().info().unwrap().transactions, 0);
+    let rescan = wallet.rescan_reserve().unwrap();
+    assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
+    assert_eq!(kind_of(wallet.rescan_start(rescan + 1, 1)), ErrorKind::NotFound);
+    // Two hours before the birth time are twelve blocks: the scan begins at the 39th.
+    wallet.rescan_start(rescan, time_at(&bench, 51)).unwrap();
+    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    let values: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
+    assert_eq!(values, [50]);
+    lock(&bench.events).clear();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    let mut values: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
+    values.sort_unstable();
+    assert_eq!(values, [10, 50]);
+    assert!(bench.view().info().unwrap().rescan.is_none());
+}
+
+#[test]
+fn a_reservation_can_be_given_back() {
+    let bench = Bench::with_wallet();
+    let view = bench.view();
+    let rescan = view.wallet().rescan_reserve().unwrap();
+    assert_eq!(kind_of(bench.manager.unload("w".into(), None)), ErrorKind::WalletRescanning);
+    view.wallet().rescan_release(rescan + 1).unwrap();
+    assert_eq!(kind_of(view.wallet().rescan_reserve()), ErrorKind::WalletRescanning);
+    view.wallet().rescan_release(rescan).unwrap();
+    assert!(!view.wallet().rescan_abort().unwrap());
+    assert_eq!(view.wallet().rescan_reserve().unwrap(), rescan + 1);
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
+    let chain = Arc::new(MemoryChain::new());
+    history(&chain);
+    let broken = Broken { chain: chain.clone(), unreadable: 10, slow: AtomicBool::new(false) };
+    let bench = Bench::over(chain, Arc::new(broken));
+    bench.create("w", |options| options.blank = true);
+    let view = bench.view();
+    view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    let rescan = view.wallet().rescan_reserve().unwrap();
+    view.wallet().rescan_start(rescan, 1).unwrap();
+    let block_time = u32::try_from(time_at(&bench, 10)).unwrap();
+    assert_eq!(finished(&bench), RescanOutcome::Unreadable { block_time });
+    assert_eq!(bench.coins().iter().map(|coin| coin.value).collect::<Vec<_>>(), [50]);
+}
+
+#[test]
+fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
+    let chain = Arc::new(MemoryChain::new());
+    history(&chain);
+    for _ in 0..100 {
+        chain.mine_to(foreign(0), vec![]);
+    }
+    let slow = Arc::new(Broken { chain: chain.clone(), unreadable: u32::MAX, slow: AtomicBool::new(true) });
+    let mut bench = Bench::over(chain, slow.clone());
+    bench.create("w", |options| options.blank = true);
+    bench.view().wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    let wallet = bench.view().wallet().clone();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert!(bench.view().info().unwrap().rescan.is_some());
+    assert!(wallet.rescan_abort().unwrap());
+    assert_eq!(finished(&bench), RescanOutcome::Aborted);
+
+    lock(&bench.events).clear();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    drop(wallet);
+    bench.restart(|bench| {
+        assert_eq!(finished(bench), RescanOutcome::Aborted);
+        lock(&bench.events).clear();
+        slow.slow.store(false, Ordering::Relaxed);
+    });
+    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    assert_eq!(bench.coins().len(), 2);
+}

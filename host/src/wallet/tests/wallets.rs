@@ -1,0 +1,143 @@
+//! Making, loading, unloading and choosing wallets.
+
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::wallet::AddressType;
+use outrigger_sdk::wire::Secret;
+
+use super::{Bench, kind_of};
+
+#[test]
+fn a_new_wallet_has_the_descriptors_of_bitcoind() {
+    let bench = Bench::with_wallet();
+    let descriptors = bench.view().descriptors(false).unwrap();
+    let found: Vec<(String, Option<bool>)> = descriptors
+        .iter()
+        .map(|info| {
+            let text = info.text.expose();
+            let path = |bytes: &str| bytes.find("]tpub").map(|at| at + 1).unwrap_or_default();
+            let function = text.split('[').next().unwrap_or_default();
+            let origin = text.get(function.len() + 9..path(text) - 1).unwrap_or_default();
+            let tail = text.split('#').next().unwrap_or_default().rsplit_once("/*").map_or("", |(head, _)| &head[head.len() - 2..]);
+            (format!("{function}{origin}{tail}"), info.internal)
+        })
+        .collect();
+    let expected = [
+        ("pkh(/44h/1h/0h/0", false),
+        ("sh(wpkh(/49h/1h/0h/0", false),
+        ("wpkh(/84h/1h/0h/0", false),
+        ("tr(/86h/1h/0h/0", false),
+        ("pkh(/44h/1h/0h/1", true),
+        ("sh(wpkh(/49h/1h/0h/1", true),
+        ("wpkh(/84h/1h/0h/1", true),
+        ("tr(/86h/1h/0h/1", true),
+    ];
+    let expected = expected.map(|(text, internal)| (text.to_owned(), Some(internal)));
+    assert_eq!(found, expected);
+    let info = bench.view().info().unwrap();
+    assert_eq!((info.keypool_external, info.keypool_internal), (80, 80));
+    assert!(!info.blank && info.private_keys_enabled && !info.encrypted);
+    assert!(descriptors.iter().all(|info| info.range == Some((0, 19)) && info.next_index == 0));
+}
+
+#[test]
+fn addresses_of_each_kind_are_fresh_and_ours() {
+    let bench = Bench::with_wallet();
+    let view = bench.view();
+    let wallet = view.wallet();
+    let mut scripts = Vec::new();
+    for kind in [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m] {
+        for internal in [false, true] {
+            scripts.push(wallet.new_address(kind, internal, (!internal).then(|| "label".into())).unwrap());
+        }
+    }
+    assert!(scripts[0].is_p2pkh() && scripts[2].is_p2sh() && scripts[4].is_p2wpkh() && scripts[6].is_p2tr());
+    let infos = bench.view().scripts(scripts.clone()).unwrap();
+    for (position, info) in infos.into_iter().enumerate() {
+        let info = info.expect("it is known");
+        let internal = position % 2 == 1;
+        assert_eq!((info.internal, info.change, info.label.is_some()), (internal, internal, !internal));
+        assert!(info.solvable && info.parents.len() == 1 && info.origins.len() == 1);
+        assert!(info.origins[0].path.ends_with("/0"), "{}", info.origins[0].path);
+    }
+    scripts.sort();
+    scripts.dedup();
+    assert_eq!(scripts.len(), 8);
+    assert_eq!(bench.view().info().unwrap().keypool_external, 80);
+}
+
+#[test]
+fn the_wallet_of_a_call_is_found_as_bitcoind_finds_it() {
+    let bench = Bench::new();
+    assert_eq!(bench.manager.select(None).err().unwrap().kind, ErrorKind::NoWallet);
+    bench.create("a", |_| {});
+    assert_eq!(bench.manager.select(None).unwrap().info().unwrap().name, "a");
+    bench.create("b/c", |_| {});
+    assert_eq!(bench.manager.select(None).err().unwrap().kind, ErrorKind::WalletNotSpecified);
+    assert_eq!(bench.manager.select(Some("x")).err().unwrap().kind, ErrorKind::WalletNotLoaded);
+    assert_eq!(bench.manager.select(Some("b/c")).unwrap().info().unwrap().name, "b/c");
+    assert_eq!(bench.manager.list(), ["a", "b/c"]);
+}
+
+#[test]
+fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
+    let bench = Bench::new();
+    bench.create("w", |_| {});
+    let exists = bench.try_create("w", |_| {}).unwrap_err();
+    assert_eq!(exists.kind, ErrorKind::WalletExists);
+    assert!(exists.detail.ends_with("Database already exists."), "{}", exists.detail);
+    let loaded = bench.manager.load("w".into(), None).unwrap_err();
+    assert_eq!((loaded.kind, loaded.detail.as_str()), (ErrorKind::WalletAlreadyLoaded, "Wallet \"w\" is already loaded."));
+    let missing = bench.manager.load("missing".into(), None).unwrap_err();
+    assert_eq!(missing.kind, ErrorKind::WalletNotLoaded);
+    assert!(missing.detail.ends_with("Path does not exist."), "{}", missing.detail);
+    std::fs::create_dir(bench.dir.path().join("empty")).unwrap();
+    std::fs::create_dir(bench.dir.path().join("junk")).unwrap();
+    std::fs::write(bench.dir.path().join("junk/data.mdb"), vec![7; 9000]).unwrap();
+    for name in ["empty", "junk"] {
+        let refused = bench.manager.load(name.into(), None).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::WalletNotLoaded, "{refused:?}");
+        assert!(refused.detail.ends_with("Data is not in recognized format."), "{}", refused.detail);
+    }
+    let keyless = bench.try_create("k", |options| {
+        options.disable_private_keys = true;
+        options.passphrase = Secret::new("p".into());
+    });
+    assert_eq!(kind_of(keyless), ErrorKind::Refused);
+    assert_eq!(kind_of(bench.try_create("../out", |_| {})), ErrorKind::Refused);
+    assert_eq!(bench.manager.directory().unwrap(), ["junk", "w"]);
+}
+
+#[test]
+fn unloaded_wallets_can_be_loaded_again_while_an_old_view_is_open() {
+    let bench = Bench::with_wallet();
+    let script = bench.address(Some("kept"));
+    let view = bench.view();
+    bench.manager.unload("w".into(), None).unwrap();
+    assert_eq!(kind_of(bench.manager.unload("w".into(), None)), ErrorKind::WalletNotLoaded);
+    assert!(view.info().is_ok());
+    drop(view);
+    bench.manager.load("w".into(), None).unwrap();
+    let info = bench.view().scripts(vec![script]).unwrap().remove(0).unwrap();
+    assert_eq!(info.label.as_deref(), Some("kept"));
+}
+
+#[test]
+fn a_restart_loads_what_it_is_told_to() {
+    let mut bench = Bench::new();
+    bench.create("a", |_| {});
+    bench.create("b", |options| options.load_on_startup = None);
+    bench.create("c", |_| {});
+    bench.manager.unload("c".into(), Some(false)).unwrap();
+    bench.restart(|_| {});
+    assert_eq!(bench.manager.list(), ["a"]);
+    assert_eq!(bench.manager.directory().unwrap(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_blank_wallet_has_nothing_to_hand_out() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.blank = true);
+    let refused = bench.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap_err();
+    assert_eq!(refused.detail, "Error: This wallet has no available keys");
+    assert!(bench.view().info().unwrap().blank);
+}

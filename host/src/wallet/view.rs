@@ -1,0 +1,417 @@
+//! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, ScriptBuf, Txid};
+use heed::RoTxn;
+use outrigger_sdk::service::signer::SignBatch;
+use outrigger_sdk::service::wallet::{
+    CoinBatch, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, Ownership, ScriptInfo, Synced, TxState,
+    WalletCoin, WalletInfo, WalletKind, WalletOutput, WalletTransaction,
+};
+use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, Scope};
+use outrigger_sdk::wire::{Blob, Secret, from_bytes};
+
+use super::error::{Result, WalletError};
+use super::keypool::private_key_of;
+use super::legacy;
+use super::live::Wallet;
+use super::ownership::label;
+use super::store::rows::{CoinRow, DescriptorRow, OutputRow, ScriptRow, TxRow};
+use super::store::tables::{Table, number_from, txid_from};
+use super::store::{Snapshot, Tables};
+use super::trust::{Judge, replaceable};
+
+/// The most rows that one answer holds.
+const MAX_BATCH: u32 = 256;
+
+/// A snapshot of a wallet. Used by one thread at a time.
+pub struct WalletView {
+    // Before the wallet, so that the snapshot ends first.
+    txn: Snapshot,
+    wallet: Arc<Wallet>,
+    /// The public texts of descriptors that were asked for.
+    texts: RefCell<HashMap<u32, String>>,
+}
+
+impl WalletView {
+    pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
+        Ok(Self { txn: wallet.store.snapshot()?, wallet, texts: RefCell::default() })
+    }
+
+    /// The wallet itself, for what changes it.
+    pub fn wallet(&self) -> &Arc<Wallet> {
+        &self.wallet
+    }
+
+    fn t(&self) -> &Tables {
+        &self.wallet.store.tables
+    }
+
+    /// The wallet as a whole.
+    ///
+    /// # Errors
+    /// `Storage`, as of all functions here.
+    pub fn info(&self) -> ServiceResult<WalletInfo> {
+        Ok(self.read_info()?)
+    }
+
+    fn read_info(&self) -> Result<WalletInfo> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let meta = t.meta(txn)?;
+        let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
+        let mut keypool = [0_u64; 2];
+        for entry in t.active.iter(txn)? {
+            let row = t.descriptor(txn, number_from(entry?.1)?)?;
+            let [external, internal] = &mut keypool;
+            let ahead = row.as_ref().map_or(0, |row| row.range_end.saturating_sub(row.next_index));
+            *(if row.is_some_and(|row| row.internal) { internal } else { external }) += u64::from(ahead);
+        }
+        for (side, count) in (0_u8..).zip(&mut keypool) {
+            *count += t.imported_pool.prefix_iter(txn, &[side])?.count() as u64;
+        }
+        let [keypool_external, keypool_internal] = keypool;
+        Ok(WalletInfo {
+            name: self.wallet.name.clone(),
+            synced: t.synced(txn)?,
+            kind: match meta.kind {
+                1 => WalletKind::Descriptors,
+                2 => WalletKind::Legacy,
+                _ => WalletKind::Both,
+            },
+            private_keys_enabled: meta.private_keys_enabled,
+            blank: meta.blank,
+            avoid_reuse: meta.avoid_reuse,
+            encrypted,
+            locked,
+            unlocked_until,
+            rescan: self.wallet.rescan_progress(),
+            transactions: t.transactions.len(txn)?,
+            keypool_external,
+            keypool_internal,
+            birth_time: if meta.birth_time == u64::MAX { 0 } else { meta.birth_time },
+            backup_needed: meta.backup_needed,
+            last_backup: meta.last_backup,
+        })
+    }
+
+    fn synced(&self) -> Result<Synced> {
+        self.t().synced(&self.txn)
+    }
+
+    /// The public text of a descriptor.
+    fn text(&self, number: u32) -> Result<Option<String>> {
+        if let Some(text) = self.texts.borrow().get(&number) {
+            return Ok(Some(text.clone()));
+        }
+        let text = self.t().descriptor(&self.txn, number)?.map(|row| row.public);
+        if let Some(text) = &text {
+            self.texts.borrow_mut().insert(number, text.clone());
+        }
+        Ok(text)
+    }
+
+    fn texts(&self, numbers: impl IntoIterator<Item = u32>) -> Result<Vec<String>> {
+        numbers.into_iter().filter_map(|number| self.text(number).transpose()).collect()
+    }
+
+    /// What the wallet knows of these scripts, in their order; none where it knows nothing.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {
+        Ok(scripts.iter().map(|script| self.script(script)).collect::<Result<_>>()?)
+    }
+
+    fn script(&self, script: &ScriptBuf) -> Result<Option<ScriptInfo>> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let row = t.script(txn, script)?;
+        let label = label(t, txn, script)?;
+        let imported = legacy::knowledge(t, txn, script)?;
+        let nothing = imported.solving.scripts.is_empty() && !imported.complete;
+        if row.is_none() && label.is_none() && (nothing || !imported.known) {
+            return Ok(None);
+        }
+        let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
+        let mut info = ScriptInfo {
+            ownership,
+            solvable: imported.complete,
+            change: ownership != Ownership::None && label.is_none(),
+            label,
+            internal: false,
+            timestamp: imported.timestamp,
+            descriptor: imported.checked_descriptor(),
+            parents: Vec::new(),
+            solving: imported.solving,
+            origins: imported.origins,
+        };
+        for (number, index) in row.iter().flat_map(|row| row.owners.iter().copied()).rev() {
+            self.add_descriptor_knowledge(script, number, index, &mut info)?;
+        }
+        info.parents.reverse();
+        Ok(Some(info))
+    }
+
+    /// Adds what a descriptor says of a script; it outranks what imported keys say.
+    fn add_descriptor_knowledge(
+        &self,
+        script: &ScriptBuf,
+        number: u32,
+        index: u32,
+        info: &mut ScriptInfo,
+    ) -> Result<()> {
+        let Some(row) = self.t().descriptor(&self.txn, number)? else { return Ok(()) };
+        let parsed = self.wallet.descriptors.get(number, &row.public)?;
+        info.internal = row.internal;
+        info.timestamp = row.timestamp;
+        info.parents.push(row.public);
+        // Hardened steps below a public key: the script is ours, and nothing more is known without the key.
+        let Ok(expansion) = parsed.expand(index) else { return Ok(()) };
+        if let Some(found) = expansion.scripts.into_iter().find(|found| found.script_pubkey == *script)
+            && parsed.is_solvable()
+        {
+            info.solvable = true;
+            info.descriptor = found.definite;
+            info.solving = found.solving;
+            info.origins = found.origins;
+        }
+        Ok(())
+    }
+
+    /// The wallet's transactions of these ids, in their order.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn transactions(&self, txids: Vec<Txid>) -> ServiceResult<Vec<Option<WalletTransaction>>> {
+        Ok(self.read_transactions(&txids)?)
+    }
+
+    fn read_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<WalletTransaction>>> {
+        let mut judge = Judge::new(self.t(), &self.txn, self.synced()?, &self.wallet.shared)?;
+        let mut found = Vec::with_capacity(txids.len());
+        for txid in txids {
+            let row = self.t().transaction(&self.txn, txid)?;
+            found.push(row.map(|row| self.transaction(*txid, row, &mut judge)).transpose()?);
+        }
+        Ok(found)
+    }
+
+    fn transaction(&self, txid: Txid, row: TxRow, judge: &mut Judge<'_>) -> Result<WalletTransaction> {
+        let trusted = judge.trusted(&row)?;
+        let outputs = row.outputs.iter().map(|output| self.output(output)).collect::<Result<_>>()?;
+        Ok(WalletTransaction {
+            txid,
+            wtxid: row.wtxid,
+            state: row.state,
+            arrival: row.arrival,
+            time: row.time,
+            time_received: row.time_received,
+            coinbase: row.coinbase,
+            total_output: row.total_output,
+            debit_spendable: row.debit_spendable,
+            debit_watch_only: row.debit_watch_only,
+            outputs,
+            conflicts: self.conflicts(txid, &row.inputs)?,
+            mempool_conflicts: self.mempool_conflicts(txid, &row)?,
+            trusted,
+            replaceable: replaceable(&self.wallet.shared, txid, &row)?,
+            metadata: row.metadata,
+        })
+    }
+
+    fn output(&self, row: &OutputRow) -> Result<WalletOutput> {
+        Ok(WalletOutput {
+            value: row.value,
+            script: row.script.clone(),
+            ownership: row.ownership,
+            change: row.change,
+            label: row.label.clone(),
+            parents: self.texts(row.descriptors.iter().copied())?,
+        })
+    }
+
+    /// The other transactions of the wallet that spend one of these.
+    fn conflicts(&self, txid: Txid, inputs: &[OutPoint]) -> Result<Vec<Txid>> {
+        let mut conflicts = Vec::new();
+        for input in inputs {
+            conflicts.extend(self.t().spenders(&self.txn, input)?.into_iter().filter(|other| *other != txid));
+        }
+        conflicts.sort_unstable_by_key(|txid| txid.to_byte_array());
+        conflicts.dedup();
+        Ok(conflicts)
+    }
+
+    /// The transactions of the mempool that stand in the way of one that is in neither the mempool nor the chain.
+    fn mempool_conflicts(&self, txid: Txid, row: &TxRow) -> Result<Vec<Txid>> {
+        if matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool) {
+            return Ok(Vec::new());
+        }
+        let spenders = self.wallet.shared.mempool.spenders(Scope::NONE, row.inputs.clone())?;
+        let mut conflicts: Vec<Txid> = spenders.into_iter().flatten().filter(|other| *other != txid).collect();
+        conflicts.sort_unstable_by_key(|txid| txid.to_byte_array());
+        conflicts.dedup();
+        Ok(conflicts)
+    }
+
+    /// The same transactions, serialised.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn raw_transactions(&self, txids: Vec<Txid>) -> ServiceResult<Vec<Option<Blob>>> {
+        let raw = |txid: &Txid| Ok(self.t().raw.get(&self.txn, txid.as_byte_array())?.map(|raw| Blob(raw.to_vec())));
+        Ok(txids.iter().map(raw).collect::<Result<_>>()?)
+    }
+
+    /// A part of the history.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn history(&self, query: HistoryQuery) -> ServiceResult<HistoryBatch> {
+        Ok(self.read_history(&query)?)
+    }
+
+    fn read_history(&self, query: &HistoryQuery) -> Result<HistoryBatch> {
+        let t = self.t();
+        let (table, from) = match query.range {
+            HistoryRange::Confirmed { from_height } => (t.confirmed, from_height.to_be_bytes().to_vec()),
+            HistoryRange::Unconfirmed => (t.unconfirmed, Vec::new()),
+            HistoryRange::Conflicted { from_height } => (t.conflicted, from_height.to_be_bytes().to_vec()),
+            HistoryRange::All => (t.arrivals, Vec::new()),
+        };
+        let after = query.after.as_deref();
+        let limit = query.limit.clamp(1, MAX_BATCH) as usize;
+        let (keys, more) = page(table, &self.txn, &from, query.reverse, after, limit)?;
+        let next = more.then(|| keys.last().map(|(key, _)| Blob(key.clone()))).flatten();
+        let txids = keys.iter().map(|(_, txid)| txid_from(txid)).collect::<Result<Vec<_>>>()?;
+        let transactions = self.read_transactions(&txids)?.into_iter().flatten().collect();
+        Ok(HistoryBatch { transactions, next })
+    }
+
+    /// Coins, from the outpoint after `after` on.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn coins(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
+        Ok(self.read_coins(after.as_deref(), limit)?)
+    }
+
+    fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
+        let limit = limit.clamp(1, MAX_BATCH) as usize;
+        let (rows, more) = page(self.t().coins, &self.txn, &[], false, after, limit)?;
+        let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
+        let mut judge = Judge::new(self.t(), &self.txn, self.synced()?, &self.wallet.shared)?;
+        let mut coins = Vec::with_capacity(rows.len());
+        for (key, row) in rows {
+            let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
+            let txid = txid_from(key.get(..32).unwrap_or_default())?;
+            let outpoint = OutPoint { txid, vout: number_from(key.get(32..).unwrap_or_default())? };
+            let trusted = match row.state {
+                TxState::Confirmed { .. } => true,
+                _ => match self.t().transaction(&self.txn, &txid)? {
+                    Some(transaction) => judge.trusted(&transaction)?,
+                    None => false,
+                },
+            };
+            coins.push(WalletCoin {
+                outpoint,
+                value: row.value,
+                script: row.script,
+                state: row.state,
+                coinbase: row.coinbase,
+                ownership: row.ownership,
+                change: row.change,
+                label: row.label,
+                trusted,
+                from_us: row.from_us,
+            });
+        }
+        Ok(CoinBatch { coins, next })
+    }
+
+    /// The descriptors; with private keys where they are asked for and held.
+    ///
+    /// # Errors
+    /// `WalletLocked` when private keys are asked of a locked wallet.
+    pub fn descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
+        Ok(self.read_descriptors(private)?)
+    }
+
+    fn read_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
+        let sealing = if private { Some(self.wallet.sealing()?) } else { None };
+        let mut infos = Vec::new();
+        for entry in self.t().descriptors.iter(&self.txn)? {
+            let (key, row) = entry?;
+            let number = u32::from_be_bytes(key.try_into().map_err(|_| WalletError::damaged(key.len()))?);
+            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            let place = private_key_of(number);
+            let text = match (&sealing, self.t().keys.get(&self.txn, &place)?) {
+                (Some(sealing), Some(value)) => sealing.unwrap(&place, value)?,
+                _ => Secret::new(row.public),
+            };
+            infos.push(DescriptorInfo {
+                text,
+                timestamp: row.timestamp,
+                active: row.active,
+                internal: row.active.then_some(row.internal),
+                range: row.ranged.then(|| (row.range_begin, row.range_end.saturating_sub(1))),
+                next_index: row.next_index,
+            });
+        }
+        Ok(infos)
+    }
+
+    /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
+        Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
+    }
+
+    /// Signs each request; none where the wallet has no such key.
+    ///
+    /// # Errors
+    /// `WalletLocked`; `Storage`.
+    pub fn sign_many(&self, batch: SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
+        self.wallet.sign_many(&self.txn, &batch)
+    }
+}
+
+/// A part of a table: up to `limit` entries from the key `from` on, or backwards to it, beginning behind `after`; and
+/// whether there are more.
+type Page = (Vec<(Vec<u8>, Vec<u8>)>, bool);
+
+fn page(
+    table: Table,
+    txn: &RoTxn<'_>,
+    from: &[u8],
+    reverse: bool,
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Result<Page> {
+    if after.is_some_and(|after| after.is_empty() || after.len() > 64) {
+        return Err(ErrorKind::Malformed.into());
+    }
+    // LMDB has no empty keys to begin at.
+    let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
+    let entries: Box<dyn Iterator<Item = heed::Result<(&[u8], &[u8])>>> = if reverse {
+        let end = after.map_or(Bound::Unbounded, Bound::Excluded);
+        Box::new(table.rev_range(txn, &(first, end))?)
+    } else {
+        let begin = after.map_or(first, Bound::Excluded);
+        Box::new(table.range(txn, &(begin, Bound::Unbounded))?)
+    };
+    let mut rows = Vec::new();
+    for entry in entries {
+        let (key, value) = entry?;
+        if rows.len() == limit {
+            return Ok((rows, true));
+        }
+        rows.push((key.to_vec(), value.to_vec()));
+    }
+    Ok((rows, false))
+}

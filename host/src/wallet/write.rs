@@ -1,0 +1,95 @@
+//! One write to a wallet: everything that happens in it is committed together or not at all.
+
+use std::collections::BTreeSet;
+
+use bitcoin::Txid;
+use heed::RwTxn;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::wallet::Synced;
+
+use super::error::Result;
+use super::live::Wallet;
+use super::seal::Sealing;
+use super::store::Tables;
+use super::store::rows::MetaRow;
+use super::store::tables::put;
+
+/// What of an overflow page its header leaves.
+const PAGE_FILL: usize = 4096 - 16;
+/// The most pages that are overwritten after sealing: 64 MiB.
+const MAX_SCRUBBED: u64 = 16_384;
+/// Where the overwriting rows stand for the moment.
+const SCRUB: &[u8; 6] = b"scrub/";
+
+/// A write transaction with what it needs at hand.
+pub struct Write<'w> {
+    /// The wallet it is to.
+    pub wallet: &'w Wallet,
+    /// Its tables.
+    pub t: Tables,
+    /// LMDB's transaction.
+    pub txn: RwTxn<'w>,
+    /// The wallet's meta row; written back at the end where it changed.
+    pub meta: MetaRow,
+    /// Where the wallet stands; written back at the end where it changed.
+    pub synced: Synced,
+    /// Transactions that were stored or changed: told once the write is on disk.
+    pub changed: BTreeSet<Txid>,
+}
+
+impl Wallet {
+    /// Runs `change` in one write transaction and commits it; any error aborts it whole.
+    pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
+        let t = self.store.tables;
+        let txn = self.store.write()?;
+        let (meta, synced) = (t.meta(&txn)?, t.synced(&txn)?);
+        let mut write = Write { wallet: self, t, txn, meta: meta.clone(), synced, changed: BTreeSet::new() };
+        let result = change(&mut write)?;
+        if write.meta != meta {
+            put(t.meta, &mut write.txn, b"meta", &write.meta)?;
+        }
+        if write.synced != synced {
+            put(t.meta, &mut write.txn, b"synced", &write.synced)?;
+        }
+        let Write { txn, changed, .. } = write;
+        txn.commit()?;
+        for txid in changed {
+            (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
+        }
+        Ok(result)
+    }
+}
+
+impl Write<'_> {
+    /// Writes every private entry anew under another sealing.
+    pub fn reseal(&mut self, from: &Sealing, to: &Sealing) -> Result<()> {
+        let mut entries = Vec::new();
+        for entry in self.t.keys.iter(&self.txn)? {
+            let (place, value) = entry?;
+            entries.push((place.to_vec(), from.unwrap(place, value)?));
+        }
+        // Not row by row: a page in use keeps the bytes of deleted rows, a freed one is overwritten by `scrub`.
+        self.t.keys.clear(&mut self.txn)?;
+        for (place, text) in entries {
+            self.t.keys.put(&mut self.txn, &place, &to.wrap(&place, text.expose())?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Wallet {
+    /// Overwrites the pages that former writes have freed, so that what stood in them is gone from the file. Pages that
+    /// an open snapshot can still see stay as they are until LMDB takes them for something else.
+    pub(super) fn scrub(&self) -> Result<()> {
+        let count = self.store.free_pages()?.min(MAX_SCRUBBED);
+        let zeros = vec![0; PAGE_FILL];
+        let place = |page: u64| [SCRUB.as_slice(), &page.to_be_bytes()].concat();
+        self.write(|write| (0..count).try_for_each(|page| Ok(write.t.meta.put(&mut write.txn, &place(page), &zeros)?)))?;
+        self.write(|write| {
+            for page in 0..count {
+                write.t.meta.delete(&mut write.txn, &place(page))?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! Every way in which the operations on the chain refuse, and bitcoind's code and message for each.
+
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::{Code, RpcError};
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    /// An argument breaks a rule that all methods share.
+    #[error(transparent)]
+    Argument(#[from] RpcError),
+    /// A service of the host failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// A value of another JSON type.
+    #[error("JSON value of type {got} is not of expected type {wanted}")]
+    WrongType {
+        /// The type that was found.
+        got: &'static str,
+        /// The type that was wanted.
+        wanted: &'static str,
+    },
+    /// An integer that does not fit.
+    #[error("JSON integer out of range")]
+    IntegerOutOfRange,
+    /// No block of the best chain has this height.
+    #[error("Block height out of range")]
+    HeightOutOfRange,
+    /// A block that is not known.
+    #[error("Block not found")]
+    BlockNotFound,
+    /// A block that is not known, named as the place to look in.
+    #[error("Block hash not found")]
+    BlockHashNotFound,
+    /// A block of which only the header is known.
+    #[error("Block not available (not fully downloaded)")]
+    BlockNotAvailable,
+    /// Stored bytes that are no block or transaction.
+    #[error("{0} cannot be read from the chain")]
+    Damaged(String),
+    /// The genesis block's transaction was asked for.
+    #[error("The genesis block coinbase is not considered an ordinary transaction and cannot be retrieved")]
+    GenesisCoinbase,
+    /// A transaction that is not in the named block.
+    #[error("No such transaction found in the provided block. Use gettransaction for wallet transactions.")]
+    NotInBlock,
+    /// A transaction that is neither in the mempool nor on the best chain.
+    #[error("No such mempool or blockchain transaction. Use gettransaction for wallet transactions.")]
+    NoSuchTransaction,
+    /// A transaction that is not in the mempool.
+    #[error("Transaction not in mempool")]
+    NotInMempool,
+    /// The sequence was asked for beside entries.
+    #[error("Verbose results cannot contain mempool sequence values.")]
+    VerboseSequence,
+    /// Text that is no transaction.
+    #[error("TX decode failed")]
+    Undecodable,
+    /// Text that is no transaction to send.
+    #[error("TX decode failed. Make sure the tx has at least one input.")]
+    NothingToSend,
+    /// Text that is no transaction to try.
+    #[error("TX decode failed: {0} Make sure the tx has at least one input.")]
+    NothingToTry(String),
+    /// Too few or too many transactions to try.
+    #[error("Array must contain between 1 and {max} transactions.", max = crate::send::MAX_TRIED)]
+    TriedCount,
+    /// A bound on the feerate that bounds nothing sensible.
+    #[error("Fee rates larger than or equal to 1BTC/kvB are not accepted")]
+    FeerateBound,
+    /// An output that can never be spent holds too much.
+    #[error("Unspendable output exceeds maximum configured by user (maxburnamount)")]
+    Burns,
+    /// The feerate is above the caller's bound.
+    #[error("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)")]
+    FeeTooHigh,
+    /// An input is unknown or spent.
+    #[error("bad-txns-inputs-missingorspent")]
+    MissingInputs,
+    /// The transaction is confirmed already.
+    #[error("Transaction outputs already in utxo set")]
+    AlreadyInChain,
+    /// The mempool refuses, for this reason.
+    #[error("{0}")]
+    Rejected(String),
+    /// A transaction cannot be made from these arguments.
+    #[error("Invalid parameter{0}")]
+    Create(&'static str),
+    /// An address that is paid twice.
+    #[error("Invalid parameter, duplicated address: {0}")]
+    DuplicateAddress(String),
+    /// A text that is no address of this network.
+    #[error("Invalid Bitcoin address: {0}")]
+    Address(String),
+    /// A descriptor that is none, or that cannot be derived here.
+    #[error("{0}")]
+    Descriptor(String),
+    /// A range for a descriptor, or none for one, where it is the other way round.
+    #[error("{0}")]
+    Range(&'static str),
+    /// A mock time that no clock can have.
+    #[error("Mocktime must be in the range [0, {max}], not {0}.", max = crate::blocks::MAX_MOCK_TIME)]
+    MockTime(i64),
+    /// Mocking the time on a chain with real money.
+    #[error("setmocktime is for regression testing (-regtest mode) only")]
+    MockTimeOffRegtest,
+}
+
+impl From<ChainError> for RpcError {
+    fn from(error: ChainError) -> Self {
+        use ChainError as E;
+        let code = match &error {
+            E::Argument(error) => return error.clone(),
+            E::Service(error) => return error.clone().into(),
+            E::IntegerOutOfRange | E::BlockNotAvailable | E::MockTimeOffRegtest => Code::MISC,
+            E::WrongType { .. } => Code::TYPE,
+            E::BlockNotFound
+            | E::BlockHashNotFound
+            | E::GenesisCoinbase
+            | E::NotInBlock
+            | E::NoSuchTransaction
+            | E::NotInMempool
+            | E::Address(_)
+            | E::Descriptor(_) => Code::INVALID_ADDRESS_OR_KEY,
+            E::HeightOutOfRange
+            | E::VerboseSequence
+            | E::TriedCount
+            | E::FeerateBound
+            | E::Create(_)
+            | E::DuplicateAddress(_)
+            | E::Range(_)
+            | E::MockTime(_) => Code::INVALID_PARAMETER,
+            E::Undecodable | E::NothingToSend | E::NothingToTry(_) => Code::DESERIALIZATION,
+            E::Burns | E::FeeTooHigh | E::MissingInputs => Code::VERIFY,
+            E::Rejected(_) => Code::VERIFY_REJECTED,
+            E::AlreadyInChain => Code::VERIFY_ALREADY_IN_CHAIN,
+            E::Damaged(_) => Code::INTERNAL,
+        };
+        Self::new(code, error.to_string())
+    }
+}

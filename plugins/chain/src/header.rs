@@ -1,0 +1,48 @@
+//! A block's header as `getblockheader` and `getblock` show it.
+
+use bitcoin::block::Header;
+use bitcoin::consensus::deserialize;
+use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::service::chain::{BlockInfo, Tip};
+use outrigger_sdk::standard::work;
+use serde_json::{Map, Value, json};
+
+use crate::error::ChainError;
+
+/// The header of a block.
+pub fn decode(info: &BlockInfo) -> Result<Header, ChainError> {
+    deserialize(&info.header).map_err(|_| ChainError::Damaged(format!("the header of block {}", info.hash)))
+}
+
+/// How deep a block is: 1 for the tip, -1 off the best chain.
+pub fn confirmations(info: &BlockInfo, tip: &Tip) -> i64 {
+    if info.in_best_chain { i64::from(tip.height) - i64::from(info.height) + 1 } else { -1 }
+}
+
+/// A block's header, decoded.
+pub fn header_json(info: &BlockInfo, tip: &Tip) -> Result<Map<String, Value>, ChainError> {
+    let header = decode(info)?;
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("hash", json!(info.hash));
+    put("confirmations", json!(confirmations(info, tip)));
+    put("height", json!(info.height));
+    put("version", json!(header.version.to_consensus()));
+    put("versionHex", json!(format!("{:08x}", header.version.to_consensus())));
+    put("merkleroot", json!(header.merkle_root));
+    put("time", json!(header.time));
+    put("mediantime", json!(info.median_time));
+    put("nonce", json!(header.nonce));
+    put("bits", json!(format!("{:08x}", header.bits.to_consensus())));
+    put("target", json!(work::target_hex(header.bits)));
+    put("difficulty", work::float(work::difficulty(header.bits)));
+    put("chainwork", json!(encode_hex(&info.chain_work)));
+    put("nTx", json!(info.transactions));
+    if info.height > 0 {
+        put("previousblockhash", json!(header.prev_blockhash));
+    }
+    if let Some(next) = info.next {
+        put("nextblockhash", json!(next));
+    }
+    Ok(object)
+}

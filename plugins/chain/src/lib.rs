@@ -1,0 +1,98 @@
+//! The operation group `chain`: the chain and the mempool as they are, raw transactions, addresses and descriptors.
+//!
+//! Invariants: nothing is kept between calls, but for the answer to one question (whether the chain has caught up with the
+//! clock since the start). What a call reads comes from one snapshot. Results have release 29's shape; keys that only
+//! release 0.21 had are kept beside them where they do not clash.
+
+mod args;
+mod blocks;
+mod create;
+mod descriptors;
+mod error;
+mod header;
+mod mempool;
+mod scripts;
+mod send;
+mod transactions;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicBool;
+
+use bitcoin::Network;
+use outrigger_sdk::params::Params;
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::standard::work;
+use outrigger_sdk::{Call, Host, Plugin, Reply};
+use serde_json::{Map, Value};
+
+use crate::error::ChainError;
+
+/// The plugin.
+pub struct ChainPlugin {
+    host: Host,
+    /// Whether the tip's time has once been close to the clock's. It stays so.
+    caught_up: AtomicBool,
+}
+
+/// What a method works with: the host on behalf of one call, and its arguments.
+struct Context<'a> {
+    host: &'a Host,
+    scope: Scope,
+    params: &'a Params,
+    caught_up: &'a AtomicBool,
+}
+
+impl Context<'_> {
+    fn network(&self) -> Result<Network, ChainError> {
+        Ok(work::network(&self.host.chain.info(self.scope)?.name))
+    }
+}
+
+type Outcome = Result<Value, ChainError>;
+
+impl ChainPlugin {
+    fn answer(&self, method: &str, context: &Context<'_>) -> Outcome {
+        match method {
+            "getblockchaininfo" => blocks::get_blockchain_info(context),
+            "getblockcount" => blocks::get_block_count(context),
+            "getbestblockhash" => blocks::get_best_block_hash(context),
+            "getblockhash" => blocks::get_block_hash(context),
+            "getblockheader" => blocks::get_block_header(context),
+            "getblock" => blocks::get_block(context),
+            "getchaintips" => blocks::get_chain_tips(context),
+            "gettxout" => transactions::get_tx_out(context),
+            "getmempoolinfo" => mempool::get_mempool_info(context),
+            "getrawmempool" => mempool::get_raw_mempool(context),
+            "getmempoolentry" => mempool::get_mempool_entry(context),
+            "sendrawtransaction" => send::send_raw_transaction(context),
+            "testmempoolaccept" => send::test_mempool_accept(context),
+            "getrawtransaction" => transactions::get_raw_transaction(context),
+            "createrawtransaction" => create::create_raw_transaction(context),
+            "decoderawtransaction" => transactions::decode_raw_transaction(context),
+            "decodescript" => scripts::decode_script(context),
+            "validateaddress" => scripts::validate_address(context),
+            "getdescriptorinfo" => descriptors::get_descriptor_info(context),
+            "deriveaddresses" => descriptors::derive_addresses(context),
+            "getnetworkinfo" => mempool::get_network_info(context),
+            "invalidateblock" => blocks::invalidate_block(context),
+            "reconsiderblock" => blocks::reconsider_block(context),
+            "setmocktime" => blocks::set_mock_time(context),
+            other => Err(ChainError::Damaged(format!("the method {other}"))),
+        }
+    }
+}
+
+impl Plugin for ChainPlugin {
+    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self { host, caught_up: AtomicBool::new(false) })
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let context = Context { host: &self.host, scope: call.scope, params: &call.params, caught_up: &self.caught_up };
+        reply.send(self.answer(call.method, &context).map_err(Into::into));
+    }
+}
+
+outrigger_sdk::export_plugin!(ChainPlugin, include_str!("../manifest.json"));

@@ -1,0 +1,113 @@
+//! Scripts and addresses by themselves.
+
+use bitcoin::hashes::{Hash, hash160, sha256};
+use bitcoin::script::Instruction;
+use bitcoin::{Network, Script, ScriptBuf, ScriptHash, WPubkeyHash, WScriptHash};
+use outrigger_sdk::params::{self, encode_hex};
+use outrigger_sdk::standard::{
+    ScriptKind, classify, descriptor, from_script, has_valid_ops, is_unspendable, script_json, to_script,
+};
+use serde_json::{Map, Value, json};
+
+use crate::{Context, Outcome, args};
+
+pub fn validate_address(context: &Context<'_>) -> Outcome {
+    let network = context.network()?;
+    match to_script(args::text(context.params.get(0))?, network) {
+        Ok(script) => Ok(Value::Object(valid(&script, network))),
+        Err(error) => Ok(json!({
+            "isvalid": false,
+            "error_locations": error.locations,
+            "error": error.message,
+        })),
+    }
+}
+
+fn valid(script: &Script, network: Network) -> Map<String, Value> {
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("isvalid", json!(true));
+    put("address", json!(from_script(script, network)));
+    put("scriptPubKey", json!(encode_hex(script.as_bytes())));
+    let (is_script, program): (Option<bool>, Option<(u8, &[u8])>) = match classify(script) {
+        ScriptKind::ScriptHash { .. } | ScriptKind::Anchor => (Some(true), None),
+        ScriptKind::WitnessV0KeyHash { hash } => (Some(false), Some((0, hash))),
+        ScriptKind::WitnessV0ScriptHash { hash } => (Some(true), Some((0, hash))),
+        ScriptKind::Taproot { key } => (Some(true), Some((1, key))),
+        ScriptKind::WitnessUnknown { version, program } => (None, Some((version, program))),
+        _ => (Some(false), None),
+    };
+    if let Some(is_script) = is_script {
+        put("isscript", json!(is_script));
+    }
+    put("iswitness", json!(script.is_witness_program()));
+    // bitcoind does not take the anchor apart.
+    if let Some((version, program)) = program {
+        put("witness_version", json!(version));
+        put("witness_program", json!(encode_hex(program)));
+    }
+    object
+}
+
+pub fn decode_script(context: &Context<'_>) -> Outcome {
+    let network = context.network()?;
+    let text = context.params.get(0);
+    let script = match args::text(text)? {
+        "" => ScriptBuf::new(),
+        _ => ScriptBuf::from_bytes(params::hex(text, "argument")?),
+    };
+    let mut object = script_json(&script, network);
+    object.shift_remove("hex");
+    let kind = classify(&script);
+    if !can_be_wrapped(&script, &kind) {
+        return Ok(Value::Object(object));
+    }
+    let pays_to = |script: &Script| from_script(&p2sh(script), network);
+    object.insert("p2sh".into(), json!(pays_to(&script)));
+    if let Some(program) = witness_program(&script, &kind) {
+        let mut segwit = script_json(&program, network);
+        if let (true, Some(text)) = (program.is_p2wsh(), descriptor::infer_witness_script(&script)) {
+            segwit.insert("desc".into(), json!(text));
+        }
+        segwit.insert("p2sh-segwit".into(), json!(pays_to(&program)));
+        object.insert("segwit".into(), Value::Object(segwit));
+    }
+    Ok(Value::Object(object))
+}
+
+fn p2sh(script: &Script) -> ScriptBuf {
+    ScriptBuf::new_p2sh(&ScriptHash::from_raw_hash(hash160::Hash::hash(script.as_bytes())))
+}
+
+/// Whether a script makes sense as a redeem script.
+fn can_be_wrapped(script: &Script, kind: &ScriptKind<'_>) -> bool {
+    let wrapped_already = matches!(
+        kind,
+        ScriptKind::NullData
+            | ScriptKind::ScriptHash { .. }
+            | ScriptKind::WitnessUnknown { .. }
+            | ScriptKind::Taproot { .. }
+            | ScriptKind::Anchor
+    );
+    // OP_SUCCESSx of tapscript (BIP 342) below OP_CHECKSIGADD.
+    let is_success = |opcode: u8| matches!(opcode, 80 | 98 | 126..=129 | 131..=134 | 137 | 138 | 141 | 142 | 149..=153);
+    let has_success = script
+        .instructions()
+        .any(|instruction| matches!(instruction, Ok(Instruction::Op(opcode)) if is_success(opcode.to_u8())));
+    !wrapped_already && has_valid_ops(script) && !is_unspendable(script) && !has_success
+}
+
+/// The witness program that pays to a script or its key; none where segwit does not have it.
+fn witness_program(script: &Script, kind: &ScriptKind<'_>) -> Option<ScriptBuf> {
+    /// The length of a compressed key, in bytes; others cannot be used with segwit.
+    const COMPRESSED: usize = 33;
+    let of_key = |hash: hash160::Hash| ScriptBuf::new_p2wpkh(&WPubkeyHash::from_raw_hash(hash));
+    let of_script = || ScriptBuf::new_p2wsh(&WScriptHash::from_raw_hash(sha256::Hash::hash(script.as_bytes())));
+    match kind {
+        ScriptKind::PubKey { key } => (key.len() == COMPRESSED).then(|| of_key(hash160::Hash::hash(key))),
+        ScriptKind::PubKeyHash { hash } => Some(of_key(hash160::Hash::from_byte_array(**hash))),
+        ScriptKind::Multisig { keys, .. } => keys.iter().all(|key| key.len() == COMPRESSED).then(of_script),
+        ScriptKind::NonStandard => Some(of_script()),
+        _ => None,
+    }
+}

@@ -1,0 +1,214 @@
+//! Why an import, or one of its requests, is refused.
+
+use bitcoin::ScriptBuf;
+use outrigger_sdk::descriptor::DescriptorError;
+use outrigger_sdk::params::Type;
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::{Code, RpcError};
+
+/// A rule that a call or a request broke, or a service that failed it.
+///
+/// The words may hold what the client sent, private keys included: they go back to the client and never to the log.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ImportError {
+    /// An argument is not what it must be; the checks are shared with all plugins.
+    #[error(transparent)]
+    Argument(#[from] RpcError),
+    /// A service failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+
+    /// importmulti in a wallet for descriptors only.
+    #[error("This type of wallet does not support this command")]
+    DescriptorsOnly,
+    /// importdescriptors in a wallet for keys and scripts only.
+    #[error("importdescriptors is not available for non-descriptor wallets")]
+    LegacyOnly,
+    /// A request without `timestamp`.
+    #[error("Missing required timestamp field for key")]
+    NoTimestamp,
+    /// A `timestamp` that is neither a number nor `now`.
+    #[error("Expected number or \"now\" timestamp value for key. got type {}", .0.name())]
+    Timestamp(Type),
+    /// The rescan was stopped by a client, or by the host's stopping.
+    #[error("Rescan aborted by user.")]
+    RescanAborted,
+
+    /// A field of a request has a wrong type. bitcoind says so whatever the field is.
+    #[error("Missing required fields")]
+    Malformed,
+    /// `internal` together with `label`.
+    #[error("Internal addresses should not have a label")]
+    InternalLabel,
+    /// `keypool` in a wallet with private keys.
+    #[error("Keys can only be imported to the keypool when private keys are disabled")]
+    KeypoolWithPrivateKeys,
+    /// `desc` together with `scriptPubKey`.
+    #[error("Both a descriptor and a scriptPubKey should not be provided.")]
+    DescriptorAndScript,
+    /// Neither `desc` nor `scriptPubKey`.
+    #[error("Either a descriptor or scriptPubKey must be provided.")]
+    NothingToImport,
+    /// Private keys for a wallet that may not hold any.
+    #[error("Cannot import private keys to a wallet with private keys disabled")]
+    PrivateKeysDisabled,
+    /// The wallet can spend from the script already.
+    #[error("The wallet already contains the private key for this address or script (\"{}\")", .0.to_hex_string())]
+    AlreadyOwned(ScriptBuf),
+    /// The scripts of a request were not stored.
+    #[error("Error adding script to wallet")]
+    ScriptNotStored,
+    /// The private keys of a request were not stored.
+    #[error("Error adding key to wallet")]
+    KeyNotStored,
+    /// The public keys or watched scripts of a request were not stored.
+    #[error("Error adding address to wallet")]
+    AddressNotStored,
+
+    /// A `scriptPubKey` of another type.
+    #[error("scriptPubKey must be string with script or JSON with address string")]
+    ScriptPubKeyForm,
+    /// `range` without `desc`.
+    #[error("Range should not be specified for a non-descriptor import")]
+    RangeWithoutDescriptor,
+    /// An address that is not one of this chain.
+    #[error("Invalid address \"{0}\"")]
+    Address(String),
+    /// A `scriptPubKey` that is not hexadecimal.
+    #[error("Invalid scriptPubKey \"{0}\"")]
+    ScriptPubKey(String),
+    /// A script without an address that is not declared internal.
+    #[error("Internal must be set to true for nonstandard scriptPubKey imports.")]
+    NonstandardNotInternal,
+    /// A `redeemscript` that is not hexadecimal.
+    #[error("Invalid redeem script \"{0}\": must be hex string")]
+    RedeemScript(String),
+    /// A `witnessscript` that is not hexadecimal.
+    #[error("Invalid witness script \"{0}\": must be hex string")]
+    WitnessScript(String),
+    /// A public key that is not hexadecimal.
+    #[error("Pubkey \"{0}\" must be a hex string")]
+    PublicKeyNotHex(String),
+    /// A public key that is no point of the curve.
+    #[error("Pubkey \"{0}\" is not a valid public key")]
+    PublicKey(String),
+    /// A private key of another chain, or none at all.
+    #[error("Invalid private key encoding")]
+    PrivateKey,
+    /// Script forms inside of each other that cannot be spent.
+    #[error("Trying to nest {0}")]
+    Nesting(&'static str),
+
+    /// A descriptor that does not parse.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
+    /// A descriptor that the wallet refused to read.
+    #[error("{0}")]
+    DescriptorRefused(String),
+    /// A taproot descriptor among keys and scripts.
+    #[error("Bech32m descriptors cannot be imported into legacy wallets")]
+    TaprootAmongKeys,
+    /// `range` for a descriptor without a wildcard.
+    #[error("Range should not be specified for an un-ranged descriptor")]
+    RangeOfUnranged,
+    /// No `range` for a descriptor with a wildcard.
+    #[error("Descriptor is ranged, please specify the range")]
+    RangeMissing,
+    /// So many indexes of so many keys that the work is refused.
+    #[error("Range is too large")]
+    RangeTooLarge,
+    /// A descriptor import without `desc`.
+    #[error("Descriptor not found.")]
+    NoDescriptor,
+    /// `next_index` outside of the range.
+    #[error("next_index is out of range")]
+    NextIndex,
+    /// `active` without a wildcard.
+    #[error("Active descriptors must be ranged")]
+    ActiveUnranged,
+    /// `label` together with `range`.
+    #[error("Ranged descriptors should not have a label")]
+    RangedLabel,
+    /// `label` for several paths.
+    #[error("Multipath descriptors should not have a label")]
+    MultipathLabel,
+    /// `internal` for several paths, the second of which is internal by itself.
+    #[error("Cannot have multipath descriptor while also specifying 'internal'")]
+    MultipathInternal,
+    /// `active` for a combo.
+    #[error("Combo descriptors cannot be set to active")]
+    ActiveCombo,
+    /// Index 0 cannot be derived.
+    #[error("Cannot expand descriptor. Probably because of hardened derivations without private keys provided")]
+    NotExpandable,
+    /// A descriptor without private keys for a wallet that holds them.
+    #[error("Cannot import descriptor without private keys to a wallet with private keys enabled")]
+    NoPrivateKeys,
+    /// The descriptor is known with indexes that the new range leaves out.
+    #[error("new range must include current range = [{begin},{end}]")]
+    RangeShrinks {
+        /// The first known index.
+        begin: u32,
+        /// The last known index.
+        end: u32,
+    },
+    /// The descriptor was not stored. Its text is the client's own, private keys included, and must not be logged.
+    #[error("Could not add descriptor '{0}'")]
+    DescriptorNotStored(String),
+    /// The wallet answered for another number of requests than it was given.
+    #[error("The wallet gave no outcome for a request")]
+    NoOutcome,
+}
+
+impl From<ImportError> for RpcError {
+    fn from(error: ImportError) -> Self {
+        use ImportError as E;
+        let code = match &error {
+            E::Argument(error) => return error.clone(),
+            E::Service(error) => return error.clone().into(),
+            E::Malformed | E::RescanAborted => Code::MISC,
+            E::NoTimestamp | E::Timestamp(_) => Code::TYPE,
+            E::DescriptorsOnly
+            | E::LegacyOnly
+            | E::PrivateKeysDisabled
+            | E::AlreadyOwned(_)
+            | E::ScriptNotStored
+            | E::KeyNotStored
+            | E::AddressNotStored
+            | E::ActiveCombo
+            | E::NotExpandable
+            | E::NoPrivateKeys
+            | E::DescriptorNotStored(_) => Code::WALLET,
+            E::Address(_)
+            | E::ScriptPubKey(_)
+            | E::RedeemScript(_)
+            | E::WitnessScript(_)
+            | E::PublicKeyNotHex(_)
+            | E::PublicKey(_)
+            | E::PrivateKey
+            | E::Nesting(_)
+            | E::Descriptor(_)
+            | E::DescriptorRefused(_)
+            | E::TaprootAmongKeys
+            | E::MultipathInternal => Code::INVALID_ADDRESS_OR_KEY,
+            E::InternalLabel
+            | E::KeypoolWithPrivateKeys
+            | E::DescriptorAndScript
+            | E::NothingToImport
+            | E::ScriptPubKeyForm
+            | E::RangeWithoutDescriptor
+            | E::NonstandardNotInternal
+            | E::RangeOfUnranged
+            | E::RangeMissing
+            | E::RangeTooLarge
+            | E::NoDescriptor
+            | E::NextIndex
+            | E::ActiveUnranged
+            | E::RangedLabel
+            | E::MultipathLabel
+            | E::RangeShrinks { .. } => Code::INVALID_PARAMETER,
+            E::NoOutcome => Code::INTERNAL,
+        };
+        Self::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,203 @@
+//! The operation group `import`: importmulti, importdescriptors, abortrescan.
+//!
+//! Both imports check the whole call first, then each request by itself: a request that is refused does not fail the
+//! call. All that passed is stored by one write of the wallet. A rescan holds no thread: the reply is kept until the host
+//! tells of its end.
+//!
+//! importmulti checks the creation times of all requests before it imports any; importdescriptors checks them one by
+//! one, so that a bad one fails the call after the earlier requests were stored.
+
+mod descriptors;
+mod error;
+mod multi;
+mod outcome;
+mod request;
+mod rescan;
+#[cfg(test)]
+mod tests;
+
+use outrigger_sdk::params::{Params, Type, check_types, flag};
+use outrigger_sdk::service::events::{Event, RescanOutcome};
+use outrigger_sdk::service::log::Level;
+use outrigger_sdk::service::wallet::{Import, WalletInfo, WalletKind};
+use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, standard};
+use serde_json::{Map, Value};
+
+use error::ImportError;
+use outcome::{Checked, Outcome};
+use request::stored_time;
+use rescan::{Pending, Reservation, Subject, WaitingCalls};
+
+/// The plugin.
+pub struct ImportPlugin {
+    host: Host,
+    waiting: WaitingCalls,
+}
+
+impl Plugin for ImportPlugin {
+    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self { host, waiting: WaitingCalls::default() })
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let imported = match call.method {
+            "importmulti" => self.import_multi(&call.params, call.scope),
+            "importdescriptors" => self.import_descriptors(&call.params, call.scope),
+            "abortrescan" => {
+                reply.send(self.host.wallet.rescan_abort(call.scope).map_err(RpcError::from));
+                return;
+            }
+            other => Err(RpcError::internal(format!("the manifest lists '{other}', which is not here")).into()),
+        };
+        match imported {
+            Ok(Imported { rescan: Some((wallet, reservation)), pending }) => {
+                self.waiting.start(wallet, reservation, reply, pending);
+            }
+            Ok(Imported { rescan: None, pending }) => {
+                reply.send(Ok(pending.outcomes));
+            }
+            Err(error) => {
+                reply.send::<()>(Err(error.into()));
+            }
+        }
+    }
+
+    fn cancel(&self, token: u64) {
+        self.waiting.forget(token);
+    }
+
+    fn event(&self, event: Event) {
+        match event {
+            Event::RescanFinished { wallet, rescan, outcome } => {
+                if let RescanOutcome::Unreadable { block_time } = outcome {
+                    let message = format!(
+                        "the rescan of wallet '{wallet}' could not read all blocks; the last one unread is of time {block_time}"
+                    );
+                    self.host.log(Level::Warn, message);
+                }
+                self.waiting.finished(wallet, rescan, &outcome);
+            }
+            Event::ShuttingDown => self.waiting.close(),
+            _ => {}
+        }
+    }
+
+    fn quiesce(&self) {
+        self.waiting.close();
+    }
+}
+
+/// An import that was stored.
+struct Imported<'a> {
+    pending: Pending,
+    /// The wallet's name and its rescan, where there is to be one.
+    rescan: Option<(String, Reservation<'a>)>,
+}
+
+impl ImportPlugin {
+    fn import_multi(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+        let wallet = self.host.wallet.info(scope)?;
+        check_types(params, &[Type::Array, Type::Object], false)?;
+        if wallet.kind == WalletKind::Descriptors {
+            return Err(ImportError::DescriptorsOnly);
+        }
+        let rescan = params.get(1).get("rescan").map_or(Ok(true), flag)?;
+        let reservation = if rescan { Some(self.reserve(scope)?) } else { None };
+        check_unlocked(&wallet)?;
+        let requests = requests(params);
+        let timestamps =
+            requests.iter().map(|request| request::timestamp(request, wallet.synced)).collect::<Result<Vec<_>, _>>()?;
+        let mut checks = multi::Checks::new(self.network(scope)?, wallet.private_keys_enabled);
+        let checked =
+            requests.iter().zip(&timestamps).map(|(request, time)| checks.request(request, stored_time(*time)));
+        let outcomes = self.store(scope, checked.collect())?;
+        Ok(imported(wallet, reservation, outcomes, timestamps, Subject::Keys))
+    }
+
+    fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+        let wallet = self.host.wallet.info(scope)?;
+        if wallet.kind == WalletKind::Legacy {
+            return Err(ImportError::LegacyOnly);
+        }
+        check_types(params, &[Type::Array], false)?;
+        let reservation = self.reserve(scope)?;
+        check_unlocked(&wallet)?;
+        let checks =
+            descriptors::Checks { network: self.network(scope)?, private_keys_enabled: wallet.private_keys_enabled };
+        let (mut timestamps, mut checked, mut failure) = (Vec::new(), Vec::new(), None);
+        for request in requests(params) {
+            match request::timestamp(request, wallet.synced) {
+                Ok(timestamp) => {
+                    timestamps.push(timestamp);
+                    checked.push(checks.request(request, stored_time(timestamp)));
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        let outcomes = self.store(scope, checked)?;
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(imported(wallet, Some(reservation), outcomes, timestamps, Subject::Descriptors)),
+        }
+    }
+
+    fn reserve(&self, scope: Scope) -> Result<Reservation<'_>, ServiceError> {
+        Reservation::new(&*self.host.wallet, scope)
+    }
+
+    fn network(&self, scope: Scope) -> Result<bitcoin::Network, ServiceError> {
+        Ok(standard::work::network(&self.host.chain.info(scope)?.name))
+    }
+
+    /// Stores what passed its checks with one write, and tells what became of each request.
+    fn store(&self, scope: Scope, mut checked: Vec<Checked>) -> Result<Vec<Outcome>, ServiceError> {
+        let mut parts: Vec<Import> = Vec::new();
+        let mut counts = Vec::with_capacity(checked.len());
+        for request in &mut checked {
+            let before = parts.len();
+            if let Ok(found) = &mut request.parts {
+                parts.append(found);
+            }
+            counts.push(parts.len() - before);
+        }
+        let answers = if parts.is_empty() { Vec::new() } else { self.host.wallet.import(scope, parts)? };
+        let mut answers = answers.as_slice();
+        let outcome = |(request, count): (Checked, usize)| {
+            let (own, rest) = answers.split_at_checked(count).unwrap_or((answers, &[]));
+            answers = rest;
+            request.outcome(own, count)
+        };
+        Ok(checked.into_iter().zip(counts).map(outcome).collect())
+    }
+}
+
+fn requests(params: &Params) -> &[Value] {
+    params.get(0).as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn check_unlocked(wallet: &WalletInfo) -> Result<(), ServiceError> {
+    if wallet.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(()) }
+}
+
+/// The end of an import: it is rescanned for where something was stored. The earliest creation time counts even if its
+/// request failed, and so does the wallet's last block.
+fn imported<'a>(
+    wallet: WalletInfo,
+    reservation: Option<Reservation<'a>>,
+    outcomes: Vec<Outcome>,
+    timestamps: Vec<i64>,
+    subject: Subject,
+) -> Imported<'a> {
+    let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
+    let from_time = times.fold(u64::from(wallet.synced.time), u64::min);
+    let rescan = reservation
+        .filter(|_| outcomes.iter().any(|outcome| outcome.success))
+        .map(|reservation| (wallet.name, reservation));
+    Imported { pending: Pending { outcomes, timestamps, subject, from_time }, rescan }
+}
+
+outrigger_sdk::export_plugin!(ImportPlugin, include_str!("../manifest.json"));

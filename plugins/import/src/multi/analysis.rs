@@ -1,0 +1,120 @@
+//! What a script needs to be spent, found by walking from the scriptPubKey through the scripts that come with it.
+
+use std::collections::BTreeMap;
+
+use bitcoin::ScriptBuf;
+use outrigger_sdk::standard::{ScriptKind, classify};
+
+use super::{KeyId, key_id};
+use crate::error::ImportError;
+
+/// The scripts of a request that have not been needed yet.
+pub(super) struct Sources {
+    pub redeem_script: Option<ScriptBuf>,
+    pub witness_script: Option<ScriptBuf>,
+}
+
+/// Where a script stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    Top,
+    Sh,
+    Wsh,
+}
+
+/// The walk through a script.
+pub(super) struct Analysis {
+    /// What has not been needed.
+    pub sources: Sources,
+    /// The keys that can be used, and whether spending requires to know the public key: it stands there by its hash.
+    pub keys: BTreeMap<KeyId, bool>,
+    /// The scripts to know.
+    pub scripts: Vec<ScriptBuf>,
+}
+
+/// Why a script is imported without the knowledge of how to spend it.
+type Reason = &'static str;
+
+impl Analysis {
+    /// Before the walk.
+    pub fn new(sources: Sources) -> Self {
+        Self { sources, keys: BTreeMap::new(), scripts: Vec::new() }
+    }
+
+    /// Walks a scriptPubKey. The inner result is the reason where it cannot be solved.
+    ///
+    /// # Errors
+    /// When scripts are nested as no script can be.
+    pub fn walk(&mut self, script_pubkey: &ScriptBuf) -> Result<Result<(), Reason>, ImportError> {
+        let (mut script, mut position) = (script_pubkey.clone(), Position::Top);
+        // Each turn goes one level down, and below a witness script nothing nests: there are at most three.
+        loop {
+            let inner = match self.level(&script, position)? {
+                Ok(Some(inner)) => inner,
+                Ok(None) => return Ok(Ok(())),
+                Err(reason) => return Ok(Err(reason)),
+            };
+            self.scripts.push(inner.0.clone());
+            (script, position) = inner;
+        }
+    }
+
+    /// One level: the script below it, none at the end of the walk.
+    fn level(
+        &mut self,
+        script: &ScriptBuf,
+        position: Position,
+    ) -> Result<Result<Option<(ScriptBuf, Position)>, Reason>, ImportError> {
+        let nested = |text| Err(ImportError::Nesting(text));
+        match (classify(script), position) {
+            (ScriptKind::PubKey { key }, _) => {
+                self.keys.entry(key_id(key)).or_insert(false);
+            }
+            (ScriptKind::Multisig { keys, .. }, _) => {
+                for key in keys {
+                    self.keys.entry(key_id(key)).or_insert(false);
+                }
+            }
+            (ScriptKind::PubKeyHash { hash }, _) => {
+                self.keys.insert(*hash, true);
+            }
+            (ScriptKind::WitnessV0KeyHash { .. }, Position::Wsh) => return nested("P2WPKH inside P2WSH"),
+            (ScriptKind::WitnessV0KeyHash { hash }, _) => {
+                self.keys.insert(*hash, true);
+                self.keep_top(script, position);
+            }
+            (ScriptKind::ScriptHash { .. }, Position::Sh) => return nested("P2SH inside another P2SH"),
+            (ScriptKind::ScriptHash { .. }, Position::Wsh) => return nested("P2SH inside a P2WSH"),
+            (ScriptKind::ScriptHash { .. }, Position::Top) => {
+                return Ok(match self.sources.redeem_script.take() {
+                    None => Err("missing redeemscript"),
+                    Some(inner) if inner.to_p2sh() != *script => Err("redeemScript does not match the scriptPubKey"),
+                    Some(inner) => Ok(Some((inner, Position::Sh))),
+                });
+            }
+            (ScriptKind::WitnessV0ScriptHash { .. }, Position::Wsh) => return nested("P2WSH inside another P2WSH"),
+            (ScriptKind::WitnessV0ScriptHash { .. }, _) => {
+                return Ok(match self.sources.witness_script.take() {
+                    None => Err("missing witnessscript"),
+                    Some(inner) if inner.to_p2wsh() != *script => {
+                        Err("witnessScript does not match the scriptPubKey or redeemScript")
+                    }
+                    Some(inner) => {
+                        self.keep_top(script, position);
+                        Ok(Some((inner, Position::Wsh)))
+                    }
+                });
+            }
+            (ScriptKind::NullData, _) => return Ok(Err("unspendable script")),
+            _ => return Ok(Err("unrecognized script")),
+        }
+        Ok(Ok(None))
+    }
+
+    /// A witness program that stands in an output itself is only ours when the wallet knows it as a script.
+    fn keep_top(&mut self, script: &ScriptBuf, position: Position) {
+        if position == Position::Top {
+            self.scripts.push(script.clone());
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! importmulti: the checks of one request, and what it has the wallet store.
+//!
+//! A request names a script (or address) with what is known of it, or a descriptor. Warnings that came before a failure
+//! are kept, except where the script or descriptor itself fails.
+
+mod analysis;
+mod descriptor;
+mod script;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bitcoin::hashes::{Hash, hash160};
+use bitcoin::{Network, NetworkKind, ScriptBuf};
+use outrigger_sdk::service::wallet::{Import, KeyOrigin, KeysImport};
+use outrigger_sdk::sign::WifKey;
+use outrigger_sdk::wire::{Blob, Secret};
+use serde_json::Value;
+
+use crate::error::ImportError;
+use crate::outcome::Checked;
+use crate::request::{Fields, item};
+
+/// The most keys that one call may derive from the descriptors of its requests: as many as the largest range has
+/// indexes. Each costs a curve multiplication.
+const MAX_DERIVED_KEYS: u64 = 1_000_000;
+
+/// The warning of a request that is not declared watch-only and lacks keys.
+const KEYS_MISSING: &str = "Some private keys are missing, outputs will be considered watchonly. If this is intentional, specify the watchonly flag.";
+/// The warning of a request that is declared watch-only and lacks none.
+const KEYS_COMPLETE: &str = "All private keys are provided, outputs will be considered spendable. If this is intentional, do not specify the watchonly flag.";
+/// The warning of a private key that belongs to nothing in the request.
+const IRRELEVANT_KEY: &str = "Ignoring irrelevant private key.";
+
+/// HASH160 of a public key: keys are known by it, and listed in its order.
+type KeyId = [u8; 20];
+
+fn key_id(public_key: &[u8]) -> KeyId {
+    hash160::Hash::hash(public_key).to_byte_array()
+}
+
+/// A script in the order in which bitcoind walks sets of scripts: shortest first, then by bytes.
+type OrderedScript = (usize, ScriptBuf);
+
+fn ordered(script: ScriptBuf) -> OrderedScript {
+    (script.len(), script)
+}
+
+/// What a request brings, as far as it has been read.
+#[derive(Default)]
+struct Material {
+    script_pubkeys: BTreeSet<OrderedScript>,
+    /// Redeem scripts and witness scripts to know.
+    scripts: BTreeSet<OrderedScript>,
+    public_keys: BTreeMap<KeyId, Vec<u8>>,
+    /// In the order of the request; some may have left `public_keys`.
+    public_key_order: Vec<KeyId>,
+    private_keys: BTreeMap<KeyId, Secret>,
+    origins: Vec<KeyOrigin>,
+    solving_data: bool,
+}
+
+impl Material {
+    fn add_public_key(&mut self, public_key: Vec<u8>) {
+        let id = key_id(&public_key);
+        self.public_keys.entry(id).or_insert(public_key);
+        self.public_key_order.push(id);
+    }
+
+    /// What the wallet is to store.
+    fn import(self, common: &Common<'_>, internal: bool) -> Import {
+        let mut public_keys = self.public_keys;
+        let bare = |scripts: BTreeSet<OrderedScript>| scripts.into_iter().map(|(_, script)| script).collect();
+        Import::Keys {
+            keys: KeysImport {
+                script_pubkeys: bare(self.script_pubkeys),
+                scripts: bare(self.scripts),
+                private_keys: self.private_keys.into_values().collect(),
+                public_keys: self.public_key_order.iter().filter_map(|id| public_keys.remove(id)).map(Blob).collect(),
+                origins: self.origins,
+                solving_data: self.solving_data,
+                internal,
+                label: common.label.to_owned(),
+                keypool: common.keypool,
+                timestamp: common.timestamp,
+            },
+        }
+    }
+}
+
+/// A part of a request: what it brings, and whether that is internal.
+type Part = (Material, bool);
+
+/// The fields that both kinds of request have.
+struct Common<'a> {
+    internal: bool,
+    label: &'a str,
+    keypool: bool,
+    timestamp: u64,
+}
+
+/// Checks the requests of a call, one after another.
+pub struct Checks {
+    network: Network,
+    private_keys_enabled: bool,
+    /// How many keys the call may still derive.
+    budget: u64,
+}
+
+impl Checks {
+    /// The checks of a call.
+    pub fn new(network: Network, private_keys_enabled: bool) -> Self {
+        Self { network, private_keys_enabled, budget: MAX_DERIVED_KEYS }
+    }
+
+    /// Checks a request.
+    pub fn request(&mut self, request: &Value, timestamp: u64) -> Checked {
+        match self.parts(request, timestamp) {
+            Ok((parts, warnings)) => {
+                let private_keys = |part: &Material| !part.private_keys.is_empty();
+                if !self.private_keys_enabled && parts.materials.iter().any(|(part, _)| private_keys(part)) {
+                    return Checked::refused(ImportError::PrivateKeysDisabled, warnings);
+                }
+                let not_stored = parts.not_stored();
+                let imports = parts.materials.into_iter().map(|(part, internal)| part.import(&parts.common, internal));
+                Checked { parts: Ok(imports.collect()), warnings, not_stored, active: false }
+            }
+            Err(error) => Checked::refused(error, Vec::new()),
+        }
+    }
+
+    fn parts<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<(Parts<'a>, Vec<String>), ImportError> {
+        let fields = Fields(request.as_object().ok_or(ImportError::Malformed)?);
+        let internal = fields.flag("internal")?;
+        if internal && fields.has("label") {
+            return Err(ImportError::InternalLabel);
+        }
+        let label = fields.text("label")?.unwrap_or_default();
+        let keypool = fields.flag("keypool")?;
+        if keypool && self.private_keys_enabled {
+            return Err(ImportError::KeypoolWithPrivateKeys);
+        }
+        let common = Common { internal, label, keypool, timestamp };
+        let (materials, warnings) = match (fields.get("scriptPubKey"), fields.has("desc")) {
+            (Some(_), true) => return Err(ImportError::DescriptorAndScript),
+            (Some(script_pubkey), false) => {
+                let (material, warnings) = script::read(fields, script_pubkey, internal, self.network)?;
+                (vec![(material, internal)], warnings)
+            }
+            (None, true) => descriptor::read(fields, common.internal, self.network, &mut self.budget)?,
+            (None, false) => return Err(ImportError::NothingToImport),
+        };
+        Ok((Parts { materials, common }, warnings))
+    }
+}
+
+/// A request that passed: what it brings, and whether that is internal.
+struct Parts<'a> {
+    materials: Vec<Part>,
+    common: Common<'a>,
+}
+
+impl Parts<'_> {
+    /// What to say when the storage fails: scripts are stored first, then private keys, then the rest.
+    fn not_stored(&self) -> ImportError {
+        if self.materials.iter().any(|(part, _)| !part.scripts.is_empty()) {
+            ImportError::ScriptNotStored
+        } else if self.materials.iter().any(|(part, _)| !part.private_keys.is_empty()) {
+            ImportError::KeyNotStored
+        } else {
+            ImportError::AddressNotStored
+        }
+    }
+}
+
+/// Warns where `watchonly` contradicts the keys.
+fn spendable_warning(watch_only: bool, spendable: bool) -> Option<String> {
+    match (watch_only, spendable) {
+        (false, false) => Some(KEYS_MISSING.to_owned()),
+        (true, true) => Some(KEYS_COMPLETE.to_owned()),
+        _ => None,
+    }
+}
+
+/// Reads a private key of the field `keys`: its id, its public key and its text.
+fn private_key(value: &Value, network: Network) -> Result<(KeyId, Secret), ImportError> {
+    let text = item(value)?;
+    let key = WifKey::parse(text, NetworkKind::from(network)).map_err(|_| ImportError::PrivateKey)?;
+    Ok((key_id(key.public_key()), Secret::new(text.to_owned())))
+}

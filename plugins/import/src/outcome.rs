@@ -1,0 +1,110 @@
+//! What became of a request, as the client is told, and how the wallet's word becomes that.
+
+use outrigger_sdk::RpcError;
+use outrigger_sdk::service::wallet::{Import, ImportOutcome};
+use serde::Serialize;
+
+use crate::error::ImportError;
+
+/// An element of the result.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Outcome {
+    /// Whether the request was imported.
+    pub success: bool,
+    /// Why it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+    /// What the client may want to look at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// An error as an object in a result.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ErrorObject {
+    code: i32,
+    message: String,
+}
+
+impl From<RpcError> for ErrorObject {
+    fn from(error: RpcError) -> Self {
+        Self { code: error.code.0, message: error.message }
+    }
+}
+
+impl Outcome {
+    /// A request that was not imported, with the warnings that came before.
+    pub fn failed(error: impl Into<RpcError>, warnings: Vec<String>) -> Self {
+        Self { success: false, error: Some(error.into().into()), warnings }
+    }
+}
+
+/// A request after its checks.
+pub struct Checked {
+    /// What there is to store; several parts for a descriptor with several paths. Or why there is nothing.
+    pub parts: Result<Vec<Import>, ImportError>,
+    /// What the client may want to look at.
+    pub warnings: Vec<String>,
+    /// The error where the storage fails.
+    pub not_stored: ImportError,
+    /// Whether the descriptor was to become active.
+    pub active: bool,
+}
+
+impl Checked {
+    /// A request that failed its checks.
+    pub fn refused(error: ImportError, warnings: Vec<String>) -> Self {
+        Self { parts: Err(error), warnings, not_stored: ImportError::AddressNotStored, active: false }
+    }
+
+    /// What the client is told once the wallet has answered for the parts, of which there were `count`. The first part
+    /// that failed speaks for all.
+    pub fn outcome(mut self, answers: &[ImportOutcome], count: usize) -> Outcome {
+        if let Err(error) = self.parts {
+            return Outcome::failed(error, self.warnings);
+        }
+        if answers.len() != count {
+            return Outcome::failed(ImportError::NoOutcome, self.warnings);
+        }
+        for answer in answers {
+            if let Err(error) = self.take(answer) {
+                return Outcome::failed(error, self.warnings);
+            }
+        }
+        Outcome { success: true, error: None, warnings: self.warnings }
+    }
+
+    fn take(&mut self, answer: &ImportOutcome) -> Result<(), ImportError> {
+        Err(match answer {
+            ImportOutcome::Imported { missing_private_keys, unknown_output_type } => {
+                if *missing_private_keys {
+                    self.warn(MISSING_PRIVATE_KEYS);
+                }
+                if *unknown_output_type && self.active {
+                    self.warn(UNKNOWN_OUTPUT_TYPE);
+                }
+                return Ok(());
+            }
+            ImportOutcome::PrivateKeysDisabled => ImportError::PrivateKeysDisabled,
+            ImportOutcome::AlreadyOwned { script } => ImportError::AlreadyOwned(script.clone()),
+            ImportOutcome::NotExpandable => ImportError::NotExpandable,
+            ImportOutcome::NoPrivateKeys => ImportError::NoPrivateKeys,
+            ImportOutcome::RangeShrinks { begin, end } => ImportError::RangeShrinks { begin: *begin, end: *end },
+            ImportOutcome::BadDescriptor { reason } => ImportError::DescriptorRefused(reason.clone()),
+            ImportOutcome::NotStored => self.not_stored.clone(),
+        })
+    }
+
+    /// Adds a warning that is not there yet.
+    fn warn(&mut self, text: &str) {
+        if !self.warnings.iter().any(|warning| warning == text) {
+            self.warnings.push(text.to_owned());
+        }
+    }
+}
+
+/// The warning of a descriptor that lacks some of its private keys.
+pub const MISSING_PRIVATE_KEYS: &str =
+    "Not all private keys provided. Some wallet functionality may return unexpected errors";
+/// The warning of a descriptor that cannot become active.
+pub const UNKNOWN_OUTPUT_TYPE: &str = "Unknown output type, cannot set descriptor to active.";

@@ -1,0 +1,195 @@
+//! The rescan after an import: its reservation, the replies that wait for its end, and what its end makes of results.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use outrigger_sdk::service::events::RescanOutcome;
+use outrigger_sdk::service::{Scope, ServiceError, Wallet};
+use outrigger_sdk::{Reply, RpcError};
+
+use crate::error::ImportError;
+use crate::outcome::Outcome;
+
+/// How far before a creation time blocks may have been mined whose clock was ahead, in seconds.
+const TIMESTAMP_WINDOW: i64 = 7200;
+
+/// The right to the wallet's one rescan, given back when it is dropped unused.
+pub struct Reservation<'a> {
+    wallet: &'a dyn Wallet,
+    scope: Scope,
+    number: u64,
+    used: bool,
+}
+
+impl<'a> Reservation<'a> {
+    /// Reserves the wallet's rescan.
+    ///
+    /// # Errors
+    /// When another one is reserved or runs.
+    pub fn new(wallet: &'a dyn Wallet, scope: Scope) -> Result<Self, ServiceError> {
+        Ok(Self { wallet, scope, number: wallet.rescan_reserve(scope)?, used: false })
+    }
+
+    /// Names the rescan in its events.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Starts the rescan.
+    pub fn start(mut self, from_time: u64) -> Result<(), ServiceError> {
+        self.wallet.rescan_start(self.scope, self.number, from_time)?;
+        self.used = true;
+        Ok(())
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if !self.used {
+            // A host that cannot take it back has lost the wallet, and the reservation with it.
+            let _ = self.wallet.rescan_release(self.scope, self.number);
+        }
+    }
+}
+
+/// What an import was about, in the message of a block that could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// importmulti
+    Keys,
+    /// importdescriptors
+    Descriptors,
+}
+
+/// The results of an import whose rescan is not done.
+pub struct Pending {
+    /// What becomes of the requests if all blocks can be read.
+    pub outcomes: Vec<Outcome>,
+    /// The requests' creation times as they were given, in seconds.
+    pub timestamps: Vec<i64>,
+    /// What was imported.
+    pub subject: Subject,
+    /// From when the chain is scanned, in seconds.
+    pub from_time: u64,
+}
+
+impl Pending {
+    /// The answer of the call.
+    pub fn finish(mut self, end: &RescanOutcome) -> Result<Vec<Outcome>, RpcError> {
+        match end {
+            RescanOutcome::Complete => {}
+            RescanOutcome::Aborted => return Err(ImportError::RescanAborted.into()),
+            RescanOutcome::Unreadable { block_time } => self.replace(i64::from(*block_time)),
+        }
+        Ok(self.outcomes)
+    }
+
+    /// Fails the requests whose transactions may be in the block of `block_time`, or before it.
+    fn replace(&mut self, block_time: i64) {
+        let scanned_from = block_time + TIMESTAMP_WINDOW + 1;
+        if i64::try_from(self.from_time).is_ok_and(|from_time| scanned_from <= from_time) {
+            return;
+        }
+        for (outcome, timestamp) in self.outcomes.iter_mut().zip(&self.timestamps) {
+            if outcome.error.is_none() && *timestamp < scanned_from {
+                let message = unreadable(self.subject, *timestamp, block_time);
+                *outcome = Outcome::failed(RpcError::misc(message), Vec::new());
+            }
+        }
+    }
+}
+
+fn unreadable(subject: Subject, timestamp: i64, block_time: i64) -> String {
+    let (what, pertaining, using) = match subject {
+        Subject::Keys => ("key with creation timestamp", "the key", "this key"),
+        Subject::Descriptors => ("descriptor with timestamp", "the desc", "this desc"),
+    };
+    format!(
+        "Rescan failed for {what} {timestamp}. There was an error reading a block from time {block_time}, which is \
+         after or within {TIMESTAMP_WINDOW} seconds of key creation, and could contain transactions pertaining to \
+         {pertaining}. As a result, transactions and coins using {using} may not appear in the wallet. This error \
+         could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt with by \
+         downloading and rescanning the relevant blocks (see -reindex and -rescan options)."
+    )
+}
+
+/// A call that is answered when its rescan is done.
+struct Waiting {
+    reply: Reply,
+    pending: Pending,
+}
+
+/// The calls that wait for a rescan.
+///
+/// A call is entered before its rescan starts, so that an end that comes at once finds it.
+#[derive(Default)]
+pub struct WaitingCalls(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// By the wallet's name and the rescan's number.
+    calls: HashMap<(String, u64), Waiting>,
+    /// Whether the instance is ending: nothing waits any more.
+    closed: bool,
+}
+
+impl WaitingCalls {
+    /// Starts the reserved rescan and keeps the call until its end.
+    pub fn start(&self, wallet: String, reservation: Reservation<'_>, reply: Reply, pending: Pending) {
+        let key = (wallet, reservation.number());
+        let from_time = pending.from_time;
+        let mut state = self.state();
+        if state.closed {
+            drop(state);
+            reply.send::<()>(Err(ImportError::RescanAborted.into()));
+            return;
+        }
+        state.calls.insert(key.clone(), Waiting { reply, pending });
+        // The host may tell of the end while we are still in here: never hold the lock across a service.
+        drop(state);
+        if let Err(error) = reservation.start(from_time)
+            && let Some(waiting) = self.take(&key)
+        {
+            waiting.reply.send::<()>(Err(error.into()));
+        }
+    }
+
+    /// A rescan came to its end.
+    pub fn finished(&self, wallet: String, number: u64, end: &RescanOutcome) {
+        if let Some(Waiting { reply, pending }) = self.take(&(wallet, number)) {
+            reply.send(pending.finish(end));
+        }
+    }
+
+    /// The client of a call has gone. Its rescan goes on.
+    pub fn forget(&self, token: u64) {
+        let forgotten = {
+            let mut state = self.state();
+            let key =
+                state.calls.iter().find(|(_, waiting)| waiting.reply.token() == token).map(|(key, _)| key.clone());
+            key.and_then(|key| state.calls.remove(&key))
+        };
+        drop(forgotten);
+    }
+
+    /// Answers all calls as if their rescans had been aborted, and keeps none from now on.
+    pub fn close(&self) {
+        let calls = {
+            let mut state = self.state();
+            state.closed = true;
+            std::mem::take(&mut state.calls)
+        };
+        for (_, Waiting { reply, pending }) in calls {
+            reply.send(pending.finish(&RescanOutcome::Aborted));
+        }
+    }
+
+    fn take(&self, key: &(String, u64)) -> Option<Waiting> {
+        self.state().calls.remove(key)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What is under the lock is whole after each statement, whatever panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,183 @@
+//! The requests of importdescriptors.
+
+use super::*;
+
+const NO_RANGE: &str = "Range not given, using default keypool range";
+const NOT_ALL: &str = "Not all private keys provided. Some wallet functionality may return unexpected errors";
+
+#[track_caller]
+fn check(bench: &Bench, request: Value, expected: &str) {
+    assert_eq!(bench.descriptor(request.clone()), expected, "{request}");
+}
+
+#[track_caller]
+fn refused(bench: &Bench, request: Value, code: i32, message: &str, warnings: &[&str]) {
+    let before = bench.stored_count();
+    check(bench, request, &failure(code, message, warnings));
+    assert_eq!(bench.stored_count(), before);
+}
+
+fn desc(payload: &str) -> String {
+    with_checksum(&payload.replace("TPUB", TPUB).replace("TPRV", TPRV).replace("WIF", K_WIF).replace("KEY", K))
+}
+
+#[test]
+fn requests_are_checked_in_order() {
+    let bench = Bench::watch_only();
+    let (ranged, plain) = (desc("wpkh(TPUB/*)"), desc("wpkh(KEY)"));
+    refused(&bench, json!({"active": 1}), -8, "Descriptor not found.", &[]);
+    refused(&bench, json!({"desc": 1}), -1, MALFORMED, &[]);
+    for field in ["active", "internal", "label"] {
+        refused(&bench, json!({"desc": "x", field: 5}), -1, MALFORMED, &[]);
+        refused(&bench, json!({"desc": "x", field: null}), -1, MALFORMED, &[]);
+    }
+    refused(&bench, json!({"desc": "wpkh()", "range": 1}), -5, "Missing checksum", &[]);
+    refused(
+        &bench,
+        json!({"desc": plain, "range": "x"}),
+        -8,
+        "Range should not be specified for an un-ranged descriptor",
+        &[],
+    );
+    refused(&bench, json!({"desc": ranged, "range": [0, 1_000_001]}), -8, "Range is too large", &[]);
+    refused(&bench, json!({"desc": ranged, "range": "x"}), -8, "Range must be specified as end or as [begin,end]", &[]);
+    refused(&bench, json!({"desc": ranged, "next_index": "x"}), -1, MALFORMED, &[NO_RANGE]);
+    for next in [json!(-1), json!(4), json!(11), json!(1_u64 << 40)] {
+        refused(
+            &bench,
+            json!({"desc": ranged, "range": [5, 10], "next_index": next}),
+            -8,
+            "next_index is out of range",
+            &[],
+        );
+    }
+    refused(&bench, json!({"desc": plain, "active": true, "label": "x"}), -8, "Active descriptors must be ranged", &[]);
+    let label = "Ranged descriptors should not have a label";
+    refused(&bench, json!({"desc": ranged, "range": 1, "label": "", "internal": true}), -8, label, &[]);
+    refused(
+        &bench,
+        json!({"desc": plain, "label": "", "internal": true}),
+        -8,
+        "Internal addresses should not have a label",
+        &[],
+    );
+    let combo = "Combo descriptors cannot be set to active";
+    refused(&bench, json!({"desc": desc("combo(TPRV/*)"), "range": 1, "active": true}), -4, combo, &[]);
+    let disabled = "Cannot import private keys to a wallet with private keys disabled";
+    refused(&bench, json!({"desc": desc("wpkh(TPRV/1)")}), -4, disabled, &[]);
+    let expand = "Cannot expand descriptor. Probably because of hardened derivations without private keys provided";
+    refused(&bench, json!({"desc": desc("wpkh(TPUB/1h)")}), -4, expand, &[]);
+    let bench = Bench::new();
+    refused(&bench, json!({"desc": desc("wpkh(TPUB/1h)")}), -4, expand, &[]);
+    let none = "Cannot import descriptor without private keys to a wallet with private keys enabled";
+    refused(&bench, json!({"desc": plain}), -4, none, &[]);
+    refused(&bench, json!({"desc": ranged}), -4, none, &[NO_RANGE]);
+}
+
+#[test]
+fn what_is_stored_says_what_was_asked() {
+    let bench = Bench::new();
+    let request = json!({"desc": desc("wpkh(TPRV/84h/*)"), "range": [5, 10], "next_index": 7, "active": true, "internal": true, "timestamp": -3});
+    check(&bench, request, &success(&[]));
+    let stored = bench.stored_descriptor();
+    assert_eq!(stored.text.expose(), desc("wpkh(TPRV/84h/*)"));
+    assert_eq!((stored.range, stored.next_index), (Some((5, 10)), Some(7)));
+    assert_eq!((stored.active, stored.internal, stored.label, stored.timestamp), (true, Some(true), None, 1));
+
+    check(&bench, json!({"desc": desc("wpkh(WIF)"), "label": "mine", "next_index": "ignored"}), &success(&[]));
+    let stored = bench.stored_descriptor();
+    assert_eq!((stored.range, stored.next_index, stored.internal), (None, None, None));
+    assert_eq!(stored.label.as_deref(), Some("mine"));
+
+    check(&bench, json!({"desc": desc("wpkh(TPRV/*)"), "label": "dropped"}), &success(&[NO_RANGE]));
+    let stored = bench.stored_descriptor();
+    assert_eq!((stored.range, stored.next_index, stored.label), (Some((0, 999)), Some(0), None));
+
+    check(&bench, json!({"desc": desc("wpkh(TPRV/*)"), "range": 3}), &success(&[]));
+    assert_eq!(bench.stored_descriptor().range, Some((0, 3)));
+}
+
+#[test]
+fn descriptors_without_private_keys_suit_a_wallet_without_them() {
+    let bench = Bench::watch_only();
+    check(&bench, json!({"desc": desc("tr(TPUB/0/*)"), "range": 1}), &success(&[]));
+    check(&bench, json!({"desc": desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"), "label": "watched"}), &success(&[]));
+    assert_eq!(bench.stored_descriptor().text.expose(), desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"));
+}
+
+#[test]
+fn missing_private_keys_draw_a_warning() {
+    let bench = Bench::new();
+    let request = json!({"desc": desc("wsh(multi(1,TPRV/1,KEY))")});
+    check(&bench, request.clone(), &success(&[NOT_ALL]));
+    bench.answers([ImportOutcome::Imported { missing_private_keys: true, unknown_output_type: false }]);
+    check(&bench, request, &success(&[NOT_ALL]));
+}
+
+#[test]
+fn the_wallet_has_the_last_word() {
+    let bench = Bench::new();
+    let text = desc("pk(TPRV/*)");
+    let request = json!({"desc": text, "range": 3, "active": true});
+    bench.answers([ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: true }]);
+    check(&bench, request.clone(), &success(&["Unknown output type, cannot set descriptor to active."]));
+    for (answer, code, message) in [
+        (
+            ImportOutcome::RangeShrinks { begin: 0, end: 20 },
+            -8,
+            "new range must include current range = [0,20]".to_owned(),
+        ),
+        (ImportOutcome::NotStored, -4, format!("Could not add descriptor '{text}'")),
+        (ImportOutcome::BadDescriptor { reason: "why".to_owned() }, -5, "why".to_owned()),
+        (
+            ImportOutcome::NotExpandable,
+            -4,
+            "Cannot expand descriptor. Probably because of hardened derivations without private keys provided"
+                .to_owned(),
+        ),
+        (
+            ImportOutcome::NoPrivateKeys,
+            -4,
+            "Cannot import descriptor without private keys to a wallet with private keys enabled".to_owned(),
+        ),
+        (
+            ImportOutcome::PrivateKeysDisabled,
+            -4,
+            "Cannot import private keys to a wallet with private keys disabled".to_owned(),
+        ),
+    ] {
+        bench.answers([answer]);
+        check(&bench, request.clone(), &failure(code, &message, &[]));
+    }
+}
+
+#[test]
+fn multipath_descriptors_are_one_for_each_side() {
+    let bench = Bench::new();
+    let request = json!({"desc": desc("wpkh(TPRV/<0;1>/*)"), "range": 2, "active": true});
+    check(&bench, request, &success(&[]));
+    let sides: Vec<(String, Option<bool>)> = bench.wallet(|wallet| {
+        let side = |import: &Import| match import {
+            Import::Descriptor { descriptor } => (descriptor.text.expose().to_owned(), descriptor.internal),
+            Import::Keys { .. } => panic!("descriptors"),
+        };
+        wallet.imports.iter().map(side).collect()
+    });
+    assert_eq!(sides, [(desc("wpkh(TPRV/0/*)"), Some(false)), (desc("wpkh(TPRV/1/*)"), Some(true))]);
+    let multipath = desc("wpkh(TPRV/<0;1>/*)");
+    let internal = "Cannot have multipath descriptor while also specifying 'internal'";
+    refused(&bench, json!({"desc": multipath, "range": 2, "internal": false}), -5, internal, &[]);
+    let label = "Multipath descriptors should not have a label";
+    refused(&bench, json!({"desc": multipath, "range": 2, "label": ""}), -8, label, &[]);
+    let three = desc("wpkh(TPRV/<0;1;2>/*)");
+    check(&bench, json!({"desc": three, "range": 2}), &success(&[]));
+    assert_eq!(bench.stored_descriptor().internal, None);
+}
+
+#[test]
+fn ranges_far_out_are_refused_before_they_cost_anything() {
+    let bench = Bench::watch_only();
+    let last = (1_u64 << 31) - 1;
+    let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": [last - 10, last]});
+    refused(&bench, request, -8, "Range is too large", &[]);
+}

@@ -1,0 +1,393 @@
+//! The requests of importmulti.
+
+use super::*;
+
+#[track_caller]
+fn check(bench: &Bench, request: Value, expected: &str) {
+    assert_eq!(bench.multi(request.clone()), expected, "{request}");
+}
+
+#[track_caller]
+fn refused(request: Value, code: i32, message: &str) {
+    let bench = Bench::new();
+    check(&bench, request, &failure(code, message, &[]));
+    assert_eq!(bench.stored_count(), 0);
+}
+
+fn hex(keys: &KeysImport) -> Vec<String> {
+    keys.scripts.iter().map(|script| script.to_hex_string()).collect()
+}
+
+fn p2sh(script: &str) -> String {
+    bitcoin::ScriptBuf::from_hex(script).unwrap().to_p2sh().to_hex_string()
+}
+
+fn p2wsh(script: &str) -> String {
+    bitcoin::ScriptBuf::from_hex(script).unwrap().to_p2wsh().to_hex_string()
+}
+
+/// 1 of [`K`] and [`K2`].
+fn multisig() -> String {
+    format!("5121{K}21{K2}52ae")
+}
+
+#[test]
+fn common_fields_are_checked_first_and_in_order() {
+    refused(json!({"internal": 1, "label": 1}), -1, MALFORMED);
+    refused(json!({"internal": true, "label": ""}), -8, "Internal addresses should not have a label");
+    refused(json!({"label": 1, "keypool": true}), -1, MALFORMED);
+    refused(json!({"keypool": null}), -1, MALFORMED);
+    let keypool = "Keys can only be imported to the keypool when private keys are disabled";
+    refused(json!({"keypool": true, "desc": 1, "scriptPubKey": 1}), -8, keypool);
+    let both = "Both a descriptor and a scriptPubKey should not be provided.";
+    refused(json!({"desc": 1, "scriptPubKey": 1}), -8, both);
+    refused(json!({"label": "*"}), -8, "Either a descriptor or scriptPubKey must be provided.");
+}
+
+#[test]
+fn scripts_are_checked_in_order() {
+    let form = "scriptPubKey must be string with script or JSON with address string";
+    refused(json!({"scriptPubKey": 1, "redeemscript": 1}), -8, form);
+    refused(json!({"scriptPubKey": {"x": 1}}), -8, form);
+    refused(json!({"scriptPubKey": {"address": 1}}), -1, MALFORMED);
+    for (field, value) in [
+        ("redeemscript", json!(1)),
+        ("witnessscript", json!(1)),
+        ("pubkeys", json!({})),
+        ("keys", json!("x")),
+        ("watchonly", json!(1)),
+    ] {
+        refused(json!({"scriptPubKey": "zz", field: value, "range": 1}), -1, MALFORMED);
+    }
+    let range = "Range should not be specified for a non-descriptor import";
+    refused(json!({"scriptPubKey": "zz", "range": 1}), -8, range);
+    refused(json!({"scriptPubKey": {"address": "zz"}}), -5, "Invalid address \"zz\"");
+    refused(json!({"scriptPubKey": "zz"}), -5, "Invalid scriptPubKey \"zz\"");
+    refused(json!({"scriptPubKey": ""}), -5, "Invalid scriptPubKey \"\"");
+    let internal = "Internal must be set to true for nonstandard scriptPubKey imports.";
+    for script in ["6a", "51", &multisig()] {
+        refused(json!({"scriptPubKey": script, "redeemscript": "zz"}), -8, internal);
+    }
+    refused(
+        json!({"scriptPubKey": K_PKH, "redeemscript": "zz", "witnessscript": "zz"}),
+        -5,
+        "Invalid redeem script \"zz\": must be hex string",
+    );
+    refused(
+        json!({"scriptPubKey": K_PKH, "witnessscript": "zz", "pubkeys": ["zz"]}),
+        -5,
+        "Invalid witness script \"zz\": must be hex string",
+    );
+    refused(
+        json!({"scriptPubKey": K_PKH, "pubkeys": ["zz"], "keys": ["zz"]}),
+        -5,
+        "Pubkey \"zz\" must be a hex string",
+    );
+    refused(
+        json!({"scriptPubKey": K_PKH, "pubkeys": ["02"], "keys": ["zz"]}),
+        -5,
+        "Pubkey \"02\" is not a valid public key",
+    );
+    refused(json!({"scriptPubKey": K_PKH, "keys": ["zz"]}), -5, "Invalid private key encoding");
+    refused(json!({"scriptPubKey": K_PKH, "keys": [1]}), -1, MALFORMED);
+    refused(json!({"scriptPubKey": K_PKH, "pubkeys": [1]}), -1, MALFORMED);
+}
+
+#[test]
+fn a_script_alone_is_watched_without_a_warning() {
+    let bench = Bench::new();
+    for watch_only in [false, true] {
+        check(
+            &bench,
+            json!({"scriptPubKey": K_PKH, "watchonly": watch_only, "label": "l", "timestamp": -4}),
+            &success(&[]),
+        );
+        let keys = bench.stored_keys();
+        assert!(!keys.solving_data);
+        assert_eq!((keys.label.as_str(), keys.timestamp, keys.internal), ("l", 1, false));
+        assert_eq!(keys.script_pubkeys.len(), 1);
+    }
+    check(&bench, json!({"scriptPubKey": "51", "internal": true}), &success(&[]));
+    assert!(bench.stored_keys().internal);
+    let address = json!({"address": "mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r"});
+    check(&bench, json!({"scriptPubKey": address}), &success(&[]));
+    assert_eq!(bench.stored_keys().script_pubkeys[0].to_hex_string(), K_PKH);
+}
+
+#[test]
+fn watchonly_is_held_against_the_keys() {
+    let bench = Bench::new();
+    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &success(&[MISSING]));
+    assert_eq!(bench.stored_keys().public_keys.len(), 1);
+    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "watchonly": true}), &success(&[]));
+    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keys": [K_WIF]}), &success(&[]));
+    let keys = bench.stored_keys();
+    assert_eq!(
+        (keys.public_keys.len(), keys.private_keys.len()),
+        (0, 1),
+        "a public key that is also a private one is that"
+    );
+    check(&bench, json!({"scriptPubKey": K_PKH, "keys": [K_WIF], "watchonly": true}), &success(&[COMPLETE]));
+}
+
+fn non_solvable(reason: &str) -> String {
+    format!(
+        "Importing as non-solvable: {reason}. If this is intentional, don't provide any keys, pubkeys, witnessscript, or redeemscript."
+    )
+}
+
+#[test]
+fn what_cannot_be_solved_is_watched_without_its_keys() {
+    let bench = Bench::new();
+    let sh_wpkh = p2sh(K_WPKH);
+    let wsh = p2wsh(&multisig());
+    for (request, first, reason) in [
+        (json!({"scriptPubKey": sh_wpkh, "keys": [K_WIF]}), None, "missing redeemscript"),
+        (json!({"scriptPubKey": sh_wpkh, "keys": [K_WIF], "watchonly": true}), Some(COMPLETE), "missing redeemscript"),
+        (json!({"scriptPubKey": sh_wpkh, "redeemscript": K_PKH}), None, "redeemScript does not match the scriptPubKey"),
+        (json!({"scriptPubKey": wsh, "keys": [K_WIF]}), None, "missing witnessscript"),
+        (
+            json!({"scriptPubKey": wsh, "witnessscript": K_PKH}),
+            None,
+            "witnessScript does not match the scriptPubKey or redeemScript",
+        ),
+        (json!({"scriptPubKey": p2sh(&wsh), "redeemscript": wsh}), None, "missing witnessscript"),
+        (json!({"scriptPubKey": "6a", "internal": true, "keys": [K_WIF]}), None, "unspendable script"),
+        (json!({"scriptPubKey": "51", "internal": true, "keys": [K_WIF]}), None, "unrecognized script"),
+        (json!({"scriptPubKey": K_PKH, "pubkeys": [K2]}), Some(MISSING), "some required keys are missing"),
+    ] {
+        let reason = non_solvable(reason);
+        let warnings: Vec<&str> = first.into_iter().chain([reason.as_str()]).collect();
+        check(&bench, request.clone(), &success(&warnings));
+        let keys = bench.stored_keys();
+        assert!(
+            !keys.solving_data
+                && keys.private_keys.is_empty()
+                && keys.public_keys.is_empty()
+                && keys.scripts.is_empty(),
+            "{request}"
+        );
+        assert_eq!(keys.script_pubkeys.len(), 1);
+    }
+}
+
+#[test]
+fn nesting_that_no_script_can_have_is_an_error() {
+    let inner = p2sh(K_PKH);
+    refused(
+        json!({"scriptPubKey": p2sh(&inner), "redeemscript": inner}),
+        -5,
+        "Trying to nest P2SH inside another P2SH",
+    );
+    refused(json!({"scriptPubKey": p2wsh(&inner), "witnessscript": inner}), -5, "Trying to nest P2SH inside a P2WSH");
+    let inner = p2wsh(K_PKH);
+    refused(
+        json!({"scriptPubKey": p2wsh(&inner), "witnessscript": inner}),
+        -5,
+        "Trying to nest P2WSH inside another P2WSH",
+    );
+    refused(json!({"scriptPubKey": p2wsh(K_WPKH), "witnessscript": K_WPKH}), -5, "Trying to nest P2WPKH inside P2WSH");
+}
+
+#[test]
+fn scripts_are_stored_as_far_as_they_are_needed() {
+    let bench = Bench::new();
+    check(&bench, json!({"scriptPubKey": K_WPKH, "keys": [K_WIF]}), &success(&[]));
+    assert_eq!(hex(&bench.stored_keys()), [K_WPKH]);
+    let multisig = multisig();
+    let (wsh, both) = (p2wsh(&multisig), json!([K_WIF, K2_WIF]));
+    check(&bench, json!({"scriptPubKey": wsh, "witnessscript": multisig, "keys": both}), &success(&[]));
+    assert_eq!(hex(&bench.stored_keys()), [wsh.as_str(), multisig.as_str()]);
+    check(
+        &bench,
+        json!({"scriptPubKey": p2sh(&wsh), "redeemscript": wsh, "witnessscript": multisig, "keys": [K_WIF]}),
+        &success(&[MISSING]),
+    );
+    let keys = bench.stored_keys();
+    assert_eq!(hex(&keys), [wsh.as_str(), multisig.as_str()]);
+    assert_eq!(keys.private_keys.len(), 1);
+    check(&bench, json!({"scriptPubKey": p2sh(K_WPKH), "redeemscript": K_WPKH, "keys": [K_WIF]}), &success(&[]));
+    assert_eq!(hex(&bench.stored_keys()), [K_WPKH]);
+}
+
+#[test]
+fn what_is_not_needed_is_ignored_with_a_warning() {
+    let bench = Bench::new();
+    let request = json!({"scriptPubKey": K_PKH, "keys": [K_WIF, K2_WIF], "redeemscript": "51", "witnessscript": "51"});
+    let warnings = [
+        "Ignoring redeemscript as this is not a P2SH script.",
+        "Ignoring witnessscript as this is not a (P2SH-)P2WSH script.",
+        IRRELEVANT,
+    ];
+    check(&bench, request, &success(&warnings));
+    assert_eq!(bench.stored_keys().private_keys.len(), 1);
+    // Public keys of a multisig stand in it: they are shown by their hash and not imported.
+    let multisig = multisig();
+    let request =
+        json!({"scriptPubKey": p2sh(&multisig), "redeemscript": multisig, "pubkeys": [K, K2], "watchonly": true});
+    let warnings = [
+        "Ignoring public key \"06afd46bcdfd22ef94ac122aa11f241244a37ecc\" as it doesn't appear inside P2PKH or P2WPKH.",
+        "Ignoring public key \"751e76e8199196d454941c45d1b3a323f1433bd6\" as it doesn't appear inside P2PKH or P2WPKH.",
+    ];
+    check(&bench, request, &success(&warnings));
+    assert!(bench.stored_keys().solving_data);
+    let pk = format!("21{K}ac");
+    check(&bench, json!({"scriptPubKey": pk, "keys": [K_WIF]}), &success(&[]));
+}
+
+#[test]
+fn private_keys_are_refused_where_they_are_disabled() {
+    let message = "Cannot import private keys to a wallet with private keys disabled";
+    let bench = Bench::watch_only();
+    check(&bench, json!({"scriptPubKey": K_PKH, "keys": [K_WIF]}), &failure(-4, message, &[]));
+    check(
+        &bench,
+        json!({"scriptPubKey": K_PKH, "keys": [K_WIF], "watchonly": true}),
+        &failure(-4, message, &[COMPLETE]),
+    );
+    let desc = with_checksum(&format!("wpkh({TPRV}/*)"));
+    check(&bench, json!({"desc": desc, "range": 1}), &failure(-4, message, &[]));
+    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keypool": true, "watchonly": true}), &success(&[]));
+    assert!(bench.stored_keys().keypool);
+    let reason = non_solvable("missing redeemscript");
+    check(&bench, json!({"scriptPubKey": p2sh(K_WPKH), "keys": [K_WIF]}), &success(&[&reason]));
+}
+
+#[test]
+fn the_wallet_has_the_last_word() {
+    let bench = Bench::new();
+    let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
+    bench.answers([ImportOutcome::AlreadyOwned { script }]);
+    let owned = format!("The wallet already contains the private key for this address or script (\"{K_PKH}\")");
+    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &failure(-4, &owned, &[MISSING]));
+    for (request, message, warnings) in [
+        (json!({"scriptPubKey": K_PKH}), "Error adding address to wallet", vec![]),
+        (json!({"scriptPubKey": K_PKH, "keys": [K_WIF]}), "Error adding key to wallet", vec![]),
+        (json!({"scriptPubKey": K_WPKH, "keys": [K_WIF]}), "Error adding script to wallet", vec![]),
+    ] {
+        bench.answers([ImportOutcome::NotStored]);
+        check(&bench, request, &failure(-4, message, &warnings));
+    }
+}
+
+#[test]
+fn descriptors_are_checked_in_order() {
+    let (ranged, plain) = (with_checksum(&format!("wpkh({TPUB}/*)")), with_checksum(&format!("wpkh({K})")));
+    refused(json!({"desc": 1}), -1, MALFORMED);
+    refused(json!({"desc": format!("wpkh({K})"), "watchonly": 1}), -5, "Missing checksum");
+    refused(json!({"desc": with_checksum("wpkh()"), "watchonly": 1}), -5, "No key provided");
+    refused(json!({"desc": plain, "watchonly": 1, "range": 1}), -1, MALFORMED);
+    refused(
+        json!({"desc": plain, "range": 1, "keys": 1}),
+        -8,
+        "Range should not be specified for an un-ranged descriptor",
+    );
+    refused(json!({"desc": ranged, "keys": 1}), -8, "Descriptor is ranged, please specify the range");
+    refused(json!({"desc": ranged, "range": -1, "keys": 1}), -8, "End of range is too high");
+    refused(json!({"desc": ranged, "range": [-1, 10]}), -8, "Range should be greater or equal than 0");
+    refused(json!({"desc": ranged, "range": [0, 1_000_000]}), -8, "Range is too large");
+    refused(
+        json!({"desc": ranged, "range": [2, 1]}),
+        -8,
+        "Range specified as [begin,end] must not have begin after end",
+    );
+    refused(json!({"desc": plain, "keys": 1}), -1, MALFORMED);
+    refused(json!({"desc": plain, "keys": [1]}), -1, MALFORMED);
+    refused(json!({"desc": plain, "keys": ["zz"]}), -5, "Invalid private key encoding");
+    let taproot = with_checksum(&format!("tr({K})"));
+    refused(json!({"desc": taproot}), -5, "Bech32m descriptors cannot be imported into legacy wallets");
+    let many = with_checksum(&format!("sh(multi(1,{TPUB}/*,{TPUB}/1/*))"));
+    refused(json!({"desc": many, "range": [0, 999_999]}), -8, "Range is too large");
+}
+
+#[test]
+fn descriptors_bring_keys_scripts_and_origins() {
+    let bench = Bench::new();
+    let desc = with_checksum(&format!("wpkh([d34db33f/84h]{TPUB}/*)"));
+    check(&bench, json!({"desc": desc, "range": [3, 5]}), &success(&[MISSING]));
+    let keys = bench.stored_keys();
+    assert_eq!((keys.script_pubkeys.len(), keys.public_keys.len(), keys.origins.len()), (3, 3, 3));
+    assert!(
+        keys.origins.iter().any(|origin| origin.path == "m/84h/5" && origin.fingerprint == [0xd3, 0x4d, 0xb3, 0x3f])
+    );
+    check(&bench, json!({"desc": desc, "range": [3, 5], "watchonly": true}), &success(&[]));
+
+    let desc = with_checksum(&format!("wpkh({TPRV}/0h/*)"));
+    check(&bench, json!({"desc": desc, "range": 1}), &success(&[]));
+    let keys = bench.stored_keys();
+    assert_eq!((keys.private_keys.len(), keys.solving_data), (2, true));
+
+    let desc = with_checksum(&format!("combo({K})"));
+    check(&bench, json!({"desc": desc, "keys": [K_WIF], "watchonly": true}), &success(&[COMPLETE]));
+    let keys = bench.stored_keys();
+    let lengths: Vec<usize> = keys.script_pubkeys.iter().map(|script| script.len()).collect();
+    assert_eq!(lengths, [22, 23, 25, 35], "shortest first");
+    assert_eq!(hex(&keys), [K_WPKH]);
+    assert_eq!(keys.private_keys.len(), 1);
+}
+
+#[test]
+fn keys_that_stand_in_a_descriptor_are_not_matched_by_private_ones() {
+    let bench = Bench::new();
+    for payload in [format!("pk({K})"), format!("sh(multi(1,{K},{K2}))")] {
+        let desc = with_checksum(&payload);
+        check(&bench, json!({"desc": desc, "keys": [K_WIF]}), &success(&[IRRELEVANT, MISSING]));
+        let keys = bench.stored_keys();
+        assert!(keys.private_keys.is_empty() && keys.public_keys.is_empty() && keys.solving_data);
+    }
+    let desc = with_checksum(&format!("sh(multi(1,{K_WIF},{K2_WIF}))"));
+    check(&bench, json!({"desc": desc}), &success(&[]));
+    assert_eq!(bench.stored_keys().private_keys.len(), 2);
+}
+
+#[test]
+fn addresses_and_raw_scripts_have_all_their_keys() {
+    let bench = Bench::new();
+    let desc = with_checksum(&format!("raw({K_PKH})"));
+    check(&bench, json!({"desc": desc}), &success(&[]));
+    assert!(!bench.stored_keys().solving_data);
+    check(&bench, json!({"desc": desc, "watchonly": true, "redeemscript": 5}), &success(&[COMPLETE]));
+}
+
+#[test]
+fn hardened_steps_without_private_keys_import_nothing_and_succeed() {
+    let bench = Bench::new();
+    let desc = with_checksum(&format!("wpkh({TPUB}/1h/*)"));
+    check(&bench, json!({"desc": desc, "range": 2}), &success(&[]));
+    assert!(bench.stored_keys().script_pubkeys.is_empty());
+}
+
+#[test]
+fn multipath_descriptors_bring_both_sides() {
+    let bench = Bench::new();
+    let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
+    check(&bench, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
+    let sides: Vec<bool> = bench.wallet(|wallet| {
+        let side = |import: &Import| matches!(import, Import::Keys { keys } if keys.internal);
+        wallet.imports.iter().map(side).collect()
+    });
+    assert_eq!(sides, [false, true]);
+    refused(
+        json!({"desc": desc, "range": 0, "internal": true}),
+        -5,
+        "Cannot have multipath descriptor while also specifying 'internal'",
+    );
+    refused(json!({"desc": desc, "range": 0, "label": "x"}), -8, "Multipath descriptors should not have a label");
+}
+
+#[test]
+fn one_request_does_not_touch_another() {
+    let bench = Bench::new();
+    let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
+    let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+    bench.answers([imported.clone(), ImportOutcome::AlreadyOwned { script }, imported]);
+    let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
+    let requests = json!([
+        {"scriptPubKey": "zz", "timestamp": 1},
+        {"desc": desc, "range": 0, "timestamp": 1, "watchonly": true},
+        {"scriptPubKey": K_WPKH, "timestamp": 1},
+    ]);
+    let answer = bench.plugin.call("importmulti", json!([requests, {"rescan": false}])).unwrap();
+    let codes: Vec<&Value> = answer.as_array().unwrap().iter().map(|one| &one["error"]["code"]).collect();
+    assert_eq!(codes, [&json!(-5), &json!(-4), &Value::Null]);
+}

@@ -1,0 +1,185 @@
+//! Blocks that the host mines itself: `generatetoaddress` and `generateblock`.
+//!
+//! Each block builds on the tip of its moment, so services are asked outside of the call's snapshot.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bitcoin::absolute::LockTime;
+use bitcoin::block::{Header, Version};
+use bitcoin::consensus::serialize;
+use bitcoin::hashes::Hash;
+use bitcoin::{
+    Amount, Block, BlockHash, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn,
+    TxMerkleNode, TxOut, Txid, Witness, transaction,
+};
+use outrigger_sdk::Host;
+use outrigger_sdk::descriptor::{Checksum, Descriptor};
+use outrigger_sdk::params::{self, Type, encode_hex};
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::chain::{NextBlock, Verdict};
+use outrigger_sdk::standard::{to_script, transaction_from_bytes, transaction_from_hex, work};
+use serde_json::{Value, json};
+
+use crate::error::MiningError;
+use crate::template::{LastBlock, Templates, commitment, steady};
+use crate::{Context, Outcome};
+
+/// How many nonces are tried unless told otherwise.
+const DEFAULT_TRIES: u64 = 1_000_000;
+/// How many nonces are tried between two looks at whether anyone still waits.
+const TRIES_PER_LOOK: u64 = 1 << 16;
+
+/// When to give up: the nonces that may still be tried, and whether the client has gone or the host is stopping.
+struct Effort<'a> {
+    tries: u64,
+    stop: &'a AtomicBool,
+}
+
+pub fn generate_to_address(context: &Context<'_>, templates: &Templates, stop: &AtomicBool) -> Outcome {
+    let blocks = params::int32(context.params.get(0))?;
+    let tries = match context.params.given(2) {
+        // bitcoind takes a negative number for a very large one.
+        Some(value) => i64::from(params::int32(value)?).cast_unsigned(),
+        None => DEFAULT_TRIES,
+    };
+    let network = network(context)?;
+    let script = to_script(params::text(context.params.get(1))?, network).map_err(|_| MiningError::Address)?;
+    let mut effort = Effort { tries, stop };
+    let mut hashes = Vec::new();
+    for _ in 0..blocks {
+        let (next, candidate) = steady(context.host, Scope::NONE)?;
+        let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or(MiningError::NotAccepted);
+        let selected = candidate.transactions.iter().map(|selected| read(&selected.raw));
+        let mut block = assemble(&next, script.clone(), candidate.fees, selected.collect::<Result<_, _>>()?);
+        templates.note(LastBlock::of(&candidate));
+        if !effort.find_nonce(&mut block.header) {
+            break;
+        }
+        hashes.push(json!(submit(context.host, &block)?));
+    }
+    Ok(Value::Array(hashes))
+}
+
+pub fn generate_block(context: &Context<'_>, stop: &AtomicBool) -> Outcome {
+    let network = network(context)?;
+    let script = output_script(params::text(context.params.get(0))?, network)?;
+    let mut transactions = Vec::new();
+    for value in params::array(context.params.get(1))? {
+        let text = value.as_str().ok_or_else(|| MiningError::NotText(Type::of(value).name()))?;
+        transactions.push(transaction_argument(context.host, text)?);
+    }
+    let submitted = context.params.flag_or(2, true)?;
+    let next = context.host.chain.next_block(Scope::NONE)?;
+    let mut block = assemble(&next, script, 0, transactions);
+    match context.host.chain.check_block(Scope::NONE, serialize(&block).into())? {
+        Verdict::Valid => {}
+        Verdict::Invalid { reason } => return Err(MiningError::InvalidBlock(reason)),
+        Verdict::NotBestPrevious => return Err(MiningError::Unsteady),
+        verdict => return Err(MiningError::InvalidBlock(format!("{verdict:?}"))),
+    }
+    let mut effort = Effort { tries: DEFAULT_TRIES, stop };
+    if !effort.find_nonce(&mut block.header) {
+        return Err(MiningError::NoNonce);
+    }
+    if !submitted {
+        return Ok(json!({"hash": block.block_hash(), "hex": encode_hex(&serialize(&block))}));
+    }
+    Ok(json!({"hash": submit(context.host, &block)?}))
+}
+
+fn network(context: &Context<'_>) -> Result<Network, MiningError> {
+    Ok(work::network(&context.host.chain.info(context.scope)?.name))
+}
+
+/// The script of a descriptor or an address. Of the scripts of a `combo`, that of a witness key hash, or of a key hash where
+/// the key is uncompressed.
+fn output_script(text: &str, network: Network) -> Result<ScriptBuf, MiningError> {
+    let Ok(descriptors) = Descriptor::parse(text, network, Checksum::Optional) else {
+        return to_script(text, network).map_err(|_| MiningError::AddressOrDescriptor);
+    };
+    let [descriptor] = descriptors.as_slice() else { return Err(MiningError::Multipath) };
+    if descriptor.is_ranged() {
+        return Err(MiningError::Ranged);
+    }
+    let scripts = descriptor.expand(0).map_err(|_| MiningError::NotDerivable)?.scripts;
+    let chosen = match scripts.len() {
+        1 => scripts.first(),
+        4 => scripts.get(2),
+        _ => scripts.get(1),
+    };
+    chosen.map(|script| script.script_pubkey.clone()).ok_or(MiningError::NotDerivable)
+}
+
+/// A transaction of the mempool by its id, or one in hexadecimal.
+fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, MiningError> {
+    let Ok(hash) = params::hash_text(text, "") else {
+        return transaction_from_hex(text).ok_or_else(|| MiningError::TransactionUndecodable(text.to_owned()));
+    };
+    let found = host.mempool.transactions(Scope::NONE, vec![Txid::from_byte_array(hash)])?.pop().flatten();
+    let found = found.and_then(|found| transaction_from_bytes(&found.raw));
+    found.ok_or_else(|| MiningError::NotInMempool(text.to_owned()))
+}
+
+/// A block without its proof of work.
+fn assemble(next: &NextBlock, script: ScriptBuf, fees: u64, transactions: Vec<Transaction>) -> Block {
+    let height = i64::from(next.tip.height) + 1;
+    let commitment = commitment(transactions.iter().map(Transaction::compute_wtxid));
+    let input = TxIn {
+        previous_output: OutPoint::null(),
+        // The height (BIP 34), and a zero that makes the script of the first blocks long enough.
+        script_sig: ScriptBuf::builder().push_int(height).push_int(0).into_script(),
+        sequence: Sequence::MAX,
+        witness: Witness::from_slice(&[[0_u8; 32]]),
+    };
+    let coinbase = Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: vec![input],
+        output: vec![
+            TxOut { value: Amount::from_sat(next.subsidy.saturating_add(fees)), script_pubkey: script },
+            TxOut { value: Amount::ZERO, script_pubkey: commitment },
+        ],
+    };
+    let mut block = Block {
+        header: Header {
+            version: Version::from_consensus(next.version),
+            prev_blockhash: next.tip.hash,
+            merkle_root: TxMerkleNode::all_zeros(),
+            time: next.time,
+            bits: CompactTarget::from_consensus(next.bits),
+            nonce: 0,
+        },
+        txdata: std::iter::once(coinbase).chain(transactions).collect(),
+    };
+    block.header.merkle_root = block.compute_merkle_root().unwrap_or(block.header.merkle_root);
+    block
+}
+
+impl Effort<'_> {
+    /// Looks for a nonce that gives the header enough work; whether one was found.
+    fn find_nonce(&mut self, header: &mut Header) -> bool {
+        let target = Target::from_compact(header.bits);
+        while self.tries > 0 && !self.stop.load(Ordering::Relaxed) {
+            let round = self.tries.min(TRIES_PER_LOOK);
+            for tried in 0..round {
+                if target.is_met_by(header.block_hash()) {
+                    self.tries -= tried;
+                    return true;
+                }
+                let Some(nonce) = header.nonce.checked_add(1) else { return false };
+                header.nonce = nonce;
+            }
+            self.tries -= round;
+        }
+        false
+    }
+}
+
+/// Submits a block of our own.
+fn submit(host: &Host, block: &Block) -> Result<BlockHash, MiningError> {
+    match host.chain.submit_block(Scope::NONE, serialize(block).into())? {
+        // Another block may have come first; this one is kept beside it.
+        Verdict::Valid | Verdict::Duplicate | Verdict::Inconclusive => Ok(block.block_hash()),
+        _ => Err(MiningError::NotAccepted),
+    }
+}

@@ -1,0 +1,178 @@
+//! The operation group `mining`: block templates and long polls, blocks that were mined, and blocks mined on the spot.
+//!
+//! Invariants: a waiting long poll holds no thread; services are never asked and replies never given under a lock of the list
+//! of waiting calls; one template is kept and shared by all callers.
+
+mod error;
+mod generate;
+mod info;
+mod longpoll;
+mod request;
+mod submit;
+mod template;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bitcoin::BlockHash;
+use outrigger_sdk::params::Params;
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::{Call, Host, Plugin, Reply};
+use serde_json::{Map, Value};
+
+use crate::error::MiningError;
+use crate::longpoll::{LongPolls, Waiter};
+use crate::request::{Request, Wait};
+use crate::template::Templates;
+
+/// The plugin.
+pub struct MiningPlugin {
+    host: Host,
+    templates: Arc<Templates>,
+    polls: Arc<LongPolls>,
+    /// The calls that are mining, by token, each with the sign to stop.
+    mining: Mutex<HashMap<u64, Arc<AtomicBool>>>,
+}
+
+/// What a method works with: the host on behalf of one call, and its arguments.
+struct Context<'a> {
+    host: &'a Host,
+    scope: Scope,
+    params: &'a Params,
+}
+
+type Outcome = Result<Value, MiningError>;
+
+/// Locks. A thread that panicked under a lock left nothing half done: each guards one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The longest that an option lets long polls wait, in seconds: a clock must be able to add it.
+const MAX_WAIT: u64 = 365 * 24 * 60 * 60;
+
+/// An option in seconds; the manifest saw to its type, and a negative one means not to wait.
+fn seconds(options: &Map<String, Value>, name: &str) -> Duration {
+    let seconds = options.get(name).and_then(Value::as_i64).unwrap_or_default();
+    Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(MAX_WAIT))
+}
+
+impl MiningPlugin {
+    fn get_block_template(&self, context: &Context<'_>, reply: Reply) {
+        let (knows_segwit, wait) = match request::parse(context.params.get(0)) {
+            Ok(Request::Proposal { data }) => {
+                reply.send(submit::propose(context, data).map_err(Into::into));
+                return;
+            }
+            Ok(Request::Template { knows_segwit, wait }) => (knows_segwit, wait),
+            Err(error) => {
+                reply.send::<Value>(Err(error.into()));
+                return;
+            }
+        };
+        match wait.map(|wait| self.watched(context, wait)) {
+            Some(Ok(Some((tip, sequence)))) => self.polls.wait(Waiter { reply, tip, sequence, knows_segwit }),
+            Some(Err(error)) => {
+                reply.send::<Value>(Err(error.into()));
+            }
+            Some(Ok(None)) | None => {
+                let template = match knows_segwit {
+                    true => self.templates.answer(&self.host, context.scope),
+                    false => Err(MiningError::SegwitMissing),
+                };
+                reply.send_json(template.map_err(Into::into));
+            }
+        }
+    }
+
+    /// The tip and the mempool's sequence that a long poll watches; none when its tip has been overtaken already.
+    fn watched(&self, context: &Context<'_>, wait: Wait) -> Result<Option<(BlockHash, u64)>, MiningError> {
+        let current = self.host.chain.tip(context.scope)?.hash;
+        Ok(match wait {
+            Wait::Template { tip, .. } if tip != current => None,
+            Wait::Template { tip, sequence } => Some((tip, sequence)),
+            Wait::Latest => Some((current, self.templates.sequence())),
+        })
+    }
+
+    /// Runs a call that mines, so that it stops when its client goes or the host stops.
+    fn mine(&self, token: u64, run: impl FnOnce(&AtomicBool) -> Outcome) -> Outcome {
+        let stop = Arc::new(AtomicBool::new(self.polls.is_closed()));
+        lock(&self.mining).insert(token, stop.clone());
+        let outcome = run(&stop);
+        lock(&self.mining).remove(&token);
+        outcome
+    }
+
+    fn answer(&self, method: &str, context: &Context<'_>, token: u64) -> Outcome {
+        match method {
+            "submitblock" => submit::submit_block(context),
+            "submitheader" => submit::submit_header(context),
+            "getmininginfo" => info::get_mining_info(context, self.templates.last()),
+            "generatetoaddress" => {
+                self.mine(token, |stop| generate::generate_to_address(context, &self.templates, stop))
+            }
+            "generateblock" => self.mine(token, |stop| generate::generate_block(context, stop)),
+            "prioritisetransaction" => info::prioritise_transaction(context),
+            "preciousblock" => info::precious_block(context),
+            other => Err(outrigger_sdk::RpcError::internal(format!("The plugin has no method {other}")).into()),
+        }
+    }
+}
+
+impl Plugin for MiningPlugin {
+    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
+        let templates = Arc::new(Templates::default());
+        let first = seconds(&options, "longpoll_mempool_wait_seconds");
+        // Looking without a pause would keep a processor busy.
+        let repeat = seconds(&options, "longpoll_mempool_repeat_seconds").max(Duration::from_secs(1));
+        let polls = LongPolls::new(host.clone(), templates.clone(), first, repeat);
+        Ok(Self { host, templates, polls, mining: Mutex::default() })
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let context = Context { host: &self.host, scope: call.scope, params: &call.params };
+        if call.method == "getblocktemplate" {
+            return self.get_block_template(&context, reply);
+        }
+        let outcome = self.answer(call.method, &context, reply.token());
+        reply.send(outcome.map_err(Into::into));
+    }
+
+    fn cancel(&self, token: u64) {
+        if let Some(stop) = lock(&self.mining).get(&token) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        self.polls.cancel(token);
+    }
+
+    fn event(&self, event: Event) {
+        match event {
+            // The event may be behind: calls that wait on a newer tip than it tells of must go on waiting.
+            Event::TipChanged { hash, .. } => {
+                self.polls.tip_changed(self.host.chain.tip(Scope::NONE).map_or(hash, |tip| tip.hash));
+            }
+            Event::ShuttingDown => self.quiesce(),
+            _ => {}
+        }
+    }
+
+    fn quiesce(&self) {
+        self.polls.close();
+        for stop in lock(&self.mining).values() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn stop(&self) {
+        self.polls.end();
+    }
+}
+
+outrigger_sdk::export_plugin!(MiningPlugin, include_str!("../manifest.json"));

@@ -1,0 +1,306 @@
+//! The plugin against a host in memory.
+
+use std::time::{Duration, Instant};
+
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
+use outrigger_sdk::params::{decode_hex, encode_hex};
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::testing::{PendingCall, TestHost, TestPlugin};
+use outrigger_sdk::{Plugin, RpcError};
+use serde_json::{Value, json};
+
+use crate::MiningPlugin;
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+const MANIFEST: &str = include_str!("../manifest.json");
+
+fn start(host: &TestHost) -> TestPlugin<MiningPlugin> {
+    host.start(MANIFEST, json!({}))
+}
+
+fn template(plugin: &TestPlugin<MiningPlugin>) -> Value {
+    plugin.call("getblocktemplate", json!([{"rules": ["segwit"]}])).unwrap()
+}
+
+fn spend(previous_output: OutPoint) -> Transaction {
+    let input =
+        TxIn { previous_output, script_sig: ScriptBuf::new(), sequence: Sequence::MAX, witness: Witness::new() };
+    let output = TxOut { value: Amount::from_sat(1000), script_pubkey: ScriptBuf::from_bytes(vec![0x51]) };
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: bitcoin::absolute::LockTime::ZERO,
+        input: vec![input],
+        output: vec![output],
+    }
+}
+
+fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
+    let error = outcome.unwrap_err();
+    (error.code.0, error.message)
+}
+
+#[test]
+fn an_empty_template_has_its_keys_in_order() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    host.handle().chain.set_mock_time(outrigger_sdk::service::Scope::NONE, 1_700_000_000).unwrap();
+    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
+    let expected = [
+        r#"{"capabilities":["proposal"],"version":536870912,"rules":["csv","!segwit","taproot"],"vbavailable":{},"#,
+        r#""vbrequired":0,"previousblockhash":""#,
+        genesis,
+        r#"","transactions":[],"coinbaseaux":{},"coinbasevalue":5000000000,"longpollid":""#,
+        genesis,
+        r#"0","target":"7fffff0000000000000000000000000000000000000000000000000000000000","mintime":1296688603,"#,
+        r#""mutable":["time","transactions","prevblock"],"noncerange":"00000000ffffffff","sigoplimit":80000,"#,
+        r#""sizelimit":4000000,"weightlimit":4000000,"curtime":1700000000,"bits":"207fffff","height":1,"#,
+        r#""default_witness_commitment":"6a24aa21a9ede2f61c3f71d1defd3fa999dfa36953755c690689799962b48bebd836974e8cf9"}"#,
+    ];
+    assert_eq!(plugin.call_json("getblocktemplate", json!([{"rules": ["segwit"]}])).unwrap(), expected.concat());
+}
+
+#[test]
+fn transactions_of_a_template_are_whole_and_depend_by_position() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let parent = spend(OutPoint::new(Txid::all_zeros(), 0));
+    let child = spend(OutPoint::new(parent.compute_txid(), 0));
+    host.mempool.add(parent.clone(), 150);
+    host.mempool.add(child.clone(), 250);
+    let template = template(&plugin);
+    let entry = |transaction: &Transaction, fee: u64, depends: Value| {
+        json!({
+            "data": encode_hex(&serialize(transaction)),
+            "txid": transaction.compute_txid(),
+            "hash": transaction.compute_wtxid(),
+            "depends": depends,
+            "fee": fee,
+            "sigops": 0,
+            "weight": transaction.weight().to_wu(),
+        })
+    };
+    let expected = json!([entry(&parent, 150, json!([])), entry(&child, 250, json!([1]))]);
+    assert_eq!(template["transactions"].to_string(), expected.to_string());
+    assert_eq!(template["coinbasevalue"], json!(5_000_000_400_u64));
+    let commitment = template["default_witness_commitment"].as_str().unwrap();
+    assert!(commitment.starts_with("6a24aa21a9ed") && !commitment.ends_with("8cf9"), "{commitment}");
+    let info = plugin.call("getmininginfo", json!([])).unwrap();
+    let weight = 8000 + parent.weight().to_wu() + child.weight().to_wu();
+    assert_eq!((&info["currentblocktx"], &info["currentblockweight"]), (&json!(2), &json!(weight)));
+}
+
+#[test]
+fn a_template_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let set_time = |time| plugin.host.chain.set_mock_time(outrigger_sdk::service::Scope::NONE, time).unwrap();
+    set_time(1_700_000_000);
+    let first = template(&plugin);
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    set_time(1_700_000_005);
+    let kept = template(&plugin);
+    assert_eq!((&kept["longpollid"], &kept["transactions"]), (&first["longpollid"], &json!([])));
+    assert_eq!(kept["curtime"], json!(1_700_000_005));
+    set_time(1_700_000_006);
+    let fresh = template(&plugin);
+    assert_eq!(fresh["transactions"].as_array().unwrap().len(), 1);
+    assert_ne!(fresh["longpollid"], first["longpollid"]);
+    // A new tip does not wait, and the time never goes back within a template.
+    set_time(1_700_000_001);
+    host.mempool.clear();
+    host.chain.mine(vec![]);
+    assert_eq!(template(&plugin)["height"], json!(2));
+}
+
+#[test]
+fn segwit_must_be_known() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let message = "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})";
+    for argument in [json!([]), json!([{}]), json!([{"rules": "segwit"}]), json!([null])] {
+        assert_eq!(refusal(plugin.call("getblocktemplate", argument)), (-8, message.into()));
+    }
+}
+
+fn long_poll(plugin: &TestPlugin<MiningPlugin>, id: Value) -> PendingCall {
+    plugin.begin("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]))
+}
+
+/// Waits a moment for an answer that comes from another thread.
+fn eventually(call: &PendingCall) -> Option<Result<Value, RpcError>> {
+    let end = Instant::now() + Duration::from_secs(10);
+    while call.answer().is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    call.answer()
+}
+
+#[test]
+fn a_new_tip_ends_long_polls_at_once() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let id = template(&plugin)["longpollid"].clone();
+    let waiting = [long_poll(&plugin, id.clone()), long_poll(&plugin, json!(true))];
+    let without_segwit = plugin.begin("getblocktemplate", json!([{"longpollid": id.clone()}]));
+    assert!(waiting.iter().all(|call| call.answer().is_none()) && without_segwit.answer().is_none());
+    let hash = host.chain.mine(vec![]);
+    plugin.tell(Event::TipChanged { hash, height: 1 });
+    for call in &waiting {
+        assert_eq!(call.answer().unwrap().unwrap()["previousblockhash"], json!(hash));
+    }
+    assert_eq!(refusal(without_segwit.answer().unwrap()).0, -8);
+    // The tip of the old id has been overtaken.
+    assert!(long_poll(&plugin, id).answer().is_some());
+    plugin.stop();
+}
+
+#[test]
+fn an_event_that_is_behind_ends_no_wait() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let old = host.chain.mine(vec![]);
+    host.chain.mine(vec![]);
+    let call = long_poll(&plugin, template(&plugin)["longpollid"].clone());
+    plugin.tell(Event::TipChanged { hash: old, height: 1 });
+    assert!(call.answer().is_none());
+    plugin.stop();
+}
+
+#[test]
+fn a_change_of_the_mempool_ends_long_polls_when_it_is_looked_at() {
+    let host = TestHost::new();
+    let options = json!({"longpoll_mempool_wait_seconds": 0, "longpoll_mempool_repeat_seconds": 1});
+    let plugin: TestPlugin<MiningPlugin> = host.start(MANIFEST, options);
+    let call = long_poll(&plugin, template(&plugin)["longpollid"].clone());
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(call.answer().is_none());
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    assert!(eventually(&call).unwrap().is_ok());
+    plugin.stop();
+}
+
+#[test]
+fn stopping_answers_long_polls_and_going_clients_are_forgotten() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let id = template(&plugin)["longpollid"].clone();
+    let (kept, gone) = (long_poll(&plugin, id.clone()), long_poll(&plugin, id.clone()));
+    plugin.cancel(&gone);
+    let hash = host.chain.mine(vec![]);
+    host.chain.disconnect();
+    plugin.tell(Event::TipChanged { hash, height: 1 });
+    assert!(kept.answer().is_none());
+    plugin.quiesce();
+    assert_eq!(refusal(kept.answer().unwrap()), (-9, "Shutting down".into()));
+    assert_eq!(refusal(long_poll(&plugin, id).answer().unwrap()), (-9, "Shutting down".into()));
+    assert_ne!(gone.answer().map(|outcome| refusal(outcome).0), Some(-9));
+    plugin.stop();
+}
+
+#[test]
+fn blocks_are_generated_to_an_address() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let hashes = plugin.call("generatetoaddress", json!([17, ADDRESS])).unwrap();
+    assert_eq!(hashes.as_array().unwrap().len(), 17);
+    let scripts = ["5100", "5200", "6000", "011100"];
+    for (height, script) in [1, 2, 16, 17].into_iter().zip(scripts) {
+        let hash = hashes[height - 1].as_str().unwrap().parse().unwrap();
+        let block: Block = host.chain.get(hash).unwrap();
+        let coinbase = &block.txdata[0];
+        assert_eq!(encode_hex(coinbase.input[0].script_sig.as_bytes()), script);
+        assert!(block.check_merkle_root() && block.check_witness_commitment());
+        assert!(block.header.validate_pow(block.header.target()).is_ok());
+        assert_eq!(
+            encode_hex(coinbase.output[0].script_pubkey.as_bytes()),
+            "0014751e76e8199196d454941c45d1b3a323f1433bd6"
+        );
+    }
+    for (arguments, expected) in
+        [(json!([0, ADDRESS]), json!([])), (json!([-1, ADDRESS]), json!([])), (json!([1, ADDRESS, 0]), json!([]))]
+    {
+        assert_eq!(plugin.call("generatetoaddress", arguments), Ok(expected));
+    }
+    let outcome = plugin.call("generatetoaddress", json!([1, "notanaddress"]));
+    assert_eq!(refusal(outcome), (-5, "Error: Invalid address".into()));
+}
+
+#[test]
+fn a_block_of_chosen_transactions_is_generated() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
+    let block: Block = deserialize(&decode_hex(made["hex"].as_str().unwrap()).unwrap()).unwrap();
+    assert_eq!((json!(block.block_hash()), block.txdata.len()), (made["hash"].clone(), 1));
+    assert_eq!(plugin.host.chain.tip(outrigger_sdk::service::Scope::NONE).unwrap().height, 0);
+    let made = plugin.call("generateblock", json!(["raw(51)#8lvh9jxk", []])).unwrap();
+    let block = host.chain.get(made["hash"].as_str().unwrap().parse().unwrap()).unwrap();
+    assert_eq!(block.txdata[0].output[0].script_pubkey.as_bytes(), [0x51]);
+    let unknown = "11".repeat(32);
+    for (arguments, code, message) in [
+        (json!(["x", []]), -5, "Error: Invalid address or descriptor".to_owned()),
+        (json!([ADDRESS, [5]]), -3, "JSON value of type number is not of expected type string".into()),
+        (json!([ADDRESS, [unknown]]), -5, format!("Transaction {unknown} not in mempool.")),
+        (
+            json!([ADDRESS, ["zz"]]),
+            -22,
+            "Transaction decode failed for zz. Make sure the tx has at least one input.".into(),
+        ),
+    ] {
+        assert_eq!(refusal(plugin.call("generateblock", arguments)), (code, message));
+    }
+}
+
+#[test]
+fn blocks_and_headers_are_judged_by_the_chain() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
+    let hex = made["hex"].as_str().unwrap();
+    let propose = |data: &str| plugin.call("getblocktemplate", json!([{"mode": "proposal", "data": data}]));
+    assert_eq!(propose(hex), Ok(Value::Null));
+    assert_eq!(plugin.call("submitblock", json!([hex, {}])), Ok(Value::Null));
+    assert_eq!(plugin.call("submitblock", json!([hex])), Ok(json!("duplicate")));
+    assert_eq!(propose(hex), Ok(json!("duplicate")));
+    for bad in ["", "zz", "00"] {
+        assert_eq!(refusal(propose(bad)), (-22, "Block decode failed".into()));
+        assert_eq!(refusal(plugin.call("submitblock", json!([bad]))), (-22, "Block decode failed".into()));
+    }
+    assert_eq!(refusal(plugin.call("submitblock", json!([5]))).0, -1);
+    let next = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
+    let header = &next["hex"].as_str().unwrap()[..160];
+    assert_eq!(plugin.call("submitheader", json!([header])), Ok(Value::Null));
+    assert_eq!(refusal(plugin.call("submitheader", json!(["zz"]))), (-22, "Block header decode failed".into()));
+    let orphan = format!("04000000{}{}", "33".repeat(32), &header[72..]);
+    let message = format!("Must submit previous header ({}) first", "33".repeat(32));
+    assert_eq!(refusal(plugin.call("submitheader", json!([orphan]))), (-25, message));
+}
+
+#[test]
+fn mining_info_has_release_29s_keys() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    host.chain.mine(vec![]);
+    host.chain.mine(vec![]);
+    let info = plugin.call("getmininginfo", json!([])).unwrap();
+    let keys: Vec<&String> = info.as_object().unwrap().keys().collect();
+    let expected = "blocks bits difficulty target networkhashps pooledtx chain next warnings";
+    assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
+    assert_eq!(info["difficulty"].to_string(), "4.656542373906925e-10");
+    assert_eq!(info["next"]["height"], json!(3));
+}
+
+#[test]
+fn preferences_are_checked() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let hash = "11".repeat(32);
+    assert_eq!(plugin.call("prioritisetransaction", json!([hash, null, 1000])), Ok(json!(true)));
+    assert_eq!(plugin.call("prioritisetransaction", json!([hash, 0.0, -10])), Ok(json!(true)));
+    assert_eq!(refusal(plugin.call("prioritisetransaction", json!([hash, 1, 10]))).0, -8);
+    assert_eq!(refusal(plugin.call("preciousblock", json!([hash]))), (-5, "Block not found".into()));
+    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
+    assert_eq!(plugin.call("preciousblock", json!([genesis])), Ok(Value::Null));
+}

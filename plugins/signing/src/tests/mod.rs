@@ -1,0 +1,42 @@
+//! Tests of the plugin as a client sees it.
+
+mod order;
+mod outputs;
+mod recordings;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
+
+/// The manifest, as a host reads it.
+const MANIFEST: &str = include_str!("../../manifest.json");
+/// The key 1, compressed, for test chains.
+const WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
+/// The P2WPKH script of that key.
+const WPKH: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
+
+/// A transaction that spends these outpoints.
+fn spend(outpoints: &[OutPoint]) -> Transaction {
+    let input = |outpoint: &OutPoint| TxIn {
+        previous_output: *outpoint,
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::MAX,
+        witness: Witness::new(),
+    };
+    Transaction {
+        version: Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: outpoints.iter().map(input).collect(),
+        output: vec![pays(1_000)],
+    }
+}
+
+/// An output to the key, in satoshi.
+fn pays(value: u64) -> TxOut {
+    TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::from_hex(WPKH).unwrap() }
+}
+
+fn hex(tx: &Transaction) -> String {
+    serialize_hex(tx)
+}

@@ -1,0 +1,84 @@
+//! Of several mistakes the one is reported that bitcoind looks at first.
+
+use bitcoin::OutPoint;
+use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use outrigger_sdk::{Code, RpcError};
+use serde_json::{Value, json};
+
+use super::{MANIFEST, WIF, hex, spend};
+use crate::SigningPlugin;
+
+const LOCKED: &str = "Error: Please enter the wallet passphrase with walletpassphrase first.";
+const UNDECODABLE: &str = "TX decode failed. Make sure the tx has at least one input.";
+
+fn start(wallet: Option<WalletState>) -> (TestHost, TestPlugin<SigningPlugin>) {
+    let host = TestHost::new();
+    host.wallet.set(wallet);
+    let plugin = host.start(MANIFEST, json!({}));
+    (host, plugin)
+}
+
+fn wallet(locked: bool) -> Option<WalletState> {
+    let mut state = WalletState::empty("w");
+    state.info.encrypted = locked;
+    state.info.locked = locked;
+    Some(state)
+}
+
+#[track_caller]
+fn fails(plugin: &TestPlugin<SigningPlugin>, method: &str, params: Value, code: i32, message: &str) {
+    let answer = plugin.call(method, params.clone());
+    assert_eq!(answer, Err(RpcError::new(Code(code), message)), "{params}");
+}
+
+#[test]
+fn with_wallet() {
+    let tx = hex(&spend(&[OutPoint::null()]));
+    let method = "signrawtransactionwithwallet";
+    let no_wallet = "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)";
+    let (_host, none) = start(None);
+    fails(&none, method, json!([5]), -18, no_wallet);
+    let (_host, locked) = start(wallet(true));
+    fails(&locked, method, json!([5]), -3, "Expected type string, got number");
+    fails(&locked, method, json!([tx, {}]), -3, "Expected type array, got object");
+    fails(&locked, method, json!([tx, [], 1]), -3, "Expected type string, got number");
+    fails(&locked, method, json!([null]), -1, "JSON value is not a string as expected");
+    fails(&locked, method, json!(["zz", [5], "x"]), -22, UNDECODABLE);
+    fails(&locked, method, json!([tx, [5], "x"]), -13, LOCKED);
+    let (_host, open) = start(wallet(false));
+    fails(&open, method, json!([tx, [{}], "x"]), -3, "Missing scriptPubKey");
+    fails(&open, method, json!([tx, [], "x"]), -1, "x is not a valid sighash parameter.");
+}
+
+#[test]
+fn with_key() {
+    let tx = hex(&spend(&[OutPoint::null()]));
+    let method = "signrawtransactionwithkey";
+    // No wallet is asked, whether there is one or not.
+    for wallet in [None, wallet(true)] {
+        let (_host, plugin) = start(wallet);
+        let fails = |params, code, message| fails(&plugin, method, params, code, message);
+        fails(json!(["zz", "x"]), -3, "Expected type array, got string");
+        fails(json!(["zz", null, [5], "x"]), -22, UNDECODABLE);
+        fails(json!([null, null]), -1, "JSON value is not a string as expected");
+        fails(json!([tx, null, [5], "x"]), -1, "JSON value is not an array as expected");
+        fails(json!([tx, [WIF, 5, "bad"], [5], "x"]), -1, "JSON value is not a string as expected");
+        fails(json!([tx, [WIF, "bad", 5], [5], "x"]), -5, "Invalid private key");
+        fails(json!([tx, [WIF], [5], "x"]), -22, r#"expected object with {"txid'","vout","scriptPubKey"}"#);
+        fails(json!([tx, [], [], "x"]), -1, "x is not a valid sighash parameter.");
+        let answer = plugin.call(method, json!([tx, []])).unwrap();
+        assert_eq!(answer["errors"][0]["error"], "Input not found or already spent");
+    }
+}
+
+#[test]
+fn the_manifest_is_one_and_names_the_parameters_as_bitcoind_does() {
+    let manifest = outrigger_sdk::manifest::Manifest::parse(MANIFEST.as_bytes()).unwrap();
+    let names = |method: &str| {
+        let spec = manifest.methods.iter().find(|spec| spec.name == method).unwrap();
+        assert!(!spec.check_types, "the checks of types are the plugin's own");
+        spec.params.iter().map(|param| param.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("signrawtransactionwithkey"), ["hexstring", "privkeys", "prevtxs", "sighashtype"]);
+    assert_eq!(names("signrawtransactionwithwallet"), ["hexstring", "prevtxs", "sighashtype"]);
+}

@@ -1,0 +1,96 @@
+//! Which outputs are found, and what the request may say of them.
+
+use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, Transaction, Txid};
+use outrigger_sdk::service::chain::Coin;
+use outrigger_sdk::testing::{TestHost, TestPlugin};
+use serde_json::{Value, json};
+
+use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
+use crate::SigningPlugin;
+
+fn start() -> (TestHost, TestPlugin<SigningPlugin>) {
+    let host = TestHost::new();
+    let plugin = host.start(MANIFEST, json!({}));
+    (host, plugin)
+}
+
+fn outpoint(byte: u8, vout: u32) -> OutPoint {
+    OutPoint { txid: Txid::from_byte_array([byte; 32]), vout }
+}
+
+fn sign(plugin: &TestPlugin<SigningPlugin>, tx: &Transaction, prevtxs: Value) -> Value {
+    plugin.call("signrawtransactionwithkey", json!([hex(tx), [WIF], prevtxs])).unwrap()
+}
+
+#[test]
+fn the_mempool_comes_before_the_chain() {
+    let (host, plugin) = start();
+    let coin = |value| Coin { output: pays(value), height: 1, coinbase: false };
+    host.chain.add_coin(outpoint(1, 0), coin(5_000));
+    let parent = spend(&[outpoint(1, 0)]);
+    let parent_txid = parent.compute_txid();
+    host.mempool.add(parent, 4_000);
+    let child = spend(&[OutPoint { txid: parent_txid, vout: 0 }]);
+    host.mempool.add(child.clone(), 0);
+
+    // Spent by another transaction of the mempool, and found all the same.
+    assert_eq!(sign(&plugin, &child, json!(null))["complete"], true);
+    assert_eq!(sign(&plugin, &spend(&[outpoint(1, 0)]), json!(null))["complete"], true);
+    // An index that the transaction does not have is not looked for in the chain.
+    let beyond = OutPoint { txid: parent_txid, vout: 7 };
+    host.chain.add_coin(beyond, coin(1));
+    for unknown in [beyond, outpoint(9, 0)] {
+        let answer = sign(&plugin, &spend(&[unknown]), json!(null));
+        assert_eq!(answer["errors"][0]["error"], "Input not found or already spent");
+        assert_eq!(answer["errors"][0]["txid"], unknown.txid.to_string());
+    }
+}
+
+#[test]
+fn what_the_request_says_wins_over_the_chain() {
+    let (host, plugin) = start();
+    host.chain.add_coin(outpoint(1, 0), Coin { output: pays(5_000), height: 1, coinbase: false });
+    let tx = spend(&[outpoint(1, 0)]);
+    let prevtx = |amount: &str| json!({"txid": outpoint(1, 0).txid.to_string(), "vout": 0, "scriptPubKey": WPKH, "amount": amount});
+    let signature = |prevtxs: Value| {
+        let signed: Transaction = deserialize_hex(sign(&plugin, &tx, prevtxs)["hex"].as_str().unwrap()).unwrap();
+        signed.input[0].witness.to_vec()
+    };
+    let by_chain = signature(json!(null));
+    assert_eq!(signature(json!([prevtx("0.00005")])), by_chain);
+    assert_ne!(signature(json!([prevtx("0.00006")])), by_chain);
+    // The later of two elements counts.
+    assert_eq!(signature(json!([prevtx("0.00006"), prevtx("0.00005")])), by_chain);
+}
+
+#[test]
+fn an_element_is_compared_with_what_was_known_before_it() {
+    let (_host, plugin) = start();
+    let tx = hex(&spend(&[outpoint(1, 0)]));
+    // Also where the transaction does not spend it.
+    for vout in [0, 3] {
+        let element = |script: &str| json!({"txid": outpoint(1, 0).txid.to_string(), "vout": vout, "scriptPubKey": script, "amount": 1});
+        let params = json!([tx, [WIF], [element(WPKH), element("51")]]);
+        let error = plugin.call("signrawtransactionwithkey", params).unwrap_err();
+        let message = "Previous output scriptPubKey mismatch:\n0 751e76e8199196d454941c45d1b3a323f1433bd6\nvs:\n1";
+        assert_eq!((error.code.0, error.message.as_str()), (-22, message));
+    }
+}
+
+#[test]
+fn the_first_missing_amount_is_named_also_where_the_input_came_signed() {
+    let (_host, plugin) = start();
+    let mut tx = spend(&[outpoint(1, 0), outpoint(1, 1)]);
+    tx.input[0].witness.push([1]);
+    let element = |vout: u32, script: &str| json!({"txid": outpoint(1, 0).txid.to_string(), "vout": vout, "scriptPubKey": script});
+    let params = json!([hex(&tx), [], [element(1, WPKH), element(0, "5120aa")]]);
+    // The witness of an output that takes none is dropped, so the second input is the first with one.
+    let answer = plugin.call("signrawtransactionwithkey", params);
+    assert!(answer.unwrap()["complete"] == json!(false));
+    let params = json!([hex(&tx), [WIF], [element(1, WPKH), element(0, WPKH)]]);
+    let error = plugin.call("signrawtransactionwithkey", params).unwrap_err();
+    let message = "Missing amount for CTxOut(nValue=21000000.00000000, scriptPubKey=0014751e76e8199196d454941c45d1)";
+    assert_eq!((error.code.0, error.message.as_str()), (-3, message));
+}

@@ -1,0 +1,176 @@
+//! What a real bitcoind answered to signing requests, and what this plugin answers to the same: the same bytes.
+//!
+//! The recordings are of release 29 with Knots' additions. Where the two methods follow release 0.21 instead, or go
+//! beyond both, the difference is spelled out here.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::{Block, Network, OutPoint, TxOut};
+use outrigger_sdk::descriptor::{Checksum, Descriptor};
+use outrigger_sdk::service::chain::Coin;
+use outrigger_sdk::service::wallet::{Ownership, ScriptInfo};
+use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use serde_json::{Value, json};
+
+use super::MANIFEST;
+use crate::SigningPlugin;
+
+/// Requests that this plugin completes and the recorded bitcoind did not: 0.21 knew the P2WPKH redeem scripts of given
+/// keys, and the BIP 86 outputs of given keys are a service of ours.
+const COMPLETED_BEYOND: [&str; 2] = ["chain sh-wpkh: keys, nothing else", "tr of the BIP 86 tweak, both forms given"];
+
+fn data(name: &str) -> String {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "data", name].iter().collect();
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The unspent outputs after the recorded chain.
+fn coins() -> HashMap<OutPoint, TxOut> {
+    let mut coins = HashMap::new();
+    for line in data("chain.hex").lines() {
+        let block: Block = deserialize_hex(line).unwrap();
+        for tx in &block.txdata {
+            for input in &tx.input {
+                coins.remove(&input.previous_output);
+            }
+            let txid = tx.compute_txid();
+            for (vout, output) in (0..).zip(&tx.output) {
+                coins.insert(OutPoint { txid, vout }, output.clone());
+            }
+        }
+    }
+    coins
+}
+
+/// A wallet that holds a descriptor with private keys.
+fn wallet(text: &str) -> WalletState {
+    let mut state = WalletState::empty("recorded");
+    for descriptor in Descriptor::parse(text, Network::Regtest, Checksum::Required).unwrap() {
+        for script in descriptor.expand(0).unwrap().scripts {
+            let info = ScriptInfo {
+                ownership: Ownership::Spendable,
+                solvable: true,
+                label: None,
+                change: false,
+                internal: false,
+                timestamp: 1,
+                descriptor: script.definite,
+                parents: Vec::new(),
+                solving: script.solving,
+                origins: Vec::new(),
+            };
+            state.scripts.insert(script.script_pubkey, info);
+        }
+        state.keys.extend(descriptor.private_keys(0).into_iter().map(|(_, key)| key));
+    }
+    state
+}
+
+/// Hosts for the rows: with and without the recorded chain.
+struct Hosts {
+    empty: (TestHost, TestPlugin<SigningPlugin>),
+    chain: (TestHost, TestPlugin<SigningPlugin>),
+}
+
+impl Hosts {
+    fn new() -> Self {
+        let start = || {
+            let host = TestHost::new();
+            let plugin = host.start(MANIFEST, json!({}));
+            (host, plugin)
+        };
+        let chain = start();
+        for (outpoint, output) in coins() {
+            chain.0.chain.add_coin(outpoint, Coin { output, height: 1, coinbase: false });
+        }
+        Self { empty: start(), chain }
+    }
+
+    /// The plugin's answer to a row's request: the result's text, or the error.
+    fn answer(&self, row: &Value) -> Result<String, Value> {
+        let (host, plugin) = if row["chain"] == json!(true) { &self.chain } else { &self.empty };
+        host.wallet.set(row["wallet_descriptors"][0].as_str().map(wallet));
+        plugin
+            .call_json(row["method"].as_str().unwrap(), row["params"].clone())
+            .map_err(|error| json!({"code": error.code.0, "message": error.message}))
+    }
+}
+
+/// The recorded answer in the terms of this plugin.
+fn expected(row: &Value) -> Result<String, Value> {
+    match row.get("error") {
+        Some(error) => Err(in_words_of_0_21(error)),
+        None => {
+            let mut reply = row["reply"].as_object().unwrap().clone();
+            // Knots' own.
+            reply.shift_remove("fee");
+            reply.shift_remove("feerate");
+            Ok(serde_json::to_string(&reply).unwrap())
+        }
+    }
+}
+
+/// The checks of types and of the sighash type had other words, and codes, in 0.21.
+fn in_words_of_0_21(error: &Value) -> Value {
+    let message = error["message"].as_str().unwrap();
+    let between = |start: &str, end: &str| {
+        let (_, rest) = message.split_once(start)?;
+        Some(rest.split_once(end)?.0.to_owned())
+    };
+    let article = |name: &str| if name == "array" { "an array" } else { "a string" }.to_owned();
+    if let (Some(got), Some(field)) = (between("of type ", " for field"), between("for field ", " is not of")) {
+        let wanted = message.rsplit_once(' ').unwrap().1;
+        return json!({"code": -3, "message": format!("Expected type {wanted} for {field}, got {got}")});
+    }
+    if let (Some(got), Some(wanted)) = (between("JSON value of type ", " is not of"), between("expected type ", "\"")) {
+        // Null passed the check of types and failed where the value was used.
+        return match got.as_str() {
+            "null" => json!({"code": -1, "message": format!("JSON value is not {} as expected", article(&wanted))}),
+            _ => json!({"code": -3, "message": format!("Expected type {wanted}, got {got}")}),
+        };
+    }
+    if message == "JSON value of type number is not of expected type string" {
+        return json!({"code": -1, "message": "JSON value is not a string as expected"});
+    }
+    if let Some(name) = between("'", "' is not a valid sighash parameter.") {
+        return json!({"code": -1, "message": format!("{name} is not a valid sighash parameter.")});
+    }
+    error.clone()
+}
+
+#[test]
+fn every_recorded_answer_is_given_byte_for_byte() {
+    let hosts = Hosts::new();
+    let recording = Value::from_str(&data("signing.json")).unwrap();
+    let rows = recording["rows"].as_array().unwrap();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        let answer = hosts.answer(row);
+        if COMPLETED_BEYOND.contains(&name) {
+            assert!(answer.as_ref().is_ok_and(|json| json.contains(r#""complete":true"#)), "{name}: {answer:?}");
+            assert!(expected(row).is_ok_and(|json| json.contains(r#""complete":false"#)), "{name}");
+            continue;
+        }
+        if answer != expected(row) {
+            wrong.push(format!("{name}\n  ours:     {answer:?}\n  recorded: {:?}", expected(row)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows differ\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    assert!(rows.len() > 1000, "only {} rows", rows.len());
+}
+
+#[test]
+fn every_request_of_the_chain_is_signed_as_recorded() {
+    let hosts = Hosts::new();
+    let recording = Value::from_str(&data("signing-chain.json")).unwrap();
+    for row in recording["rows"].as_array().unwrap() {
+        let mut row = row.clone();
+        row["chain"] = json!(true);
+        assert_eq!(hosts.answer(&row), expected(&row), "{}", row["name"]);
+    }
+}

@@ -1,0 +1,185 @@
+//! `getaddressinfo`.
+
+use bitcoin::hashes::{Hash, hash160, sha256};
+use bitcoin::{Network, Script, ScriptBuf};
+use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
+use outrigger_sdk::standard::{ScriptKind, address, classify};
+use serde_json::{Map, Value, json};
+
+use crate::Question;
+use crate::error::WalletError;
+
+/// The `hdseedid` of keys that come from a descriptor.
+const NO_SEED: &str = "0000000000000000000000000000000000000000";
+
+/// The length of an x-only public key, in bytes.
+const X_LEN: usize = 32;
+
+/// How deep scripts stand in one another: a witness script in a redeem script in an output.
+const MAX_DEPTH: u8 = 3;
+
+/// `getaddressinfo`: what the text of an address tells, and what the wallet knows of it.
+pub fn get_address_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    question.wallet()?;
+    let network = question.network()?;
+    let script = address::to_script(question.params.text(0)?, network)
+        .map_err(|error| WalletError::AddressReason(error.message))?;
+    let known = question.host.wallet.scripts(question.scope, vec![script.clone()])?.pop().flatten();
+    Ok(Value::Object(describe(&script, known.as_ref(), network)))
+}
+
+/// The answer for a script, in release 29's order of keys.
+fn describe(script: &ScriptBuf, known: Option<&ScriptInfo>, network: Network) -> Map<String, Value> {
+    let ownership = known.map_or(Ownership::None, |info| info.ownership);
+    let solvable = known.is_some_and(|info| info.solvable);
+    let mut object = Map::new();
+    object.insert("address".into(), json!(address::from_script(script, network)));
+    object.insert("scriptPubKey".into(), json!(encode_hex(script.as_bytes())));
+    object.insert("ismine".into(), json!(ownership == Ownership::Spendable));
+    object.insert("solvable".into(), json!(solvable));
+    if let Some(info) = known.filter(|info| solvable && !info.descriptor.is_empty()) {
+        object.insert("desc".into(), json!(info.descriptor));
+    }
+    if let Some(parent) = known.and_then(|info| info.parents.first()) {
+        object.insert("parent_desc".into(), json!(parent));
+    }
+    object.insert("iswatchonly".into(), json!(ownership == Ownership::WatchOnly));
+    let nothing = SolvingData::default();
+    object.extend(details(script, known.map_or(&nothing, |info| &info.solving), network, MAX_DEPTH));
+    object.insert("ischange".into(), json!(known.is_some_and(|info| info.change)));
+    if let Some(info) = known {
+        object.extend(origin(script, info));
+    }
+    let labels: Vec<&str> = known.and_then(|info| info.label.as_deref()).into_iter().collect();
+    object.insert("labels".into(), json!(labels));
+    object
+}
+
+/// Since when a script is known, and where its key comes from, where it has a single one.
+fn origin(script: &Script, info: &ScriptInfo) -> Map<String, Value> {
+    let mut object = Map::new();
+    if info.timestamp > 0 {
+        object.insert("timestamp".into(), json!(info.timestamp));
+    }
+    if let Some(origin) = single_key(script, info) {
+        object.insert("hdkeypath".into(), json!(origin.path));
+        object.insert("hdseedid".into(), json!(NO_SEED));
+        object.insert("hdmasterfingerprint".into(), json!(encode_hex(&origin.fingerprint)));
+    }
+    object
+}
+
+/// The origin of the one key behind a script: of a key hash, also within P2SH, or the internal key of a taproot output.
+fn single_key<'a>(script: &Script, info: &'a ScriptInfo) -> Option<&'a KeyOrigin> {
+    let by_hash = |hash: &[u8; 20]| {
+        info.origins.iter().find(|origin| hash160::Hash::hash(&origin.public_key).as_byte_array() == hash)
+    };
+    match classify(script) {
+        ScriptKind::PubKeyHash { hash } | ScriptKind::WitnessV0KeyHash { hash } => by_hash(hash),
+        ScriptKind::ScriptHash { hash } => match classify(redeem_script(hash, &info.solving)?) {
+            ScriptKind::WitnessV0KeyHash { hash } => by_hash(hash),
+            _ => None,
+        },
+        ScriptKind::Taproot { .. } => {
+            let internal_key = info.solving.taproot.as_ref()?.internal_key;
+            info.origins.iter().find(|origin| x_only(&origin.public_key) == Some(&internal_key[..]))
+        }
+        _ => None,
+    }
+}
+
+/// The x coordinate of a public key of 32 or 33 bytes.
+fn x_only(key: &[u8]) -> Option<&[u8]> {
+    key.get(key.len().checked_sub(X_LEN)?..)
+}
+
+/// The redeem script of a P2SH hash, where it is known.
+pub fn redeem_script<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
+    solving.scripts.iter().find(|script| hash160::Hash::hash(script.as_bytes()).as_byte_array() == hash)
+}
+
+/// The witness script of a P2WSH program, where it is known.
+pub fn witness_script<'a>(hash: &[u8; 32], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
+    solving.scripts.iter().find(|script| sha256::Hash::hash(script.as_bytes()).as_byte_array() == hash)
+}
+
+/// The public key of a hash, where it is known.
+pub fn public_key<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a [u8]> {
+    let found = solving.public_keys.iter().find(|key| hash160::Hash::hash(key).as_byte_array() == hash);
+    found.map(|key| &key[..])
+}
+
+/// What the form of a script tells, with the keys and scripts behind it that are known.
+fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) -> Map<String, Value> {
+    const COMPRESSED_LEN: usize = 33;
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    match classify(script) {
+        ScriptKind::PubKeyHash { hash } => {
+            put("isscript", json!(false));
+            put("iswitness", json!(false));
+            if let Some(key) = public_key(hash, solving) {
+                put("pubkey", json!(encode_hex(key)));
+                put("iscompressed", json!(key.len() == COMPRESSED_LEN));
+            }
+        }
+        ScriptKind::ScriptHash { hash } => {
+            put("isscript", json!(true));
+            put("iswitness", json!(false));
+            if let Some(script) = redeem_script(hash, solving) {
+                object.extend(inner(script, solving, network, depth));
+            }
+        }
+        ScriptKind::WitnessV0KeyHash { hash } => {
+            object.extend(witness(Some(false), 0, hash));
+            if let Some(key) = public_key(hash, solving) {
+                object.insert("pubkey".into(), json!(encode_hex(key)));
+            }
+        }
+        ScriptKind::WitnessV0ScriptHash { hash } => {
+            object.extend(witness(Some(true), 0, hash));
+            if let Some(script) = witness_script(hash, solving) {
+                object.extend(inner(script, solving, network, depth));
+            }
+        }
+        ScriptKind::Taproot { key } => object.extend(witness(Some(true), 1, key)),
+        ScriptKind::Anchor => object.extend(witness(Some(true), 1, script.as_bytes().get(2..).unwrap_or_default())),
+        ScriptKind::WitnessUnknown { version, program } => object.extend(witness(None, version, program)),
+        ScriptKind::NonStandard | ScriptKind::PubKey { .. } | ScriptKind::Multisig { .. } | ScriptKind::NullData => {}
+    }
+    object
+}
+
+fn witness(is_script: Option<bool>, version: u8, program: &[u8]) -> Map<String, Value> {
+    let mut object = Map::new();
+    if let Some(is_script) = is_script {
+        object.insert("isscript".into(), json!(is_script));
+    }
+    object.insert("iswitness".into(), json!(true));
+    object.insert("witness_version".into(), json!(version));
+    object.insert("witness_program".into(), json!(encode_hex(program)));
+    object
+}
+
+/// What is known of a script behind a hash: its form, and the address it would be, or the keys of a multisig.
+fn inner(script: &Script, solving: &SolvingData, network: Network, depth: u8) -> Map<String, Value> {
+    let mut object = Map::new();
+    let kind = classify(script);
+    object.insert("script".into(), json!(kind.name()));
+    object.insert("hex".into(), json!(encode_hex(script.as_bytes())));
+    if let Some(address) = address::from_script(script, network).filter(|_| depth > 0) {
+        let mut embedded = details(script, solving, network, depth - 1);
+        embedded.insert("address".into(), json!(address));
+        embedded.insert("scriptPubKey".into(), json!(encode_hex(script.as_bytes())));
+        if let Some(key) = embedded.get("pubkey") {
+            object.insert("pubkey".into(), key.clone());
+        }
+        object.insert("embedded".into(), Value::Object(embedded));
+    } else if let ScriptKind::Multisig { required, keys } = kind {
+        let keys: Vec<String> = keys.into_iter().map(encode_hex).collect();
+        object.insert("sigsrequired".into(), json!(required));
+        object.insert("pubkeys".into(), json!(keys));
+    }
+    object
+}

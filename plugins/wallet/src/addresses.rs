@@ -1,0 +1,49 @@
+//! Fresh addresses, and their labels.
+
+use bitcoin::ScriptBuf;
+use outrigger_sdk::RpcError;
+use outrigger_sdk::service::wallet::{AddressType, WalletKind};
+use outrigger_sdk::standard::address;
+use serde_json::{Value, json};
+
+use crate::Question;
+use crate::arguments::{address_type, label};
+use crate::error::WalletError;
+
+/// `getnewaddress`: a fresh address for receiving, entered in the address book.
+pub fn get_new_address(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let wallet = question.wallet()?;
+    let label = label(question.params.given(0))?;
+    let kind = address_type(question.params.given(1))?;
+    if kind == AddressType::Bech32m && wallet.kind == WalletKind::Legacy {
+        return Err(WalletError::LegacyTaproot);
+    }
+    let script = question.host.wallet.new_address(question.scope, kind, false, Some(label))?;
+    address_json(question, &script)
+}
+
+/// `getrawchangeaddress`: a fresh address for change.
+pub fn get_raw_change_address(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let wallet = question.wallet()?;
+    let kind = address_type(question.params.given(0))?;
+    if kind == AddressType::Bech32m && wallet.kind == WalletKind::Legacy {
+        return Err(WalletError::LegacyTaproot);
+    }
+    let script = question.host.wallet.new_address(question.scope, kind, true, None)?;
+    address_json(question, &script)
+}
+
+fn address_json(question: &Question<'_>, script: &ScriptBuf) -> Result<Value, WalletError> {
+    let text = address::from_script(script, question.network()?);
+    Ok(json!(text.ok_or_else(|| RpcError::internal("the wallet derived a script that has no address"))?))
+}
+
+/// `setlabel`: sets the label of an address, ours or not.
+pub fn set_label(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    question.wallet()?;
+    let text = question.params.text(0)?;
+    let script = address::to_script(text, question.network()?).map_err(|_| WalletError::Address)?;
+    let label = label(question.params.given(1))?;
+    question.host.wallet.set_label(question.scope, script, label)?;
+    Ok(Value::Null)
+}

@@ -1,0 +1,132 @@
+//! Arguments that several methods of this group take.
+//!
+//! The host has checked the types of top-level arguments; what stands inside arrays and objects is checked here, with the
+//! words of release 29.
+
+use std::collections::HashSet;
+
+use bitcoin::{Network, ScriptBuf};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::amount::{self, MAX_MONEY};
+use outrigger_sdk::params::{Type, text};
+use outrigger_sdk::service::wallet::{AddressType, WalletInfo};
+use outrigger_sdk::standard::address;
+use serde_json::Value;
+
+use crate::error::WalletError;
+
+/// The types of addresses and their names.
+const ADDRESS_TYPES: [(&str, AddressType); 4] = [
+    ("legacy", AddressType::Legacy),
+    ("p2sh-segwit", AddressType::P2shSegwit),
+    ("bech32", AddressType::Bech32),
+    ("bech32m", AddressType::Bech32m),
+];
+
+/// The type of an address where a call names none.
+pub const DEFAULT_ADDRESS_TYPE: AddressType = AddressType::Bech32;
+
+/// An address type, bech32 where none was given.
+pub fn address_type(value: Option<&Value>) -> Result<AddressType, WalletError> {
+    let Some(value) = value else {
+        return Ok(DEFAULT_ADDRESS_TYPE);
+    };
+    let name = text(value)?;
+    let found = ADDRESS_TYPES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, kind)| *kind).ok_or_else(|| WalletError::UnknownAddressType(name.to_owned()))
+}
+
+/// A label, empty where none was given. `*` stands for all labels and is none.
+pub fn label(value: Option<&Value>) -> Result<String, WalletError> {
+    match value.map(text).transpose()? {
+        Some("*") => Err(WalletError::InvalidLabel),
+        given => Ok(given.unwrap_or_default().to_owned()),
+    }
+}
+
+/// The error of a value of the wrong type inside an argument.
+pub fn wrong_type(value: &Value, wanted: Type) -> RpcError {
+    let (got, wanted) = (Type::of(value).name(), wanted.name());
+    RpcError::type_error(format!("JSON value of type {got} is not of expected type {wanted}"))
+}
+
+/// The scripts of a list of addresses, each of which may stand there once.
+pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, WalletError> {
+    let mut scripts = HashSet::new();
+    for value in value.as_array().ok_or_else(|| wrong_type(value, Type::Array))? {
+        let text = value.as_str().ok_or_else(|| wrong_type(value, Type::String))?;
+        let script = address::to_script(text, network).map_err(|_| WalletError::AddressAmong(text.to_owned()))?;
+        if !scripts.insert(script) {
+            return Err(WalletError::DuplicatedAddress(text.to_owned()));
+        }
+    }
+    Ok(scripts)
+}
+
+/// A feerate in satoshi per virtual byte with at most three decimals, as satoshi per 1000 virtual bytes.
+pub fn feerate(value: &Value) -> Result<u64, WalletError> {
+    const DECIMALS: u32 = 3;
+    let text = match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return Err(RpcError::type_error("Amount is not a number or string").into()),
+    };
+    let feerate = amount::parse_fixed_point(&text, DECIMALS).ok_or_else(|| RpcError::type_error("Invalid amount"))?;
+    if !(0..=MAX_MONEY).contains(&feerate) {
+        return Err(RpcError::type_error("Amount out of range").into());
+    }
+    Ok(feerate.unsigned_abs())
+}
+
+/// `avoid_reuse`, which may be asked only of a wallet that was made with it.
+pub fn avoid_reuse(value: Option<&Value>, wallet: &WalletInfo) -> Result<bool, WalletError> {
+    let asked = value.map(outrigger_sdk::params::flag).transpose()?.unwrap_or(wallet.avoid_reuse);
+    if asked && !wallet.avoid_reuse { Err(WalletError::NoAvoidReuse) } else { Ok(asked) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn message<T: std::fmt::Debug>(result: Result<T, WalletError>) -> String {
+        RpcError::from(result.unwrap_err()).message
+    }
+
+    #[test]
+    fn address_types_are_case_sensitive_and_default_to_bech32() {
+        assert_eq!(address_type(None), Ok(AddressType::Bech32));
+        for (name, kind) in ADDRESS_TYPES {
+            assert_eq!(address_type(Some(&json!(name))), Ok(kind));
+        }
+        assert_eq!(message(address_type(Some(&json!("LEGACY")))), "Unknown address type 'LEGACY'");
+    }
+
+    #[test]
+    fn the_star_is_no_label() {
+        assert_eq!(label(None), Ok(String::new()));
+        assert_eq!(label(Some(&json!("**"))), Ok("**".into()));
+        assert_eq!(message(label(Some(&json!("*")))), "Invalid label name");
+    }
+
+    #[test]
+    fn feerates_have_three_decimals() {
+        assert_eq!(feerate(&json!("5.555")), Ok(5555));
+        assert_eq!(feerate(&json!(1)), Ok(1000));
+        assert_eq!(message(feerate(&json!("5.5555"))), "Invalid amount");
+        assert_eq!(message(feerate(&json!(-1))), "Amount out of range");
+        assert_eq!(message(feerate(&json!(true))), "Amount is not a number or string");
+    }
+
+    #[test]
+    fn lists_of_addresses_are_checked_one_by_one() {
+        let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+        let parse = |value: Value| addresses(&value, Network::Regtest);
+        assert_eq!(parse(json!([address])).unwrap().len(), 1);
+        assert_eq!(message(parse(json!(["x"]))), "Invalid Bitcoin address: x");
+        assert_eq!(message(parse(json!([5]))), "JSON value of type number is not of expected type string");
+        let twice = format!("Invalid parameter, duplicated address: {address}");
+        assert_eq!(message(parse(json!([address, address]))), twice);
+    }
+}

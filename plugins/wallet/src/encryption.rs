@@ -1,0 +1,74 @@
+//! Sealing a wallet's keys with a passphrase, unlocking and locking it.
+
+use outrigger_sdk::service::wallet::WalletInfo;
+use serde_json::{Value, json};
+
+use crate::Question;
+use crate::error::WalletError;
+
+/// The longest time to unlock for, in seconds; longer ones are cut to it.
+const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
+
+/// What encryptwallet answers.
+const ENCRYPTED: &str = "wallet encrypted; The keypool has been flushed and a new HD seed was generated. You need to make a new backup with the backupwallet RPC.";
+
+/// `encryptwallet`: seals the keys and locks the wallet.
+pub fn encrypt_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let passphrase = question.take_secret(0);
+    let wallet = question.wallet()?;
+    if !wallet.private_keys_enabled {
+        return Err(WalletError::NothingToEncrypt);
+    }
+    if wallet.encrypted {
+        return Err(WalletError::Encrypted);
+    }
+    refuse_during_rescan(&wallet, "proceeding")?;
+    if passphrase.expose().is_empty() {
+        return Err(WalletError::EmptyPassphrase);
+    }
+    question.host.wallet.encrypt(question.scope, passphrase)?;
+    Ok(json!(ENCRYPTED))
+}
+
+/// `walletpassphrase`: unlocks the wallet for a time in seconds.
+pub fn wallet_passphrase(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let passphrase = question.take_secret(0);
+    require_encrypted(&question.wallet()?, "walletpassphrase")?;
+    let seconds = outrigger_sdk::params::int64(question.params.get(1))?;
+    let seconds = u64::try_from(seconds).map_err(|_| WalletError::NegativeTimeout)?;
+    if passphrase.expose().is_empty() {
+        return Err(WalletError::EmptyPassphrase);
+    }
+    question.host.wallet.unlock(question.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS))?;
+    Ok(Value::Null)
+}
+
+/// `walletpassphrasechange`: seals the keys with another passphrase.
+pub fn wallet_passphrase_change(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let (old, new) = (question.take_secret(0), question.take_secret(1));
+    let wallet = question.wallet()?;
+    require_encrypted(&wallet, "walletpassphrasechange")?;
+    refuse_during_rescan(&wallet, "changing the passphrase")?;
+    if old.expose().is_empty() || new.expose().is_empty() {
+        return Err(WalletError::EmptyPassphrase);
+    }
+    question.host.wallet.change_passphrase(question.scope, old, new)?;
+    Ok(Value::Null)
+}
+
+/// `walletlock`: locks the wallet now.
+pub fn wallet_lock(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let wallet = question.wallet()?;
+    require_encrypted(&wallet, "walletlock")?;
+    refuse_during_rescan(&wallet, "locking the wallet")?;
+    question.host.wallet.lock(question.scope)?;
+    Ok(Value::Null)
+}
+
+fn require_encrypted(wallet: &WalletInfo, method: &'static str) -> Result<(), WalletError> {
+    if wallet.encrypted { Ok(()) } else { Err(WalletError::NotEncrypted(method)) }
+}
+
+fn refuse_during_rescan(wallet: &WalletInfo, what: &'static str) -> Result<(), WalletError> {
+    if wallet.rescan.is_some() { Err(WalletError::Rescanning(what)) } else { Ok(()) }
+}

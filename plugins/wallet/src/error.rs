@@ -1,0 +1,249 @@
+//! Why a wallet call is not answered: one variant for each rule, and one place where it becomes a code and a message.
+
+use outrigger_sdk::service::{ErrorKind, ServiceError};
+use outrigger_sdk::{Code, RpcError};
+
+/// RPC_METHOD_DEPRECATED: what `getbalance` answers to an account name.
+const DEPRECATED: Code = Code(-32);
+
+/// A rule that a call broke, or a service that failed it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WalletError {
+    /// An argument is not what it must be; the checks are shared with all plugins.
+    #[error(transparent)]
+    Argument(#[from] RpcError),
+    /// A service failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+
+    /// A new wallet without private keys was given a passphrase.
+    #[error(
+        "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled."
+    )]
+    PassphraseWithoutKeys,
+    /// An external signer was asked for.
+    #[error("Compiled without external signing support (required for external signing)")]
+    ExternalSigner,
+    /// A wallet that cannot be loaded; why, in the host's words.
+    #[error("{0}")]
+    CannotLoad(String),
+    /// Neither the path nor the argument names a wallet.
+    #[error("Either the RPC endpoint wallet or the wallet name parameter must be provided")]
+    WalletNotNamed,
+    /// The path and the argument name different wallets.
+    #[error("The RPC endpoint wallet and the wallet name parameter specify different wallets")]
+    WalletsDiffer,
+
+    /// A label that stands for all labels.
+    #[error("Invalid label name")]
+    InvalidLabel,
+    /// Not the name of an address type.
+    #[error("Unknown address type '{0}'")]
+    UnknownAddressType(String),
+    /// A taproot address from a wallet without descriptors.
+    #[error("Legacy wallets cannot provide bech32m addresses")]
+    LegacyTaproot,
+    /// Not an address; the reason as validateaddress gives it.
+    #[error("{0}")]
+    AddressReason(String),
+    /// Not an address.
+    #[error("Invalid Bitcoin address")]
+    Address,
+    /// Not an address, among several.
+    #[error("Invalid Bitcoin address: {0}")]
+    AddressAmong(String),
+    /// An address that is listed twice.
+    #[error("Invalid parameter, duplicated address: {0}")]
+    DuplicatedAddress(String),
+
+    /// The first argument of getbalance names an account.
+    #[error("dummy first argument must be excluded or set to \"*\".")]
+    AccountName,
+    /// `avoid_reuse` was asked of a wallet that does not have it.
+    #[error("wallet does not have the \"avoid reuse\" feature enabled")]
+    NoAvoidReuse,
+    /// A descriptor without private keys cannot be shown with them.
+    #[error("Can't get descriptor string.")]
+    NoPrivateDescriptor,
+
+    /// A wallet without private keys has nothing to encrypt.
+    #[error("Error: wallet does not contain private keys, nothing to encrypt.")]
+    NothingToEncrypt,
+    /// The wallet is encrypted already.
+    #[error("Error: running with an encrypted wallet, but encryptwallet was called.")]
+    Encrypted,
+    /// The wallet is not encrypted; the method that needs it to be.
+    #[error("Error: running with an unencrypted wallet, but {0} was called.")]
+    NotEncrypted(&'static str),
+    /// A rescan runs; what must wait for its end.
+    #[error(
+        "Error: the wallet is currently being used to rescan the blockchain for related transactions. Please call `abortrescan` before {0}."
+    )]
+    Rescanning(&'static str),
+    /// A passphrase without a character.
+    #[error("passphrase cannot be empty")]
+    EmptyPassphrase,
+    /// A time to unlock for that is below 0.
+    #[error("Timeout cannot be negative.")]
+    NegativeTimeout,
+
+    /// A feerate and a confirmation target.
+    #[error(
+        "Cannot specify both conf_target and fee_rate. Please provide either a confirmation target in blocks for automatic fee estimation, or an explicit fee rate."
+    )]
+    FeerateAndTarget,
+    /// A feerate and an estimate mode.
+    #[error("Cannot specify both estimate_mode and fee_rate")]
+    FeerateAndMode,
+    /// Not the name of an estimate mode.
+    #[error("Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"")]
+    EstimateMode,
+    /// A confirmation target out of its range.
+    #[error("Invalid conf_target, must be between 1 and {0}")]
+    ConfirmationTarget(i64),
+    /// A payment from a wallet that may not hold private keys.
+    #[error("Error: Private keys are disabled for this wallet")]
+    PrivateKeysDisabled,
+    /// A feerate below what is relayed, both in satoshi per 1000 virtual bytes.
+    #[error("Fee rate ({}) is lower than the minimum fee rate setting ({})", per_vbyte(*.feerate), per_vbyte(*.minimum))]
+    FeerateTooLow {
+        /// What was asked for.
+        feerate: u64,
+        /// The least.
+        minimum: u64,
+    },
+    /// An amount that would be dust.
+    #[error("Transaction amount too small")]
+    AmountTooSmall,
+    /// The coins do not suffice.
+    #[error("Insufficient funds")]
+    InsufficientFunds,
+    /// They would, but the mempool takes no longer chains of unconfirmed transactions.
+    #[error(
+        "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool"
+    )]
+    UnconfirmedChain,
+    /// It takes more inputs than a standard transaction can have.
+    #[error(
+        "The inputs size exceeds the maximum weight. Please try sending a smaller amount or manually consolidating your wallet's UTXOs"
+    )]
+    TooManyInputs,
+    /// The fee to take off the amount is greater than the amount.
+    #[error("The transaction amount is too small to pay the fee")]
+    AmountBelowFee,
+    /// What is left of the amount would be dust.
+    #[error("The transaction amount is too small to send after the fee has been deducted")]
+    DustAfterFee,
+    /// The fee is above [`crate::payment::MAX_FEE`].
+    #[error("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)")]
+    FeeTooHigh,
+    /// There is change and no address for it.
+    #[error("Transaction needs a change address, but we can't generate it.")]
+    NoChangeAddress,
+    /// An input could not be signed.
+    #[error("Signing transaction failed")]
+    SigningFailed,
+    /// The mempool refused the payment; nothing was stored.
+    #[error("Error: The transaction was rejected! Reason given: {0}")]
+    Rejected(String),
+}
+
+/// A feerate of satoshi per 1000 virtual bytes, as text in satoshi per virtual byte with three decimals.
+fn per_vbyte(feerate: u64) -> String {
+    format!("{}.{:03} sat/vB", feerate / 1000, feerate % 1000)
+}
+
+impl From<ErrorKind> for WalletError {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Service(kind.into())
+    }
+}
+
+impl WalletError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Argument(error) => error.code,
+            Self::Service(error) => RpcError::from(error.clone()).code,
+            Self::PassphraseWithoutKeys
+            | Self::ExternalSigner
+            | Self::NoAvoidReuse
+            | Self::NoPrivateDescriptor
+            | Self::Rescanning(_)
+            | Self::PrivateKeysDisabled
+            | Self::Rejected(_) => Code::WALLET,
+            Self::UnknownAddressType(_) | Self::AddressReason(_) | Self::Address | Self::AddressAmong(_) => {
+                Code::INVALID_ADDRESS_OR_KEY
+            }
+            Self::FeerateTooLow { .. }
+            | Self::AmountTooSmall
+            | Self::InsufficientFunds
+            | Self::UnconfirmedChain
+            | Self::TooManyInputs
+            | Self::AmountBelowFee
+            | Self::DustAfterFee
+            | Self::FeeTooHigh
+            | Self::NoChangeAddress
+            | Self::SigningFailed => Code::WALLET_INSUFFICIENT_FUNDS,
+            Self::WalletNotNamed
+            | Self::WalletsDiffer
+            | Self::LegacyTaproot
+            | Self::DuplicatedAddress(_)
+            | Self::EmptyPassphrase
+            | Self::NegativeTimeout
+            | Self::FeerateAndTarget
+            | Self::FeerateAndMode
+            | Self::EstimateMode
+            | Self::ConfirmationTarget(_) => Code::INVALID_PARAMETER,
+            Self::InvalidLabel => Code::WALLET_INVALID_LABEL,
+            Self::Encrypted | Self::NotEncrypted(_) => Code::WALLET_WRONG_ENC_STATE,
+            Self::NothingToEncrypt => Code::WALLET_ENCRYPTION_FAILED,
+            Self::CannotLoad(_) => Code::WALLET_NOT_FOUND,
+            Self::AccountName => DEPRECATED,
+        }
+    }
+}
+
+impl From<WalletError> for RpcError {
+    fn from(error: WalletError) -> Self {
+        match error {
+            WalletError::Argument(error) => error,
+            WalletError::Service(error) => error.into(),
+            rule => Self::new(rule.code(), rule.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(error: WalletError, code: i32, message: &str) {
+        assert_eq!(RpcError::from(error), RpcError::new(Code(code), message));
+    }
+
+    #[test]
+    fn rules_have_the_codes_and_words_of_bitcoind() {
+        check(WalletError::InvalidLabel, -11, "Invalid label name");
+        check(WalletError::UnknownAddressType("x".into()), -5, "Unknown address type 'x'");
+        check(WalletError::AccountName, -32, "dummy first argument must be excluded or set to \"*\".");
+        check(WalletError::InsufficientFunds, -6, "Insufficient funds");
+        check(WalletError::EmptyPassphrase, -8, "passphrase cannot be empty");
+        check(
+            WalletError::NotEncrypted("walletlock"),
+            -15,
+            "Error: running with an unencrypted wallet, but walletlock was called.",
+        );
+        check(
+            WalletError::FeerateTooLow { feerate: 500, minimum: 1000 },
+            -6,
+            "Fee rate (0.500 sat/vB) is lower than the minimum fee rate setting (1.000 sat/vB)",
+        );
+    }
+
+    #[test]
+    fn a_locked_wallet_is_minus_13() {
+        let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
+        check(ErrorKind::WalletLocked.into(), -13, message);
+    }
+}

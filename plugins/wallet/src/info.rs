@@ -1,0 +1,54 @@
+//! `getwalletinfo`.
+
+use outrigger_sdk::service::wallet::WalletKind;
+use serde_json::{Map, Value, json};
+
+use crate::Question;
+use crate::balances::{balances, last_processed_block, money};
+use crate::error::WalletError;
+
+/// The `walletversion` of release 29: that of the last change which older releases could not read.
+const WALLET_VERSION: u32 = 169_900;
+
+/// Millionths in a whole.
+const MILLION: f64 = 1_000_000.0;
+
+/// `getwalletinfo`: release 29's keys in their order, then when the wallet should be and was backed up.
+pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let wallet = question.wallet()?;
+    let mine = balances(question, &wallet, 0)?.mine;
+    let scanning = match &wallet.rescan {
+        Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
+        None => json!(false),
+    };
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("walletname", json!(wallet.name));
+    put("walletversion", json!(WALLET_VERSION));
+    put("format", json!("lmdb"));
+    put("balance", money(mine.trusted));
+    put("unconfirmed_balance", money(mine.untrusted_pending));
+    put("immature_balance", money(mine.immature));
+    put("txcount", json!(wallet.transactions));
+    put("keypoolsize", json!(wallet.keypool_external));
+    put("keypoolsize_hd_internal", json!(wallet.keypool_internal));
+    if wallet.encrypted {
+        put("unlocked_until", json!(wallet.unlocked_until));
+    }
+    // There is no settxfee here: the feerate is that of each payment, or the plugin's.
+    put("paytxfee", money(0));
+    put("private_keys_enabled", json!(wallet.private_keys_enabled));
+    put("avoid_reuse", json!(wallet.avoid_reuse));
+    put("scanning", scanning);
+    put("descriptors", json!(wallet.kind != WalletKind::Legacy));
+    // createwallet refuses external signers, so no wallet has one.
+    put("external_signer", json!(false));
+    put("blank", json!(wallet.blank));
+    if wallet.birth_time > 0 && !wallet.blank {
+        put("birthtime", json!(wallet.birth_time));
+    }
+    put("lastprocessedblock", last_processed_block(&wallet.synced));
+    put("backup_needed", json!(wallet.backup_needed));
+    put("last_backup", json!(wallet.last_backup));
+    Ok(Value::Object(object))
+}

@@ -1,0 +1,130 @@
+//! The operation group `wallet`: making, loading and unlocking wallets, their addresses, balances and coins, and payments.
+//!
+//! Invariants: depths are counted from the block up to which the wallet has followed the chain, never from the chain's
+//! tip. Passphrases are moved out of the arguments into memory that is wiped, before anything else is looked at. Payments
+//! are made one after the other, so that two calls never spend the same coin.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
+mod address_info;
+mod addresses;
+mod arguments;
+mod balances;
+mod coins;
+mod descriptors;
+mod encryption;
+mod error;
+mod info;
+mod manage;
+mod payment;
+mod select;
+mod send;
+mod unspent;
+mod weight;
+
+use std::sync::Mutex;
+
+use bitcoin::Network;
+use outrigger_sdk::params::Params;
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::wallet::WalletInfo;
+use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use error::WalletError;
+
+/// The greatest `fallback_feerate`, in satoshi per 1000 virtual bytes: one bitcoin.
+const MAX_FALLBACK_FEERATE: u64 = 100_000_000;
+
+/// The plugin.
+pub struct WalletPlugin {
+    host: Host,
+    /// The feerate of payments that name none, in satoshi per 1000 virtual bytes.
+    fallback_feerate: u64,
+    /// Held while a payment is made.
+    paying: Mutex<()>,
+}
+
+impl Plugin for WalletPlugin {
+    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
+        let fallback_feerate = options
+            .get("fallback_feerate")
+            .and_then(Value::as_u64)
+            .filter(|feerate| (1..=MAX_FALLBACK_FEERATE).contains(feerate))
+            .ok_or_else(|| format!("option 'fallback_feerate' must be between 1 and {MAX_FALLBACK_FEERATE}"))?;
+        Ok(Self { host, fallback_feerate, paying: Mutex::new(()) })
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let answer = self.answer(call.method, Question { host: &self.host, scope: call.scope, params: call.params });
+        reply.send_json(answer.map_err(RpcError::from));
+    }
+}
+
+impl WalletPlugin {
+    fn answer(&self, method: &str, mut question: Question<'_>) -> Result<Vec<u8>, WalletError> {
+        let q = &mut question;
+        match method {
+            "createwallet" => manage::create_wallet(q).and_then(to_json),
+            "loadwallet" => manage::load_wallet(q).and_then(to_json),
+            "unloadwallet" => manage::unload_wallet(q).and_then(to_json),
+            "listwallets" => manage::list_wallets(q).and_then(to_json),
+            "listwalletdir" => manage::list_wallet_dir(q).and_then(to_json),
+            "getwalletinfo" => info::get_wallet_info(q).and_then(to_json),
+            "getbalances" => balances::get_balances(q).and_then(to_json),
+            "getbalance" => balances::get_balance(q).and_then(to_json),
+            "getnewaddress" => addresses::get_new_address(q).and_then(to_json),
+            "getrawchangeaddress" => addresses::get_raw_change_address(q).and_then(to_json),
+            "setlabel" => addresses::set_label(q).and_then(to_json),
+            "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
+            "listdescriptors" => descriptors::list_descriptors(q),
+            "listunspent" => unspent::list_unspent(q).and_then(to_json),
+            "sendtoaddress" => send::send_to_address(q, self).and_then(to_json),
+            "encryptwallet" => encryption::encrypt_wallet(q).and_then(to_json),
+            "walletpassphrase" => encryption::wallet_passphrase(q).and_then(to_json),
+            "walletpassphrasechange" => encryption::wallet_passphrase_change(q).and_then(to_json),
+            "walletlock" => encryption::wallet_lock(q).and_then(to_json),
+            other => Err(RpcError::internal(format!("the manifest lists '{other}', which is not here")).into()),
+        }
+    }
+}
+
+fn to_json<T: Serialize>(value: T) -> Result<Vec<u8>, WalletError> {
+    serde_json::to_vec(&value).map_err(|error| RpcError::internal(error.to_string()).into())
+}
+
+/// A call on its way through this plugin.
+struct Question<'a> {
+    host: &'a Host,
+    scope: Scope,
+    params: Params,
+}
+
+impl Question<'_> {
+    /// The wallet of the call.
+    fn wallet(&self) -> Result<WalletInfo, WalletError> {
+        Ok(self.host.wallet.info(self.scope)?)
+    }
+
+    /// The network of the node's chain.
+    fn network(&self) -> Result<Network, WalletError> {
+        let name = self.host.chain.info(self.scope)?.name;
+        Network::from_core_arg(&name)
+            .map_err(|_| RpcError::internal(format!("the chain '{name}' has no addresses")).into())
+    }
+
+    /// Takes the text at `index` out of the arguments, to be wiped. Where it was left out, it is empty.
+    fn take_secret(&mut self, index: usize) -> Secret {
+        match self.params.0.get_mut(index).map(Value::take) {
+            Some(Value::String(text)) => Secret::new(text),
+            _ => Secret::default(),
+        }
+    }
+}
+
+outrigger_sdk::export_plugin!(WalletPlugin, include_str!("../manifest.json"));
+
+#[cfg(test)]
+mod tests;

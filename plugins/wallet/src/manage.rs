@@ -1,0 +1,112 @@
+//! Making, loading and unloading wallets, and listing them.
+
+use outrigger_sdk::params::{flag, text};
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::wallet::CreateOptions;
+use serde_json::{Map, Value, json};
+
+use crate::Question;
+use crate::error::WalletError;
+
+/// What createwallet says of a passphrase without a character.
+const EMPTY_PASSPHRASE: &str = "Empty string given as passphrase, wallet will not be encrypted.";
+
+/// `createwallet`: makes a wallet and loads it. Without `descriptors` it takes both kinds of imports; an explicit true
+/// or false makes a wallet of one kind.
+pub fn create_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let passphrase_given = question.params.given(3).is_some();
+    let passphrase = question.take_secret(3);
+    let params = &question.params;
+    let name = params.text(0)?.to_owned();
+    let disable_private_keys = params.flag_or(1, false)?;
+    let mut warnings = Vec::new();
+    if passphrase_given && passphrase.expose().is_empty() {
+        warnings.push(EMPTY_PASSPHRASE.to_owned());
+    }
+    if params.flag_or(7, false)? {
+        return Err(WalletError::ExternalSigner);
+    }
+    if disable_private_keys && !passphrase.expose().is_empty() {
+        return Err(WalletError::PassphraseWithoutKeys);
+    }
+    let options = CreateOptions {
+        name: name.clone(),
+        disable_private_keys,
+        blank: params.flag_or(2, false)?,
+        passphrase,
+        avoid_reuse: params.flag_or(4, false)?,
+        descriptors: params.given(5).map(flag).transpose()?,
+        load_on_startup: params.given(6).map(flag).transpose()?,
+    };
+    warnings.extend(question.host.wallet.create(question.scope, options)?);
+    Ok(named(Some(name), warnings))
+}
+
+/// `loadwallet`: loads a wallet that is on disk.
+pub fn load_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let name = question.params.text(0)?.to_owned();
+    let load_on_startup = question.params.given(1).map(flag).transpose()?;
+    let loaded = question.host.wallet.load(question.scope, name.clone(), load_on_startup);
+    let warnings = loaded.map_err(|error| match error.kind {
+        // The general words for this kind speak of the wallet that a request's path names.
+        ErrorKind::WalletNotLoaded if !error.detail.is_empty() => WalletError::CannotLoad(error.detail),
+        _ => error.into(),
+    })?;
+    Ok(named(Some(name), warnings))
+}
+
+/// `unloadwallet`: unloads the wallet of the path or of the argument.
+pub fn unload_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let argument = question.params.given(0).map(text).transpose()?;
+    let name = wallet_to_unload(question, argument)?;
+    let load_on_startup = question.params.given(1).map(flag).transpose()?;
+    let warnings = question.host.wallet.unload(question.scope, name, load_on_startup)?;
+    Ok(named(None, warnings))
+}
+
+/// The wallet that the path and the argument agree on.
+///
+/// Which wallet a path names is only seen by asking for the wallet of the call. Where a single one is loaded, that
+/// answers the same with and without a path, and it counts as named.
+fn wallet_to_unload(question: &Question<'_>, argument: Option<&str>) -> Result<String, WalletError> {
+    let wallet = &question.host.wallet;
+    let of_call = wallet.info(question.scope).map(|info| info.name).map_err(|error| error.kind);
+    let Some(argument) = argument else {
+        return of_call.map_err(|kind| match kind {
+            ErrorKind::WalletNotSpecified | ErrorKind::NoWallet => WalletError::WalletNotNamed,
+            other => other.into(),
+        });
+    };
+    let loaded = wallet.list(question.scope)?;
+    let differs = match &of_call {
+        Ok(name) => name != argument && loaded.len() > 1,
+        Err(ErrorKind::WalletNotLoaded) => loaded.iter().any(|name| name == argument),
+        Err(_) => false,
+    };
+    if differs { Err(WalletError::WalletsDiffer) } else { Ok(argument.to_owned()) }
+}
+
+/// `listwallets`: the loaded wallets.
+pub fn list_wallets(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    Ok(json!(question.host.wallet.list(question.scope)?))
+}
+
+/// `listwalletdir`: the wallets on disk.
+pub fn list_wallet_dir(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let names = question.host.wallet.directory(question.scope)?;
+    let wallets: Vec<Value> = names.into_iter().map(|name| json!({"name": name})).collect();
+    Ok(json!({"wallets": wallets}))
+}
+
+/// A wallet's name with warnings: `warning` as release 0.21, one text, and `warnings` as release 29, where there are any.
+fn named(name: Option<String>, warnings: Vec<String>) -> Value {
+    let mut object = Map::new();
+    if let Some(name) = name {
+        object.insert("name".into(), json!(name));
+    }
+    object.insert("warning".into(), json!(warnings.join("\n")));
+    if !warnings.is_empty() {
+        object.insert("warnings".into(), json!(warnings));
+    }
+    Value::Object(object)
+}

@@ -1,0 +1,296 @@
+//! From coins and terms to an unsigned payment: which coins, what the recipient gets, the fee and the change.
+//!
+//! Everything is integer satoshi and weight units. The fee of a payment is its feerate times its virtual size, rounded up;
+//! without change also what was too little for change.
+
+use bitcoin::absolute::LockTime;
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
+use outrigger_sdk::service::wallet::AddressType;
+
+use crate::error::WalletError;
+use crate::select::{Goal, select, select_fewest};
+use crate::weight::{InputSize, WITNESS_SCALE, compact_len, output_len, script_len};
+
+/// The greatest fee of a payment, in satoshi: release 29's `-maxtxfee`.
+pub const MAX_FEE: u64 = 10_000_000;
+
+/// The greatest weight that is relayed, in weight units.
+pub const MAX_WEIGHT: u64 = 400_000;
+
+/// The feerate at which an output must be worth spending, in satoshi per 1000 virtual bytes: release 29's `-dustrelayfee`.
+const DUST_FEERATE: u64 = 3000;
+
+/// The number of [`Rank`]s.
+pub const RANKS: u8 = 4;
+
+/// How gladly a coin is spent; the smaller, the sooner.
+pub type Rank = u8;
+
+/// A coin that the wallet can spend.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spendable {
+    /// Which.
+    pub outpoint: OutPoint,
+    /// Its value, in satoshi.
+    pub value: u64,
+    /// Its script.
+    pub script: ScriptBuf,
+    /// What spending it takes.
+    pub size: InputSize,
+    /// How gladly it is spent.
+    pub rank: Rank,
+}
+
+/// What is to be paid, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// To whom.
+    pub recipient: ScriptBuf,
+    /// How much, in satoshi.
+    pub amount: u64,
+    /// Whether the fee is taken off the amount.
+    pub subtract_fee: bool,
+    /// The feerate, in satoshi per 1000 virtual bytes.
+    pub feerate: u64,
+}
+
+/// The script that change goes to, as far as its size matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChangeScript {
+    /// Its length, in bytes.
+    len: usize,
+    /// Whether it is a witness program.
+    witness_program: bool,
+    /// What spending it will take.
+    spending: InputSize,
+}
+
+impl ChangeScript {
+    /// That of a fresh address of the type.
+    pub fn of_type(kind: AddressType) -> Self {
+        let witness_program = matches!(kind, AddressType::Bech32 | AddressType::Bech32m);
+        Self { len: script_len(kind), witness_program, spending: InputSize::of_type(kind) }
+    }
+
+    fn output_weight(&self) -> u64 {
+        output_len(self.len) * WITNESS_SCALE
+    }
+
+    /// The least change worth having: no dust, and worth more than spending it costs.
+    fn least(&self, feerate: u64) -> u64 {
+        dust(self.len, self.witness_program).max(fee(feerate, self.spending.weight(false)).saturating_add(1))
+    }
+}
+
+/// How the money of a payment is divided, in satoshi.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Division {
+    /// What the recipient gets.
+    pub paid: u64,
+    /// What comes back, if that is worth an output.
+    pub change: Option<u64>,
+    /// What the miner gets.
+    pub fee: u64,
+}
+
+/// The fee of a transaction's weight, in satoshi.
+pub fn fee(feerate: u64, weight: u64) -> u64 {
+    const PER_KILO: u128 = 1000;
+    let fee = (u128::from(feerate) * u128::from(weight.div_ceil(WITNESS_SCALE))).div_ceil(PER_KILO);
+    u64::try_from(fee).unwrap_or(u64::MAX)
+}
+
+/// Shares of a satoshi: a weight unit costs as many of them as the feerate says, so that the fees of the parts of a
+/// transaction are exact. All money there is comes to less than half of what 64 bits hold.
+const SHARES: u64 = 1000 * WITNESS_SCALE;
+
+/// Satoshi in shares.
+fn shares(satoshi: u64) -> u64 {
+    satoshi.saturating_mul(SHARES)
+}
+
+/// What a part of a transaction costs, in shares.
+fn fee_share(feerate: u64, weight: u64) -> u64 {
+    feerate.saturating_mul(weight)
+}
+
+/// The value below which an output with a script of this length is dust, in satoshi (release 29's rule).
+fn dust(script_len: usize, witness_program: bool) -> u64 {
+    const SPENDING_WITNESS_PROGRAM: u64 = 67;
+    const SPENDING_OTHERS: u64 = 148;
+    let spending = if witness_program { SPENDING_WITNESS_PROGRAM } else { SPENDING_OTHERS };
+    (output_len(script_len) + spending) * DUST_FEERATE / 1000
+}
+
+/// Whether a value would be dust in an output with this script.
+fn is_dust(value: u64, script: &ScriptBuf) -> bool {
+    value < dust(script.len(), script.is_witness_program())
+}
+
+/// The weight of a transaction without its inputs.
+fn weight_without_inputs(inputs: usize, witness: bool, recipient: &ScriptBuf, change: Option<&ChangeScript>) -> u64 {
+    const VERSION_AND_LOCK_TIME: usize = 8;
+    const OUTPUT_COUNT: usize = 1;
+    const MARKER_AND_FLAG: u64 = 2;
+    let fixed = (VERSION_AND_LOCK_TIME + OUTPUT_COUNT + compact_len(inputs)) as u64;
+    (fixed + output_len(recipient.len())) * WITNESS_SCALE
+        + change.map_or(0, ChangeScript::output_weight)
+        + if witness { MARKER_AND_FLAG } else { 0 }
+}
+
+/// The weight of the signed transaction that spends these coins.
+fn weight(coins: &[&Spendable], recipient: &ScriptBuf, change: Option<&ChangeScript>) -> u64 {
+    let witness = coins.iter().any(|coin| coin.size.witness.is_some());
+    let inputs: u64 = coins.iter().map(|coin| coin.size.weight(witness)).sum();
+    inputs + weight_without_inputs(coins.len(), witness, recipient, change)
+}
+
+impl Terms {
+    /// Refuses an amount that would be dust.
+    pub fn check(&self) -> Result<(), WalletError> {
+        if is_dust(self.amount, &self.recipient) { Err(WalletError::AmountTooSmall) } else { Ok(()) }
+    }
+
+    /// Chooses coins, those of the smallest rank that suffices first.
+    ///
+    /// # Errors
+    /// Where they do not suffice, or it takes more of them than a transaction can spend.
+    pub fn choose<'a>(&self, coins: &'a [Spendable], change: ChangeScript) -> Result<Vec<&'a Spendable>, WalletError> {
+        let mut failure = WalletError::InsufficientFunds;
+        for rank in 0..RANKS {
+            if !coins.iter().any(|coin| coin.rank == rank) {
+                continue;
+            }
+            let eligible: Vec<&Spendable> = coins.iter().filter(|coin| coin.rank <= rank).collect();
+            match self.choose_among(&eligible, change) {
+                Err(error) => failure = error,
+                chosen => return chosen,
+            }
+        }
+        Err(failure)
+    }
+
+    /// Chooses coins by their exact shares of the fee. The sum of the shares can fall short of the fee of the whole, which is
+    /// rounded up; then the choice is made again with room for that.
+    fn choose_among<'a>(
+        &self,
+        coins: &[&'a Spendable],
+        change: ChangeScript,
+    ) -> Result<Vec<&'a Spendable>, WalletError> {
+        let chosen = self.choose_with_room(coins, change, 0)?;
+        if self.divide(&chosen, change) != Err(WalletError::InsufficientFunds) {
+            return Ok(chosen);
+        }
+        // To whole virtual bytes, then to whole satoshi.
+        let room = fee_share(self.feerate, WITNESS_SCALE - 1).saturating_add(SHARES - 1);
+        self.choose_with_room(coins, change, room)
+    }
+
+    fn choose_with_room<'a>(
+        &self,
+        coins: &[&'a Spendable],
+        change: ChangeScript,
+        room: u64,
+    ) -> Result<Vec<&'a Spendable>, WalletError> {
+        let witness = coins.iter().any(|coin| coin.size.witness.is_some());
+        let cost = |coin: &Spendable| match self.subtract_fee {
+            true => 0,
+            false => fee_share(self.feerate, coin.size.weight(witness)),
+        };
+        let worth = |coin: &Spendable| shares(coin.value).checked_sub(cost(coin)).filter(|worth| *worth > 0);
+        // A coin that costs more to spend than it is worth is of no use.
+        let useful: Vec<(&Spendable, u64)> = coins.iter().filter_map(|coin| Some((*coin, worth(coin)?))).collect();
+        let values: Vec<u64> = useful.iter().map(|(_, value)| *value).collect();
+        let goal = self.goal(useful.len(), witness, change, room);
+        let pick = |positions: Vec<usize>| -> Vec<&'a Spendable> {
+            positions.into_iter().filter_map(|position| useful.get(position).map(|(coin, _)| *coin)).collect()
+        };
+        let fits = |chosen: &Vec<&Spendable>| weight(chosen, &self.recipient, Some(&change)) <= MAX_WEIGHT;
+        let chosen = select(&values, goal).map(pick).ok_or(WalletError::InsufficientFunds)?;
+        let lighter = || select_fewest(&values, goal).map(pick);
+        Some(chosen).filter(fits).or_else(|| lighter().filter(fits)).ok_or(WalletError::TooManyInputs)
+    }
+
+    /// What to come to, in shares of a satoshi.
+    fn goal(&self, coins: usize, witness: bool, change: ChangeScript, room: u64) -> Goal {
+        let least_change = shares(change.least(self.feerate));
+        let change_fee = fee_share(self.feerate, change.output_weight());
+        let cost_of_change = change_fee.saturating_add(fee_share(self.feerate, change.spending.weight(witness)));
+        let amount = shares(self.amount);
+        if self.subtract_fee {
+            return Goal {
+                target: amount,
+                tolerance: cost_of_change.min(least_change - 1),
+                with_change: amount.saturating_add(least_change),
+            };
+        }
+        let fixed = weight_without_inputs(coins, witness, &self.recipient, None);
+        let target = amount.saturating_add(fee_share(self.feerate, fixed)).saturating_add(room);
+        let with_change = target.saturating_add(change_fee).saturating_add(least_change);
+        Goal { target, tolerance: cost_of_change, with_change }
+    }
+
+    /// Divides the money of the chosen coins.
+    ///
+    /// # Errors
+    /// Where the amount does not bear the fee, or the fee or the weight is beyond its limit.
+    pub fn divide(&self, coins: &[&Spendable], change: ChangeScript) -> Result<Division, WalletError> {
+        let total = coins.iter().fold(0_u64, |sum, coin| sum.saturating_add(coin.value));
+        let surplus = total.checked_sub(self.amount).ok_or(WalletError::InsufficientFunds)?;
+        let with = weight(coins, &self.recipient, Some(&change));
+        let without = weight(coins, &self.recipient, None);
+        let (fee_with, fee_without) = (fee(self.feerate, with), fee(self.feerate, without));
+        let left = if self.subtract_fee { Some(surplus) } else { surplus.checked_sub(fee_with) };
+        let division = match left.filter(|left| *left >= change.least(self.feerate)) {
+            Some(left) => {
+                let paid = (total - left).checked_sub(fee_with).ok_or(WalletError::AmountBelowFee)?;
+                Division { paid, change: Some(left), fee: fee_with }
+            }
+            None if self.subtract_fee => {
+                let missing = fee_without.saturating_sub(surplus);
+                let paid = self.amount.checked_sub(missing).ok_or(WalletError::AmountBelowFee)?;
+                Division { paid, change: None, fee: total - paid }
+            }
+            None if surplus < fee_without => return Err(WalletError::InsufficientFunds),
+            None => Division { paid: self.amount, change: None, fee: surplus },
+        };
+        if is_dust(division.paid, &self.recipient) {
+            return Err(WalletError::DustAfterFee);
+        }
+        if division.fee > MAX_FEE {
+            return Err(WalletError::FeeTooHigh);
+        }
+        if with > MAX_WEIGHT {
+            return Err(WalletError::TooManyInputs);
+        }
+        Ok(division)
+    }
+}
+
+/// The unsigned transaction. Change stands where `change_first` says, which should not be told from the rest.
+pub fn unsigned(
+    coins: &[&Spendable],
+    paid: TxOut,
+    change: Option<TxOut>,
+    change_first: bool,
+    sequence: Sequence,
+    lock_time: LockTime,
+) -> Transaction {
+    let input = |coin: &&Spendable| TxIn {
+        previous_output: coin.outpoint,
+        script_sig: ScriptBuf::new(),
+        sequence,
+        witness: Witness::new(),
+    };
+    let mut output: Vec<TxOut> = std::iter::once(paid).chain(change).collect();
+    if change_first {
+        output.reverse();
+    }
+    Transaction { version: Version::TWO, lock_time, input: coins.iter().map(input).collect(), output }
+}
+
+/// An output of a value in satoshi.
+pub fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
+    TxOut { value: Amount::from_sat(value), script_pubkey }
+}

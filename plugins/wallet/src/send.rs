@@ -1,0 +1,323 @@
+//! `sendtoaddress`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::PoisonError;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::secp256k1::rand::random;
+use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Txid, consensus};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::amount;
+use outrigger_sdk::params::{flag, int32};
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::log::Level;
+use outrigger_sdk::service::mempool::{Admission, MempoolEntry};
+use outrigger_sdk::service::wallet::{AddressType, Ownership, ScriptInfo, TxState, WalletCoin, WalletInfo};
+use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
+use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::wire::Blob;
+use serde_json::{Value, json};
+
+use crate::arguments::{self, avoid_reuse};
+use crate::error::WalletError;
+use crate::payment::{ChangeScript, Rank, Spendable, Terms, output, unsigned};
+use crate::weight::{input_size, keys_for};
+use crate::{Question, WalletPlugin, coins};
+
+/// The sequence of a payment that can be replaced (BIP 125).
+const REPLACEABLE: Sequence = Sequence(0xffff_fffd);
+/// The sequence of one that cannot; its lock time still counts.
+const FINAL: Sequence = Sequence(0xffff_fffe);
+
+/// The greatest confirmation target, in blocks.
+const MAX_TARGET: i64 = 1008;
+/// The names of estimate modes, in any case.
+const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
+
+/// The depth from which a coin that others paid us is spent gladly, in blocks.
+const SETTLED_DEPTH: u32 = 6;
+/// The length up to which chains of our own unconfirmed transactions are continued without need.
+const SHORT_CHAIN: u64 = 2;
+/// The most unconfirmed transactions that may build on one another, the payment included.
+const MAX_CHAIN: u64 = 25;
+
+/// Where change may go, where the wallet has no address of the type that hides it best.
+const CHANGE_TYPES: [AddressType; 4] =
+    [AddressType::Bech32, AddressType::Bech32m, AddressType::P2shSegwit, AddressType::Legacy];
+
+/// What a payment pays per virtual byte, and why.
+struct Feerate {
+    /// In satoshi per 1000 virtual bytes.
+    feerate: u64,
+    /// bitcoind's name of the reason.
+    reason: &'static str,
+}
+
+/// A checked request.
+struct Request {
+    terms: Terms,
+    sequence: Sequence,
+    fee_reason: &'static str,
+    verbose: bool,
+    /// The keys and texts to store with the payment.
+    metadata: Vec<(&'static str, String)>,
+}
+
+/// `sendtoaddress`: makes a payment, signs it, gives it to the mempool.
+///
+/// Payments are made one after the other, from before the wallet is looked at until the mempool has the payment, and coins
+/// that the mempool's transactions spend are not chosen: two payments at once would else replace one another.
+pub fn send_to_address(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+    let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
+    let wallet = question.wallet()?;
+    let request = Request::parse(question, plugin.fallback_feerate, &wallet)?;
+    let signed = pay(question, &wallet, &request)?;
+    let txid = submit(question, &signed)?;
+    for (key, text) in &request.metadata {
+        store(question, txid, key, text);
+    }
+    Ok(if request.verbose { json!({"txid": txid, "fee_reason": request.fee_reason}) } else { json!(txid) })
+}
+
+impl Request {
+    /// Reads the arguments in release 29's order of checks.
+    fn parse(question: &Question<'_>, fallback: u64, wallet: &WalletInfo) -> Result<Self, WalletError> {
+        let params = &question.params;
+        let comments = [(2, "comment"), (3, "to")];
+        let mut metadata = Vec::new();
+        for (index, key) in comments {
+            if params.given(index).is_some() && !params.text(index)?.is_empty() {
+                metadata.push((key, params.text(index)?.to_owned()));
+            }
+        }
+        let replaceable = params.given(5).map(flag).transpose()?;
+        avoid_reuse(params.given(8), wallet)?;
+        let explicit = fee_options(params.given(6), params.given(7), params.given(9))?;
+        if wallet.locked {
+            return Err(ErrorKind::WalletLocked.into());
+        }
+        let text = params.text(0)?;
+        let recipient =
+            address::to_script(text, question.network()?).map_err(|_| WalletError::AddressAmong(text.to_owned()))?;
+        let amount = amount::from_json(params.get(1))?;
+        let subtract_fee = params.flag_or(4, false)?;
+        let verbose = params.flag_or(10, false)?;
+        if !wallet.private_keys_enabled {
+            return Err(WalletError::PrivateKeysDisabled);
+        }
+        let Feerate { feerate, reason } = feerate(question, explicit, fallback)?;
+        let terms = Terms { recipient, amount, subtract_fee, feerate };
+        terms.check()?;
+        let sequence = if replaceable.unwrap_or(true) { REPLACEABLE } else { FINAL };
+        Ok(Self { terms, sequence, fee_reason: reason, verbose, metadata })
+    }
+}
+
+/// The explicit feerate of a call, in satoshi per 1000 virtual bytes; it excludes a target and a mode.
+fn fee_options(
+    target: Option<&Value>,
+    mode: Option<&Value>,
+    feerate: Option<&Value>,
+) -> Result<Option<u64>, WalletError> {
+    let mode = mode.map(outrigger_sdk::params::text).transpose()?;
+    if let Some(feerate) = feerate {
+        if target.is_some() {
+            return Err(WalletError::FeerateAndTarget);
+        }
+        if mode.is_some_and(|mode| mode != "unset") {
+            return Err(WalletError::FeerateAndMode);
+        }
+        return arguments::feerate(feerate).map(Some);
+    }
+    if mode.is_some_and(|mode| !ESTIMATE_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode))) {
+        return Err(WalletError::EstimateMode);
+    }
+    if let Some(target) = target
+        && !(1..=MAX_TARGET).contains(&i64::from(int32(target)?))
+    {
+        return Err(WalletError::ConfirmationTarget(MAX_TARGET));
+    }
+    Ok(None)
+}
+
+/// The feerate to pay: the explicit one, or the configured one, which rises to what the mempool takes now.
+fn feerate(question: &Question<'_>, explicit: Option<u64>, fallback: u64) -> Result<Feerate, WalletError> {
+    let mempool = question.host.mempool.info(question.scope)?;
+    let minimum = mempool.relay_feerate;
+    match explicit {
+        Some(feerate) if feerate < minimum => Err(WalletError::FeerateTooLow { feerate, minimum }),
+        Some(feerate) => Ok(Feerate { feerate, reason: "PayTxFee set" }),
+        None if fallback < mempool.min_feerate && mempool.min_feerate > minimum => {
+            Ok(Feerate { feerate: mempool.min_feerate, reason: "Mempool Min Fee" })
+        }
+        None if fallback < minimum => Ok(Feerate { feerate: minimum, reason: "Minimum Required Fee" }),
+        None => Ok(Feerate { feerate: fallback, reason: "Fallback fee" }),
+    }
+}
+
+/// The coins to choose from.
+struct Purse {
+    coins: Vec<Spendable>,
+    scripts: HashMap<ScriptBuf, ScriptInfo>,
+    /// Whether coins were left out because their chain of unconfirmed transactions is too long.
+    chains_too_long: bool,
+}
+
+/// Makes and signs the payment.
+fn pay(question: &Question<'_>, wallet: &WalletInfo, request: &Request) -> Result<Transaction, WalletError> {
+    let purse = open_purse(question, wallet)?;
+    let terms = &request.terms;
+    let kind = matching_type(&terms.recipient);
+    let chosen = terms.choose(&purse.coins, ChangeScript::of_type(kind)).map_err(|error| match error {
+        WalletError::InsufficientFunds if purse.chains_too_long => WalletError::UnconfirmedChain,
+        other => other,
+    })?;
+    let mut division = terms.divide(&chosen, ChangeScript::of_type(kind))?;
+    let mut change = None;
+    if division.change.is_some() {
+        let (kind, script) = change_script(question, kind)?;
+        // An address of another type than was hoped for has another size.
+        division = terms.divide(&chosen, ChangeScript::of_type(kind))?;
+        change = division.change.map(|value| output(value, script));
+    }
+    let lock_time = LockTime::from_height(wallet.synced.height).unwrap_or(LockTime::ZERO);
+    let paid = output(division.paid, terms.recipient.clone());
+    let transaction = unsigned(&chosen, paid, change, random(), request.sequence, lock_time);
+    sign(question, transaction, &chosen, &purse.scripts)
+}
+
+/// The address type of a script, so that change does not stand out beside it.
+fn matching_type(script: &ScriptBuf) -> AddressType {
+    match classify(script) {
+        ScriptKind::PubKeyHash { .. } => AddressType::Legacy,
+        ScriptKind::ScriptHash { .. } => AddressType::P2shSegwit,
+        ScriptKind::Taproot { .. } => AddressType::Bech32m,
+        _ => arguments::DEFAULT_ADDRESS_TYPE,
+    }
+}
+
+/// A fresh script for change, of the wanted type where the wallet has one.
+fn change_script(question: &Question<'_>, wanted: AddressType) -> Result<(AddressType, ScriptBuf), WalletError> {
+    let others = CHANGE_TYPES.into_iter().filter(|kind| *kind != wanted);
+    for kind in std::iter::once(wanted).chain(others) {
+        match question.host.wallet.new_address(question.scope, kind, true, None) {
+            Ok(script) => return Ok((matching_type(&script), script)),
+            Err(error) if matches!(error.kind, ErrorKind::KeypoolRanOut | ErrorKind::Refused) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(WalletError::NoChangeAddress)
+}
+
+/// Gathers the coins that can be spent now: ours, mature, confirmed or our own trusted change, not spent by the mempool, and
+/// of a form whose keys we hold.
+fn open_purse(question: &Question<'_>, wallet: &WalletInfo) -> Result<Purse, WalletError> {
+    let mut candidates = coins::all(question)?;
+    candidates.retain(|coin| {
+        let confirmed = matches!(coin.state, TxState::Confirmed { .. });
+        let own_change = coin.state == TxState::InMempool && coin.trusted && coin.from_us;
+        coin.ownership == Ownership::Spendable && (confirmed || own_change) && !coins::is_immature(coin, &wallet.synced)
+    });
+    let outpoints: Vec<OutPoint> = candidates.iter().map(|coin| coin.outpoint).collect();
+    let mut spenders = question.host.mempool.spenders(question.scope, outpoints)?.into_iter();
+    candidates.retain(|_| spenders.next().flatten().is_none());
+    let parents = coins::mempool_entries(question, &candidates)?;
+    let scripts = coins::scripts_of(question, &candidates)?;
+    let signable = signable_keys(question, &scripts)?;
+    let mut purse = Purse { coins: Vec::new(), scripts: HashMap::new(), chains_too_long: false };
+    for coin in candidates {
+        let depth = coins::depth(&coin, &wallet.synced);
+        let info = scripts.get(&coin.script);
+        let size = info.and_then(|info| input_size(&coin.script, &info.solving, &|key| signable.contains(key)));
+        match (size, rank(&coin, depth, parents.get(&coin.outpoint.txid))) {
+            (None, _) => {}
+            (Some(_), None) => purse.chains_too_long = true,
+            (Some(size), Some(rank)) => {
+                let (outpoint, value, script) = (coin.outpoint, coin.value, coin.script);
+                purse.coins.push(Spendable { outpoint, value, script, size, rank });
+            }
+        }
+    }
+    purse.scripts = scripts;
+    Ok(purse)
+}
+
+/// How gladly a coin is spent; none where the mempool would not take what spends it. Settled ones first, then all that are
+/// confirmed, then our own change in short chains, then in longer ones.
+fn rank(coin: &WalletCoin, depth: u32, parent: Option<&MempoolEntry>) -> Option<Rank> {
+    let chain = parent.map_or(1, |entry| entry.ancestor_count.max(entry.descendant_count));
+    match depth {
+        0 if chain <= SHORT_CHAIN => Some(2),
+        0 if chain < MAX_CHAIN => Some(3),
+        0 => None,
+        1.. if coin.from_us || depth >= SETTLED_DEPTH => Some(0),
+        _ => Some(1),
+    }
+}
+
+/// The public keys behind these scripts that the wallet signs with.
+fn signable_keys(
+    question: &Question<'_>,
+    scripts: &HashMap<ScriptBuf, ScriptInfo>,
+) -> Result<HashSet<Vec<u8>>, WalletError> {
+    let keys: HashSet<Vec<u8>> = scripts.iter().flat_map(|(script, info)| keys_for(script, &info.solving)).collect();
+    if keys.is_empty() {
+        return Ok(keys);
+    }
+    let asked: Vec<Blob> = keys.iter().cloned().map(Blob).collect();
+    let available = question.host.signer.available(question.scope, scripts.keys().cloned().collect(), asked)?;
+    Ok(keys.into_iter().zip(available).filter(|(_, available)| *available).map(|(key, _)| key).collect())
+}
+
+fn sign(
+    question: &Question<'_>,
+    mut transaction: Transaction,
+    chosen: &[&Spendable],
+    scripts: &HashMap<ScriptBuf, ScriptInfo>,
+) -> Result<Transaction, WalletError> {
+    let mut known = SolvingSet::default();
+    for coin in chosen {
+        if let Some(info) = scripts.get(&coin.script) {
+            known.add(&coin.script, info.solving.clone());
+        }
+    }
+    let spent: Vec<Option<TxOut>> = chosen.iter().map(|coin| Some(output(coin.value, coin.script.clone()))).collect();
+    let owned: HashSet<&ScriptBuf> = chosen.iter().map(|coin| &coin.script).collect();
+    let keys = WalletKeys::new(&*question.host.signer, question.scope, owned.into_iter().cloned().collect());
+    let errors = sign_transaction(&mut transaction, &spent, &known, &keys, Sighash::DEFAULT)?;
+    if errors.iter().any(Option::is_some) { Err(WalletError::SigningFailed) } else { Ok(transaction) }
+}
+
+/// Gives the payment to the mempool. A refused one is stored nowhere.
+fn submit(question: &Question<'_>, signed: &Transaction) -> Result<Txid, WalletError> {
+    /// The limit of the fee has been checked.
+    const NO_LIMIT: u64 = 0;
+    let raw = Blob(consensus::serialize(signed));
+    match question.host.mempool.submit(question.scope, raw, NO_LIMIT)? {
+        Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(txid),
+        Admission::Rejected { reason, detail } if detail.is_empty() => Err(WalletError::Rejected(reason)),
+        Admission::Rejected { reason, detail } => Err(WalletError::Rejected(format!("{reason}, {detail}"))),
+        Admission::MissingInputs => Err(WalletError::Rejected("bad-txns-inputs-missingorspent".into())),
+        Admission::FeeTooHigh { .. } => Err(WalletError::FeeTooHigh),
+        Admission::AlreadyInChain | Admission::Undecodable => {
+            Err(RpcError::internal("the mempool did not understand the payment").into())
+        }
+    }
+}
+
+/// Stores a text with the payment. The payment is made, so that a failure goes to the log and not to the client, who would
+/// pay again.
+///
+/// A call's snapshot may be older than the payment. Writing lets go of it, and what comes next waits until the wallet has
+/// seen what the mempool has: so where the wallet does not know the payment yet, a second attempt finds it.
+fn store(question: &Question<'_>, txid: Txid, key: &str, text: &str) {
+    let attempt = || question.host.wallet.set_metadata(question.scope, txid, key.to_owned(), text.to_owned());
+    let stored = attempt().or_else(|error| match error.kind {
+        ErrorKind::NotFound => attempt(),
+        _ => Err(error),
+    });
+    if let Err(error) = stored {
+        let message = format!("the {key} of payment {txid} could not be stored: {error}");
+        question.host.log(Level::Warn, message);
+    }
+}

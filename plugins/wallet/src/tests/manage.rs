@@ -1,0 +1,60 @@
+use super::*;
+
+const EMPTY: &str = "Empty string given as passphrase, wallet will not be encrypted.";
+
+#[test]
+fn a_wallet_is_made_loaded_listed_and_unloaded() {
+    let test = Fixture::new();
+    test.check("createwallet", json!(["fresh"]), r#"{"name":"fresh","warning":""}"#);
+    test.check("listwallets", json!([]), r#"["fresh"]"#);
+    test.check("listwalletdir", json!([]), r#"{"wallets":[{"name":"fresh"}]}"#);
+    test.check("unloadwallet", json!(["fresh", false]), r#"{"warning":""}"#);
+    test.check("listwallets", json!([]), "[]");
+    test.check("loadwallet", json!(["fresh", true]), r#"{"name":"fresh","warning":""}"#);
+    test.check("unloadwallet", json!([]), r#"{"warning":""}"#);
+}
+
+#[test]
+fn options_of_a_new_wallet_reach_the_host() {
+    let test = Fixture::new();
+    test.call("createwallet", json!(["pub", true, true, null, true, null, null, false])).unwrap();
+    test.info(|info| assert!(!info.private_keys_enabled && info.blank));
+}
+
+#[test]
+fn an_empty_passphrase_is_warned_of() {
+    let test = Fixture::new();
+    let expect = format!(r#"{{"name":"a","warning":"{EMPTY}","warnings":["{EMPTY}"]}}"#);
+    test.check("createwallet", json!(["a", false, false, ""]), &expect);
+    test.check("createwallet", json!(["b", false, false, "secret"]), r#"{"name":"b","warning":""}"#);
+    // Without private keys an empty passphrase is no passphrase.
+    test.check("createwallet", json!(["a", true, false, ""]), &expect);
+}
+
+#[test]
+fn what_no_wallet_can_be_is_refused() {
+    let test = Fixture::new();
+    let message = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.";
+    test.refuse("createwallet", json!(["a", true, false, "pw"]), -4, message);
+    let message = "Compiled without external signing support (required for external signing)";
+    test.refuse("createwallet", json!(["a", true, false, null, null, true, null, true]), -4, message);
+    test.check("listwallets", json!([]), r#"["w"]"#);
+}
+
+#[test]
+fn a_wallet_must_be_named_to_be_unloaded() {
+    let test = Fixture::new();
+    test.host.wallet.set(None);
+    let message = "Either the RPC endpoint wallet or the wallet name parameter must be provided";
+    test.refuse("unloadwallet", json!([]), -8, message);
+}
+
+#[test]
+fn the_greatest_fallback_feerate_is_one_bitcoin() {
+    use outrigger_sdk::Plugin;
+    let host = TestHost::new();
+    for (feerate, fits) in [(0, false), (1, true), (100_000_000, true), (100_000_001, false)] {
+        let options = json!({"fallback_feerate": feerate}).as_object().cloned().unwrap();
+        assert_eq!(WalletPlugin::new(host.handle(), options).is_ok(), fits, "{feerate}");
+    }
+}

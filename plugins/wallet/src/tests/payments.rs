@@ -1,0 +1,137 @@
+//! Fees, change and dust of payments, as pure arithmetic.
+
+use super::*;
+use crate::error::WalletError;
+use crate::payment::{ChangeScript, Division, Spendable, Terms, fee};
+use crate::weight::InputSize;
+use outrigger_sdk::service::wallet::AddressType;
+
+fn spendable(value: u64, number: u32, rank: u8) -> Spendable {
+    let script = TestKey::new(1).script(Form::Wpkh);
+    let outpoint = coin(&script, value, number).outpoint;
+    Spendable { outpoint, value, script, size: InputSize::of_type(AddressType::Bech32), rank }
+}
+
+fn terms(amount: u64, subtract_fee: bool, feerate: u64) -> Terms {
+    Terms { recipient: TestKey::new(2).script(Form::Wpkh), amount, subtract_fee, feerate }
+}
+
+fn change() -> ChangeScript {
+    ChangeScript::of_type(AddressType::Bech32)
+}
+
+/// The values chosen, and their division.
+fn pay(values: &[(u64, u8)], terms: &Terms) -> Result<(Vec<u64>, Division), WalletError> {
+    let coins: Vec<Spendable> =
+        (0..).zip(values).map(|(number, (value, rank))| spendable(*value, number, *rank)).collect();
+    let chosen = terms.choose(&coins, change())?;
+    let division = terms.divide(&chosen, change())?;
+    let total: u64 = chosen.iter().map(|coin| coin.value).sum();
+    assert_eq!(division.paid + division.change.unwrap_or(0) + division.fee, total, "money is kept");
+    Ok((chosen.iter().map(|coin| coin.value).collect(), division))
+}
+
+#[test]
+fn fees_are_rounded_up() {
+    assert_eq!(fee(1000, 561), 141);
+    assert_eq!(fee(1001, 561), 142);
+    assert_eq!(fee(1, 4), 1);
+    assert_eq!(fee(u64::MAX, u64::MAX), u64::MAX);
+}
+
+#[test]
+fn one_input_with_change_pays_for_141_virtual_bytes() {
+    let (chosen, division) = pay(&[(100_000, 0)], &terms(50_000, false, 1000)).unwrap();
+    assert_eq!(chosen, [100_000]);
+    assert_eq!(division, Division { paid: 50_000, change: Some(49_859), fee: 141 });
+    let (_, division) = pay(&[(100_000, 0)], &terms(50_000, false, 5500)).unwrap();
+    assert_eq!(division.fee, 776);
+}
+
+#[test]
+fn an_amount_that_a_coin_matches_needs_no_change() {
+    // One input and one output: 110 virtual bytes.
+    let (chosen, division) = pay(&[(90_000, 0), (50_110, 0)], &terms(50_000, false, 1000)).unwrap();
+    assert_eq!(chosen, [50_110]);
+    assert_eq!(division, Division { paid: 50_000, change: None, fee: 110 });
+    // A satoshi less does not suffice, so the other is taken.
+    let (chosen, _) = pay(&[(90_000, 0), (50_109, 0)], &terms(50_000, false, 1000)).unwrap();
+    assert_eq!(chosen, [90_000]);
+}
+
+#[test]
+fn dust_is_left_to_the_miner() {
+    // 294 satoshi are the least a P2WPKH output may hold.
+    let with = |value| pay(&[(value, 0)], &terms(50_000, false, 1000)).unwrap().1;
+    assert_eq!(with(50_000 + 141 + 294), Division { paid: 50_000, change: Some(294), fee: 141 });
+    assert_eq!(with(50_000 + 141 + 293), Division { paid: 50_000, change: None, fee: 141 + 293 });
+}
+
+#[test]
+fn change_that_costs_more_to_spend_than_it_is_worth_is_left_too() {
+    // At 20 satoshi per virtual byte an input costs 1355 satoshi.
+    let with = |value| pay(&[(value, 0)], &terms(50_000, false, 20_000)).unwrap().1;
+    assert_eq!(with(50_000 + 2820 + 1355).change, None);
+    assert_eq!(with(50_000 + 2820 + 1361).change, Some(1361));
+}
+
+#[test]
+fn the_fee_can_be_taken_off_the_amount() {
+    let (_, division) = pay(&[(100_000, 0)], &terms(100_000, true, 1000)).unwrap();
+    assert_eq!(division, Division { paid: 99_890, change: None, fee: 110 });
+    let (_, division) = pay(&[(100_000, 0)], &terms(60_000, true, 1000)).unwrap();
+    assert_eq!(division, Division { paid: 59_859, change: Some(40_000), fee: 141 });
+    // What is too little for change pays for the fee first.
+    let (_, division) = pay(&[(100_000, 0)], &terms(99_950, true, 1000)).unwrap();
+    assert_eq!(division, Division { paid: 99_890, change: None, fee: 110 });
+    let (_, division) = pay(&[(100_000, 0)], &terms(99_800, true, 1000)).unwrap();
+    assert_eq!(division, Division { paid: 99_800, change: None, fee: 200 });
+}
+
+#[test]
+fn a_fee_that_eats_the_amount_is_refused() {
+    let refuse = |amount, feerate| pay(&[(1_000_000, 0)], &terms(amount, true, feerate)).unwrap_err();
+    assert_eq!(refuse(600, 5000), WalletError::AmountBelowFee);
+    assert_eq!(refuse(900, 5000), WalletError::DustAfterFee);
+    assert_eq!(terms(293, true, 1000).check(), Err(WalletError::AmountTooSmall));
+    assert_eq!(terms(294, true, 1000).check(), Ok(()));
+    let fee = pay(&[(100_000_000, 0)], &terms(1_000_000, false, 90_000_000)).unwrap_err();
+    assert_eq!(fee, WalletError::FeeTooHigh);
+}
+
+#[test]
+fn the_whole_balance_less_the_exact_fee_can_be_sent() {
+    // Two inputs and one output: 177 virtual bytes.
+    let values = [(10_000, 0), (20_000, 0)];
+    let (chosen, division) = pay(&values, &terms(30_000 - 177, false, 1000)).unwrap();
+    assert_eq!((chosen.len(), division.change), (2, None));
+    assert_eq!(pay(&values, &terms(30_000 - 176, false, 1000)).unwrap_err(), WalletError::InsufficientFunds);
+}
+
+#[test]
+fn coins_of_a_better_rank_come_first() {
+    let values = [(100_000, 2), (70_000, 1), (60_000, 0)];
+    assert_eq!(pay(&values, &terms(50_000, false, 1000)).unwrap().0, [60_000]);
+    assert_eq!(pay(&values, &terms(65_000, false, 1000)).unwrap().0, [70_000]);
+    assert_eq!(pay(&values, &terms(90_000, false, 1000)).unwrap().0, [70_000, 60_000]);
+    assert_eq!(pay(&values, &terms(150_000, false, 1000)).unwrap().0.len(), 2);
+    assert_eq!(pay(&values, &terms(230_000, false, 1000)).unwrap_err(), WalletError::InsufficientFunds);
+    assert_eq!(pay(&[], &terms(1000, false, 1000)).unwrap_err(), WalletError::InsufficientFunds);
+}
+
+#[test]
+fn coins_that_cost_more_than_they_are_worth_are_of_no_use() {
+    let values = [(50, 0), (60, 0), (10_000, 0)];
+    let (chosen, _) = pay(&values, &terms(9_800, false, 1000)).unwrap();
+    assert_eq!(chosen, [10_000]);
+    assert_eq!(pay(&[(60, 0); 100], &terms(1000, false, 1000)).unwrap_err(), WalletError::InsufficientFunds);
+}
+
+#[test]
+fn a_transaction_has_only_so_much_room() {
+    let many = vec![(1000, 0); 2000];
+    assert_eq!(pay(&many, &terms(1_700_000, false, 1000)).unwrap_err(), WalletError::TooManyInputs);
+    let mut with_large = many.clone();
+    with_large.push((5_000_000, 0));
+    assert_eq!(pay(&with_large, &terms(1_700_000, false, 1000)).unwrap().0, [5_000_000]);
+}

@@ -1,0 +1,328 @@
+use bitcoin::{Sequence, Transaction, consensus};
+use outrigger_sdk::service::Mempool;
+use outrigger_sdk::service::wallet::{Replaceable, WalletTransaction};
+
+use super::*;
+
+/// The addresses of a stranger.
+fn stranger(form: Form) -> String {
+    address(&TestKey::new(99).script(form))
+}
+
+/// A wallet with two coins of each form, and change addresses.
+fn rich() -> Fixture {
+    let test = Fixture::new();
+    for (number, form) in (1..).zip(FORMS) {
+        let script = test.own(&TestKey::new(number), form);
+        test.fund(&script, 100_000_000, 100);
+        test.fund(&script, 30_000_000, 150);
+    }
+    let change = test.own(&TestKey::new(50), Form::Wpkh);
+    test.wallet(|state| state.addresses.extend(vec![change; 100]));
+    test
+}
+
+/// The transactions of the mempool, the last one last.
+fn sent(test: &Fixture) -> Vec<Transaction> {
+    let ids = test.host.mempool.ids(Scope::NONE).unwrap();
+    let raw = test.host.mempool.transactions(Scope::NONE, ids).unwrap();
+    raw.into_iter().flatten().map(|entry| consensus::deserialize(&entry.raw).unwrap()).collect()
+}
+
+fn last_entry(test: &Fixture) -> outrigger_sdk::service::mempool::MempoolEntry {
+    let id = *test.host.mempool.ids(Scope::NONE).unwrap().last().unwrap();
+    test.host.mempool.entries(Scope::NONE, vec![id]).unwrap().pop().flatten().unwrap()
+}
+
+#[test]
+fn a_payment_is_signed_and_given_to_the_mempool() {
+    let test = rich();
+    let txid = test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.5])).unwrap();
+    let [payment] = &sent(&test)[..] else { panic!("one payment") };
+    assert_eq!(txid, json!(payment.compute_txid()));
+    assert_eq!(payment.version.0, 2);
+    assert_eq!(payment.lock_time.to_consensus_u32(), HEIGHT);
+    assert!(payment.input.iter().all(|input| input.sequence == Sequence(0xffff_fffd)));
+    assert_eq!(payment.output.len(), 2);
+    let paid = |script: ScriptBuf| payment.output.iter().find(|output| output.script_pubkey == script).unwrap().value;
+    assert_eq!(paid(TestKey::new(99).script(Form::Wpkh)).to_sat(), 50_000_000);
+    let change = paid(TestKey::new(50).script(Form::Wpkh)).to_sat();
+    assert_eq!(change + 50_000_000 + last_entry(&test).fee, payment.input.len() as u64 * 100_000_000);
+}
+
+#[test]
+fn every_form_is_spent_at_the_exact_feerate() {
+    for (number, form) in (1..).zip(FORMS) {
+        for feerate in [1000_u64, 5500, 25_000] {
+            let test = Fixture::new();
+            let script = test.own(&TestKey::new(number), form);
+            test.fund(&script, 100_000_000, 100);
+            test.fund(&script, 100_000_000, 100);
+            let change = test.own(&TestKey::new(50), Form::Wpkh);
+            test.wallet(|state| state.addresses.push_back(change));
+            let rate = format!("{}.{:03}", feerate / 1000, feerate % 1000);
+            let arguments = json!([stranger(Form::Wpkh), 1.5, "", "", false, true, null, null, null, rate]);
+            test.call("sendtoaddress", arguments).unwrap();
+            let entry = last_entry(&test);
+            let wanted = crate::payment::fee(feerate, entry.weight);
+            // A signature that happens to be a byte shorter than the longest makes the payment a little smaller.
+            let slack = feerate / 1000 + 1;
+            assert!((wanted..=wanted + slack).contains(&entry.fee), "{form:?} at {rate}: {} for {wanted}", entry.fee);
+        }
+    }
+}
+
+#[test]
+fn mixed_inputs_pay_enough() {
+    let test = rich();
+    let arguments = json!([stranger(Form::Tr), 5.19, "", "", false, true, null, null, null, 3]);
+    test.call("sendtoaddress", arguments).unwrap();
+    let entry = last_entry(&test);
+    assert_eq!(sent(&test)[0].input.len(), 8);
+    let wanted = crate::payment::fee(3000, entry.weight);
+    assert!((wanted..wanted + 30).contains(&entry.fee), "{} for {wanted}", entry.fee);
+}
+
+#[test]
+fn multisig_is_spent_where_enough_keys_are_held() {
+    let test = Fixture::new();
+    let keys: Vec<TestKey> = (1..=3).map(TestKey::new).collect();
+    let mut bytes = vec![0x52];
+    for key in &keys {
+        bytes.push(33);
+        bytes.extend(key.public.serialize());
+    }
+    bytes.extend([0x53, 0xae]);
+    let multisig = ScriptBuf::from_bytes(bytes);
+    let wsh = multisig.to_p2wsh();
+    let mut info = keys[0].info(Form::Wpkh);
+    info.solving.scripts = vec![multisig];
+    test.wallet(|state| {
+        state.scripts.insert(wsh.clone(), info);
+        state.keys.push(keys[0].secret);
+    });
+    test.fund(&wsh, 100_000, 100);
+    let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true]);
+    test.refuse("sendtoaddress", arguments.clone(), -6, "Insufficient funds");
+    test.wallet(|state| state.keys.push(keys[2].secret));
+    test.call("sendtoaddress", arguments).unwrap();
+    let entry = last_entry(&test);
+    assert!((0..=1).contains(&(entry.fee - entry.virtual_size)), "{} for {}", entry.fee, entry.virtual_size);
+}
+
+#[test]
+fn options_shape_the_payment() {
+    let test = rich();
+    let verbose = json!([stranger(Form::Wpkh), "0.25", "", "", true, false, 6, "ECONOMICAL", null, null, true]);
+    let answer = test.call("sendtoaddress", verbose).unwrap();
+    let payment = sent(&test).pop().unwrap();
+    assert_eq!(answer, json!({"txid": payment.compute_txid(), "fee_reason": "Fallback fee"}));
+    assert_eq!(payment.input[0].sequence, Sequence(0xffff_fffe));
+    let paid =
+        payment.output.iter().find(|output| output.script_pubkey == TestKey::new(99).script(Form::Wpkh)).unwrap();
+    assert_eq!(paid.value.to_sat(), 25_000_000 - last_entry(&test).fee);
+    let explicit = json!([stranger(Form::Wpkh), 1, null, null, null, null, null, "unset", null, 2, true]);
+    assert_eq!(test.call("sendtoaddress", explicit).unwrap()["fee_reason"], json!("PayTxFee set"));
+}
+
+#[test]
+fn the_configured_feerate_rises_to_what_is_relayed() {
+    let pay = |feerate: u64| {
+        let test = Fixture::with_options(json!({"fallback_feerate": feerate}));
+        let script = test.own(&TestKey::new(1), Form::Wpkh);
+        test.fund(&script, 100_000, 100);
+        let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true, null, null, null, null, null, true]);
+        let reason = test.call("sendtoaddress", arguments).unwrap()["fee_reason"].clone();
+        (last_entry(&test).fee, reason)
+    };
+    assert_eq!(pay(2000), (220, json!("Fallback fee")));
+    assert_eq!(pay(500), (110, json!("Minimum Required Fee")));
+}
+
+#[test]
+fn change_goes_to_the_recipients_type_or_to_what_there_is() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    test.fund(&script, 100_000, 100);
+    let arguments = json!([stranger(Form::Wpkh), 0.0005]);
+    let message = "Transaction needs a change address, but we can't generate it.";
+    test.refuse("sendtoaddress", arguments.clone(), -6, message);
+    // An address of another size than expected is paid for.
+    let change = test.own(&TestKey::new(2), Form::Tr);
+    test.wallet(|state| state.addresses.push_back(change));
+    test.call("sendtoaddress", arguments).unwrap();
+    let entry = last_entry(&test);
+    assert_eq!((entry.fee, entry.virtual_size), (153, 153));
+}
+
+#[test]
+fn two_payments_never_spend_the_same_coin() {
+    let test = rich();
+    for _ in 0..8 {
+        test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.2])).unwrap();
+    }
+    let inputs: Vec<OutPoint> =
+        sent(&test).iter().flat_map(|payment| &payment.input).map(|input| input.previous_output).collect();
+    let distinct: std::collections::HashSet<_> = inputs.iter().collect();
+    assert_eq!((inputs.len(), distinct.len()), (8, 8));
+    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.2]), -6, "Insufficient funds");
+}
+
+#[test]
+fn coins_that_must_not_be_spent_are_not() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    let unknown = TestKey::new(2).script(Form::Wpkh);
+    let coins = [
+        WalletCoin { coinbase: true, state: confirmed(101), ..coin(&script, 100_000, 0) },
+        WalletCoin { ownership: Ownership::WatchOnly, ..coin(&script, 100_000, 1) },
+        WalletCoin { state: TxState::InMempool, trusted: false, ..coin(&script, 100_000, 2) },
+        WalletCoin { state: TxState::Inactive, from_us: true, ..coin(&script, 100_000, 3) },
+        WalletCoin { ..coin(&unknown, 100_000, 4) },
+    ];
+    for coin in coins {
+        test.add(coin);
+    }
+    let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true]);
+    test.refuse("sendtoaddress", arguments.clone(), -6, "Insufficient funds");
+    // A block later the coinbase is mature.
+    test.info(|info| info.synced.height += 1);
+    test.call("sendtoaddress", arguments).unwrap();
+}
+
+#[test]
+fn own_change_is_spent_before_it_is_confirmed() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    test.fund(&script, 100_000, 100);
+    test.wallet(|state| state.addresses.extend([script.clone(), script.clone()]));
+    test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.0005])).unwrap();
+    let payment = sent(&test).pop().unwrap();
+    let vout = payment.output.iter().position(|output| output.script_pubkey == script).unwrap();
+    let change = WalletCoin {
+        outpoint: OutPoint::new(payment.compute_txid(), vout as u32),
+        state: TxState::InMempool,
+        from_us: true,
+        ..coin(&script, payment.output[vout].value.to_sat(), 1)
+    };
+    test.add(change);
+    test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.0004, "", "", true])).unwrap();
+    assert_eq!(sent(&test).pop().unwrap().input[0].previous_output.txid, payment.compute_txid());
+}
+
+#[test]
+fn chains_that_the_mempool_would_refuse_are_not_continued() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    let parent = Transaction {
+        version: bitcoin::transaction::Version::TWO,
+        lock_time: bitcoin::absolute::LockTime::ZERO,
+        input: vec![bitcoin::TxIn::default()],
+        output: (0..26).map(|_| crate::payment::output(100_000, script.clone())).collect(),
+    };
+    let id = parent.compute_txid();
+    test.host.mempool.add(parent, 0);
+    let child = |vout| Transaction {
+        version: bitcoin::transaction::Version::TWO,
+        lock_time: bitcoin::absolute::LockTime::ZERO,
+        input: vec![bitcoin::TxIn { previous_output: OutPoint::new(id, vout), ..Default::default() }],
+        output: Vec::new(),
+    };
+    for vout in 1..24 {
+        test.host.mempool.add(child(vout), 0);
+    }
+    let outpoint = OutPoint::new(id, 0);
+    test.add(WalletCoin { outpoint, state: TxState::InMempool, from_us: true, ..coin(&script, 100_000, 0) });
+    let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true]);
+    test.host.mempool.add(child(24), 0);
+    let message = "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool";
+    test.refuse("sendtoaddress", arguments, -6, message);
+}
+
+#[test]
+fn comments_are_stored_with_the_payment() {
+    let prepare = || {
+        let test = Fixture::new();
+        let script = test.own(&TestKey::new(1), Form::Wpkh);
+        test.fund(&script, 100_000, 100);
+        test
+    };
+    // Without change a payment is the same each time, so that the second wallet can know it beforehand.
+    let arguments = json!([stranger(Form::Wpkh), 0.001, "rent", "landlord", true]);
+    let first = prepare();
+    first.call("sendtoaddress", arguments.clone()).unwrap();
+    let payment = sent(&first).pop().unwrap();
+    let known = WalletTransaction {
+        txid: payment.compute_txid(),
+        wtxid: payment.compute_wtxid(),
+        state: TxState::InMempool,
+        arrival: 0,
+        time: 0,
+        time_received: 0,
+        coinbase: false,
+        total_output: 0,
+        debit_spendable: 0,
+        debit_watch_only: 0,
+        outputs: Vec::new(),
+        conflicts: Vec::new(),
+        mempool_conflicts: Vec::new(),
+        metadata: Vec::new(),
+        trusted: true,
+        replaceable: Replaceable::Yes,
+    };
+    let metadata = |arguments: &Value| {
+        let test = prepare();
+        test.wallet(|state| state.transactions.push((known.clone(), Vec::new())));
+        test.call("sendtoaddress", arguments.clone()).unwrap();
+        test.wallet(|state| state.transactions[0].0.metadata.clone())
+    };
+    let stored = |key: &str, text: &str| (key.to_owned(), text.to_owned());
+    assert_eq!(metadata(&arguments), [stored("comment", "rent"), stored("to", "landlord")]);
+    assert_eq!(metadata(&json!([stranger(Form::Wpkh), 0.001, "", null, true])), []);
+}
+
+#[test]
+fn what_cannot_be_paid_is_refused() {
+    let test = rich();
+    let to = stranger(Form::Wpkh);
+    let refuse = |arguments: Value, code, message: &str| test.refuse("sendtoaddress", arguments, code, message);
+    refuse(json!(["garbage", 1]), -5, "Invalid Bitcoin address: garbage");
+    refuse(json!([to, "x"]), -3, "Invalid amount");
+    refuse(json!([to, -1]), -3, "Amount out of range");
+    refuse(json!([to, true]), -3, "Amount is not a number or string");
+    refuse(json!([to, 0]), -6, "Transaction amount too small");
+    refuse(json!([to, 0.00000293]), -6, "Transaction amount too small");
+    refuse(json!([to, 1000]), -6, "Insufficient funds");
+    refuse(json!([to, 5.2]), -6, "Insufficient funds");
+    let with =
+        |target: Value, mode: Value, feerate: Value| json!([to, 1, "", "", false, true, target, mode, null, feerate]);
+    let message = "Cannot specify both conf_target and fee_rate. Please provide either a confirmation target in blocks for automatic fee estimation, or an explicit fee rate.";
+    refuse(with(json!(3), json!(null), json!(5)), -8, message);
+    refuse(with(json!(null), json!("economical"), json!(5)), -8, "Cannot specify both estimate_mode and fee_rate");
+    let message = "Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"";
+    refuse(with(json!(null), json!("foo"), json!(null)), -8, message);
+    refuse(with(json!(0), json!(null), json!(null)), -8, "Invalid conf_target, must be between 1 and 1008");
+    refuse(with(json!(1009), json!(null), json!(null)), -8, "Invalid conf_target, must be between 1 and 1008");
+    let message = "Fee rate (0.500 sat/vB) is lower than the minimum fee rate setting (1.000 sat/vB)";
+    refuse(with(json!(null), json!(null), json!(0.5)), -6, message);
+    let message = "Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)";
+    refuse(with(json!(null), json!("unset"), json!(90_000)), -6, message);
+    let message = "wallet does not have the \"avoid reuse\" feature enabled";
+    refuse(json!([to, 1, "", "", false, true, null, null, true]), -4, message);
+    test.info(|info| info.private_keys_enabled = false);
+    refuse(json!([to, 1]), -4, "Error: Private keys are disabled for this wallet");
+    test.info(|info| info.locked = true);
+    let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
+    refuse(json!(["garbage", 1]), -13, message);
+    assert!(sent(&test).is_empty());
+}
+
+#[test]
+fn what_the_mempool_refuses_is_told() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    // A coin that the chain does not know.
+    test.wallet(|state| state.coins.push(coin(&script, 100_000, 0)));
+    let message = "Error: The transaction was rejected! Reason given: bad-txns-inputs-missingorspent";
+    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.001, "", "", true]), -4, message);
+}

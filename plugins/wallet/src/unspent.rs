@@ -1,0 +1,246 @@
+//! `listunspent`.
+
+use std::collections::HashSet;
+
+use bitcoin::{Network, ScriptBuf};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::amount::{self, MAX_MONEY};
+use outrigger_sdk::params::{Type, encode_hex, int32, int64};
+use outrigger_sdk::service::mempool::MempoolEntry;
+use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
+use outrigger_sdk::standard::{ScriptKind, address, classify};
+use serde_json::{Map, Value, json};
+
+use crate::address_info::{redeem_script, witness_script};
+use crate::arguments::{addresses, wrong_type};
+use crate::balances::money;
+use crate::error::WalletError;
+use crate::{Question, coins};
+
+/// The default of `maxconf`.
+const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
+
+/// No less than any amount, in satoshi.
+const UNLIMITED: u64 = MAX_MONEY.unsigned_abs();
+
+/// Which coins to list.
+#[derive(Debug)]
+struct Filter {
+    min_depth: i32,
+    max_depth: i32,
+    /// Those paid to these scripts, where there are any.
+    scripts: HashSet<ScriptBuf>,
+    include_unsafe: bool,
+    options: Options,
+}
+
+/// `query_options`; amounts in satoshi.
+#[derive(PartialEq, Eq, Debug)]
+struct Options {
+    minimum_amount: u64,
+    maximum_amount: u64,
+    /// Where to stop once the coins come to as much; [`UNLIMITED`] never.
+    minimum_sum_amount: u64,
+    /// Where to stop; 0 never.
+    maximum_count: u64,
+    include_immature_coinbase: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            minimum_amount: 0,
+            maximum_amount: UNLIMITED,
+            minimum_sum_amount: UNLIMITED,
+            maximum_count: 0,
+            include_immature_coinbase: false,
+        }
+    }
+}
+
+impl Options {
+    /// Reads the object: types first, in byte order of the names, then unknown keys, then amounts.
+    fn parse(object: &Map<String, Value>) -> Result<Self, WalletError> {
+        const TYPED: [(&str, Type); 2] = [("include_immature_coinbase", Type::Bool), ("maximumCount", Type::Number)];
+        const AMOUNTS: [&str; 3] = ["maximumAmount", "minimumAmount", "minimumSumAmount"];
+        for (name, wanted) in TYPED {
+            let got = object.get(name).map_or(Type::Null, Type::of);
+            if got != wanted && got != Type::Null {
+                let (got, wanted) = (got.name(), wanted.name());
+                let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");
+                return Err(RpcError::type_error(message).into());
+            }
+        }
+        let known = |key: &str| AMOUNTS.contains(&key) || TYPED.iter().any(|(name, _)| *name == key);
+        if let Some(key) = object.keys().find(|key| !known(key)) {
+            return Err(RpcError::type_error(format!("Unexpected key {key}")).into());
+        }
+        let amount = |name: &str, default| object.get(name).map_or(Ok(default), amount::from_json);
+        let count = |value: &Value| match value {
+            Value::Null => Err(wrong_type(value, Type::Number)),
+            number => int64(number),
+        };
+        Ok(Self {
+            minimum_amount: amount("minimumAmount", 0)?,
+            maximum_amount: amount("maximumAmount", UNLIMITED)?,
+            minimum_sum_amount: amount("minimumSumAmount", UNLIMITED)?,
+            // A negative count limits nothing.
+            maximum_count: object.get("maximumCount").map_or(Ok(0), count)?.try_into().unwrap_or(0),
+            include_immature_coinbase: match object.get("include_immature_coinbase") {
+                None => false,
+                Some(value) => value.as_bool().ok_or_else(|| wrong_type(value, Type::Bool))?,
+            },
+        })
+    }
+}
+
+impl Filter {
+    fn parse(question: &Question<'_>, network: Network) -> Result<Self, WalletError> {
+        let params = &question.params;
+        Ok(Self {
+            min_depth: params.given(0).map_or(Ok(1), int32)?,
+            max_depth: params.given(1).map_or(Ok(DEFAULT_MAX_DEPTH), int32)?,
+            scripts: params.given(2).map_or(Ok(HashSet::new()), |list| addresses(list, network))?,
+            include_unsafe: params.flag_or(3, true)?,
+            options: match params.given(4) {
+                Some(options) => Options::parse(outrigger_sdk::params::object(options)?)?,
+                None => Options::default(),
+            },
+        })
+    }
+
+    fn takes(&self, coin: &WalletCoin, wallet: &WalletInfo) -> bool {
+        let depth = i64::from(coins::depth(coin, &wallet.synced));
+        coin.ownership != Ownership::None
+            && coins::is_present(coin)
+            && (self.options.include_immature_coinbase || !coins::is_immature(coin, &wallet.synced))
+            && (self.include_unsafe || coin.trusted)
+            && (i64::from(self.min_depth)..=i64::from(self.max_depth)).contains(&depth)
+            && (self.options.minimum_amount..=self.options.maximum_amount).contains(&coin.value)
+            && (self.scripts.is_empty() || self.scripts.contains(&coin.script))
+    }
+
+    /// The coins to list. What comes beyond the wanted sum or count is left out.
+    fn select(&self, coins: Vec<WalletCoin>, wallet: &WalletInfo) -> Vec<WalletCoin> {
+        let (mut taken, mut total) = (Vec::new(), 0_u64);
+        for coin in coins.into_iter().filter(|coin| self.takes(coin, wallet)) {
+            total = total.saturating_add(coin.value);
+            taken.push(coin);
+            let enough = self.options.minimum_sum_amount != UNLIMITED && total >= self.options.minimum_sum_amount;
+            let full = self.options.maximum_count > 0 && taken.len() as u64 >= self.options.maximum_count;
+            if enough || full {
+                break;
+            }
+        }
+        taken
+    }
+}
+
+/// `listunspent`: coins by outpoint.
+pub fn list_unspent(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let wallet = question.wallet()?;
+    let network = question.network()?;
+    let filter = Filter::parse(question, network)?;
+    let coins = filter.select(coins::all(question)?, &wallet);
+    let scripts = coins::scripts_of(question, &coins)?;
+    let parents = coins::mempool_entries(question, &coins)?;
+    let entry = |coin: &WalletCoin| {
+        let depth = coins::depth(coin, &wallet.synced);
+        entry(coin, depth, scripts.get(&coin.script), parents.get(&coin.outpoint.txid), network)
+    };
+    Ok(coins.iter().map(entry).collect())
+}
+
+fn entry(
+    coin: &WalletCoin,
+    depth: u32,
+    known: Option<&ScriptInfo>,
+    parent: Option<&MempoolEntry>,
+    network: Network,
+) -> Value {
+    let solvable = known.is_some_and(|info| info.solvable);
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("txid", json!(coin.outpoint.txid));
+    put("vout", json!(coin.outpoint.vout));
+    if let Some(address) = address::from_script(&coin.script, network) {
+        put("address", json!(address));
+        if let Some(label) = &coin.label {
+            put("label", json!(label));
+        }
+        for (key, script) in known.map(|info| scripts_behind(coin, info)).unwrap_or_default() {
+            put(key, json!(encode_hex(script.as_bytes())));
+        }
+    }
+    put("scriptPubKey", json!(encode_hex(coin.script.as_bytes())));
+    put("amount", money(coin.value));
+    put("confirmations", json!(depth));
+    if let Some(parent) = parent.filter(|_| depth == 0) {
+        put("ancestorcount", json!(parent.ancestor_count));
+        put("ancestorsize", json!(parent.ancestor_size));
+        put("ancestorfees", json!(parent.ancestor_fees));
+    }
+    put("spendable", json!(coin.ownership == Ownership::Spendable));
+    put("solvable", json!(solvable));
+    if let Some(info) = known.filter(|info| solvable && !info.descriptor.is_empty()) {
+        put("desc", json!(info.descriptor));
+    }
+    put("parent_descs", json!(known.map(|info| info.parents.as_slice()).unwrap_or_default()));
+    put("safe", json!(coin.trusted));
+    Value::Object(object)
+}
+
+/// The redeem script and the witness script behind a coin, as far as they are known.
+fn scripts_behind<'a>(coin: &WalletCoin, info: &'a ScriptInfo) -> Vec<(&'static str, &'a ScriptBuf)> {
+    let mut found = Vec::new();
+    let mut script = &coin.script;
+    if let ScriptKind::ScriptHash { hash } = classify(script)
+        && let Some(redeem) = redeem_script(hash, &info.solving)
+    {
+        found.push(("redeemScript", redeem));
+        script = redeem;
+    }
+    if let ScriptKind::WitnessV0ScriptHash { hash } = classify(script)
+        && let Some(witness) = witness_script(hash, &info.solving)
+    {
+        found.push(("witnessScript", witness));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(options: Value) -> Result<Options, String> {
+        Options::parse(options.as_object().unwrap()).map_err(|error| RpcError::from(error).message)
+    }
+
+    #[test]
+    fn options_are_checked_as_release_29_does() {
+        let all = json!({"minimumAmount": "0.5", "maximumAmount": 2, "maximumCount": 3, "minimumSumAmount": 1,
+            "include_immature_coinbase": true});
+        let wanted = Options {
+            minimum_amount: 50_000_000,
+            maximum_amount: 200_000_000,
+            minimum_sum_amount: 100_000_000,
+            maximum_count: 3,
+            include_immature_coinbase: true,
+        };
+        assert_eq!(parse(all), Ok(wanted));
+        assert_eq!(parse(json!({"maximumCount": -1})), Ok(Options::default()));
+        for (options, message) in [
+            (json!({"nosuch": 1}), "Unexpected key nosuch"),
+            (json!({"minimumAmount": -1}), "Amount out of range"),
+            (json!({"minimumAmount": null}), "Amount is not a number or string"),
+            (json!({"maximumCount": 1.5}), "JSON integer out of range"),
+            (json!({"maximumCount": null}), "JSON value of type null is not of expected type number"),
+            (
+                json!({"maximumCount": "x", "nosuch": 1}),
+                "JSON value of type string for field maximumCount is not of expected type number",
+            ),
+        ] {
+            assert_eq!(parse(options.clone()), Err(message.to_owned()), "{options}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What it takes to spend a coin: the exact sizes of its scriptSig and witness, before it is signed.
+//!
+//! ECDSA signatures are counted with the 71 bytes of one with low R and low S and its type byte; one in 256 is a byte shorter.
+//! A coin that the wallet's keys cannot spend by one of the plain forms has no size and is not chosen.
+
+use bitcoin::Script;
+use outrigger_sdk::service::wallet::{AddressType, SolvingData};
+use outrigger_sdk::standard::{ScriptKind, classify};
+
+use crate::address_info::{public_key, redeem_script, witness_script};
+
+/// Weight units of a byte outside of witnesses (BIP 141).
+pub const WITNESS_SCALE: u64 = 4;
+
+/// An ECDSA signature with its type byte, in bytes.
+const ECDSA_LEN: usize = 71;
+/// A Schnorr signature without type byte, in bytes.
+const SCHNORR_LEN: usize = 64;
+/// A compressed public key, in bytes.
+const KEY_LEN: usize = 33;
+/// A P2WPKH program as a redeem script, in bytes.
+const WPKH_SCRIPT_LEN: usize = 22;
+/// Outpoint and sequence of an input, in bytes.
+const INPUT_FIXED_LEN: usize = 36 + 4;
+
+/// The size of what spends a coin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InputSize {
+    /// The length of the scriptSig, in bytes.
+    pub script_sig: usize,
+    /// The length of the witness with its counts, in bytes; none for an input without.
+    pub witness: Option<usize>,
+}
+
+impl InputSize {
+    /// The input's weight, in weight units. In a transaction with witnesses an input without one has an empty one.
+    pub fn weight(&self, in_witness_transaction: bool) -> u64 {
+        let base = INPUT_FIXED_LEN + compact_len(self.script_sig) + self.script_sig;
+        let witness = self.witness.unwrap_or(usize::from(in_witness_transaction));
+        base as u64 * WITNESS_SCALE + witness as u64
+    }
+
+    /// What a fresh address of the type will take to spend.
+    pub fn of_type(kind: AddressType) -> Self {
+        let wpkh = Some(witness_len(&[ECDSA_LEN, KEY_LEN]));
+        match kind {
+            AddressType::Legacy => Self { script_sig: pushes_len(&[ECDSA_LEN, KEY_LEN]), witness: None },
+            AddressType::P2shSegwit => Self { script_sig: push_len(WPKH_SCRIPT_LEN), witness: wpkh },
+            AddressType::Bech32 => Self { script_sig: 0, witness: wpkh },
+            AddressType::Bech32m => Self { script_sig: 0, witness: Some(witness_len(&[SCHNORR_LEN])) },
+        }
+    }
+}
+
+/// The length of an output, in bytes.
+pub fn output_len(script_len: usize) -> u64 {
+    const VALUE_LEN: usize = 8;
+    (VALUE_LEN + compact_len(script_len) + script_len) as u64
+}
+
+/// The length of a script of the type, in bytes.
+pub fn script_len(kind: AddressType) -> usize {
+    match kind {
+        AddressType::Legacy => 25,
+        AddressType::P2shSegwit => 23,
+        AddressType::Bech32 => WPKH_SCRIPT_LEN,
+        AddressType::Bech32m => 34,
+    }
+}
+
+/// The length of a count or length before what it counts, in bytes.
+pub fn compact_len(count: usize) -> usize {
+    match count {
+        0..=0xfc => 1,
+        0xfd..=0xffff => 3,
+        0x1_0000..=0xffff_ffff => 5,
+        _ => 9,
+    }
+}
+
+/// The length of a push, in bytes.
+fn push_len(data: usize) -> usize {
+    match data {
+        0..=75 => 1 + data,
+        76..=255 => 2 + data,
+        256..=65535 => 3 + data,
+        _ => 5 + data,
+    }
+}
+
+fn pushes_len(elements: &[usize]) -> usize {
+    elements.iter().copied().map(push_len).sum()
+}
+
+fn witness_len(elements: &[usize]) -> usize {
+    compact_len(elements.len()) + elements.iter().map(|len| compact_len(*len) + len).sum::<usize>()
+}
+
+/// The public keys that may be needed to spend a script by one of the plain forms.
+pub fn keys_for(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
+    match classify(script) {
+        ScriptKind::PubKey { key } => vec![key.to_vec()],
+        ScriptKind::PubKeyHash { hash } | ScriptKind::WitnessV0KeyHash { hash } => {
+            public_key(hash, solving).map(<[u8]>::to_vec).into_iter().collect()
+        }
+        ScriptKind::Multisig { keys, .. } => keys.into_iter().map(<[u8]>::to_vec).collect(),
+        ScriptKind::Taproot { .. } => solving.taproot.iter().map(|data| data.internal_key.to_vec()).collect(),
+        ScriptKind::ScriptHash { hash } => match redeem_script(hash, solving) {
+            // A redeem script that hashes to a script hash again cannot be had.
+            Some(script) if !script.is_p2sh() => keys_for(script, solving),
+            _ => Vec::new(),
+        },
+        ScriptKind::WitnessV0ScriptHash { hash } => match witness_script(hash, solving) {
+            Some(script) => plain_keys(script, solving),
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// As [`keys_for`], for a script that must not hide another.
+fn plain_keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
+    match classify(script) {
+        ScriptKind::PubKey { .. } | ScriptKind::PubKeyHash { .. } | ScriptKind::Multisig { .. } => {
+            keys_for(script, solving)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What it takes to spend a script with the keys that `can_sign` knows; none where they do not suffice.
+pub fn input_size(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<InputSize> {
+    match classify(script) {
+        ScriptKind::ScriptHash { hash } => {
+            let redeem = redeem_script(hash, solving)?;
+            let mut size = match classify(redeem) {
+                ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {
+                    input_size(redeem, solving, can_sign)?
+                }
+                _ => InputSize { script_sig: pushes_len(&elements(redeem, solving, can_sign)?), witness: None },
+            };
+            size.script_sig += push_len(redeem.len());
+            Some(size)
+        }
+        ScriptKind::WitnessV0KeyHash { hash } => {
+            let key = public_key(hash, solving).filter(|key| key.len() == KEY_LEN && can_sign(key))?;
+            Some(InputSize { script_sig: 0, witness: Some(witness_len(&[ECDSA_LEN, key.len()])) })
+        }
+        ScriptKind::WitnessV0ScriptHash { hash } => {
+            let script = witness_script(hash, solving)?;
+            let mut elements = elements(script, solving, can_sign)?;
+            elements.push(script.len());
+            Some(InputSize { script_sig: 0, witness: Some(witness_len(&elements)) })
+        }
+        ScriptKind::Taproot { .. } => {
+            let data = solving.taproot.as_ref().filter(|data| can_sign(&data.internal_key));
+            data.map(|_| InputSize { script_sig: 0, witness: Some(witness_len(&[SCHNORR_LEN])) })
+        }
+        _ => Some(InputSize { script_sig: pushes_len(&elements(script, solving, can_sign)?), witness: None }),
+    }
+}
+
+/// The lengths of what a plain script takes from the stack.
+fn elements(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<Vec<usize>> {
+    match classify(script) {
+        ScriptKind::PubKey { key } => can_sign(key).then(|| vec![ECDSA_LEN]),
+        ScriptKind::PubKeyHash { hash } => {
+            let key = public_key(hash, solving).filter(|key| can_sign(key))?;
+            Some(vec![ECDSA_LEN, key.len()])
+        }
+        ScriptKind::Multisig { required, keys } => {
+            let required = usize::from(required);
+            let signable = keys.iter().filter(|key| can_sign(key)).count();
+            // The empty element is the one that OP_CHECKMULTISIG takes off in excess.
+            let elements = || std::iter::once(0).chain(std::iter::repeat_n(ECDSA_LEN, required)).collect();
+            (signable >= required).then(elements)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitcoin::hashes::Hash;
+    use bitcoin::{PubkeyHash, ScriptBuf, WPubkeyHash};
+    use outrigger_sdk::service::wallet::TaprootData;
+
+    const KEY: [u8; 33] = [2; 33];
+
+    fn solving(scripts: &[&ScriptBuf]) -> SolvingData {
+        let scripts = scripts.iter().map(|script| (*script).clone()).collect();
+        SolvingData { scripts, public_keys: vec![KEY.to_vec().into()], taproot: None }
+    }
+
+    fn weight(script: &Script, solving: &SolvingData) -> Option<u64> {
+        input_size(script, solving, &|key| key == KEY || key == [7; 32]).map(|size| size.weight(false))
+    }
+
+    fn multisig(required: u8, keys: &[[u8; 33]]) -> ScriptBuf {
+        let mut bytes = vec![0x50 + required];
+        for key in keys {
+            bytes.push(33);
+            bytes.extend(key);
+        }
+        bytes.extend([0x50 + keys.len() as u8, 0xae]);
+        ScriptBuf::from_bytes(bytes)
+    }
+
+    #[test]
+    fn single_keys_weigh_what_they_do_on_the_chain() {
+        let known = solving(&[]);
+        let pkh = ScriptBuf::new_p2pkh(&PubkeyHash::hash(&KEY));
+        let wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&KEY));
+        let sh = wpkh.to_p2sh();
+        assert_eq!(weight(&pkh, &known), Some(147 * 4));
+        assert_eq!(weight(&wpkh, &known), Some(41 * 4 + 107));
+        assert_eq!(weight(&sh, &known), None);
+        assert_eq!(weight(&sh, &solving(&[&wpkh])), Some(64 * 4 + 107));
+        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(false), 147 * 4);
+        assert_eq!(InputSize::of_type(AddressType::Bech32).weight(true), 41 * 4 + 107);
+        assert_eq!(InputSize::of_type(AddressType::P2shSegwit).weight(true), 64 * 4 + 107);
+        assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true), 41 * 4 + 66);
+        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(true), 147 * 4 + 1);
+    }
+
+    #[test]
+    fn taproot_is_spent_by_the_key_path_only() {
+        let script = ScriptBuf::from_bytes([&[0x51, 32][..], &[9; 32]].concat());
+        let taproot = |internal_key| {
+            let data = TaprootData { internal_key, merkle_root: None, leaves: Vec::new() };
+            SolvingData { taproot: Some(data), ..SolvingData::default() }
+        };
+        assert_eq!(weight(&script, &taproot([7; 32])), Some(41 * 4 + 66));
+        assert_eq!(weight(&script, &taproot([8; 32])), None);
+    }
+
+    #[test]
+    fn multisig_needs_as_many_keys_as_it_says() {
+        let one = multisig(1, &[KEY, [3; 33]]);
+        let two = multisig(2, &[KEY, [3; 33]]);
+        assert_eq!(weight(&one, &solving(&[])), Some((41 + 1 + 72) * 4));
+        assert_eq!(weight(&two, &solving(&[])), None);
+        // Count, empty element, signature, and the script of 71 bytes, each with its length.
+        assert_eq!(weight(&one.to_p2wsh(), &solving(&[&one])), Some(41 * 4 + 1 + 1 + 72 + 72));
+        let wsh = one.to_p2wsh();
+        assert_eq!(weight(&wsh.to_p2sh(), &solving(&[&one, &wsh])), Some((41 + 35) * 4 + 1 + 1 + 72 + 72));
+        assert_eq!(weight(&one.to_p2sh(), &solving(&[&one])), Some((41 + 1 + 72 + 72) * 4));
+    }
+
+    #[test]
+    fn keys_are_found_through_hashes() {
+        let one = multisig(1, &[KEY, [3; 33]]);
+        assert_eq!(keys_for(&one.to_p2wsh(), &solving(&[&one])), [KEY.to_vec(), vec![3; 33]]);
+        let wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&KEY));
+        assert_eq!(keys_for(&wpkh.to_p2sh(), &solving(&[&wpkh])), [KEY.to_vec()]);
+        assert!(keys_for(&ScriptBuf::from_bytes(vec![0x51]), &solving(&[])).is_empty());
+    }
+}

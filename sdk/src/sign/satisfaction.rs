@@ -1,0 +1,298 @@
+//! The best satisfaction of a miniscript, as bitcoind computes it; the crate `miniscript` would at times take another.
+//!
+//! Every fragment yields its best satisfaction and its best dissatisfaction from those of its parts. Of two ways the
+//! one without a signature wins, for anyone could switch to it; between two without, the result is malleable; then the
+//! smaller wins, and of equals the first. Only a satisfaction that is not malleable and has a signature is used.
+//!
+//! The parts of a stack are shared, so that a threshold costs the product of its two numbers and no more. The reader of
+//! miniscripts bounds the nesting, and with it the recursion here.
+
+use std::rc::Rc;
+
+use miniscript::{Miniscript, MiniscriptKey, ScriptContext, Terminal};
+
+use super::produce::Elements;
+
+/// What a satisfaction can be made of.
+pub(super) trait Assets<Pk> {
+    /// The signature of a key, if there is one.
+    fn signature(&mut self, key: &Pk) -> Option<Vec<u8>>;
+    /// A key as the script has it.
+    fn key_bytes(&self, key: &Pk) -> Vec<u8>;
+    /// Whether the transaction's lock time allows this one (BIP65).
+    fn after(&mut self, lock_time: u32) -> bool;
+    /// Whether the input's sequence allows this one (BIP112).
+    fn older(&mut self, sequence: u32) -> bool;
+}
+
+/// The elements that satisfy a miniscript; none where it cannot be done without malleability.
+pub(super) fn satisfy<Pk: MiniscriptKey, Ctx: ScriptContext>(
+    policy: &Miniscript<Pk, Ctx>,
+    assets: &mut dyn Assets<Pk>,
+) -> Option<Elements> {
+    let way = Ways::of(policy, assets).yes?;
+    (way.has_signature && !way.malleable).then(|| way.elements())
+}
+
+/// Stack elements, bottom first.
+#[derive(Debug)]
+enum Stack {
+    Empty,
+    Element(Vec<u8>),
+    Both(Rc<Stack>, Rc<Stack>),
+}
+
+/// One way to (dis)satisfy a fragment.
+#[derive(Clone, Debug)]
+struct Way {
+    stack: Rc<Stack>,
+    /// The bytes it takes in a witness.
+    size: usize,
+    has_signature: bool,
+    malleable: bool,
+}
+
+impl Way {
+    fn empty() -> Self {
+        Self { stack: Rc::new(Stack::Empty), size: 0, has_signature: false, malleable: false }
+    }
+
+    fn element(bytes: Vec<u8>) -> Self {
+        let size = bytes.len() + 1;
+        Self { stack: Rc::new(Stack::Element(bytes)), size, has_signature: false, malleable: false }
+    }
+
+    fn zero() -> Self {
+        Self::element(Vec::new())
+    }
+
+    fn one() -> Self {
+        Self::element(vec![1])
+    }
+
+    fn signature(bytes: Vec<u8>) -> Self {
+        Self { has_signature: true, ..Self::element(bytes) }
+    }
+
+    fn malleable(self) -> Self {
+        Self { malleable: true, ..self }
+    }
+
+    /// The elements of `self` below those of `other`.
+    fn below(&self, other: &Self) -> Self {
+        let stack = match (&*self.stack, &*other.stack) {
+            (Stack::Empty, _) => other.stack.clone(),
+            (_, Stack::Empty) => self.stack.clone(),
+            _ => Rc::new(Stack::Both(self.stack.clone(), other.stack.clone())),
+        };
+        Self {
+            stack,
+            size: self.size + other.size,
+            has_signature: self.has_signature || other.has_signature,
+            malleable: self.malleable || other.malleable,
+        }
+    }
+
+    fn elements(&self) -> Elements {
+        let mut elements = Vec::new();
+        let mut pending = vec![&*self.stack];
+        while let Some(stack) = pending.pop() {
+            match stack {
+                Stack::Empty => {}
+                Stack::Element(bytes) => elements.push(bytes.clone()),
+                Stack::Both(lower, upper) => pending.extend([&**upper, &**lower]),
+            }
+        }
+        elements
+    }
+}
+
+/// A way that may not exist.
+type Maybe = Option<Way>;
+
+/// `lower` below `upper`, where both exist.
+fn join(lower: &Maybe, upper: &Maybe) -> Maybe {
+    Some(lower.as_ref()?.below(upper.as_ref()?))
+}
+
+/// The better of two ways.
+fn choose(first: Maybe, second: Maybe) -> Maybe {
+    let (mut first, mut second) = match (first, second) {
+        (Some(first), Some(second)) => (first, second),
+        (first, second) => return first.or(second),
+    };
+    match (first.has_signature, second.has_signature) {
+        (false, true) => return Some(first),
+        (true, false) => return Some(second),
+        (false, false) => {
+            first.malleable = true;
+            second.malleable = true;
+        }
+        (true, true) => match (first.malleable, second.malleable) {
+            (false, true) => return Some(first),
+            (true, false) => return Some(second),
+            _ => {}
+        },
+    }
+    Some(if first.size <= second.size { first } else { second })
+}
+
+/// The best ways of a fragment.
+#[derive(Clone, Debug)]
+struct Ways {
+    /// To dissatisfy it.
+    no: Maybe,
+    /// To satisfy it.
+    yes: Maybe,
+}
+
+impl Ways {
+    fn of<Pk: MiniscriptKey, Ctx: ScriptContext>(policy: &Miniscript<Pk, Ctx>, assets: &mut dyn Assets<Pk>) -> Self {
+        let empty = || Some(Way::empty());
+        match policy.as_inner() {
+            Terminal::True => Self { no: None, yes: empty() },
+            Terminal::False => Self { no: empty(), yes: None },
+            Terminal::PkK(key) => Self { no: Some(Way::zero()), yes: assets.signature(key).map(Way::signature) },
+            Terminal::PkH(key) => {
+                let shown = Some(Way::element(assets.key_bytes(key)));
+                let signature = assets.signature(key).map(Way::signature);
+                Self { no: join(&Some(Way::zero()), &shown), yes: join(&signature, &shown) }
+            }
+            // The reader puts keys in the place of hashes; one that it left cannot be satisfied.
+            Terminal::RawPkH(_) => Self { no: None, yes: None },
+            Terminal::After(lock_time) => {
+                Self { no: None, yes: assets.after(lock_time.to_consensus_u32()).then(Way::empty) }
+            }
+            Terminal::Older(sequence) => {
+                Self { no: None, yes: assets.older(sequence.to_consensus_u32()).then(Way::empty) }
+            }
+            // Signing requests bring no preimages. Any 32 bytes are a wrong one.
+            Terminal::Sha256(_) | Terminal::Hash256(_) | Terminal::Ripemd160(_) | Terminal::Hash160(_) => {
+                Self { no: Some(Way::element(vec![0; 32]).malleable()), yes: None }
+            }
+            Terminal::Alt(part) | Terminal::Swap(part) | Terminal::Check(part) | Terminal::ZeroNotEqual(part) => {
+                Self::of(part, assets)
+            }
+            Terminal::DupIf(part) => {
+                Self { no: Some(Way::zero()), yes: join(&Self::of(part, assets).yes, &Some(Way::one())) }
+            }
+            Terminal::Verify(part) => Self { no: None, yes: Self::of(part, assets).yes },
+            Terminal::NonZero(part) => Self::of(part, assets).non_zero(),
+            Terminal::AndV(x, y) => Self::of(x, assets).and_v(&Self::of(y, assets)),
+            Terminal::AndB(x, y) => Self::of(x, assets).and_b(&Self::of(y, assets)),
+            Terminal::AndOr(x, y, z) => {
+                let (x, y, z) = (Self::of(x, assets), Self::of(y, assets), Self::of(z, assets));
+                Self {
+                    no: choose(join(&y.no, &x.yes), join(&z.no, &x.no)),
+                    yes: choose(join(&y.yes, &x.yes), join(&z.yes, &x.no)),
+                }
+            }
+            Terminal::OrB(x, z) => Self::of(x, assets).or_b(&Self::of(z, assets)),
+            Terminal::OrC(x, z) => {
+                let (x, z) = (Self::of(x, assets), Self::of(z, assets));
+                let through_z = join(&z.yes, &x.no);
+                Self { no: None, yes: choose(x.yes, through_z) }
+            }
+            Terminal::OrD(x, z) => {
+                let (x, z) = (Self::of(x, assets), Self::of(z, assets));
+                let through_z = join(&z.yes, &x.no);
+                Self { no: join(&z.no, &x.no), yes: choose(x.yes, through_z) }
+            }
+            Terminal::OrI(x, z) => Self::of(x, assets).or_i(&Self::of(z, assets)),
+            Terminal::Thresh(thresh) => {
+                let parts: Vec<Self> = thresh.iter().map(|part| Self::of(part, assets)).collect();
+                Self::thresh(thresh.k(), &parts)
+            }
+            Terminal::Multi(thresh) => {
+                let signatures = thresh.iter().map(|key| assets.signature(key)).collect();
+                Self::multi(thresh.k(), signatures)
+            }
+            Terminal::MultiA(thresh) => {
+                let signatures = thresh.iter().rev().map(|key| assets.signature(key)).collect();
+                Self::multi_a(thresh.k(), signatures)
+            }
+        }
+    }
+
+    /// A dissatisfaction of the part that has no signature may have an equivalent one that anyone can put there.
+    fn non_zero(self) -> Self {
+        let malleable = self.no.is_some_and(|no| !no.has_signature);
+        Self { no: Some(Way { malleable, ..Way::zero() }), yes: self.yes }
+    }
+
+    fn and_v(&self, y: &Self) -> Self {
+        Self { no: join(&y.no, &self.yes), yes: join(&y.yes, &self.yes) }
+    }
+
+    fn and_b(&self, y: &Self) -> Self {
+        let only_y = join(&y.yes, &self.no).map(Way::malleable);
+        let only_x = join(&y.no, &self.yes).map(Way::malleable);
+        Self { no: choose(choose(join(&y.no, &self.no), only_y), only_x), yes: join(&y.yes, &self.yes) }
+    }
+
+    fn or_b(&self, z: &Self) -> Self {
+        let both = join(&z.yes, &self.yes).map(Way::malleable);
+        let one = choose(join(&z.no, &self.yes), join(&z.yes, &self.no));
+        Self { no: join(&z.no, &self.no), yes: choose(one, both) }
+    }
+
+    fn or_i(&self, z: &Self) -> Self {
+        let (one, zero) = (Some(Way::one()), Some(Way::zero()));
+        let either = |x: &Maybe, z: &Maybe| choose(join(x, &one), join(z, &zero));
+        Self { no: either(&self.no, &z.no), yes: either(&self.yes, &z.yes) }
+    }
+
+    /// `best[j]` satisfies j of the last parts that were looked at.
+    fn thresh(k: usize, parts: &[Self]) -> Self {
+        let mut best = vec![Some(Way::empty())];
+        for part in parts.iter().rev() {
+            best = extend(&best, usize::MAX, |so_far| join(so_far, &part.no), |so_far| join(so_far, &part.yes));
+        }
+        let yes = best.get(k).cloned().flatten();
+        let mut no = None;
+        for (count, way) in best.into_iter().enumerate().filter(|(count, _)| *count != k) {
+            // Only the one that dissatisfies every part cannot be changed by others.
+            let way = if count == 0 { way } else { way.map(Way::malleable) };
+            no = choose(no, way);
+        }
+        Self { no, yes }
+    }
+
+    /// `best[j]` has j signatures of the first keys, above the element that OP_CHECKMULTISIG takes off in excess.
+    fn multi(k: usize, signatures: Vec<Option<Vec<u8>>>) -> Self {
+        let mut best = vec![Some(Way::zero())];
+        for signature in signatures {
+            let signature = signature.map(Way::signature);
+            best = extend(&best, k, Clone::clone, |so_far| join(so_far, &signature));
+        }
+        let zeros = (0..k).fold(Way::zero(), |way, _| way.below(&Way::zero()));
+        Self { no: Some(zeros), yes: best.get(k).cloned().flatten() }
+    }
+
+    /// `best[j]` has j signatures of the last keys, which come first.
+    fn multi_a(k: usize, reversed: Vec<Option<Vec<u8>>>) -> Self {
+        let zero = Some(Way::zero());
+        let mut best = vec![Some(Way::empty())];
+        for signature in reversed {
+            let signature = signature.map(Way::signature);
+            best = extend(&best, k, |so_far| join(so_far, &zero), |so_far| join(so_far, &signature));
+        }
+        Self { no: best.first().cloned().flatten(), yes: best.get(k).cloned().flatten() }
+    }
+}
+
+/// Takes one more part into account: entry j becomes the better of leaving the part out of j and of adding it to j - 1.
+/// Entries above `most` are not needed.
+fn extend(
+    best: &[Maybe],
+    most: usize,
+    without: impl Fn(&Maybe) -> Maybe,
+    with: impl Fn(&Maybe) -> Maybe,
+) -> Vec<Maybe> {
+    let entry = |j: usize| {
+        let out = best.get(j).and_then(&without);
+        let added = j.checked_sub(1).and_then(|j| best.get(j)).and_then(&with);
+        choose(out, added)
+    };
+    (0..=best.len().min(most)).map(entry).collect()
+}

@@ -1,0 +1,143 @@
+//! Private keys in wallet import format: Base58Check text of a network's prefix, 32 bytes, and 01 for a key whose
+//! public key is written compressed.
+//!
+//! Secret bytes live in memory that is wiped when it is dropped, and are copied by reference only.
+
+use bitcoin::{NetworkKind, base58};
+use secp256k1::{PublicKey, SecretKey};
+use zeroize::Zeroizing;
+
+use super::keys::SECP;
+
+/// The prefix on the main chain.
+const MAIN_PREFIX: u8 = 0x80;
+/// The prefix on all test chains.
+const TEST_PREFIX: u8 = 0xef;
+/// The byte that says that the public key is compressed.
+const COMPRESSED_MARK: u8 = 1;
+/// The length of a secret key, in bytes.
+const SECRET_LEN: usize = 32;
+/// The most characters a key of this format has; longer text is not decoded.
+const MAX_TEXT_LEN: usize = 64;
+
+/// A private key with the form of its public key. Its secret is wiped when it is dropped, and never printed.
+pub struct WifKey {
+    secret: Box<Zeroizing<[u8; SECRET_LEN]>>,
+    public_key: Vec<u8>,
+}
+
+impl WifKey {
+    /// Reads a key of the network's kind.
+    ///
+    /// # Errors
+    /// For text that is no such key: another network's, of a wrong length or checksum, or a number out of range.
+    pub fn parse(text: &str, network: NetworkKind) -> Result<Self, WifError> {
+        if text.len() > MAX_TEXT_LEN {
+            return Err(WifError);
+        }
+        let payload = Zeroizing::new(base58::decode_check(text).map_err(|_| WifError)?);
+        let wanted = if network == NetworkKind::Main { MAIN_PREFIX } else { TEST_PREFIX };
+        let (prefix, body) = payload.split_first().ok_or(WifError)?;
+        let (secret, compressed) = match body {
+            secret if secret.len() == SECRET_LEN => (secret, false),
+            [secret @ .., COMPRESSED_MARK] if secret.len() == SECRET_LEN => (secret, true),
+            _ => return Err(WifError),
+        };
+        if *prefix != wanted {
+            return Err(WifError);
+        }
+        let mut kept = Box::new(Zeroizing::new([0; SECRET_LEN]));
+        kept.copy_from_slice(secret);
+        Self::new(kept, compressed)
+    }
+
+    fn new(secret: Box<Zeroizing<[u8; SECRET_LEN]>>, compressed: bool) -> Result<Self, WifError> {
+        let mut key = SecretKey::from_slice(secret.as_slice()).map_err(|_| WifError)?;
+        let public_key = PublicKey::from_secret_key(&SECP, &key);
+        key.non_secure_erase();
+        let public_key =
+            if compressed { public_key.serialize().to_vec() } else { public_key.serialize_uncompressed().to_vec() };
+        Ok(Self { secret, public_key })
+    }
+
+    /// The public key in the form that the text demands: 33 or 65 bytes.
+    pub fn public_key(&self) -> &[u8] {
+        &self.public_key
+    }
+
+    /// Whether the public key is written compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.public_key.len() == secp256k1::constants::PUBLIC_KEY_SIZE
+    }
+
+    /// Runs `work` with the secret key and wipes the copy it was lent.
+    pub(super) fn with_secret<T>(&self, work: impl FnOnce(&SecretKey) -> T) -> Option<T> {
+        let mut key = SecretKey::from_slice(self.secret.as_slice()).ok()?;
+        let result = work(&key);
+        key.non_secure_erase();
+        Some(result)
+    }
+}
+
+impl std::fmt::Debug for WifKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WifKey(..)")
+    }
+}
+
+/// A text that is no private key of the network. It says no more, for what it found may be a secret.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("Invalid private key")]
+pub struct WifError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key 1.
+    const MAIN_COMPRESSED: &str = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
+    const MAIN_UNCOMPRESSED: &str = "5HpHagT65TZzG1PH3CSu63k8DbpvD8s5ip4nEB3kEsreAnchuDf";
+
+    #[test]
+    fn reads_both_forms() {
+        let key = WifKey::parse(MAIN_COMPRESSED, NetworkKind::Main).unwrap();
+        assert!(key.is_compressed());
+        assert_eq!(&key.public_key()[..4], [0x02, 0x79, 0xbe, 0x66]);
+        let key = WifKey::parse(MAIN_UNCOMPRESSED, NetworkKind::Main).unwrap();
+        assert!(!key.is_compressed());
+        assert_eq!((key.public_key().len(), &key.public_key()[..4]), (65, &[0x04, 0x79, 0xbe, 0x66][..]));
+    }
+
+    fn encoded(prefix: u8, secret: &[u8], tail: &[u8]) -> String {
+        base58::encode_check(&[&[prefix], secret, tail].concat())
+    }
+
+    #[test]
+    fn refuses_what_is_no_key_of_the_network() {
+        let secret = [7; SECRET_LEN];
+        let parse = |text: &str| WifKey::parse(text, NetworkKind::Test).map(|key| key.is_compressed());
+        assert_eq!(parse(&encoded(TEST_PREFIX, &secret, &[])), Ok(false));
+        assert_eq!(parse(&encoded(TEST_PREFIX, &secret, &[1])), Ok(true));
+        for bad in [
+            String::new(),
+            "0OIl".to_owned(),
+            "1".repeat(1000),
+            MAIN_COMPRESSED.to_owned(),
+            encoded(MAIN_PREFIX, &secret, &[1]),
+            encoded(TEST_PREFIX, &secret, &[2]),
+            encoded(TEST_PREFIX, &secret, &[1, 1]),
+            encoded(TEST_PREFIX, &secret[1..], &[]),
+            encoded(TEST_PREFIX, &[0; SECRET_LEN], &[1]),
+            encoded(TEST_PREFIX, &[0xff; SECRET_LEN], &[1]),
+            format!("{}1", encoded(TEST_PREFIX, &secret, &[1])),
+        ] {
+            assert_eq!(parse(&bad), Err(WifError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn is_never_printed() {
+        let key = WifKey::parse(MAIN_COMPRESSED, NetworkKind::Main).unwrap();
+        assert_eq!(format!("{key:?}"), "WifKey(..)");
+    }
+}

@@ -1,0 +1,60 @@
+//! A real bitcoind on a fresh regtest chain.
+
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use outrigger_tests::Client;
+use serde_json::json;
+use tempfile::TempDir;
+
+/// A running bitcoind. Dropping it stops it.
+pub struct Bitcoind {
+    child: Child,
+    folder: TempDir,
+    address: SocketAddr,
+}
+
+impl Bitcoind {
+    /// Starts it and gives how long it took to answer.
+    pub fn start(path: &str) -> (Self, Duration) {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let began = Instant::now();
+        let child = Command::new(path)
+            .args(["-regtest", "-listen=0", "-connect=0", "-server", "-printtoconsole=0"])
+            .arg(format!("-rpcport={port}"))
+            .arg(format!("-datadir={}", folder.path().display()))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let node = Self { child, folder, address: SocketAddr::from(([127, 0, 0, 1], port)) };
+        while node.try_call().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        (node, began.elapsed())
+    }
+
+    fn try_call(&self) -> Option<()> {
+        std::fs::read(self.folder.path().join("regtest/.cookie")).ok()?;
+        std::net::TcpStream::connect(self.address).ok()?;
+        self.client().try_call("getblockcount", json!([])).ok().map(|_| ())
+    }
+
+    /// A client of it.
+    pub fn client(&self) -> Client {
+        Client::new(self.address, &std::fs::read_to_string(self.folder.path().join("regtest/.cookie")).unwrap())
+    }
+
+    /// The process; a wrapper script that execs keeps its number.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Bitcoind {
+    fn drop(&mut self) {
+        let _ = self.client().try_call("stop", json!([]));
+        let _ = self.child.wait();
+    }
+}

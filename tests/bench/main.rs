@@ -1,0 +1,110 @@
+//! Benchmarks against a real bitcoind, in one run:
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench [-- --bitcoind PATH]
+//! ```
+//!
+//! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
+
+mod bitcoind;
+
+use std::time::{Duration, Instant};
+
+use outrigger_tests::{Client, Host, built};
+use serde_json::{Value, json};
+
+/// How often a start is measured.
+const STARTS: usize = 11;
+
+/// How often a call is measured, after a tenth of that to warm up.
+const CALLS: usize = 5000;
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn time_call(client: &mut Client, method: &str, params: &Value) -> Duration {
+    let mut once = || {
+        let began = Instant::now();
+        client.call(method, params.clone());
+        began.elapsed()
+    };
+    for _ in 0..CALLS / 10 {
+        once();
+    }
+    median((0..CALLS).map(|_| once()).collect())
+}
+
+/// Resident memory of a process, in MiB.
+fn memory(process: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+}
+
+/// A row of the table.
+struct Row {
+    what: String,
+    unit: &'static str,
+    ours: f64,
+    theirs: Option<f64>,
+}
+
+impl Row {
+    fn print(&self) {
+        let theirs = self.theirs.map_or("-".to_owned(), |theirs| format!("{theirs:.3}"));
+        let ratio = self.theirs.map_or("-".to_owned(), |theirs| format!("{:.1}x", theirs / self.ours));
+        println!("| {} | {:.3} | {theirs} | {} | {ratio} |", self.what, self.ours, self.unit);
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let path = arguments.iter().position(|argument| argument == "--bitcoind").and_then(|at| arguments.get(at + 1));
+    built();
+    machine();
+    let starts = (0..STARTS).map(|_| {
+        let began = Instant::now();
+        let host = Host::start();
+        host.client().call("getblockcount", json!([]));
+        began.elapsed()
+    });
+    let start = median(starts.collect());
+    let theirs_start = path.map(|path| median((0..3).map(|_| bitcoind::Bitcoind::start(path).1).collect()));
+    let host = Host::start();
+    let theirs = path.map(|path| bitcoind::Bitcoind::start(path).0);
+    println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
+    let row = |what: &str, unit, ours, theirs| Row { what: what.to_owned(), unit, ours, theirs }.print();
+    row("start to first answer", "ms", milliseconds(start), theirs_start.map(milliseconds));
+    row("idle memory", "MiB", memory(host.process_id()), theirs.as_ref().map(|theirs| memory(theirs.process_id())));
+    let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+    let mut ours_client = host.client();
+    let mut theirs_client = theirs.as_ref().map(bitcoind::Bitcoind::client);
+    for client in [Some(&mut ours_client), theirs_client.as_mut()].into_iter().flatten() {
+        client.call("generatetoaddress", json!([101, address]));
+    }
+    let calls = [
+        ("getblockcount", json!([])),
+        ("getblockchaininfo", json!([])),
+        ("getblocktemplate", json!([{"rules": ["segwit"]}])),
+        ("listwallets", json!([])),
+    ];
+    for (method, params) in &calls {
+        let ours = milliseconds(time_call(&mut ours_client, method, params));
+        let theirs = theirs_client.as_mut().map(|client| milliseconds(time_call(client, method, params)));
+        row(&format!("{method}, one kept-alive connection"), "ms", ours, theirs);
+    }
+}
+
+fn machine() {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    println!("Machine: {cores} cores,{}. Medians.\n", name.trim_start_matches(|c: char| c == ':' || c.is_whitespace()));
+}

@@ -60,6 +60,19 @@ pub struct RpcConfig {
     pub max_body_bytes: usize,
     /// Connections at a time.
     pub max_connections: usize,
+    /// Users beside the cookie's.
+    pub users: Vec<UserConfig>,
+}
+
+/// A user of the RPC interface.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserConfig {
+    /// `NAME:SALT$HMAC`, as `outrigger auth NAME` makes it.
+    pub rpcauth: String,
+    /// The methods the user may call; all where it is left out.
+    #[serde(default)]
+    pub methods: Option<Vec<String>>,
 }
 
 impl Default for RpcConfig {
@@ -70,6 +83,7 @@ impl Default for RpcConfig {
             queue_depth: 256,
             max_body_bytes: 32 << 20,
             max_connections: 16_384,
+            users: Vec::new(),
         }
     }
 }

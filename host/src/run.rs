@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::RunArgs;
-use crate::config::{Config, ConfigError, Loaded, LogFormat, expand_home};
+use crate::config::{Config, ConfigError, Loaded, LogFormat, UserConfig, expand_home};
 use crate::node::observer::{NodeEvent, Observer};
 use crate::node::{self, EmbeddedNode};
 use crate::plugin::calls::Calls;
@@ -19,7 +19,7 @@ use crate::plugin::pool::Pool;
 use crate::plugin::registry::{Environment, Registry, RegistryError};
 use crate::router::Router;
 use crate::router::builtins::{self, Builtins};
-use crate::rpc::{Authenticator, CookieFile, Gateway, Limits, Server};
+use crate::rpc::{Authenticator, CookieFile, Gateway, Limits, RpcUser, Server};
 use crate::services::{ChainService, MempoolService, Scopes, shared};
 use crate::wallet::{self, WalletManager};
 
@@ -130,12 +130,14 @@ struct Parts {
     registry: Arc<Registry>,
     pool: Arc<Pool>,
     router: Arc<Router>,
+    users: Vec<RpcUser>,
     stop: watch::Receiver<bool>,
 }
 
 impl Parts {
     fn assemble(loaded: &Loaded, args: &RunArgs) -> Result<Self, RunError> {
         let config = &loaded.config;
+        let users = users(loaded)?;
         let folder = expand_home(&config.datadir).join(&config.network);
         let lock = lock_folder(&folder)?;
         let node = open_node(config, &folder)?;
@@ -163,12 +165,13 @@ impl Parts {
             Builtins::new(registry.clone(), stop_sender).map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let router = Arc::new(Router::new(table, builtins, calls, scopes, pool.clone()));
-        Ok(Self { folder, _lock: lock, manager, registry, pool, router, stop })
+        Ok(Self { folder, _lock: lock, manager, registry, pool, router, users, stop })
     }
 
     async fn serve(&self, config: &Config) -> Result<(), RunError> {
         let cookie = CookieFile::create(self.folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
-        let authenticator = Arc::new(Authenticator::new().with_cookie(&cookie));
+        let users = self.users.iter().cloned();
+        let authenticator = Arc::new(users.fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user));
         let limits = Limits {
             max_body_bytes: config.rpc.max_body_bytes,
             max_connections: config.rpc.max_connections,
@@ -202,6 +205,19 @@ impl Parts {
         self.manager.shutdown();
         tracing::info!("stopped");
     }
+}
+
+/// The users that the configuration names.
+fn users(loaded: &Loaded) -> Result<Vec<RpcUser>, ConfigError> {
+    let user = |configured: &UserConfig| {
+        let user = RpcUser::from_rpcauth(&configured.rpcauth)
+            .map_err(|error| loaded.error("rpc.users.rpcauth", &configured.rpcauth, error.to_string()))?;
+        Ok(match &configured.methods {
+            Some(methods) => user.allowing(methods.clone()),
+            None => user,
+        })
+    };
+    loaded.config.rpc.users.iter().map(user).collect()
 }
 
 /// A plugin that cannot be brought up is an error of the configuration, which names it.

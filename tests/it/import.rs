@@ -12,7 +12,7 @@ struct Key {
 }
 
 const KEY: Key = Key {
-    wif: "cVpF924EspNh8KjYsfhgY96mmxvT6DgdWiTYMtMjuM74hJaU5psW",
+    wif: "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v",
     public: "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5",
     pkh: "mg8Jz5776UdyiYcBb9Z873NTozEiADRW5H",
     wpkh: "bcrt1qq6hag67dl53wl99vzg42z8eyzfz2xlkvwk6f7m",

@@ -94,7 +94,7 @@ fn bad_blocks_are_refused_with_the_same_reasons() {
                 Ok(verdict) => verdict,
                 Err(error) => json!({"code": error.code, "message": error.message}),
             };
-            if verdict != row[key] && !excused(name, key, &row[key]) {
+            if verdict != row[key] && !excused(name, key, &verdict) {
                 differ.push(format!("{name}: {key}: {verdict} and not {}", row[key]));
             }
         }
@@ -112,7 +112,10 @@ fn client_hash(block: &str) -> String {
     header.block_hash().to_string()
 }
 
-/// Where this host deliberately answers otherwise than release 29.
-fn excused(_name: &str, _key: &str, _recorded: &Value) -> bool {
-    false
+/// Where this host deliberately answers as release 0.21: submitblock names a block without a coinbase before judging it.
+fn excused(name: &str, key: &str, verdict: &Value) -> bool {
+    let no_coinbase = ["first transaction is no coinbase", "no transactions", "coinbase with two inputs"].contains(&name);
+    no_coinbase && key.starts_with("submitblock") && *verdict == json!({"code": -22, "message": NO_COINBASE})
 }
+
+const NO_COINBASE: &str = "Block does not start with a coinbase";

@@ -1,5 +1,6 @@
 //! The command line: `run`, `call`, `plugin`.
 
+mod auth;
 mod call;
 mod plugin;
 
@@ -31,6 +32,11 @@ enum Command {
     Run(RunArgs),
     /// Calls a method of a running host and prints what it answers.
     Call(call::CallArgs),
+    /// Makes a user: prints the line for the configuration and a fresh password.
+    Auth {
+        /// The user's name.
+        name: String,
+    },
     /// Looks at plugins' files.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
@@ -71,6 +77,7 @@ pub fn main() -> ExitCode {
             }
         },
         Command::Call(args) => call::call(&args),
+        Command::Auth { name } => auth::auth(&name),
         Command::Plugin(command) => plugin::run(&command),
     }
 }

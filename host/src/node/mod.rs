@@ -7,6 +7,8 @@
 //!
 //! Locks are taken in this order: the tree, the database's writer, the mempool. Nothing is decoded under any of them.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
 mod change;
 mod decode;
 mod engine;

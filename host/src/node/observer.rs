@@ -18,6 +18,7 @@ pub enum Removal {
 }
 
 /// A change of the chain or the mempool.
+#[allow(dead_code, reason = "the events say which block, whether or not an observer of today asks")]
 #[derive(Clone, Debug)]
 pub enum NodeEvent {
     /// A block became part of the best chain.

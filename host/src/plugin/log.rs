@@ -14,7 +14,8 @@ pub struct LogService {
 
 impl Log for LogService {
     fn write(&self, _: Scope, level: Level, mut message: String) -> Result<()> {
-        message.truncate(message.floor_char_boundary(MAX_LINE_BYTES));
+        let cut = (0..=MAX_LINE_BYTES.min(message.len())).rev().find(|at| message.is_char_boundary(*at));
+        message.truncate(cut.unwrap_or(0));
         let plugin = self.plugin.as_str();
         match level {
             Level::Error => tracing::error!(plugin, "{message}"),

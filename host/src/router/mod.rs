@@ -65,6 +65,7 @@ impl Router {
 
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
+        tracing::debug!(user = &*call.user, method = call.method, "call");
         let route = self.table.load().get(&call.method).cloned();
         if let Some(route) = route {
             return self.call_plugin(route, call).await;

@@ -118,6 +118,11 @@ impl RpcUser {
         Self::new(name, salt, hmac)
     }
 
+    /// The `rpcauth` entry of the user, as a configuration holds it.
+    pub fn entry(&self) -> String {
+        format!("{}:{}${}", self.caller.name, self.salt, self.hmac.to_lower_hex_string())
+    }
+
     fn new(name: &str, salt: String, hmac: [u8; 32]) -> Result<Self, RpcUserError> {
         if name.is_empty() || name == COOKIE_USER || name.contains(':') {
             return Err(RpcUserError::Name {

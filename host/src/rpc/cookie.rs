@@ -66,11 +66,6 @@ impl CookieFile {
         Ok(Self { path, credentials })
     }
 
-    /// Where the file is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// `__cookie__:PASSWORD`.
     pub(super) fn credentials(&self) -> &Zeroizing<String> {
         &self.credentials

@@ -47,6 +47,7 @@ impl Params {
     }
 
     /// The JSON text, to keep.
+    #[cfg(test)]
     pub fn into_bytes(self) -> Bytes {
         self.0
     }
@@ -93,8 +94,6 @@ pub enum Failure {
     /// The host takes no more work for now: HTTP 503, `Work queue depth exceeded`. Within a batch,
     /// whose status is always 200, an error -32603 with that message.
     Overloaded,
-    /// The user may not call this method: HTTP 403 without a body. Within a batch, an error -32603.
-    Forbidden,
 }
 
 impl From<RpcError> for Failure {

@@ -18,9 +18,6 @@ use super::dispatch::{Call, Dispatch, Failure, Params};
 
 /// What bitcoind says when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
-/// What a member of a batch is told when its method is not the user's to call.
-const FORBIDDEN: &str = "Method not allowed for this user";
-
 /// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers.
 ///
 /// jsonrpsee's `rpc_logger` layer is not for use here: it traces parameters, which carry keys.
@@ -52,7 +49,6 @@ impl Failure {
         match self {
             Self::Rpc(error) => error,
             Self::Overloaded => RpcError::internal(OVERLOADED),
-            Self::Forbidden => RpcError::internal(FORBIDDEN),
         }
     }
 }

@@ -27,12 +27,14 @@ mod gateway;
 mod limits;
 mod server;
 
-pub use auth::{Authenticator, Caller, RpcUser, RpcUserError};
-pub use cookie::{COOKIE_USER, CookieError, CookieFile};
+pub use auth::{Authenticator, RpcUser};
+pub use cookie::CookieFile;
 pub use dispatch::{Call, Dispatch, Failure, Params};
-pub use gateway::{Gateway, RpcService};
+pub use gateway::Gateway;
 pub use limits::Limits;
-pub use server::{Drained, Server, ServerError};
+pub use server::Server;
+#[cfg(test)]
+pub use server::Drained;
 
 #[cfg(test)]
 mod tests;

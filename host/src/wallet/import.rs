@@ -96,7 +96,10 @@ impl Write<'_> {
             if let (Some((_, row)), true) = (&known, parsed.is_ranged())
                 && !self.includes(import, row)
             {
-                return Ok(ImportOutcome::RangeShrinks { begin: row.range_begin, end: row.range_end.saturating_sub(1) });
+                return Ok(ImportOutcome::RangeShrinks {
+                    begin: row.range_begin,
+                    end: row.range_end.saturating_sub(1),
+                });
             }
             sides.push(Side { parsed, internal, identity, known });
         }
@@ -149,7 +152,8 @@ impl Write<'_> {
         let ranged = parsed.is_ranged();
         let (begin, end) = if ranged { self.range(import) } else { (0, 1) };
         let next_index = if ranged { import.next_index.unwrap_or(begin) } else { 0 };
-        let ahead = if ranged { next_index.saturating_add(self.wallet.shared.settings.keypool).min(1 << 31) } else { 1 };
+        let ahead =
+            if ranged { next_index.saturating_add(self.wallet.shared.settings.keypool).min(1 << 31) } else { 1 };
         let mut row = DescriptorRow {
             public: parsed.to_normalized_string(),
             identity,
@@ -171,7 +175,9 @@ impl Write<'_> {
                 number
             }
         };
-        if import.active && let Some(kind) = row.output_type {
+        if import.active
+            && let Some(kind) = row.output_type
+        {
             self.activate(number, &mut row, kind, internal)?;
         }
         if !ranged && !internal {

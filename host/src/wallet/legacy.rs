@@ -71,12 +71,14 @@ pub fn ownership(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Ownersh
 }
 
 fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, place: Place) -> Result<Mine> {
-    let held = |hash: &[u8; 20]| Ok::<_, super::error::WalletError>(t.imported_key(txn, hash)?.is_some_and(|k| k.private));
+    let held =
+        |hash: &[u8; 20]| Ok::<_, super::error::WalletError>(t.imported_key(txn, hash)?.is_some_and(|k| k.private));
     let within = |hash: &[u8; 20], place| match t.imported_script(txn, hash)? {
         Some(known) => mine(t, txn, &known.script, place),
         None => Ok(Mine::No),
     };
-    let known_as_script = || Ok::<_, super::error::WalletError>(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some());
+    let known_as_script =
+        || Ok::<_, super::error::WalletError>(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some());
     let found = match classify(script) {
         ScriptKind::PubKey { key } => {
             if place == Place::Witness && key.len() != COMPRESSED {
@@ -89,7 +91,11 @@ fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, place: Place) -> Result<Mi
         }
         ScriptKind::PubKeyHash { hash } => key_hash(t, txn, hash, place)?,
         ScriptKind::ScriptHash { hash } => {
-            if place == Place::Top { within(hash, Place::RedeemScript)? } else { Mine::Invalid }
+            if place == Place::Top {
+                within(hash, Place::RedeemScript)?
+            } else {
+                Mine::Invalid
+            }
         }
         ScriptKind::WitnessV0KeyHash { hash } => match place {
             Place::Witness => Mine::Invalid,
@@ -183,9 +189,7 @@ fn collect(
     };
     Ok(match classify(script) {
         ScriptKind::PubKey { key } => Some(format!("pk({})", add_key(t, txn, key, found)?)),
-        ScriptKind::PubKeyHash { hash } => {
-            add_key_by_hash(t, txn, hash, found)?.map(|key| format!("pkh({key})"))
-        }
+        ScriptKind::PubKeyHash { hash } => add_key_by_hash(t, txn, hash, found)?.map(|key| format!("pkh({key})")),
         ScriptKind::WitnessV0KeyHash { hash } if place != Place::Witness => {
             add_key_by_hash(t, txn, hash, found)?.map(|key| format!("wpkh({key})"))
         }

@@ -121,21 +121,19 @@ impl Wallet {
     /// # Errors
     /// `WalletLocked`.
     pub(super) fn sealing(&self) -> Result<Sealing> {
-        self.lock_if_due();
         match &*lock(&self.lock) {
             Lock::Plain => Ok(Sealing::Plain),
-            Lock::Locked => Err(ErrorKind::WalletLocked.into()),
-            Lock::Unlocked { key, .. } => Ok(Sealing::With(key.clone())),
+            Lock::Unlocked { key, deadline, .. } if *deadline > Instant::now() => Ok(Sealing::With(key.clone())),
+            Lock::Locked | Lock::Unlocked { .. } => Err(ErrorKind::WalletLocked.into()),
         }
     }
 
     /// Whether it is encrypted, whether it is locked, and until when it is unlocked, in seconds.
     pub(super) fn lock_state(&self) -> (bool, bool, u64) {
-        self.lock_if_due();
         match &*lock(&self.lock) {
             Lock::Plain => (false, false, 0),
-            Lock::Locked => (true, true, 0),
-            Lock::Unlocked { until, .. } => (true, false, *until),
+            Lock::Unlocked { until, deadline, .. } if *deadline > Instant::now() => (true, false, *until),
+            Lock::Locked | Lock::Unlocked { .. } => (true, true, 0),
         }
     }
 
@@ -147,7 +145,7 @@ impl Wallet {
         }
     }
 
-    /// Locks it when its time has come.
+    /// Wipes the key when its time has come. It counts as locked from that very moment, whenever this is called.
     pub(super) fn lock_if_due(&self) {
         let mut state = lock(&self.lock);
         if matches!(&*state, Lock::Unlocked { deadline, .. } if *deadline <= Instant::now()) {
@@ -213,7 +211,7 @@ impl Wallet {
         Ok(())
     }
 
-    /// Unlocks it for a time, in seconds, at most [`MAX_UNLOCK_SECONDS`] (walletpassphrase).
+    /// Unlocks it for a time, in seconds, at most 100,000,000 (walletpassphrase).
     ///
     /// # Errors
     /// `WrongEncryptionState`, `PassphraseIncorrect`.

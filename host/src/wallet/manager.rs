@@ -199,13 +199,22 @@ impl WalletManager {
         // event can have been missed.
         wallet.reconcile()?;
         self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner).push(wallet.clone());
+        self.settle_in(&wallet).inspect_err(|_| self.forget(&wallet))
+    }
+
+    /// The last steps of loading, for a wallet that hears of events already.
+    fn settle_in(&self, wallet: &Wallet) -> ServiceResult<()> {
         let tip = self.shared.chain.tip(Scope::NONE)?;
         self.follower.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         self.wait_synced()?;
         wallet.reconcile()?;
         wallet.resubmit()?;
-        rescan::resume(&wallet)?;
-        Ok(())
+        Ok(rescan::resume(wallet)?)
+    }
+
+    fn forget(&self, wallet: &Arc<Wallet>) {
+        let mut wallets = self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner);
+        wallets.retain(|other| !Arc::ptr_eq(other, wallet));
     }
 
     /// Unloads a wallet; its file stays. Gives its warnings.
@@ -219,7 +228,7 @@ impl WalletManager {
         // Held for good: no rescan can begin in a wallet that is being unloaded.
         wallet.rescan_reserve()?;
         let event = wallet.store.closing();
-        self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, &wallet));
+        self.forget(&wallet);
         // What the thread has begun with the list of before comes to its end.
         self.wait_synced()?;
         closing.insert(name.clone(), event);

@@ -75,13 +75,30 @@ impl Write<'_> {
     pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState) -> Result<bool> {
         match examine(&self.t, &self.txn, transaction, &txid)? {
             Match::Foreign => return Ok(false),
-            Match::Known(row) => self.set_state(txid, *row, state)?,
+            Match::Known(row) => self.meet_again(transaction, txid, *row, state)?,
             Match::New(scripts) => {
                 self.insert(transaction, txid, state, &scripts)?;
                 self.note_use(scripts.iter().flatten().flat_map(|row| row.owners.iter().copied()))?;
             }
         }
         Ok(true)
+    }
+
+    /// Moves a stored transaction to `state`. Its scripts may have been imported since it was stored, and its witness may
+    /// be another one than that it was stored with.
+    fn meet_again(&mut self, transaction: &Transaction, txid: Txid, mut row: TxRow, state: TxState) -> Result<()> {
+        let mut used = Vec::new();
+        for output in &transaction.output {
+            used.extend(self.t.script(&self.txn, &output.script_pubkey)?.map(|row| row.owners).unwrap_or_default());
+        }
+        self.note_use(used.into_iter())?;
+        let wtxid = transaction.compute_wtxid();
+        if wtxid != row.wtxid {
+            row.wtxid = wtxid;
+            self.t.raw.put(&mut self.txn, txid.as_byte_array(), &serialize(transaction))?;
+            self.put_transaction(txid, &row)?;
+        }
+        self.set_state(txid, row, state)
     }
 
     fn insert(
@@ -93,11 +110,8 @@ impl Write<'_> {
     ) -> Result<()> {
         let received = self.wallet.shared.chain.time(Scope::NONE)?;
         let coinbase = transaction.is_coinbase();
-        let inputs: Vec<OutPoint> = if coinbase {
-            Vec::new()
-        } else {
-            transaction.input.iter().map(|input| input.previous_output).collect()
-        };
+        let inputs: Vec<OutPoint> =
+            if coinbase { Vec::new() } else { transaction.input.iter().map(|input| input.previous_output).collect() };
         let (debit_spendable, debit_watch_only) = debit(&self.t, &self.txn, &inputs)?;
         let mut outputs = Vec::with_capacity(transaction.output.len());
         for (output, script) in transaction.output.iter().zip(scripts) {
@@ -165,9 +179,7 @@ impl Write<'_> {
     pub fn history_place(&self, row: &TxRow) -> (super::store::tables::Table, Vec<u8>) {
         let arrival = row.arrival.to_be_bytes();
         match row.state {
-            TxState::Confirmed { height, index, .. } => {
-                (self.t.confirmed, height_key(height, &index.to_be_bytes()))
-            }
+            TxState::Confirmed { height, index, .. } => (self.t.confirmed, height_key(height, &index.to_be_bytes())),
             TxState::Conflicted { height, .. } => (self.t.conflicted, height_key(height, &arrival)),
             TxState::InMempool | TxState::Inactive | TxState::Abandoned => (self.t.unconfirmed, arrival.to_vec()),
         }

@@ -1,7 +1,7 @@
 //! The wallets: what they own, their history, and their keys.
 //!
-//! Each wallet is one LMDB environment ([`store`]). One thread of the [`WalletManager`] follows the chain and the mempool
-//! for all loaded wallets ([`follow`]); what clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
+//! Each wallet is one LMDB environment (`store`). One thread of the [`WalletManager`] follows the chain and the mempool
+//! for all loaded wallets (`follow`); what clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
 //!
 //! Invariants:
 //! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree.
@@ -9,6 +9,8 @@
 //! - Whose an output is, what is change and what a transaction spends of ours is computed when rows are written; imports
 //!   and labels re-derive the rows that they touch in the same write.
 //! - No callback of the host runs while a lock or a write transaction is held.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
 mod descriptors;
 mod error;

@@ -3,9 +3,9 @@
 //! A wallet has one rescan at a time. It runs on a thread of its own; another reads and decodes the blocks ahead of it. How
 //! far it has come is stored with what it found, so that it goes on after a restart.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 

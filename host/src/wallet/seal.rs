@@ -142,7 +142,9 @@ mod tests {
         assert_eq!(key.unwrap(b"d1", &value).unwrap().expose(), "private text");
         assert!(key.unwrap(b"d2", &value).is_err());
         assert!(Sealing::With(SealingKey::random()).unwrap(b"d1", &value).is_err());
-        assert!(matches!(Sealing::Plain.unwrap(b"d1", &value), Err(WalletError::Service(error)) if error.kind == ErrorKind::WalletLocked));
+        assert!(
+            matches!(Sealing::Plain.unwrap(b"d1", &value), Err(WalletError::Service(error)) if error.kind == ErrorKind::WalletLocked)
+        );
     }
 
     #[test]

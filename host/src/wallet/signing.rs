@@ -56,12 +56,7 @@ fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
 impl Wallet {
     /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts. A
     /// locked wallet answers as an unlocked one would.
-    pub(super) fn available(
-        &self,
-        txn: &RoTxn<'_>,
-        scripts: &[ScriptBuf],
-        public_keys: &[Blob],
-    ) -> Result<Vec<bool>> {
+    pub(super) fn available(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], public_keys: &[Blob]) -> Result<Vec<bool>> {
         let mut derivable = Vec::new();
         for (number, index) in self.owners(txn, scripts)? {
             let Some(row) = self.store.tables.descriptor(txn, number)? else { continue };
@@ -110,13 +105,7 @@ impl Wallet {
         Ok(owners)
     }
 
-    fn private_keys(
-        &self,
-        txn: &RoTxn<'_>,
-        number: u32,
-        index: u32,
-        sealing: &Sealing,
-    ) -> Result<Vec<(Vec<u8>, Key)>> {
+    fn private_keys(&self, txn: &RoTxn<'_>, number: u32, index: u32, sealing: &Sealing) -> Result<Vec<(Vec<u8>, Key)>> {
         let place = private_key_of(number);
         let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(Vec::new()) };
         let text = sealing.unwrap(&place, value)?;

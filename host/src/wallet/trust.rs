@@ -41,7 +41,7 @@ impl<'a> Judge<'a> {
     fn trusted_within(&mut self, row: &TxRow, left: u32) -> Result<bool> {
         match row.state {
             TxState::Confirmed { .. } => return Ok(true),
-            TxState::InMempool if self.is_final(row) && row.from_us() && left > 0 => {}
+            TxState::InMempool if self.is_final(row) && row.is_from_us() && left > 0 => {}
             _ => return Ok(false),
         }
         for input in &row.inputs {
@@ -65,11 +65,7 @@ impl<'a> Judge<'a> {
 
     /// Whether its lock time allows it in the next block, by the node's clock.
     fn is_final(&self, row: &TxRow) -> bool {
-        let reached = if row.lock_time < LOCK_TIME_THRESHOLD {
-            u64::from(self.synced.height) + 1
-        } else {
-            self.now
-        };
+        let reached = if row.lock_time < LOCK_TIME_THRESHOLD { u64::from(self.synced.height) + 1 } else { self.now };
         u64::from(row.lock_time) < reached || row.lock_time == 0
     }
 }

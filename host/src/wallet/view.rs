@@ -381,24 +381,19 @@ impl WalletView {
     }
 }
 
-/// A part of a table: up to `limit` entries from the key `from` on, or backwards to it, beginning behind `after`; and
-/// whether there are more.
+/// A part of a table, and whether there is more.
 type Page = (Vec<(Vec<u8>, Vec<u8>)>, bool);
 
-fn page(
-    table: Table,
-    txn: &RoTxn<'_>,
-    from: &[u8],
-    reverse: bool,
-    after: Option<&[u8]>,
-    limit: usize,
-) -> Result<Page> {
+/// A key and its value, in place.
+type Entry<'a> = heed::Result<(&'a [u8], &'a [u8])>;
+
+fn page(table: Table, txn: &RoTxn<'_>, from: &[u8], reverse: bool, after: Option<&[u8]>, limit: usize) -> Result<Page> {
     if after.is_some_and(|after| after.is_empty() || after.len() > 64) {
         return Err(ErrorKind::Malformed.into());
     }
     // LMDB has no empty keys to begin at.
     let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
-    let entries: Box<dyn Iterator<Item = heed::Result<(&[u8], &[u8])>>> = if reverse {
+    let entries: Box<dyn Iterator<Item = Entry<'_>>> = if reverse {
         let end = after.map_or(Bound::Unbounded, Bound::Excluded);
         Box::new(table.rev_range(txn, &(first, end))?)
     } else {

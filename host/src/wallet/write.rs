@@ -84,7 +84,9 @@ impl Wallet {
         let count = self.store.free_pages()?.min(MAX_SCRUBBED);
         let zeros = vec![0; PAGE_FILL];
         let place = |page: u64| [SCRUB.as_slice(), &page.to_be_bytes()].concat();
-        self.write(|write| (0..count).try_for_each(|page| Ok(write.t.meta.put(&mut write.txn, &place(page), &zeros)?)))?;
+        self.write(|write| {
+            (0..count).try_for_each(|page| Ok(write.t.meta.put(&mut write.txn, &place(page), &zeros)?))
+        })?;
         self.write(|write| {
             for page in 0..count {
                 write.t.meta.delete(&mut write.txn, &place(page))?;

@@ -53,6 +53,7 @@ pub trait Method {
 }
 
 /// The position of a function in its table, for the clients' constants.
+#[allow(clippy::panic, reason = "it would be met while compiling")]
 pub(crate) const fn function_index(functions: &[(&str, ServiceFn)], name: &str) -> usize {
     let mut index = 0;
     while index < functions.len() {

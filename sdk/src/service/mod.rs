@@ -1,6 +1,6 @@
 //! The services that a host offers to plugins.
 //!
-//! Each service is a trait that the host implements and a plugin calls. The macro [`service!`] derives from one
+//! Each service is a trait that the host implements and a plugin calls. The macro `service!` derives from one
 //! declaration the trait, the table of C functions of the ABI ([`crate::abi`]) and the client that speaks it, so that
 //! the three cannot differ. A service has a name and a revision (`chain/1`); functions are only ever added at the end of a
 //! revision.

@@ -1,6 +1,6 @@
 //! The judge: the one place where a block is checked, whether it is to be connected or only proposed.
 //!
-//! [`check_block`] is what a block is by itself, [`check_in_context`] what it must be on its parent, [`connect`] what
+//! [`check_block`] is what a block is by itself, [`check_in_context`] what it must be on its parent, [`connect()`] what
 //! it does to the coins. [`judge`] runs all of them on the tip. None of them writes: who connects a block persists the
 //! [`Effect`] that comes out, a BIP 23 proposal throws it away.
 //!

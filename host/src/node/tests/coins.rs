@@ -25,7 +25,7 @@ fn replayed(node: &EmbeddedNode) -> BTreeMap<Vec<u8>, Plain> {
         let block: Block = deserialize(&snapshot.block(hash).unwrap().unwrap()).unwrap();
         for tx in &block.txdata {
             for input in tx.input.iter().filter(|_| !tx.is_coinbase()) {
-                assert!(coins.remove(&outpoint_key(&input.previous_output).to_vec()).is_some());
+                assert!(coins.remove(outpoint_key(&input.previous_output).as_slice()).is_some());
             }
             let txid = tx.compute_txid();
             for (vout, output) in (0..).zip(&tx.output) {

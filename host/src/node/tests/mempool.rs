@@ -73,7 +73,7 @@ fn a_valid_transaction_is_taken_and_told_of() {
     let entry = node.mempool_entries(&[txid])[0].clone().unwrap();
     assert_eq!((entry.weight, entry.ancestor_count, entry.replaceable), (tx.weight().to_wu(), 1, false));
     assert_eq!((entry.height, entry.fee, entry.modified_fee), (101, 10_000, 10_000));
-    extend(&node, &[tx.clone()]);
+    extend(&node, std::slice::from_ref(&tx));
     assert!(node.mempool_ids().is_empty());
     assert_eq!(submit(&node, &tx), Admission::AlreadyInChain);
     assert_eq!(node.try_submit(&raw, 0).unwrap(), Admission::AlreadyInChain);
@@ -384,7 +384,7 @@ fn large_blocks_tell_the_first_bad_script_whatever_thread_finds_it() {
 fn inputs_of_a_locked_coin_wait() {
     let (node, coinbases) = funded(1);
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
-    extend(&node, &[parent.clone()]);
+    extend(&node, std::slice::from_ref(&parent));
     let mut tx = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 20_000]);
     tx.input = vec![input(parent.compute_txid(), 0)];
     tx.input[0].sequence = Sequence::from_height(2);

@@ -77,7 +77,6 @@ async fn answer_single<S: RpcService>(
         Err(Failure::Overloaded) => {
             return Reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED);
         }
-        Err(Failure::Forbidden) => return Reply::empty(StatusCode::FORBIDDEN),
     };
     if is_notification {
         return Reply::empty(StatusCode::NO_CONTENT);

@@ -143,8 +143,7 @@ impl Write<'_> {
                     }
                 }
             }
-            let state =
-                TxState::Confirmed { block: info.hash, height: info.height, index, time: block.header.time };
+            let state = TxState::Confirmed { block: info.hash, height: info.height, index, time: block.header.time };
             self.consider(transaction, txid, state)?;
         }
         Ok(())

@@ -42,7 +42,8 @@ impl Wallet {
         let mut transactions = Vec::new();
         for ids in ids.chunks(BATCH) {
             for raw in self.shared.mempool.transactions(Scope::NONE, ids.to_vec())?.into_iter().flatten() {
-                transactions.push(deserialize::<Transaction>(&raw.raw).map_err(|_| WalletError::damaged(raw.raw.len()))?);
+                transactions
+                    .push(deserialize::<Transaction>(&raw.raw).map_err(|_| WalletError::damaged(raw.raw.len()))?);
             }
         }
         let relevant = {

@@ -1,8 +1,8 @@
 //! Where a transaction stands, and what follows from a change of it: its place in the history, its coins, the coins
 //! that it spends, its descendants.
 
-use bitcoin::{BlockHash, OutPoint, Txid};
 use bitcoin::hashes::Hash;
+use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::wallet::{Ownership, TxState};
 
 use crate::wallet::error::Result;
@@ -57,7 +57,7 @@ impl Write<'_> {
                     ownership: output.ownership,
                     change: output.change,
                     label: output.label.clone(),
-                    from_us: parent.from_us(),
+                    from_us: parent.is_from_us(),
                 };
                 put(self.t.coins, &mut self.txn, &key, &coin)
             }

@@ -92,9 +92,7 @@ impl Follower {
             let now = Instant::now();
             state = match due {
                 Some(due) if due <= now => break,
-                Some(due) => {
-                    self.work.wait_timeout(state, due - now).unwrap_or_else(PoisonError::into_inner).0
-                }
+                Some(due) => self.work.wait_timeout(state, due - now).unwrap_or_else(PoisonError::into_inner).0,
                 None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }

@@ -191,7 +191,7 @@ row! {
 
 impl TxRow {
     /// Whether it spends anything of ours.
-    pub fn from_us(&self) -> bool {
+    pub fn is_from_us(&self) -> bool {
         self.debit_spendable > 0 || self.debit_watch_only > 0
     }
 

@@ -31,9 +31,7 @@ use heed::types::Bytes;
 use heed::{Database, Env, RoTxn, RwTxn, WithoutTls};
 use outrigger_sdk::wire::{Wire, from_bytes, to_bytes};
 
-use super::rows::{
-    DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow, TxRow,
-};
+use super::rows::{DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow, TxRow};
 use crate::wallet::error::{Result, WalletError};
 
 /// A table: bytes to bytes.

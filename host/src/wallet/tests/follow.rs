@@ -4,10 +4,10 @@ use bitcoin::{OutPoint, Sequence};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{
-    HistoryQuery, HistoryRange, Ownership, Replaceable, TxState, WalletTransaction,
+    AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState, WalletTransaction,
 };
 
-use super::{Bench, SUBSIDY, elsewhere, foreign, kind_of, lock, spend};
+use super::{Bench, SUBSIDY, descriptor, elsewhere, foreign, kind_of, lock, spend};
 use crate::node::observer::Removal;
 
 fn history(bench: &Bench, range: HistoryRange, reverse: bool) -> Vec<WalletTransaction> {
@@ -54,7 +54,10 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
     assert_eq!((block, height, index), (hash, 1, 1));
     assert!(confirmed.trusted && confirmed.arrival == seen.arrival && confirmed.time == seen.time);
     assert_eq!(bench.coins().len(), 1);
-    assert_eq!(bench.view().raw_transactions(vec![txid]).unwrap()[0].as_ref().unwrap().0, bitcoin::consensus::serialize(&payment));
+    assert_eq!(
+        bench.view().raw_transactions(vec![txid]).unwrap()[0].as_ref().unwrap().0,
+        bitcoin::consensus::serialize(&payment)
+    );
     let told = Event::WalletTransaction { wallet: "w".into(), txid };
     assert!(lock(&bench.events).iter().filter(|event| **event == told).count() >= 2);
     let synced = bench.view().info().unwrap().synced;
@@ -243,29 +246,18 @@ fn history_is_paged_in_both_directions() {
 #[test]
 fn a_payment_far_ahead_moves_the_next_address_past_it() {
     let bench = Bench::with_wallet();
-    let first = bench.address(Some("first"));
-    let ahead: Vec<_> = (0..18).map(|_| bench.address(Some(""))).collect();
-    bench.restart_without_addresses(&first, &ahead);
-}
-
-impl Bench {
-    /// Loads a second wallet of the same descriptors, which has handed out nothing, and pays to its far addresses.
-    fn restart_without_addresses(&self, first: &bitcoin::ScriptBuf, ahead: &[bitcoin::ScriptBuf]) {
-        let text = self.view().descriptors(true).unwrap()[2].text.clone();
-        self.create("twin", |options| options.blank = true);
-        let twin = || self.manager.select(Some("twin")).unwrap();
-        let import = super::descriptor(text.expose(), |import| {
-            import.active = true;
-            import.range = Some((0, 5));
-        });
-        twin().wallet().import(vec![import]).unwrap();
-        let payment = spend(&[elsewhere(1)], &[(&ahead[17], 9)]);
-        self.accept(&payment);
-        let info = &twin().descriptors(false).unwrap()[0];
-        assert_eq!((info.next_index, info.range), (19, Some((0, 38))));
-        let next = twin().wallet().new_address(outrigger_sdk::service::wallet::AddressType::Bech32, false, None).unwrap();
-        assert!(next != *first && !ahead.contains(&next));
-    }
+    let addresses: Vec<_> = (0..19).map(|_| bench.address(Some(""))).collect();
+    // A second wallet of the same descriptor, which has handed out nothing.
+    let text = bench.view().descriptors(true).unwrap()[2].text.clone();
+    bench.create("twin", |options| options.blank = true);
+    let twin = || bench.manager.select(Some("twin")).unwrap();
+    let import = descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
+    twin().wallet().import(vec![import]).unwrap();
+    bench.accept(&spend(&[elsewhere(1)], &[(&addresses[18], 9)]));
+    let info = &twin().descriptors(false).unwrap()[0];
+    assert_eq!((info.next_index, info.range), (19, Some((0, 38))));
+    let next = twin().wallet().new_address(AddressType::Bech32, false, None).unwrap();
+    assert!(!addresses.contains(&next));
 }
 
 #[test]

@@ -73,12 +73,14 @@ fn run(steps: Vec<Step>) {
             }
             Step::Spend { coin, change } => {
                 let coins = bench.coins();
-                let usable: Vec<_> =
-                    coins.iter().filter(|coin| !matches!(coin.state, TxState::Inactive)).collect();
+                let usable: Vec<_> = coins.iter().filter(|coin| !matches!(coin.state, TxState::Inactive)).collect();
                 if let Some(coin) = usable.get(coin % usable.len().max(1)) {
                     let part = coin.value / 2;
                     sent.push(coin.outpoint);
-                    bench.accept(&spend(&[coin.outpoint], &[(&foreign(1), part), (&scripts[change], coin.value - part)]));
+                    bench.accept(&spend(
+                        &[coin.outpoint],
+                        &[(&foreign(1), part), (&scripts[change], coin.value - part)],
+                    ));
                 }
             }
             Step::Mine { take, ours } => {

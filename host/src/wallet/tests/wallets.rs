@@ -17,7 +17,12 @@ fn a_new_wallet_has_the_descriptors_of_bitcoind() {
             let path = |bytes: &str| bytes.find("]tpub").map(|at| at + 1).unwrap_or_default();
             let function = text.split('[').next().unwrap_or_default();
             let origin = text.get(function.len() + 9..path(text) - 1).unwrap_or_default();
-            let tail = text.split('#').next().unwrap_or_default().rsplit_once("/*").map_or("", |(head, _)| &head[head.len() - 2..]);
+            let tail = text
+                .split('#')
+                .next()
+                .unwrap_or_default()
+                .rsplit_once("/*")
+                .map_or("", |(head, _)| &head[head.len() - 2..]);
             (format!("{function}{origin}{tail}"), info.internal)
         })
         .collect();
@@ -86,7 +91,10 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
     assert_eq!(exists.kind, ErrorKind::WalletExists);
     assert!(exists.detail.ends_with("Database already exists."), "{}", exists.detail);
     let loaded = bench.manager.load("w".into(), None).unwrap_err();
-    assert_eq!((loaded.kind, loaded.detail.as_str()), (ErrorKind::WalletAlreadyLoaded, "Wallet \"w\" is already loaded."));
+    assert_eq!(
+        (loaded.kind, loaded.detail.as_str()),
+        (ErrorKind::WalletAlreadyLoaded, "Wallet \"w\" is already loaded.")
+    );
     let missing = bench.manager.load("missing".into(), None).unwrap_err();
     assert_eq!(missing.kind, ErrorKind::WalletNotLoaded);
     assert!(missing.detail.ends_with("Path does not exist."), "{}", missing.detail);
@@ -140,4 +148,30 @@ fn a_blank_wallet_has_nothing_to_hand_out() {
     let refused = bench.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap_err();
     assert_eq!(refused.detail, "Error: This wallet has no available keys");
     assert!(bench.view().info().unwrap().blank);
+}
+
+#[test]
+fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
+    use super::{elsewhere, spend};
+    let bench = Bench::with_wallet();
+    let script = bench.address(Some(""));
+    // Payments with long outputs beside ours, until the reserved space is used up.
+    let filler = bitcoin::ScriptBuf::from_bytes(vec![0x6a; 1 << 20]);
+    let mut counter = 0;
+    let refused = loop {
+        counter += 1;
+        assert!(counter < 100, "the store never fills");
+        let mut payment = spend(&[elsewhere(counter)], &[(&script, 1), (&filler, 0)]);
+        payment.version = bitcoin::transaction::Version(i32::from(counter));
+        bench.mine(vec![payment]);
+        match bench.manager.select(Some("w")) {
+            Ok(view) => {
+                let info = view.info().unwrap();
+                assert_eq!((info.transactions, info.synced.height), (u64::from(counter), u32::from(counter)));
+            }
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.kind, ErrorKind::Storage);
+    assert!(refused.detail.contains("MDB_MAP_FULL"), "{}", refused.detail);
 }

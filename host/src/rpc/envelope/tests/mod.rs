@@ -35,7 +35,6 @@ impl Dispatch for Recorder {
             "bad" => Err(RpcError::invalid_parameter("a \"bad\"\nvalue é").into()),
             "invalid" => Err(RpcError::new(Code::INVALID_REQUEST, "not so").into()),
             "busy" => Err(Failure::Overloaded),
-            "secret" => Err(Failure::Forbidden),
             _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found").into()),
         }
     }

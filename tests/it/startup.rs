@@ -131,3 +131,31 @@ fn the_client_command_speaks_to_a_running_host() {
     assert_eq!(output.status.code(), Some(8));
     assert!(String::from_utf8(output.stderr).unwrap().contains("Block height out of range"));
 }
+
+#[test]
+fn a_plugin_is_checked_and_a_new_one_begun() {
+    let check = |file: &Path| {
+        std::process::Command::new(&built().binary).args(["plugin", "check"]).arg(file).output().unwrap()
+    };
+    for library in ["outrigger_history", "outrigger_mining", "outrigger_signing", "outrigger_import"] {
+        let output = check(built().library(library));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains("each answered once"), "{library}: {text}");
+    }
+    assert!(!check(Path::new("/nonexistent.so")).status.success());
+
+    let folder = tempfile::tempdir().unwrap();
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk");
+    let new = |name: &str| {
+        let mut command = std::process::Command::new(&built().binary);
+        command.current_dir(folder.path()).args(["plugin", "new", name, "--sdk"]).arg(&sdk).output().unwrap()
+    };
+    assert!(new("acme-hello").status.success());
+    for file in ["Cargo.toml", "manifest.json", "src/lib.rs"] {
+        let text = std::fs::read_to_string(folder.path().join("acme-hello").join(file)).unwrap();
+        assert!(!text.contains("{{"), "{file}: {text}");
+    }
+    let again = String::from_utf8(new("acme-hello").stderr).unwrap();
+    assert!(again.contains("acme-hello exists already"), "{again}");
+    assert!(!new("Acme").status.success());
+}

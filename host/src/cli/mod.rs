@@ -2,7 +2,9 @@
 
 mod auth;
 mod call;
+mod conformance;
 mod plugin;
+mod scaffold;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,7 +39,7 @@ enum Command {
         /// The user's name.
         name: String,
     },
-    /// Looks at plugins' files.
+    /// Looks at plugins' files, tries them, and begins new ones.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
 }

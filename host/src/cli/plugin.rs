@@ -1,10 +1,11 @@
-//! `outrigger plugin`: looks at plugins' files without running them.
+//! `outrigger plugin`: looks at plugins' files, tries them, and begins new ones.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use super::{conformance, scaffold};
 use crate::plugin::file::PluginFile;
 
 /// What to do with a plugin's file.
@@ -15,14 +16,34 @@ pub enum PluginCommand {
         /// The plugin's file.
         file: PathBuf,
     },
+    /// Runs a plugin on a host in memory and checks that it keeps to the ABI: every call answered once, in time, by JSON
+    /// or an error, also with arguments that make no sense.
+    Check {
+        /// The plugin's file.
+        file: PathBuf,
+    },
+    /// Writes a new plugin's crate, with a method, a manifest and a test.
+    New {
+        /// The plugin's name: lower-case letters, digits and `-`. Also the name of its folder.
+        name: String,
+        /// Where the SDK's crate is; by default it is looked for from the executable upwards.
+        #[arg(long)]
+        sdk: Option<PathBuf>,
+    },
 }
 
 /// Runs the command.
 pub fn run(command: &PluginCommand) -> ExitCode {
-    let PluginCommand::Inspect { file } = command;
-    match PluginFile::read(file) {
-        Ok(file) => {
-            println!("{}", describe(&file));
+    let outcome = match command {
+        PluginCommand::Inspect { file } => {
+            PluginFile::read(file).map(|file| describe(&file)).map_err(|error| error.to_string())
+        }
+        PluginCommand::Check { file } => conformance::check(file),
+        PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
+    };
+    match outcome {
+        Ok(text) => {
+            println!("{text}");
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -14,7 +14,7 @@ use super::keypool::private_key_at;
 use super::legacy::{self, Learned, p2pk};
 use super::live::Wallet;
 use super::ownership::address_script;
-use super::seal::Sealing;
+use super::seal::SealingKey;
 use super::store::rows::{DescriptorRow, KeyRow, ScriptRow};
 use super::store::tables::hash160;
 use super::write::Write;
@@ -37,8 +37,9 @@ impl Wallet {
     /// # Errors
     /// `WalletLocked`.
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
-        let sealing = self.sealing()?;
         let stored = self.write(|write| {
+            // Asked within the write: the key may have been replaced by another just before.
+            let sealing = self.sealing()?;
             let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
             for request in &requests {
@@ -71,7 +72,7 @@ impl Write<'_> {
     fn import_descriptor(
         &mut self,
         import: &DescriptorImport,
-        sealing: &Sealing,
+        sealing: &SealingKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<ImportOutcome> {
         let network = self.wallet.shared.network;
@@ -145,7 +146,7 @@ impl Write<'_> {
         &mut self,
         import: &DescriptorImport,
         side: Side,
-        sealing: &Sealing,
+        sealing: &SealingKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let Side { parsed, internal, identity, known } = side;
@@ -193,7 +194,7 @@ impl Write<'_> {
         mut former: DescriptorRow,
         row: &mut DescriptorRow,
         parsed: &Descriptor,
-        sealing: &Sealing,
+        sealing: &SealingKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         if former.active {
@@ -231,7 +232,7 @@ impl Write<'_> {
     fn import_keys(
         &mut self,
         import: &KeysImport,
-        sealing: &Sealing,
+        sealing: &SealingKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<ImportOutcome> {
         if !self.meta.private_keys_enabled && !import.private_keys.is_empty() {

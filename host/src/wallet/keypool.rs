@@ -16,7 +16,7 @@ use super::error::{Result, WalletError};
 use super::legacy::{Learned, p2sh, p2wpkh};
 use super::live::Wallet;
 use super::ownership::p2pkh;
-use super::seal::Sealing;
+use super::seal::SealingKey;
 use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{get, hash160, number_from, put, script_key};
 use super::write::Write;
@@ -46,7 +46,7 @@ impl Write<'_> {
         &mut self,
         row: DescriptorRow,
         parsed: &Descriptor,
-        sealing: &Sealing,
+        sealing: &SealingKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<u32> {
         let number = self.meta.next_descriptor;
@@ -60,7 +60,7 @@ impl Write<'_> {
     }
 
     /// Stores a descriptor's private text, where it holds private keys.
-    pub fn store_private(&mut self, number: u32, parsed: &Descriptor, sealing: &Sealing) -> Result<()> {
+    pub fn store_private(&mut self, number: u32, parsed: &Descriptor, sealing: &SealingKey) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
             self.t.keys.put(&mut self.txn, &key, &sealing.wrap(&key, text.expose())?)?;
@@ -135,7 +135,7 @@ impl Write<'_> {
         self.rederive(&touched)
     }
 
-    fn private_descriptor(&self, number: u32, sealing: &Sealing) -> Result<Option<Descriptor>> {
+    fn private_descriptor(&self, number: u32, sealing: &SealingKey) -> Result<Option<Descriptor>> {
         let key = private_key_of(number);
         let Some(value) = self.t.keys.get(&self.txn, &key)? else { return Ok(None) };
         let text = sealing.unwrap(&key, value)?;
@@ -184,7 +184,7 @@ impl Write<'_> {
 
     /// Gives the wallet a fresh master key and the active descriptors that bitcoind gives a new wallet (BIP 44, 49, 84,
     /// 86; account 0).
-    pub fn add_default_descriptors(&mut self, sealing: &Sealing) -> Result<()> {
+    pub fn add_default_descriptors(&mut self, sealing: &SealingKey) -> Result<()> {
         let shared = &self.wallet.shared;
         let mut seed = Zeroizing::new([0_u8; 32]);
         thread_rng().fill_bytes(seed.as_mut_slice());

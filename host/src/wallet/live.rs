@@ -12,9 +12,9 @@ use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, Scope, ServiceE
 use outrigger_sdk::wire::Secret;
 
 use super::descriptors::DescriptorCache;
-use super::error::Result;
+use super::error::{Result, WalletError};
 use super::rescan::Slot;
-use super::seal::{Sealing, SealingKey};
+use super::seal::SealingKey;
 use super::store::rows::{BlockRow, MetaRow};
 use super::store::tables::put;
 use super::store::{LAYOUT, Store};
@@ -23,10 +23,13 @@ use super::{Shared, lock};
 /// The longest time a wallet stays unlocked, in seconds, as walletpassphrase bounds it.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
 
+/// Where the sealing key of a wallet that is not encrypted stands in the table `meta`.
+const CLEAR_KEY: &[u8] = b"clear";
+
 /// Whether the wallet's private entries can be read.
 pub(super) enum Lock {
     /// It is not encrypted.
-    Plain,
+    Plain(SealingKey),
     /// It is encrypted and locked.
     Locked,
     /// It is encrypted, and unlocked for a time.
@@ -57,18 +60,27 @@ pub struct Wallet {
 
 impl Wallet {
     pub(super) fn new(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
-        let encrypted = store.tables.seal(&*store.read()?)?.is_some();
+        let lock = Self::stored_lock(&store)?;
         Ok(Self {
             name,
             store,
             descriptors: DescriptorCache::new(shared.network),
             shared,
             secp: Secp256k1::new(),
-            lock: Mutex::new(if encrypted { Lock::Locked } else { Lock::Plain }),
+            lock: Mutex::new(lock),
             rescan: Slot::default(),
             lag: Mutex::new(None),
             following: Mutex::new(()),
         })
+    }
+
+    /// The state that the store is in: locked where it is encrypted.
+    fn stored_lock(store: &Store) -> Result<Lock> {
+        let txn = store.read()?;
+        match store.tables.meta.get(&txn, CLEAR_KEY)? {
+            Some(value) => Ok(Lock::Plain(SealingKey::from_clear(value)?)),
+            None => Ok(Lock::Locked),
+        }
     }
 
     /// Fills the tables of a wallet that is being made. It begins where the chain stands.
@@ -94,11 +106,11 @@ impl Wallet {
         };
         let t = store.tables;
         let mut txn = store.write()?;
-        let mut sealing = Sealing::Plain;
-        if !options.passphrase.expose().is_empty() {
-            let key = SealingKey::random();
-            put(t.meta, &mut txn, b"seal", &key.protect(&options.passphrase, &shared.settings)?)?;
-            sealing = Sealing::With(key);
+        let sealing = SealingKey::random();
+        if options.passphrase.expose().is_empty() {
+            t.meta.put(&mut txn, CLEAR_KEY, &sealing.to_clear())?;
+        } else {
+            put(t.meta, &mut txn, b"seal", &sealing.protect(&options.passphrase, &shared.settings)?)?;
         }
         put(t.meta, &mut txn, b"meta", &meta)?;
         put(t.meta, &mut txn, b"synced", &synced)?;
@@ -120,10 +132,10 @@ impl Wallet {
     ///
     /// # Errors
     /// `WalletLocked`.
-    pub(super) fn sealing(&self) -> Result<Sealing> {
+    pub(super) fn sealing(&self) -> Result<SealingKey> {
         match &*lock(&self.lock) {
-            Lock::Plain => Ok(Sealing::Plain),
-            Lock::Unlocked { key, deadline, .. } if *deadline > Instant::now() => Ok(Sealing::With(key.clone())),
+            Lock::Plain(key) => Ok(key.clone()),
+            Lock::Unlocked { key, deadline, .. } if *deadline > Instant::now() => Ok(key.clone()),
             Lock::Locked | Lock::Unlocked { .. } => Err(ErrorKind::WalletLocked.into()),
         }
     }
@@ -131,7 +143,7 @@ impl Wallet {
     /// Whether it is encrypted, whether it is locked, and until when it is unlocked, in seconds.
     pub(super) fn lock_state(&self) -> (bool, bool, u64) {
         match &*lock(&self.lock) {
-            Lock::Plain => (false, false, 0),
+            Lock::Plain(_) => (false, false, 0),
             Lock::Unlocked { until, deadline, .. } if *deadline > Instant::now() => (true, false, *until),
             Lock::Locked | Lock::Unlocked { .. } => (true, true, 0),
         }
@@ -182,33 +194,35 @@ impl Wallet {
         }
         let key = SealingKey::random();
         let row = key.protect(&passphrase, &self.shared.settings)?;
-        let sealing = Sealing::With(key);
         self.write(|write| {
             if !write.meta.private_keys_enabled {
                 let detail = "Error: wallet does not contain private keys, nothing to encrypt.";
                 return Err(ServiceError::new(ErrorKind::Refused, detail).into());
             }
-            if write.t.seal(&write.txn)?.is_some() {
-                return Err(self.wrong_state(true, "encryptwallet").into());
-            }
+            let former = match &*lock(&self.lock) {
+                Lock::Plain(former) => former.clone(),
+                _ => return Err(self.wrong_state(true, "encryptwallet").into()),
+            };
             put(write.t.meta, &mut write.txn, b"seal", &row)?;
-            write.reseal(&Sealing::Plain, &sealing)?;
+            write.t.meta.delete(&mut write.txn, CLEAR_KEY)?;
+            write.reseal(&former, &key)?;
             if !write.meta.blank {
-                write.add_default_descriptors(&sealing)?;
+                write.add_default_descriptors(&key)?;
             }
-            // Within the write, so that nothing can be stored in the clear between its commit and the lock.
+            // Within the write, so that nothing can be sealed with the former key between its commit and the lock.
             *lock(&self.lock) = Lock::Locked;
             Ok(())
         })
-        .inspect_err(|_| {
-            let sealed = self.store.read().and_then(|txn| self.store.tables.seal(&txn));
-            if matches!(sealed, Ok(None)) {
-                *lock(&self.lock) = Lock::Plain;
-            }
-        })?;
+        .or_else(|error| self.restore_lock(error))?;
         self.scrub()?;
         self.tell_lock(true);
         Ok(())
+    }
+
+    /// After a write that may have failed before or after it locked the wallet: what the store says holds.
+    fn restore_lock(&self, error: WalletError) -> Result<()> {
+        *lock(&self.lock) = Self::stored_lock(&self.store)?;
+        Err(error)
     }
 
     /// Unlocks it for a time, in seconds, at most 100,000,000 (walletpassphrase).

@@ -94,6 +94,11 @@ impl WalletManager {
             (None, [wallet]) => wallet,
             (None, _) => return Err(ErrorKind::WalletNotSpecified.into()),
         };
+        let tip = self.shared.chain.tip(Scope::NONE)?;
+        if wallet.synced()?.hash != tip.hash {
+            // What this call can see the node may not have told yet.
+            self.follower.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+        }
         self.wait_synced()?;
         if let Some(lag) = lock(&wallet.lag).as_ref() {
             let detail = format!("The wallet could not follow the chain and will be tried again: {lag}");

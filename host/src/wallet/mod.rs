@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree.
-//! - A wallet follows the chain by reading from `synced` to the tip: events only say that there is something to read.
+//! - A wallet never skips a block: where events do not lead from `synced` to the tip, it reads the chain between them.
 //! - Whose an output is, what is change and what a transaction spends of ours is computed when rows are written; imports
 //!   and labels re-derive the rows that they touch in the same write.
 //! - No callback of the host runs while a lock or a write transaction is held.

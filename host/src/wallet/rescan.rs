@@ -227,7 +227,7 @@ impl Wallet {
     /// Reads blocks from `height` on to where the wallet stands, and sends them on.
     fn read_ahead(&self, mut height: u32, mut max_time: u32, sender: &SyncSender<Vec<Ahead>>) -> Result<()> {
         loop {
-            let end = self.store.tables.synced(&*self.store.read()?)?.height;
+            let end = self.synced()?.height;
             let mut batch = Vec::new();
             while batch.len() < BLOCKS_PER_WRITE && height <= end {
                 let Some(info) = self.block_at(height)? else { break };

@@ -1,8 +1,13 @@
 //! Sealing of private entries.
 //!
-//! Each private entry of an encrypted wallet is sealed on its own with XChaCha20-Poly1305 under the wallet's sealing key,
-//! its table key being the associated data, so that entries cannot be exchanged. The sealing key is random and itself
-//! sealed under what Argon2id makes of the passphrase: changing the passphrase rewrites one row.
+//! Each private entry is sealed on its own with XChaCha20-Poly1305 under the wallet's sealing key, its table key being the
+//! associated data, so that entries cannot be exchanged. The sealing key is random. In an encrypted wallet it is itself
+//! sealed under what Argon2id makes of the passphrase: changing the passphrase rewrites one row. In one that is not
+//! encrypted it stands in the clear, in pages of its own.
+//!
+//! The latter is for the day on which the wallet is encrypted. LMDB leaves bytes of old rows in the unused parts of its
+//! pages, where nothing reaches them; but a value of several pages is written to pages that hold nothing else, and
+//! these can be overwritten once they are free. With the one key in them gone, what remains of the old entries is noise.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -16,8 +21,6 @@ use super::Settings;
 use super::error::{Result, WalletError};
 use super::store::rows::SealRow;
 
-const PLAIN: u8 = 0;
-const SEALED: u8 = 1;
 const NONCE_LEN: usize = 24;
 /// The associated data of the sealed sealing key.
 const KEY_LABEL: &[u8] = b"sealing key";
@@ -26,14 +29,8 @@ const KEY_LABEL: &[u8] = b"sealing key";
 #[derive(Clone)]
 pub struct SealingKey(Zeroizing<[u8; 32]>);
 
-/// What a private entry is written and read with.
-#[derive(Clone)]
-pub enum Sealing {
-    /// The wallet is not encrypted.
-    Plain,
-    /// It is encrypted and unlocked.
-    With(SealingKey),
-}
+/// The length of the value that keeps a key in the clear: more than a page holds, so that it gets pages of its own.
+const CLEAR_LEN: usize = 6000;
 
 fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
@@ -79,6 +76,31 @@ impl SealingKey {
         Some(Zeroizing::new(opened))
     }
 
+    /// The value that keeps `text` at the table key `label`.
+    pub fn wrap(&self, label: &[u8], text: &str) -> Result<Vec<u8>> {
+        self.seal(label, text.as_bytes())
+    }
+
+    /// The text that a value at the table key `label` keeps.
+    pub fn unwrap(&self, label: &[u8], value: &[u8]) -> Result<Secret> {
+        let bytes = self.open(label, value).ok_or_else(|| WalletError::damaged(value.len()))?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| WalletError::damaged(value.len()))?;
+        Ok(Secret::new(text.to_owned()))
+    }
+
+    /// The value that keeps this key in the clear.
+    pub fn to_clear(&self) -> Zeroizing<Vec<u8>> {
+        let mut value = Zeroizing::new(vec![0; CLEAR_LEN]);
+        value.iter_mut().zip(self.0.iter()).for_each(|(to, from)| *to = *from);
+        value
+    }
+
+    /// The key that a value keeps in the clear.
+    pub fn from_clear(value: &[u8]) -> Result<Self> {
+        let key = value.first_chunk::<32>().ok_or_else(|| WalletError::damaged(value.len()))?;
+        Ok(Self(Zeroizing::new(*key)))
+    }
+
     /// The row that keeps this key under a passphrase.
     pub fn protect(&self, passphrase: &Secret, settings: &Settings) -> Result<SealRow> {
         let (salt, memory_kib, passes) = (random(), settings.kdf_memory_kib, settings.kdf_passes);
@@ -98,52 +120,21 @@ impl SealingKey {
     }
 }
 
-impl Sealing {
-    /// The value that keeps `text` at the table key `label`.
-    pub fn wrap(&self, label: &[u8], text: &str) -> Result<Zeroizing<Vec<u8>>> {
-        let mut value = Zeroizing::new(Vec::with_capacity(text.len() + 64));
-        match self {
-            Self::Plain => {
-                value.push(PLAIN);
-                value.extend_from_slice(text.as_bytes());
-            }
-            Self::With(key) => {
-                value.push(SEALED);
-                value.extend_from_slice(&key.seal(label, text.as_bytes())?);
-            }
-        }
-        Ok(value)
-    }
-
-    /// The text that a value at the table key `label` keeps.
-    pub fn unwrap(&self, label: &[u8], value: &[u8]) -> Result<Secret> {
-        let bytes = match (value.split_first(), self) {
-            (Some((&PLAIN, text)), _) => Zeroizing::new(text.to_vec()),
-            (Some((&SEALED, sealed)), Self::With(key)) => {
-                key.open(label, sealed).ok_or_else(|| WalletError::damaged(value.len()))?
-            }
-            (Some((&SEALED, _)), Self::Plain) => return Err(ErrorKind::WalletLocked.into()),
-            _ => return Err(WalletError::damaged(value.len())),
-        };
-        let text = std::str::from_utf8(&bytes).map_err(|_| WalletError::damaged(value.len()))?;
-        Ok(Secret::new(text.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_sealed_entry_opens_only_at_its_place_and_with_its_key() {
-        let key = Sealing::With(SealingKey::random());
+        let key = SealingKey::random();
         let value = key.wrap(b"d1", "private text").unwrap();
         assert!(!value.windows(7).any(|window| window == b"private"));
         assert_eq!(key.unwrap(b"d1", &value).unwrap().expose(), "private text");
         assert!(key.unwrap(b"d2", &value).is_err());
-        assert!(Sealing::With(SealingKey::random()).unwrap(b"d1", &value).is_err());
-        assert!(
-            matches!(Sealing::Plain.unwrap(b"d1", &value), Err(WalletError::Service(error)) if error.kind == ErrorKind::WalletLocked)
+        assert!(SealingKey::random().unwrap(b"d1", &value).is_err());
+        assert_eq!(
+            SealingKey::from_clear(&key.to_clear()).unwrap().unwrap(b"d1", &value).unwrap().expose(),
+            "private text"
         );
     }
 

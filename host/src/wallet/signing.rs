@@ -17,7 +17,7 @@ use super::descriptors::parse_stored;
 use super::error::{Result, WalletError};
 use super::keypool::{private_key_at, private_key_of};
 use super::live::Wallet;
-use super::seal::Sealing;
+use super::seal::SealingKey;
 use super::store::tables::hash160;
 
 /// The length of an x-only public key.
@@ -105,7 +105,13 @@ impl Wallet {
         Ok(owners)
     }
 
-    fn private_keys(&self, txn: &RoTxn<'_>, number: u32, index: u32, sealing: &Sealing) -> Result<Vec<(Vec<u8>, Key)>> {
+    fn private_keys(
+        &self,
+        txn: &RoTxn<'_>,
+        number: u32,
+        index: u32,
+        sealing: &SealingKey,
+    ) -> Result<Vec<(Vec<u8>, Key)>> {
         let place = private_key_of(number);
         let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(Vec::new()) };
         let text = sealing.unwrap(&place, value)?;
@@ -114,7 +120,7 @@ impl Wallet {
     }
 
     /// The private keys that may sign in a batch.
-    fn ring(&self, txn: &RoTxn<'_>, batch: &SignBatch, sealing: &Sealing) -> Result<Ring> {
+    fn ring(&self, txn: &RoTxn<'_>, batch: &SignBatch, sealing: &SealingKey) -> Result<Ring> {
         let mut ring = Ring::default();
         let owners = self.owners(txn, &batch.scripts)?;
         for same in owners.chunk_by(|one, other| one.0 == other.0) {

@@ -9,7 +9,8 @@ use outrigger_sdk::service::wallet::Synced;
 
 use super::error::Result;
 use super::live::Wallet;
-use super::seal::Sealing;
+use super::lock;
+use super::seal::SealingKey;
 use super::store::Tables;
 use super::store::rows::MetaRow;
 use super::store::tables::put;
@@ -18,6 +19,8 @@ use super::store::tables::put;
 const PAGE_FILL: usize = 4096 - 16;
 /// The most pages that are overwritten after sealing: 64 MiB.
 const MAX_SCRUBBED: u64 = 16_384;
+/// How often: what one round frees itself the next can take up.
+const SCRUB_ROUNDS: u32 = 2;
 /// Where the overwriting rows stand for the moment.
 const SCRUB: &[u8; 6] = b"scrub/";
 
@@ -62,14 +65,12 @@ impl Wallet {
 
 impl Write<'_> {
     /// Writes every private entry anew under another sealing.
-    pub fn reseal(&mut self, from: &Sealing, to: &Sealing) -> Result<()> {
+    pub fn reseal(&mut self, from: &SealingKey, to: &SealingKey) -> Result<()> {
         let mut entries = Vec::new();
         for entry in self.t.keys.iter(&self.txn)? {
             let (place, value) = entry?;
             entries.push((place.to_vec(), from.unwrap(place, value)?));
         }
-        // Not row by row: a page in use keeps the bytes of deleted rows, a freed one is overwritten by `scrub`.
-        self.t.keys.clear(&mut self.txn)?;
         for (place, text) in entries {
             self.t.keys.put(&mut self.txn, &place, &to.wrap(&place, text.expose())?)?;
         }
@@ -81,17 +82,27 @@ impl Wallet {
     /// Overwrites the pages that former writes have freed, so that what stood in them is gone from the file. Pages that
     /// an open snapshot can still see stay as they are until LMDB takes them for something else.
     pub(super) fn scrub(&self) -> Result<()> {
-        let count = self.store.free_pages()?.min(MAX_SCRUBBED);
-        let zeros = vec![0; PAGE_FILL];
+        // The thread that follows the node reads under this lock: its snapshots would hold pages back.
+        let _following = lock(&self.following);
         let place = |page: u64| [SCRUB.as_slice(), &page.to_be_bytes()].concat();
-        self.write(|write| {
-            (0..count).try_for_each(|page| Ok(write.t.meta.put(&mut write.txn, &place(page), &zeros)?))
-        })?;
-        self.write(|write| {
-            for page in 0..count {
-                write.t.meta.delete(&mut write.txn, &place(page))?;
+        let zeros = vec![0; PAGE_FILL];
+        for _ in 0..SCRUB_ROUNDS {
+            // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
+            for tick in 0..2_u64 {
+                self.write(|write| put(write.t.meta, &mut write.txn, b"scrubbed", &tick))?;
             }
-            Ok(())
-        })
+            let count = self.store.free_pages()?.min(MAX_SCRUBBED);
+            let mut pages = 0..count;
+            self.write(|write| {
+                pages.try_for_each(|page| Ok(write.t.meta.put(&mut write.txn, &place(page), &zeros)?))
+            })?;
+            self.write(|write| {
+                for page in 0..count {
+                    write.t.meta.delete(&mut write.txn, &place(page))?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 }

@@ -40,12 +40,16 @@ impl Wallet {
     /// Follows the chain to its tip. For one who holds `following`.
     pub(super) fn advance(&self) -> Result<()> {
         loop {
-            let synced = self.store.tables.synced(&*self.store.read()?)?;
-            if synced.hash == self.shared.chain.tip(Scope::NONE)?.hash {
+            if self.synced()?.hash == self.shared.chain.tip(Scope::NONE)?.hash {
                 return Ok(());
             }
             self.write(|write| write.follow_chain())?;
         }
+    }
+
+    /// Where the wallet stands now.
+    pub(in crate::wallet) fn synced(&self) -> Result<Synced> {
+        self.store.tables.synced(&*self.store.read()?)
     }
 
     /// A block of the best chain by its height.
@@ -81,6 +85,32 @@ impl Write<'_> {
                 break;
             }
         }
+        self.find_in_mempool(undone)
+    }
+
+    /// A block was connected. Nothing where it does not continue from where the wallet stands: then the wallet has read
+    /// ahead of what it was told, and what it is told later leads to where it is.
+    pub(super) fn take_connected(&mut self, hash: BlockHash) -> Result<()> {
+        let info = self.wallet.shared.chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
+        let Some(info) = info.filter(|info| previous(info) == Some(self.synced.hash)) else { return Ok(()) };
+        let block = self.wallet.read_block(hash)?;
+        self.connect(&block, &info)?;
+        self.remember_block(&info)?;
+        self.synced = synced_at(&info);
+        Ok(())
+    }
+
+    /// A block was disconnected. Nothing where the wallet does not stand there, as with [`Write::take_connected`].
+    pub(super) fn take_disconnected(&mut self, hash: BlockHash) -> Result<()> {
+        if self.synced.hash != hash {
+            return Ok(());
+        }
+        let missing = || WalletError::MissingBlock(hash.to_string());
+        let chain = &self.wallet.shared.chain;
+        let info = chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
+        let hash = info.as_ref().and_then(previous).ok_or_else(missing)?;
+        let parent = chain.block_info(Scope::NONE, BlockRef::Hash { hash })?.ok_or_else(missing)?;
+        let undone = self.undo_to(&parent)?;
         self.find_in_mempool(undone)
     }
 

@@ -1,4 +1,4 @@
-//! What the mempool told, and what is in it.
+//! What the node told, and what is in its mempool.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,20 +17,29 @@ use crate::wallet::matching::{Match, examine};
 use crate::wallet::store::tables::txid_from;
 use crate::wallet::write::Write;
 
+/// How many events are taken over in one write at most.
+const EVENTS_PER_WRITE: usize = 200;
 /// How many transactions are asked of the mempool at a time.
 const BATCH: usize = 256;
 
 impl Wallet {
-    /// Follows the chain to its tip, then takes over what the mempool told. Any order of the two gives the same:
-    /// nothing that the mempool tells moves a confirmed transaction, and one that a reorganisation makes unconfirmed
-    /// is looked up in the mempool.
+    /// Takes over what the node told, in its order: also blocks that have left the chain again since, for the wallet
+    /// should know what was in them. Then, if that did not lead to the tip that was told of, reads on from there.
     pub(in crate::wallet) fn follow(&self, events: &[NodeEvent]) -> Result<()> {
         let _following = lock(&self.following);
-        self.advance()?;
-        if self.any_relevant(events)? {
-            self.write(|write| events.iter().try_for_each(|event| write.take_event(event)))?;
+        for events in events.chunks(EVENTS_PER_WRITE) {
+            if self.any_relevant(events)? {
+                self.write(|write| events.iter().try_for_each(|event| write.take_event(event)))?;
+            }
         }
-        Ok(())
+        let tip = events.iter().rev().find_map(|event| match event {
+            NodeEvent::TipChanged { hash, .. } => Some(*hash),
+            _ => None,
+        });
+        match tip {
+            Some(tip) if self.synced()?.hash != tip => self.advance(),
+            _ => Ok(()),
+        }
     }
 
     /// Follows the chain to its tip, and brings the wallet in step with the whole mempool.
@@ -96,7 +105,8 @@ impl Wallet {
                     let row = self.store.tables.transaction(&txn, txid)?;
                     row.is_some_and(|row| row.state == TxState::InMempool)
                 }
-                _ => false,
+                NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } => true,
+                NodeEvent::TipChanged { .. } => false,
             };
             if relevant {
                 return Ok(true);
@@ -110,12 +120,12 @@ impl Write<'_> {
     fn take_event(&mut self, event: &NodeEvent) -> Result<()> {
         match event {
             NodeEvent::TransactionAdded { transaction, .. } => self.enter_mempool(transaction),
-            // The block that confirms it, or takes its inputs, is read from the chain.
+            // The block that confirms it says so too, sooner or later.
             NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => Ok(()),
             NodeEvent::TransactionRemoved { txid, .. } => self.leave_mempool(*txid),
-            NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } | NodeEvent::TipChanged { .. } => {
-                Ok(())
-            }
+            NodeEvent::BlockConnected { hash, .. } => self.take_connected(*hash),
+            NodeEvent::BlockDisconnected { hash, .. } => self.take_disconnected(*hash),
+            NodeEvent::TipChanged { .. } => Ok(()),
         }
     }
 

@@ -2,13 +2,13 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `synced`, `seal`, `rescan` |
+//! | meta | name | one row each: `meta`, `synced`, `rescan`, and `seal` (encrypted) or `clear` (not) |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
 //! | scripts | SHA-256 of the script | [`ScriptRow`] |
 //! | labels | SHA-256 of the address's script | label |
-//! | keys | `d` number (BE), or `k` key hash | private text, sealed or plain |
+//! | keys | `d` number (BE), or `k` key hash | private text, sealed |
 //! | transactions | txid | [`TxRow`] |
 //! | raw | txid | serialisation |
 //! | confirmed | height (BE), index (BE) | txid |

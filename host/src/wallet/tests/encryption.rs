@@ -17,8 +17,8 @@ fn data(bench: &Bench) -> Vec<u8> {
     std::fs::read(bench.dir.path().join("w/data.mdb")).unwrap()
 }
 
-fn holds(data: &[u8], text: &str) -> bool {
-    data.windows(text.len()).any(|window| window == text.as_bytes())
+fn holds(data: &[u8], bytes: &[u8]) -> bool {
+    data.windows(bytes.len()).any(|window| window == bytes)
 }
 
 fn private_texts(bench: &Bench) -> Vec<String> {
@@ -29,12 +29,14 @@ fn private_texts(bench: &Bench) -> Vec<String> {
 fn encryption_leaves_no_key_in_the_file_and_gives_fresh_descriptors() {
     let mut bench = Bench::with_wallet();
     let before = private_texts(&bench);
-    assert!(before.iter().all(|text| text.contains("tprv")) && holds(&data(&bench), "tprv"));
+    assert!(before.iter().all(|text| text.contains("tprv")) && !holds(&data(&bench), b"tprv"));
     let old_address = bench.address(Some("old"));
     let wallet = bench.view().wallet().clone();
+    let key = wallet.sealing().unwrap().to_clear()[..32].to_vec();
+    assert!(holds(&data(&bench), &key));
     wallet.encrypt(secret("pass")).unwrap();
     drop(wallet);
-    assert!(!holds(&data(&bench), "tprv"), "a private key is still in the file");
+    assert!(!holds(&data(&bench), &key), "the former sealing key is still in the file");
     let info = bench.view().info().unwrap();
     assert!(info.encrypted && info.locked && info.unlocked_until == 0);
     assert_eq!(kind_of(bench.view().descriptors(true)), ErrorKind::WalletLocked);
@@ -53,7 +55,7 @@ fn encryption_leaves_no_key_in_the_file_and_gives_fresh_descriptors() {
 fn a_wallet_made_with_a_passphrase_never_writes_a_key_in_the_clear() {
     let bench = Bench::new();
     bench.create("w", |options| options.passphrase = secret("pass"));
-    assert!(!holds(&data(&bench), "tprv"));
+    assert!(!holds(&data(&bench), b"tprv"));
     let view = bench.view();
     assert!(view.info().unwrap().locked);
     // Public derivation goes on while it is locked.

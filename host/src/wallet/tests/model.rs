@@ -1,14 +1,16 @@
 //! Random payments, blocks and reorganisations, compared with a recomputation from the chain alone.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bitcoin::{OutPoint, ScriptBuf, Transaction};
 use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::wallet::TxState;
-use outrigger_sdk::service::{Chain, Scope};
+use outrigger_sdk::service::{Chain, Mempool, Scope};
 use proptest::prelude::*;
 
 use super::{Bench, elsewhere, foreign, spend};
+use crate::node::observer::{NodeEvent, Observer};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -89,7 +91,10 @@ fn run(steps: Vec<Step>) {
                 bench.mine_to(if ours { scripts[0].clone() } else { foreign(counter) }, chosen);
             }
             Step::Disconnect { lost } => disconnect(&bench, lost),
-            Step::Restart => bench.restart(|_| {}),
+            Step::Restart => {
+                bench.restart(|_| {});
+                tell_resubmitted(&bench);
+            }
         }
         let expected = recompute(&bench, &scripts, &sent);
         let found: BTreeMap<_, _> = bench
@@ -100,6 +105,19 @@ fn run(steps: Vec<Step>) {
             .map(|coin| (coin.outpoint, (coin.value, matches!(coin.state, TxState::Confirmed { .. }))))
             .collect();
         assert_eq!(found, expected);
+    }
+}
+
+/// At the start the wallet offers its lost transactions again. The mempool in memory takes them and tells nobody.
+fn tell_resubmitted(bench: &Bench) {
+    let ids = bench.mempool.ids(Scope::NONE).unwrap();
+    for raw in bench.mempool.transactions(Scope::NONE, ids).unwrap().into_iter().flatten() {
+        let transaction: Transaction = bitcoin::consensus::deserialize(&raw.raw).unwrap();
+        if super::lock(&bench.pool).contains(&transaction) {
+            continue;
+        }
+        super::lock(&bench.pool).push(transaction.clone());
+        bench.manager.notify(NodeEvent::TransactionAdded { transaction: Arc::new(transaction), sequence: 0 });
     }
 }
 

@@ -267,10 +267,9 @@ impl MethodSpec {
     fn check(&self) -> Result<(), ManifestError> {
         let first_optional = self.params.iter().position(|param| !param.required).unwrap_or(self.params.len());
         match self.params.iter().skip(first_optional).find(|param| param.required) {
-            Some(param) => Err(ManifestError::RequiredAfterOptional {
-                method: self.name.clone(),
-                param: param.name.clone(),
-            }),
+            Some(param) => {
+                Err(ManifestError::RequiredAfterOptional { method: self.name.clone(), param: param.name.clone() })
+            }
             None => Ok(()),
         }
     }

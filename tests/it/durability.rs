@@ -13,7 +13,8 @@ fn lived() -> Host {
     let mut wallet = client.wallet("w");
     let address = wallet.call("getnewaddress", json!(["mine"]));
     wallet.call("generatetoaddress", json!([101, address]));
-    let request = json!([[{"scriptPubKey": {"address": WATCHED}, "timestamp": 0, "watchonly": true, "label": "watched"}]]);
+    let request =
+        json!([[{"scriptPubKey": {"address": WATCHED}, "timestamp": 0, "watchonly": true, "label": "watched"}]]);
     assert_eq!(wallet.call("importmulti", request), json!([{"success": true}]));
     wallet.call("sendtoaddress", json!([WATCHED, 3, "a comment"]));
     wallet.call("generatetoaddress", json!([1, address]));

@@ -60,7 +60,10 @@ fn arguments_are_named_counted_typed_and_unwrapped() {
     let mut client = host.client();
     let genesis = client.call("getblockhash", json!([0]));
     assert_eq!(client.call("getblockhash", json!({"height": 0})), genesis);
-    assert_eq!(client.call("getblockheader", json!({"args": [genesis], "verbose": false})).as_str().unwrap().len(), 160);
+    assert_eq!(
+        client.call("getblockheader", json!({"args": [genesis], "verbose": false})).as_str().unwrap().len(),
+        160
+    );
     assert_eq!(client.refused("getblockhash", json!({"hight": 0})), (-8, "Unknown named parameter hight".into()));
     let (code, message) = client.refused("getblockhash", json!([]));
     assert_eq!((code, message.lines().next()), (-1, Some("getblockhash height")));
@@ -81,12 +84,22 @@ fn bad_input_is_named_and_changes_nothing() {
     let mut client = host.client();
     let before = (client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([])));
     let cases = [
-        ("signrawtransactionwithkey", json!(["zz", []]), -22, "TX decode failed. Make sure the tx has at least one input."),
+        (
+            "signrawtransactionwithkey",
+            json!(["zz", []]),
+            -22,
+            "TX decode failed. Make sure the tx has at least one input.",
+        ),
         ("signrawtransactionwithkey", json!([5, []]), -3, "Expected type string, got number"),
         ("signrawtransactionwithwallet", json!([null]), -1, "JSON value is not a string as expected"),
         ("importmulti", json!([{}]), -3, "Expected type array, got object"),
         ("importdescriptors", json!(["x"]), -3, "Expected type array, got string"),
-        ("getblocktemplate", json!([{}]), -8, "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})"),
+        (
+            "getblocktemplate",
+            json!([{}]),
+            -8,
+            "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})",
+        ),
         ("gettransaction", json!(["zz"]), -8, "txid must be of length 64 (not 2, for 'zz')"),
         ("listsinceblock", json!(["00".repeat(32)]), -5, "Block not found"),
         ("submitblock", json!(["zz"]), -22, "Block decode failed"),

@@ -16,7 +16,10 @@ fn a_payment_is_told_with_amount_fee_and_both_sides() {
     assert_eq!(sent["amount"].to_string(), "-1.25000000");
     let fee = sent["fee"].to_string();
     assert!(fee.starts_with("-0.0000"), "{fee}");
-    assert_eq!((&sent["comment"], &sent["to"], &sent["trusted"]), (&json!("for bread"), &json!("bakery"), &json!(true)));
+    assert_eq!(
+        (&sent["comment"], &sent["to"], &sent["trusted"]),
+        (&json!("for bread"), &json!("bakery"), &json!(true))
+    );
     assert_eq!(sent["details"][0]["fee"].to_string(), fee);
     let received = bob.call("gettransaction", json!([txid, null, true]));
     assert_eq!(received["amount"].to_string(), "1.25000000");
@@ -77,7 +80,10 @@ fn a_reorganisation_is_told_in_removed() {
     };
     // The coinbase of the stale block is an orphan now, the payment was mined again.
     let (send, receive, orphan) = (json!("send"), json!("receive"), json!("orphan"));
-    assert_eq!(of(&since["transactions"]), [(send.clone(), json!(2)), (receive.clone(), json!(2)), (orphan.clone(), json!(0))]);
+    assert_eq!(
+        of(&since["transactions"]),
+        [(send.clone(), json!(2)), (receive.clone(), json!(2)), (orphan.clone(), json!(0))]
+    );
     assert_eq!(of(&since["removed"]), [(orphan, json!(0)), (send, json!(2)), (receive, json!(2))]);
     assert_eq!(wallet.call("listsinceblock", json!([stale, 1, null, false])).get("removed"), None);
     let tip = wallet.call("getbestblockhash", json!([]));

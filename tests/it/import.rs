@@ -22,7 +22,8 @@ const KEY: Key = Key {
 fn paid() -> (Host, Client) {
     let host = Host::start();
     let mut client = host.client();
-    let checksum = |client: &mut Client, text: String| client.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
+    let checksum =
+        |client: &mut Client, text: String| client.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
     for (function, address) in [("pkh", KEY.pkh), ("wpkh", KEY.wpkh)] {
         let descriptor = checksum(&mut client, format!("{function}({})", KEY.public));
         assert_eq!(client.call("deriveaddresses", json!([descriptor])), json!([address]), "{function}");
@@ -109,7 +110,8 @@ fn keys_and_addresses_are_imported_one_result_each() {
     assert_eq!(count(wallet.call("listsinceblock", json!([]))), 4);
     assert_eq!(count(wallet.call("listsinceblock", json!(["", 1, true]))), 104);
     assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "200.00000000");
-    let second = wallet.call("importmulti", json!([[{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [KEY.wif]}]]));
+    let second = wallet
+        .call("importmulti", json!([[{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "keys": [KEY.wif]}]]));
     let script = "76a91406afd46bcdfd22ef94ac122aa11f241244a37ecc88ac";
     let message = format!("The wallet already contains the private key for this address or script (\"{script}\")");
     assert_eq!(second[0]["error"], json!({"code": -4, "message": message}));

@@ -26,9 +26,27 @@ fn a_template_has_every_key_in_its_order() {
     assert_eq!(
         keys,
         [
-            "capabilities", "version", "rules", "vbavailable", "vbrequired", "previousblockhash", "transactions",
-            "coinbaseaux", "coinbasevalue", "longpollid", "target", "mintime", "mutable", "noncerange", "sigoplimit",
-            "sizelimit", "weightlimit", "curtime", "bits", "height", "default_witness_commitment"
+            "capabilities",
+            "version",
+            "rules",
+            "vbavailable",
+            "vbrequired",
+            "previousblockhash",
+            "transactions",
+            "coinbaseaux",
+            "coinbasevalue",
+            "longpollid",
+            "target",
+            "mintime",
+            "mutable",
+            "noncerange",
+            "sigoplimit",
+            "sizelimit",
+            "weightlimit",
+            "curtime",
+            "bits",
+            "height",
+            "default_witness_commitment"
         ]
     );
     let entry = &template["transactions"][0];

@@ -114,7 +114,8 @@ fn client_hash(block: &str) -> String {
 
 /// Where this host deliberately answers as release 0.21: submitblock names a block without a coinbase before judging it.
 fn excused(name: &str, key: &str, verdict: &Value) -> bool {
-    let no_coinbase = ["first transaction is no coinbase", "no transactions", "coinbase with two inputs"].contains(&name);
+    let no_coinbase =
+        ["first transaction is no coinbase", "no transactions", "coinbase with two inputs"].contains(&name);
     no_coinbase && key.starts_with("submitblock") && *verdict == json!({"code": -22, "message": NO_COINBASE})
 }
 

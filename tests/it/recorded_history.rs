@@ -36,12 +36,16 @@ fn sorted(mut listing: Value) -> Value {
     listing
 }
 
-/// Release 29 says `abandoned` of received entries too; 0.21 and this host of sent ones only.
+/// What release 29 says of received entries and 0.21 and this host do not: `abandoned`, and the empty label that it gives an
+/// address nobody asked for when a payment comes to it.
 fn normalise(entry: &mut Value) {
     if entry["category"] != "send"
         && let Some(object) = entry.as_object_mut()
     {
         object.remove("abandoned");
+        if object.get("label").is_some_and(|label| label == "") {
+            object.remove("label");
+        }
     }
 }
 

@@ -15,7 +15,8 @@ fn a_wallet_signs_every_kind_of_its_addresses() {
     wallet.call("generatetoaddress", json!([100, addresses[0]]));
     let coins = wallet.call("listunspent", json!([100, 999, addresses]));
     assert_eq!(coins.as_array().unwrap().len(), 4, "{coins}");
-    let inputs: Vec<Value> = coins.as_array().unwrap().iter().map(|c| json!({"txid": c["txid"], "vout": c["vout"]})).collect();
+    let inputs: Vec<Value> =
+        coins.as_array().unwrap().iter().map(|c| json!({"txid": c["txid"], "vout": c["vout"]})).collect();
     let raw = wallet.call("createrawtransaction", json!([inputs, [{addresses[2].as_str().unwrap(): 199.999}]]));
     let unsigned = wallet.call("testmempoolaccept", json!([[raw]]));
     assert_eq!(unsigned[0]["allowed"], json!(false));

@@ -49,7 +49,9 @@ fn system_library() -> PathBuf {
 fn a_plugin_of_a_newer_abi_is_refused_with_both_versions() {
     let acme = std::fs::read(built().library("outrigger_acme_mining")).unwrap();
     let at = acme.windows(8).position(|bytes| bytes == b"OUTRIGMF").unwrap();
-    for (offset, versions) in [(8, "needs plugin ABI 9.0, this host has 1.0"), (12, "needs plugin ABI 1.9, this host has 1.0")] {
+    for (offset, versions) in
+        [(8, "needs plugin ABI 9.0, this host has 1.0"), (12, "needs plugin ABI 1.9, this host has 1.0")]
+    {
         let mut newer = acme.clone();
         newer[at + offset] = 9;
         let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
@@ -111,7 +113,10 @@ fn a_plugin_can_be_inspected_without_running_it() {
     };
     let output = inspect(acme);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("acme-mining 2.1.0: Acme's block policy") && text.contains("getblocktemplate ( {...} )"), "{text}");
+    assert!(
+        text.starts_with("acme-mining 2.1.0: Acme's block policy") && text.contains("getblocktemplate ( {...} )"),
+        "{text}"
+    );
     assert!(!inspect(Path::new("/nonexistent.so")).status.success());
 }
 
@@ -134,9 +139,8 @@ fn the_client_command_speaks_to_a_running_host() {
 
 #[test]
 fn a_plugin_is_checked_and_a_new_one_begun() {
-    let check = |file: &Path| {
-        std::process::Command::new(&built().binary).args(["plugin", "check"]).arg(file).output().unwrap()
-    };
+    let check =
+        |file: &Path| std::process::Command::new(&built().binary).args(["plugin", "check"]).arg(file).output().unwrap();
     for library in ["outrigger_history", "outrigger_mining", "outrigger_signing", "outrigger_import"] {
         let output = check(built().library(library));
         let text = String::from_utf8(output.stdout).unwrap();

@@ -100,7 +100,8 @@ fn transactions_are_made_read_and_relayed() {
     let unknown = wallet.refused("getrawtransaction", json!(["ab".repeat(32)]));
     assert_eq!(unknown.0, -5);
     let inputs = json!([{"txid": coinbase["txid"], "vout": 0}]);
-    let made = wallet.call("createrawtransaction", json!([inputs, [{address.as_str().unwrap(): 49.99}, {"data": "beef"}]]));
+    let made =
+        wallet.call("createrawtransaction", json!([inputs, [{address.as_str().unwrap(): 49.99}, {"data": "beef"}]]));
     let decoded = wallet.call("decoderawtransaction", json!([made]));
     assert_eq!(decoded["vout"][0]["value"].to_string(), "49.99000000");
     assert_eq!(decoded["vout"][1]["scriptPubKey"]["type"], json!("nulldata"));

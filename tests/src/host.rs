@@ -47,7 +47,8 @@ impl Host {
     }
 
     fn start_in(folder: TempDir, options: HostOptions) -> Self {
-        let mut child = command(&options, folder.path()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child =
+            command(&options, folder.path()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());

@@ -19,8 +19,7 @@ pub fn build(template: &Value, script: ScriptBuf) -> Block {
 /// Builds a block on a template without proof of work.
 pub fn assemble(template: &Value, script: ScriptBuf) -> Block {
     let integer = |key: &str| template[key].as_u64().unwrap_or_else(|| panic!("{key} in {template}"));
-    let mut outputs =
-        vec![TxOut { value: Amount::from_sat(integer("coinbasevalue")), script_pubkey: script }];
+    let mut outputs = vec![TxOut { value: Amount::from_sat(integer("coinbasevalue")), script_pubkey: script }];
     if let Some(commitment) = template["default_witness_commitment"].as_str() {
         outputs.push(TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::from_hex(commitment).unwrap() });
     }

@@ -68,7 +68,10 @@ fn run(file: &PluginFile, folder: &Path) -> Result<String, String> {
         return Err(format!("{faults} of {made} calls ended in a fault (a panic) of the plugin"));
     }
     let methods = file.manifest.methods.len();
-    Ok(format!("{}: {methods} methods, {made} calls, each answered once; started and stopped in order", file.manifest.id))
+    Ok(format!(
+        "{}: {methods} methods, {made} calls, each answered once; started and stopped in order",
+        file.manifest.id
+    ))
 }
 
 fn wait(mut answer: tokio::sync::oneshot::Receiver<Answer>) -> Option<Answer> {
@@ -87,7 +90,9 @@ fn wait(mut answer: tokio::sync::oneshot::Receiver<Answer>) -> Option<Answer> {
 fn judge(method: &str, arguments: &str, answer: Option<Answer>) -> Result<(), String> {
     match answer {
         None => Err(format!("{method} {arguments} was never answered")),
-        Some(Err(error)) if error.message.is_empty() => Err(format!("{method} {arguments}: an error without a message")),
+        Some(Err(error)) if error.message.is_empty() => {
+            Err(format!("{method} {arguments}: an error without a message"))
+        }
         Some(Err(_)) => Ok(()),
         Some(Ok(json)) => match serde_json::from_slice::<Value>(&json) {
             Ok(_) => Ok(()),

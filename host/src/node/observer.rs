@@ -46,6 +46,8 @@ pub enum NodeEvent {
     TransactionAdded {
         /// It.
         transaction: Arc<Transaction>,
+        /// When it came, in seconds of the node's time.
+        time: u64,
         /// The mempool's sequence with it.
         sequence: u64,
     },

@@ -31,10 +31,7 @@ pub struct Caller {
 impl Caller {
     /// A caller who may call everything.
     pub fn unrestricted(name: &str) -> Self {
-        Self {
-            name: Arc::from(name),
-            allowed: None,
-        }
+        Self { name: Arc::from(name), allowed: None }
     }
 
     /// The name of the user.
@@ -49,9 +46,7 @@ impl Caller {
 
     /// Whether the user may call `method`.
     pub fn may_call(&self, method: &str) -> bool {
-        self.allowed
-            .as_ref()
-            .is_none_or(|allowed| allowed.contains(method))
+        self.allowed.as_ref().is_none_or(|allowed| allowed.contains(method))
     }
 }
 
@@ -95,13 +90,9 @@ impl RpcUser {
     pub fn from_rpcauth(entry: &str) -> Result<Self, RpcUserError> {
         let (name, secret) = entry.split_once(':').unwrap_or((entry, ""));
         let Some((salt, hmac)) = secret.split_once('$') else {
-            return Err(RpcUserError::Form {
-                name: name.to_owned(),
-            });
+            return Err(RpcUserError::Form { name: name.to_owned() });
         };
-        let hmac = <[u8; 32]>::from_hex(hmac).map_err(|_| RpcUserError::Hmac {
-            name: name.to_owned(),
-        })?;
+        let hmac = <[u8; 32]>::from_hex(hmac).map_err(|_| RpcUserError::Hmac { name: name.to_owned() })?;
         Self::new(name, salt.to_owned(), hmac)
     }
 
@@ -125,15 +116,9 @@ impl RpcUser {
 
     fn new(name: &str, salt: String, hmac: [u8; 32]) -> Result<Self, RpcUserError> {
         if name.is_empty() || name == COOKIE_USER || name.contains(':') {
-            return Err(RpcUserError::Name {
-                name: name.to_owned(),
-            });
+            return Err(RpcUserError::Name { name: name.to_owned() });
         }
-        Ok(Self {
-            caller: Caller::unrestricted(name),
-            salt,
-            hmac,
-        })
+        Ok(Self { caller: Caller::unrestricted(name), salt, hmac })
     }
 
     /// Narrows the user to `methods`. Any other is answered HTTP 403.
@@ -206,10 +191,7 @@ impl Authenticator {
     pub(super) fn check(&self, header: Option<&HeaderValue>) -> Result<Caller, Denied> {
         let header = header.ok_or(Denied::Absent)?;
         let credentials = basic_credentials(header.as_bytes()).ok_or(Denied::Wrong)?;
-        let colon = credentials
-            .iter()
-            .position(|byte| *byte == b':')
-            .ok_or(Denied::Wrong)?;
+        let colon = credentials.iter().position(|byte| *byte == b':').ok_or(Denied::Wrong)?;
         let (name, password) = credentials.split_at(colon);
         let password = password.get(1..).unwrap_or_default();
 
@@ -234,10 +216,7 @@ fn basic_credentials(header: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     if !scheme.eq_ignore_ascii_case(b"basic ") {
         return None;
     }
-    STANDARD
-        .decode(encoded.trim_ascii())
-        .ok()
-        .map(Zeroizing::new)
+    STANDARD.decode(encoded.trim_ascii()).ok().map(Zeroizing::new)
 }
 
 #[cfg(test)]
@@ -245,15 +224,15 @@ mod tests {
     use super::*;
 
     /// A well-formed entry.
-    const ENTRY: &str = "bob:cb77f0957de88ff388cf817ddbc7273$9eaa166ace0d94a29c6eceb831a42458e93faeb79f895a7ee4ce03f4343f8f55";
+    const ENTRY: &str =
+        "bob:cb77f0957de88ff388cf817ddbc7273$9eaa166ace0d94a29c6eceb831a42458e93faeb79f895a7ee4ce03f4343f8f55";
 
     fn basic(text: &str) -> HeaderValue {
         HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(text))).expect("header")
     }
 
     fn check(auth: &Authenticator, text: &str) -> Result<String, Denied> {
-        auth.check(Some(&basic(text)))
-            .map(|caller| caller.name().to_string())
+        auth.check(Some(&basic(text))).map(|caller| caller.name().to_string())
     }
 
     #[test]
@@ -279,15 +258,7 @@ mod tests {
     fn absent_and_malformed_headers() {
         let auth = Authenticator::new();
         assert_eq!(auth.check(None).map(|_| ()), Err(Denied::Absent));
-        for header in [
-            "",
-            "Basic",
-            "Basic ",
-            "Basic ***",
-            "Bearer abc",
-            "Basic YQ",
-            "é",
-        ] {
+        for header in ["", "Basic", "Basic ", "Basic ***", "Bearer abc", "Basic YQ", "é"] {
             let header = HeaderValue::from_bytes(header.as_bytes()).expect("header");
             assert_eq!(auth.check(Some(&header)).map(|_| ()), Err(Denied::Wrong));
         }
@@ -310,9 +281,7 @@ mod tests {
     fn passwords_of_users_and_their_methods() {
         let bob = RpcUser::with_password("bob", "").expect("user");
         let eve = RpcUser::with_password("eve", "x").expect("user");
-        let auth = Authenticator::new()
-            .with_user(bob)
-            .with_user(eve.allowing(["help".to_owned()]));
+        let auth = Authenticator::new().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
         assert_eq!(check(&auth, "bob:"), Ok("bob".to_owned()));
         let eve = auth.check(Some(&basic("eve:x"))).expect("eve");
         assert!(eve.may_call("help"));
@@ -331,33 +300,14 @@ mod tests {
     #[test]
     fn entries_that_are_refused() {
         let name = |entry: &str| RpcUser::from_rpcauth(entry).map(|_| ());
-        let form = |name: &str| {
-            Err(RpcUserError::Form {
-                name: name.to_owned(),
-            })
-        };
+        let form = |name: &str| Err(RpcUserError::Form { name: name.to_owned() });
         assert_eq!(name("bob"), form("bob"));
         assert_eq!(name("bob:salt"), form("bob"));
-        assert_eq!(
-            name("bob:salt$12"),
-            Err(RpcUserError::Hmac {
-                name: "bob".to_owned()
-            })
-        );
+        assert_eq!(name("bob:salt$12"), Err(RpcUserError::Hmac { name: "bob".to_owned() }));
         let anonymous = ENTRY.trim_start_matches("bob");
-        assert_eq!(
-            name(anonymous),
-            Err(RpcUserError::Name {
-                name: String::new()
-            })
-        );
+        assert_eq!(name(anonymous), Err(RpcUserError::Name { name: String::new() }));
         assert!(name(ENTRY).is_ok());
         let taken = RpcUser::with_password(COOKIE_USER, "x").map(|_| ());
-        assert_eq!(
-            taken,
-            Err(RpcUserError::Name {
-                name: COOKIE_USER.to_owned()
-            })
-        );
+        assert_eq!(taken, Err(RpcUserError::Name { name: COOKIE_USER.to_owned() }));
     }
 }

@@ -30,16 +30,9 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves `stream` until either side closes it, it times out, or `stopping` turns true and the call
 /// in flight has ended.
-pub(super) async fn serve<S: RpcService>(
-    stream: TcpStream,
-    edge: Arc<Edge<S>>,
-    mut stopping: watch::Receiver<bool>,
-) {
+pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
     let activity = Arc::new(Activity::default());
-    let io = TokioIo::new(Watched {
-        stream,
-        activity: Arc::clone(&activity),
-    });
+    let io = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
     let service = service_fn(|request| {
         let in_call = InCall::begin(&activity);
         let edge = Arc::clone(&edge);
@@ -125,11 +118,7 @@ struct Life {
 
 impl Default for Life {
     fn default() -> Self {
-        Self {
-            last_sign: Instant::now(),
-            head_since: None,
-            in_call: false,
-        }
+        Self { last_sign: Instant::now(), head_since: None, in_call: false }
     }
 }
 
@@ -202,11 +191,7 @@ impl Watched {
 }
 
 impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if buf.filled().len() > before {
@@ -217,11 +202,7 @@ impl AsyncRead for Watched {
 }
 
 impl AsyncWrite for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.told(written)
     }

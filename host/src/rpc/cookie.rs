@@ -36,9 +36,7 @@ pub struct CookieFile {
 
 impl std::fmt::Debug for CookieFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CookieFile")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
+        f.debug_struct("CookieFile").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -59,10 +57,7 @@ impl CookieFile {
         let fresh = PathBuf::from(fresh);
         write_private(&fresh, credentials.as_bytes())
             .and_then(|()| fs::rename(&fresh, &path))
-            .map_err(|source| CookieError {
-                path: path.clone(),
-                source,
-            })?;
+            .map_err(|source| CookieError { path: path.clone(), source })?;
         Ok(Self { path, credentials })
     }
 
@@ -149,10 +144,7 @@ mod tests {
     fn debug_keeps_the_password_to_itself() {
         let dir = tempfile::tempdir().expect("dir");
         let cookie = CookieFile::create(dir.path().join(".cookie")).expect("cookie");
-        let password = cookie
-            .credentials()
-            .trim_start_matches("__cookie__:")
-            .to_owned();
+        let password = cookie.credentials().trim_start_matches("__cookie__:").to_owned();
         assert!(!format!("{cookie:?}").contains(&password));
     }
 }

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{
-    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE,
-};
+use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper::body::Body;
@@ -46,11 +44,7 @@ pub(super) struct Edge<S> {
 
 impl<S: RpcService> Edge<S> {
     pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits) -> Self {
-        Self {
-            service,
-            auth,
-            limits,
-        }
+        Self { service, auth, limits }
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -78,8 +72,7 @@ impl<S: RpcService> Edge<S> {
         }
         match read_body(&mut body, &self.limits).await {
             Ok(body) => {
-                let reply =
-                    envelope::answer(&self.service, &caller, wallet, body, &self.limits).await;
+                let reply = envelope::answer(&self.service, &caller, wallet, body, &self.limits).await;
                 into_response(reply)
             }
             Err(refusal) => refusal.into_response(),
@@ -131,26 +124,15 @@ impl Refusal {
             ),
             Self::Unauthorized => (
                 Reply::empty(StatusCode::UNAUTHORIZED),
-                Some((
-                    WWW_AUTHENTICATE,
-                    HeaderValue::from_static(r#"Basic realm="jsonrpc""#),
-                )),
+                Some((WWW_AUTHENTICATE, HeaderValue::from_static(r#"Basic realm="jsonrpc""#))),
             ),
-            Self::BodyTooLarge => (
-                Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large"),
-                Some(close),
-            ),
-            Self::BodyStalled => (
-                Reply::text(
-                    StatusCode::REQUEST_TIMEOUT,
-                    "Request body did not arrive in time",
-                ),
-                Some(close),
-            ),
-            Self::BodyBroken => (
-                Reply::text(StatusCode::BAD_REQUEST, "Request body could not be read"),
-                Some(close),
-            ),
+            Self::BodyTooLarge => {
+                (Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large"), Some(close))
+            }
+            Self::BodyStalled => {
+                (Reply::text(StatusCode::REQUEST_TIMEOUT, "Request body did not arrive in time"), Some(close))
+            }
+            Self::BodyBroken => (Reply::text(StatusCode::BAD_REQUEST, "Request body could not be read"), Some(close)),
         };
         let mut response = into_response(reply);
         if let Some((name, value)) = header {
@@ -164,9 +146,7 @@ impl Refusal {
 pub(super) fn too_many_connections() -> Response<ReplyBody> {
     let reply = Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections");
     let mut response = into_response(reply);
-    response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
@@ -181,9 +161,7 @@ fn into_response(reply: Reply) -> Response<ReplyBody> {
     let mut response = Response::new(reply.body);
     *response.status_mut() = reply.status;
     if let Some(content_type) = content_type {
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     response
 }
@@ -234,18 +212,11 @@ fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
 /// The length that the head announces; 0 where it announces none. hyper has refused heads whose
 /// length is not a number.
 fn declared_length(headers: &HeaderMap) -> u64 {
-    headers
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.parse().ok())
-        .unwrap_or(0)
+    headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
 /// The whole body. One that came in a piece is not copied.
-async fn read_body<B>(
-    mut body: impl Body<Data = Bytes, Error = B> + Unpin,
-    limits: &Limits,
-) -> Result<Bytes, Refusal> {
+async fn read_body<B>(mut body: impl Body<Data = Bytes, Error = B> + Unpin, limits: &Limits) -> Result<Bytes, Refusal> {
     let Some(first) = next_piece(&mut body, limits.body_stall_timeout).await? else {
         return Ok(Bytes::new());
     };
@@ -274,9 +245,7 @@ async fn next_piece(
     patience: Duration,
 ) -> Result<Option<Bytes>, Refusal> {
     loop {
-        let frame = timeout(patience, body.frame())
-            .await
-            .map_err(|_| Refusal::BodyStalled)?;
+        let frame = timeout(patience, body.frame()).await.map_err(|_| Refusal::BodyStalled)?;
         match frame {
             None => return Ok(None),
             Some(Err(_)) => return Err(Refusal::BodyBroken),

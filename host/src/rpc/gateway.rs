@@ -23,10 +23,7 @@ pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
 /// jsonrpsee's `rpc_logger` layer is not for use here: it traces parameters, which carry keys.
 pub trait RpcService: RpcServiceT<MethodResponse = MethodResponse> + Send + Sync + 'static {}
 
-impl<S> RpcService for S where
-    S: RpcServiceT<MethodResponse = MethodResponse> + Send + Sync + 'static
-{
-}
+impl<S> RpcService for S where S: RpcServiceT<MethodResponse = MethodResponse> + Send + Sync + 'static {}
 
 /// What the envelope knows of a request besides what jsonrpsee's type holds; put in its extensions.
 #[derive(Clone)]
@@ -61,9 +58,7 @@ pub struct Gateway<D> {
 
 impl<D> Clone for Gateway<D> {
     fn clone(&self) -> Self {
-        Self {
-            dispatcher: Arc::clone(&self.dispatcher),
-        }
+        Self { dispatcher: Arc::clone(&self.dispatcher) }
     }
 }
 
@@ -77,24 +72,14 @@ impl<D: Dispatch> Gateway<D> {
 /// The call that `request` asks for. A request that did not come through the envelope has no
 /// origin: it is nobody's, names no wallet, and its parameters are copied.
 fn call_of(request: Request<'_>) -> Call {
-    let Request {
-        method,
-        params,
-        mut extensions,
-        ..
-    } = request;
+    let Request { method, params, mut extensions, .. } = request;
     let origin = extensions.remove::<Origin>();
     let (user, wallet, body) = match origin {
         Some(Origin { user, wallet, body }) => (user, wallet, body),
         None => (Arc::from(""), None, Bytes::new()),
     };
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call {
-        method: method.into_owned(),
-        params,
-        wallet,
-        user,
-    }
+    Call { method: method.into_owned(), params, wallet, user }
 }
 
 /// `error` in jsonrpsee's form.
@@ -153,8 +138,7 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
                         written_out(id, dispatcher.dispatch(call_of(request)).await)
                     }
                     Ok(BatchEntry::Notification(notification)) => {
-                        let _unanswered =
-                            dispatcher.dispatch(call_of(request_of(notification))).await;
+                        let _unanswered = dispatcher.dispatch(call_of(request_of(notification))).await;
                         continue;
                     }
                     Err(refused) => {
@@ -170,10 +154,7 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
         }
     }
 
-    fn notification<'a>(
-        &self,
-        notification: Notification<'a>,
-    ) -> impl Future<Output = MethodResponse> + Send + 'a {
+    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let dispatcher = Arc::clone(&self.dispatcher);
         async move {
             let _unanswered = dispatcher.dispatch(call_of(request_of(notification))).await;
@@ -184,12 +165,7 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
 
 /// The request that `notification` would be, had it an id.
 fn request_of(notification: Notification<'_>) -> Request<'_> {
-    let Notification {
-        method,
-        params,
-        extensions,
-        ..
-    } = notification;
+    let Notification { method, params, extensions, .. } = notification;
     let mut request = Request::owned(String::new(), None, Id::Null);
     request.method = method;
     request.params = params;

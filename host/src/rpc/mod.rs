@@ -32,9 +32,9 @@ pub use cookie::CookieFile;
 pub use dispatch::{Call, Dispatch, Failure, Params};
 pub use gateway::Gateway;
 pub use limits::Limits;
-pub use server::Server;
 #[cfg(test)]
 pub use server::Drained;
+pub use server::Server;
 
 #[cfg(test)]
 mod tests;

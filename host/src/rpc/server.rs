@@ -54,9 +54,7 @@ pub struct Server<S> {
 
 impl<S> std::fmt::Debug for Server<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server")
-            .field("address", &self.address)
-            .finish_non_exhaustive()
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
@@ -74,11 +72,7 @@ impl<S: RpcService> Server<S> {
         let failed = |source| ServerError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self {
-            listener,
-            address,
-            edge: Arc::new(Edge::new(service, auth, limits)),
-        })
+        Ok(Self { listener, address, edge: Arc::new(Edge::new(service, auth, limits)) })
     }
 
     /// The address that is listened on, with the true port.
@@ -151,10 +145,7 @@ impl<S: RpcService> Connections<S> {
                 drop(slot);
             });
         } else if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
-            tracing::warn!(
-                limit = edge.limits().max_connections,
-                "too many RPC connections"
-            );
+            tracing::warn!(limit = edge.limits().max_connections, "too many RPC connections");
             self.tasks.spawn(async move {
                 connection::refuse(stream, edge.limits()).await;
                 drop(refusal);
@@ -182,10 +173,7 @@ impl<S: RpcService> Connections<S> {
 async fn on_accept_error(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     // The client was gone before it was met: nothing is wrong here.
-    if matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionReset | Interrupted
-    ) {
+    if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
         return;
     }
     tracing::error!(%error, "cannot accept an RPC connection");

@@ -21,12 +21,20 @@ pub struct ChainService {
 }
 
 impl ChainService {
-    fn read<T>(&self, scope: Scope, read: impl FnOnce(&ChainSnapshot) -> std::result::Result<T, NodeError>) -> Result<T> {
+    fn read<T>(
+        &self,
+        scope: Scope,
+        read: impl FnOnce(&ChainSnapshot) -> std::result::Result<T, NodeError>,
+    ) -> Result<T> {
         self.scopes.get(scope)?.with_chain(&self.node, |snapshot| Ok(read(snapshot)?))
     }
 
     /// Changes the chain; what the call reads afterwards is the chain as changed.
-    fn write<T>(&self, scope: Scope, write: impl FnOnce(&EmbeddedNode) -> std::result::Result<T, NodeError>) -> Result<T> {
+    fn write<T>(
+        &self,
+        scope: Scope,
+        write: impl FnOnce(&EmbeddedNode) -> std::result::Result<T, NodeError>,
+    ) -> Result<T> {
         let call = self.scopes.get(scope)?;
         call.refresh();
         Ok(write(&self.node)?)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bitcoin::{ScriptBuf, Txid};
 use outrigger_sdk::service::signer::SignBatch;
 use outrigger_sdk::service::wallet::{
-    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome, ScriptInfo,
-    WalletInfo, WalletTransaction,
+    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
+    ScriptInfo, WalletInfo, WalletTransaction,
 };
 use outrigger_sdk::service::{Result, Scope, Signer, Wallet};
 use outrigger_sdk::wire::{Blob, Secret};

@@ -4,7 +4,6 @@ use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid};
 use heed::RoTxn;
-use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::{Ownership, TxState};
 
 use super::error::Result;
@@ -71,13 +70,14 @@ fn smart_time(t: &Tables, txn: &RoTxn<'_>, received: u64, state: &TxState) -> Re
 }
 
 impl Write<'_> {
-    /// Stores a transaction that concerns the wallet, or moves one that is stored to `state`. Whether it does.
-    pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState) -> Result<bool> {
+    /// Stores a transaction that concerns the wallet and came at `received` (seconds), or moves one that is stored to
+    /// `state`. Whether it does concern the wallet.
+    pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState, received: u64) -> Result<bool> {
         match examine(&self.t, &self.txn, transaction, &txid)? {
             Match::Foreign => return Ok(false),
             Match::Known(row) => self.meet_again(transaction, txid, *row, state)?,
             Match::New(scripts) => {
-                self.insert(transaction, txid, state, &scripts)?;
+                self.insert(transaction, txid, state, &scripts, received)?;
                 self.note_use(scripts.iter().flatten().flat_map(|row| row.owners.iter().copied()))?;
             }
         }
@@ -107,8 +107,8 @@ impl Write<'_> {
         txid: Txid,
         state: TxState,
         scripts: &[Option<ScriptRow>],
+        received: u64,
     ) -> Result<()> {
-        let received = self.wallet.shared.chain.time(Scope::NONE)?;
         let coinbase = transaction.is_coinbase();
         let inputs: Vec<OutPoint> =
             if coinbase { Vec::new() } else { transaction.input.iter().map(|input| input.previous_output).collect() };

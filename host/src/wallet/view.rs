@@ -108,7 +108,7 @@ impl WalletView {
         if let Some(text) = self.texts.borrow().get(&number) {
             return Ok(Some(text.clone()));
         }
-        let text = self.t().descriptor(&self.txn, number)?.map(|row| row.public);
+        let text = self.t().descriptor(&self.txn, number)?.map(|row| row.identity);
         if let Some(text) = &text {
             self.texts.borrow_mut().insert(number, text.clone());
         }

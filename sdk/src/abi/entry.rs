@@ -60,8 +60,7 @@ pub struct PluginTable {
     /// Makes an instance; null is a failure.
     pub create: unsafe extern "C" fn() -> Instance,
     /// Gives it the host and its options, a JSON object.
-    pub init:
-        unsafe extern "C" fn(Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32,
+    pub init: unsafe extern "C" fn(Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32,
     /// All services are ready: calls follow.
     pub start: unsafe extern "C" fn(Instance, error: *mut OwnedBytes) -> i32,
     /// Runs a call. It may be answered before or after this returns. A status other than 0 is a fault of the plugin.

@@ -19,8 +19,8 @@ mod service;
 
 pub use bytes::{Bytes, OwnedBytes};
 pub use entry::{
-    CallFrame, Instance, MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, PLUGIN_MAGIC, PluginTable, manifest_bytes,
-    plugin_table,
+    CallFrame, Instance, MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, PLUGIN_MAGIC, PluginTable,
+    manifest_bytes, plugin_table,
 };
 pub use host::{HostTable, ReplyFn, ServiceLookupFn};
 pub(crate) use service::function_index;

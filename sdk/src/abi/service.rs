@@ -95,8 +95,8 @@ pub unsafe extern "C" fn shim<M: Method>(
     // SAFETY: the caller promises that the request is readable until we return.
     let request = unsafe { request.as_slice() };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let request: M::Request = wire::from_bytes(request)
-            .map_err(|error| ServiceError::new(ErrorKind::Malformed, error.to_string()))?;
+        let request: M::Request =
+            wire::from_bytes(request).map_err(|error| ServiceError::new(ErrorKind::Malformed, error.to_string()))?;
         M::run(service, Scope(scope), request)
     }))
     .unwrap_or_else(|_| Err(ErrorKind::Internal.into()));

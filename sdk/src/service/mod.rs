@@ -135,7 +135,7 @@ impl From<ServiceError> for RpcError {
         let or = |text: &str| if error.detail.is_empty() { text.to_owned() } else { error.detail.clone() };
         match error.kind {
             ErrorKind::WalletNotLoaded => {
-                Self::new(Code::WALLET_NOT_FOUND, "Requested wallet does not exist or is not loaded")
+                Self::new(Code::WALLET_NOT_FOUND, or("Requested wallet does not exist or is not loaded"))
             }
             ErrorKind::NoWallet => Self::new(
                 Code::WALLET_NOT_FOUND,
@@ -155,15 +155,13 @@ impl From<ServiceError> for RpcError {
             ErrorKind::ShuttingDown => Self::new(Code::CLIENT_NOT_CONNECTED, "Shutting down"),
             ErrorKind::WalletAlreadyLoaded => Self::new(Code::WALLET_ALREADY_LOADED, error.detail),
             ErrorKind::WalletExists => Self::wallet(error.detail),
-            ErrorKind::PassphraseIncorrect => Self::new(
-                Code::WALLET_PASSPHRASE_INCORRECT,
-                or("Error: The wallet passphrase entered was incorrect."),
-            ),
+            ErrorKind::PassphraseIncorrect => {
+                Self::new(Code::WALLET_PASSPHRASE_INCORRECT, or("Error: The wallet passphrase entered was incorrect."))
+            }
             ErrorKind::WrongEncryptionState => Self::new(Code::WALLET_WRONG_ENC_STATE, error.detail),
-            ErrorKind::KeypoolRanOut => Self::new(
-                Code::WALLET_KEYPOOL_RAN_OUT,
-                or("Error: Keypool ran out, please call keypoolrefill first"),
-            ),
+            ErrorKind::KeypoolRanOut => {
+                Self::new(Code::WALLET_KEYPOOL_RAN_OUT, or("Error: Keypool ran out, please call keypoolrefill first"))
+            }
             ErrorKind::NotFound => Self::not_found(or("Not found")),
             ErrorKind::Refused => Self::wallet(error.detail),
             ErrorKind::Storage => Self::new(Code::DATABASE, or("The storage failed; nothing was changed")),

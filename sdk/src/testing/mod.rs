@@ -191,7 +191,10 @@ impl<P: Plugin> TestPlugin<P> {
     /// When the manifest does not list the method, or the arguments are no array.
     #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn begin(&self, method: &str, arguments: Value) -> PendingCall {
-        assert!(self.manifest.methods.iter().any(|spec| spec.name == method), "the manifest lists no method '{method}'");
+        assert!(
+            self.manifest.methods.iter().any(|spec| spec.name == method),
+            "the manifest lists no method '{method}'"
+        );
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let call = Call { method, params: Params(arguments), scope: Scope(token) };

@@ -331,7 +331,9 @@ fn key_of<'a>(keys: &'a [SecretKey], public_key: &[u8]) -> Option<&'a SecretKey>
     keys.iter().find(|key| {
         let public = key.public_key(&secp);
         let (x_only, _) = public.x_only_public_key();
-        public_key == public.serialize() || public_key == public.serialize_uncompressed() || public_key == x_only.serialize()
+        public_key == public.serialize()
+            || public_key == public.serialize_uncompressed()
+            || public_key == x_only.serialize()
     })
 }
 

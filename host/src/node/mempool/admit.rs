@@ -293,7 +293,7 @@ impl Pool {
         let (txid, tx) = (entry.txid, entry.tx.clone());
         self.graph.insert(entry);
         self.sequence += 1;
-        events.push(NodeEvent::TransactionAdded { transaction: tx, sequence: self.sequence });
+        events.push(NodeEvent::TransactionAdded { transaction: tx, time: now, sequence: self.sequence });
         self.trim(now, events);
         self.graph.get(&txid).is_some()
     }

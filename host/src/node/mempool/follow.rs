@@ -58,9 +58,11 @@ impl Pool {
             let offer = Offer::new(tx, &raw);
             match self.examine(view, &offer, Terms::Again(None)) {
                 Ok(admissible) => {
+                    let time = admissible.entry.time;
                     self.graph.insert(admissible.entry);
                     self.sequence += 1;
-                    events.push(NodeEvent::TransactionAdded { transaction: offer.tx, sequence: self.sequence });
+                    let sequence = self.sequence;
+                    events.push(NodeEvent::TransactionAdded { transaction: offer.tx, time, sequence });
                 }
                 Err(rejection) => {
                     tracing::debug!(txid = %offer.txid, ?rejection, "not put back after a reorganisation")

@@ -43,11 +43,7 @@ pub(super) async fn answer<S: RpcService>(
     body: Bytes,
     limits: &Limits,
 ) -> Reply {
-    let origin = Origin {
-        user: Arc::clone(caller.name()),
-        wallet,
-        body: body.clone(),
-    };
+    let origin = Origin { user: Arc::clone(caller.name()), wallet, body: body.clone() };
     match read_document(&body, limits) {
         Ok(Document::Single(request)) => answer_single(service, caller, &origin, request).await,
         Ok(Document::Batch(elements)) => answer_batch(service, caller, &origin, &elements).await,
@@ -60,12 +56,7 @@ pub(super) async fn answer<S: RpcService>(
     }
 }
 
-async fn answer_single<S: RpcService>(
-    service: &S,
-    caller: &Caller,
-    origin: &Origin,
-    request: Request<'_>,
-) -> Reply {
+async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, request: Request<'_>) -> Reply {
     if !caller.may_call(&request.method) {
         return Reply::empty(StatusCode::FORBIDDEN);
     }
@@ -92,15 +83,8 @@ async fn answer_single<S: RpcService>(
 
 /// Runs the elements of a batch one after the other. One method that is not the caller's to call
 /// forbids the batch before anything of it is run, as bitcoind does.
-async fn answer_batch<S: RpcService>(
-    service: &S,
-    caller: &Caller,
-    origin: &Origin,
-    elements: &[&RawValue],
-) -> Reply {
-    let forbidden = |element: &&RawValue| {
-        read_element(element).is_ok_and(|request| !caller.may_call(&request.method))
-    };
+async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, elements: &[&RawValue]) -> Reply {
+    let forbidden = |element: &&RawValue| read_element(element).is_ok_and(|request| !caller.may_call(&request.method));
     if caller.is_restricted() && elements.iter().any(forbidden) {
         return Reply::empty(StatusCode::FORBIDDEN);
     }
@@ -139,11 +123,7 @@ async fn answer_batch<S: RpcService>(
 const INTERNAL_ID: Id<'static> = Id::Number(0);
 
 /// Sends one request through the stack of services.
-async fn call<S: RpcService>(
-    service: &S,
-    origin: &Origin,
-    request: Request<'_>,
-) -> Result<Bytes, Failure> {
+async fn call<S: RpcService>(service: &S, origin: &Origin, request: Request<'_>) -> Result<Bytes, Failure> {
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
     rpc.extensions_mut().insert(origin.clone());
     let mut response = service.call(rpc).await;
@@ -171,13 +151,8 @@ fn outcome_in_text(response: MethodResponse) -> Result<Bytes, Failure> {
     let text = response.into_json();
     let parsed: Response<'_> = serde_json::from_str(text.get()).map_err(|_| unreadable())?;
     match parsed {
-        Response {
-            error: Some(error), ..
-        } => Err(Failure::Rpc(RpcError::new(Code(error.code), error.message))),
-        Response {
-            result: Some(result),
-            ..
-        } => Ok(Bytes::copy_from_slice(result.get().as_bytes())),
+        Response { error: Some(error), .. } => Err(Failure::Rpc(RpcError::new(Code(error.code), error.message))),
+        Response { result: Some(result), .. } => Ok(Bytes::copy_from_slice(result.get().as_bytes())),
         // serde takes a null for an absent member.
         Response { .. } => Ok(Bytes::from_static(b"null")),
     }

@@ -36,31 +36,19 @@ pub(in crate::rpc) struct Reply {
 impl Reply {
     /// A status without a body.
     pub(in crate::rpc) fn empty(status: StatusCode) -> Self {
-        Self {
-            status,
-            content: Content::Empty,
-            body: ReplyBody::default(),
-        }
+        Self { status, content: Content::Empty, body: ReplyBody::default() }
     }
 
     /// A status with words.
     pub(in crate::rpc) fn text(status: StatusCode, words: &'static str) -> Self {
         let body = ReplyBody::from_pieces(vec![Bytes::from_static(words.as_bytes())]);
-        Self {
-            status,
-            content: Content::Text,
-            body,
-        }
+        Self { status, content: Content::Text, body }
     }
 
     /// A status with the JSON in `writer`, to which the line end is added.
     pub(super) fn json(status: StatusCode, mut writer: Writer) -> Self {
         writer.text("\n");
-        Self {
-            status,
-            content: Content::Json,
-            body: ReplyBody::from_pieces(writer.finish()),
-        }
+        Self { status, content: Content::Json, body: ReplyBody::from_pieces(writer.finish()) }
     }
 }
 
@@ -74,10 +62,7 @@ pub(in crate::rpc) struct ReplyBody {
 impl ReplyBody {
     fn from_pieces(pieces: Vec<Bytes>) -> Self {
         let remaining = pieces.iter().map(|piece| piece.len() as u64).sum();
-        Self {
-            pieces: pieces.into_iter(),
-            remaining,
-        }
+        Self { pieces: pieces.into_iter(), remaining }
     }
 }
 
@@ -85,10 +70,7 @@ impl Body for ReplyBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let piece = self.pieces.next();
         if let Some(piece) = &piece {
             self.remaining = self.remaining.saturating_sub(piece.len() as u64);
@@ -129,12 +111,7 @@ impl Writer {
     }
 
     /// Adds the reply to a request of `dialect` and `id`, in that dialect.
-    pub(super) fn reply(
-        &mut self,
-        dialect: Dialect,
-        id: Option<&str>,
-        outcome: Result<Bytes, RpcError>,
-    ) {
+    pub(super) fn reply(&mut self, dialect: Dialect, id: Option<&str>, outcome: Result<Bytes, RpcError>) {
         match (dialect, outcome) {
             (Dialect::V1, Ok(result)) => {
                 self.text(r#"{"result":"#);
@@ -163,10 +140,7 @@ impl Writer {
 
     fn error(&mut self, error: &RpcError) {
         let message = serde_json::Value::from(error.message.as_str());
-        self.text(&format!(
-            r#"{{"code":{},"message":{message}}}"#,
-            error.code.0
-        ));
+        self.text(&format!(r#"{{"code":{},"message":{message}}}"#, error.code.0));
     }
 
     /// Adds an id as it came, null where it was absent. Clients that read a reply line by line need
@@ -174,14 +148,12 @@ impl Writer {
     /// line ends only between its tokens.
     fn id(&mut self, id: Option<&str>) {
         let id = id.unwrap_or("null").as_bytes();
-        self.open
-            .extend(id.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
+        self.open.extend(id.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
     }
 
     fn close_piece(&mut self) {
         if !self.open.is_empty() {
-            self.pieces
-                .push(Bytes::from(std::mem::take(&mut self.open)));
+            self.pieces.push(Bytes::from(std::mem::take(&mut self.open)));
         }
     }
 

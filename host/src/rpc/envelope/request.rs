@@ -52,11 +52,7 @@ pub(super) struct Rejected<'a> {
 impl Rejected<'_> {
     /// A fault of something that is no request, and so has no dialect and no id.
     fn outright(error: RpcError) -> Self {
-        Self {
-            dialect: Dialect::V1,
-            id: None,
-            error,
-        }
+        Self { dialect: Dialect::V1, id: None, error }
     }
 
     /// Whether a batch leaves the fault unanswered: it came without an id in the 2.0 dialect, which
@@ -76,10 +72,7 @@ pub(super) enum Document<'a> {
 }
 
 /// Reads a whole body.
-pub(super) fn read_document<'a>(
-    body: &'a [u8],
-    limits: &Limits,
-) -> Result<Document<'a>, Rejected<'a>> {
+pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Document<'a>, Rejected<'a>> {
     let parse_error = || Rejected::outright(RpcError::new(Code::PARSE, "Parse error"));
     let text = str::from_utf8(body).map_err(|_| parse_error())?;
     scan(body, limits.max_nesting).map_err(|_| parse_error())?;
@@ -91,22 +84,14 @@ pub(super) fn read_document<'a>(
         Some(b'[') => {
             let elements = read_batch(text, limits.max_batch).map_err(|_| parse_error())?;
             if elements.count > limits.max_batch {
-                let found = format!(
-                    "Batch of {} requests is larger than the limit of {}",
-                    elements.count, limits.max_batch
-                );
-                return Err(Rejected::outright(RpcError::new(
-                    Code::INVALID_REQUEST,
-                    found,
-                )));
+                let found =
+                    format!("Batch of {} requests is larger than the limit of {}", elements.count, limits.max_batch);
+                return Err(Rejected::outright(RpcError::new(Code::INVALID_REQUEST, found)));
             }
             Ok(Document::Batch(elements.kept))
         }
         _ => match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Err(Rejected::outright(RpcError::new(
-                Code::PARSE,
-                "Top-level object parse error",
-            ))),
+            Ok(_) => Err(Rejected::outright(RpcError::new(Code::PARSE, "Top-level object parse error"))),
             Err(_) => Err(parse_error()),
         },
     }
@@ -146,10 +131,7 @@ fn read_batch(text: &str, max: usize) -> serde_json::Result<Elements<'_>> {
                 match seq.next_element::<&'de RawValue>()? {
                     Some(element) => kept.push(element),
                     None => {
-                        return Ok(Elements {
-                            count: kept.len(),
-                            kept,
-                        });
+                        return Ok(Elements { count: kept.len(), kept });
                     }
                 }
             }
@@ -231,27 +213,16 @@ impl<'a> Members<'a> {
             Some(version) if version == "2.0" => Dialect::V2,
             _ => Dialect::V1,
         };
-        let rejected = |message: &str| Rejected {
-            dialect,
-            id,
-            error: RpcError::new(Code::INVALID_REQUEST, message),
-        };
+        let rejected = |message: &str| Rejected { dialect, id, error: RpcError::new(Code::INVALID_REQUEST, message) };
         let method = match present(self.method) {
-            Some(method) => {
-                string_value(method).ok_or_else(|| rejected("Method must be a string"))?
-            }
+            Some(method) => string_value(method).ok_or_else(|| rejected("Method must be a string"))?,
             None => return Err(rejected("Missing method")),
         };
         let params = present(self.params);
         if params.is_some_and(|params| !params.get().starts_with(['[', '{'])) {
             return Err(rejected("Params must be an array or object"));
         }
-        Ok(Request {
-            dialect,
-            id,
-            method,
-            params,
-        })
+        Ok(Request { dialect, id, method, params })
     }
 }
 
@@ -264,9 +235,7 @@ fn present(member: Option<&RawValue>) -> Option<&RawValue> {
 fn string_value(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
-        return serde_json::from_str::<String>(raw.get())
-            .ok()
-            .map(Cow::Owned);
+        return serde_json::from_str::<String>(raw.get()).ok().map(Cow::Owned);
     }
     Some(Cow::Borrowed(inner))
 }

@@ -58,15 +58,10 @@ fn skip_string(mut rest: &[u8]) -> Result<&[u8], ScanError> {
 fn next_quote_or_escape(text: &[u8]) -> Option<usize> {
     let is_special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\');
     let (chunks, _) = text.as_chunks::<CHUNK>();
-    let clean = chunks
-        .iter()
-        .take_while(|chunk| chunk.iter().fold(0, |found, byte| found | is_special(byte)) == 0)
-        .count();
+    let clean =
+        chunks.iter().take_while(|chunk| chunk.iter().fold(0, |found, byte| found | is_special(byte)) == 0).count();
     let start = clean * CHUNK;
-    let within = text
-        .get(start..)?
-        .iter()
-        .position(|byte| is_special(byte) != 0)?;
+    let within = text.get(start..)?.iter().position(|byte| is_special(byte) != 0)?;
     Some(start + within)
 }
 

@@ -6,17 +6,11 @@ use super::*;
 
 #[tokio::test]
 async fn bodies_have_a_limit() {
-    let limits = Limits {
-        max_body_bytes: 100_000,
-        ..Limits::default()
-    };
+    let limits = Limits { max_body_bytes: 100_000, ..Limits::default() };
     let server = Running::start(limits).await;
     let fill = |length: usize| {
         let frame = r#"{"method":"length","id":1,"params":[]}"#.len();
-        format!(
-            r#"{{"method":"length","id":1,"params":[{}]}}"#,
-            " ".repeat(length - frame)
-        )
+        format!(r#"{{"method":"length","id":1,"params":[{}]}}"#, " ".repeat(length - frame))
     };
     let mut stream = server.connect().await;
     send(&mut stream, &post("/", "", &fill(100_000))).await;
@@ -26,42 +20,27 @@ async fn bodies_have_a_limit() {
     let announced = post("/", "", "").replace("Content-Length: 0", "Content-Length: 100001");
     send(&mut stream, &announced).await;
     let text = receive_to_end(&mut stream).await;
-    assert!(
-        text.starts_with("HTTP/1.1 413 Payload Too Large\r\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("HTTP/1.1 413 Payload Too Large\r\n"), "{text}");
 
     let mut stream = server.connect().await;
-    let chunked =
-        post("/", "Transfer-Encoding: chunked\r\n", "").replace("Content-Length: 0\r\n", "");
+    let chunked = post("/", "Transfer-Encoding: chunked\r\n", "").replace("Content-Length: 0\r\n", "");
     send(&mut stream, &chunked).await;
     let body = fill(99_999);
     send(&mut stream, &format!("{:x}\r\n{body}\r\n", body.len())).await;
     send(&mut stream, "2\r\n  \r\n").await;
     let text = receive_to_end(&mut stream).await;
-    assert!(
-        text.starts_with("HTTP/1.1 413 Payload Too Large\r\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("HTTP/1.1 413 Payload Too Large\r\n"), "{text}");
 
     let mut stream = server.connect().await;
     send(&mut stream, &chunked).await;
     send(&mut stream, &format!("5\r\n{}\r\n", &COUNT[..5])).await;
-    send(
-        &mut stream,
-        &format!("{:x}\r\n{}\r\n0\r\n\r\n", COUNT.len() - 5, &COUNT[5..]),
-    )
-    .await;
+    send(&mut stream, &format!("{:x}\r\n{}\r\n0\r\n\r\n", COUNT.len() - 5, &COUNT[5..])).await;
     assert_eq!(receive(&mut stream).await.1, COUNTED);
 }
 
 #[tokio::test]
 async fn heads_and_connections_have_a_limit() {
-    let limits = Limits {
-        max_header_bytes: 2_000,
-        max_connections: 1,
-        ..Limits::default()
-    };
+    let limits = Limits { max_header_bytes: 2_000, max_connections: 1, ..Limits::default() };
     let server = Running::start(limits).await;
     let mut stream = server.connect().await;
     send(&mut stream, &post("/", "", COUNT)).await;
@@ -70,16 +49,9 @@ async fn heads_and_connections_have_a_limit() {
     let mut second = server.connect().await;
     send(&mut second, &post("/", "", COUNT)).await;
     let text = receive_to_end(&mut second).await;
-    assert!(
-        text.starts_with("HTTP/1.1 503 Service Unavailable\r\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{text}");
 
-    send(
-        &mut stream,
-        &post("/", &format!("X: {}\r\n", "x".repeat(2_000)), COUNT),
-    )
-    .await;
+    send(&mut stream, &post("/", &format!("X: {}\r\n", "x".repeat(2_000)), COUNT)).await;
     let (head, _) = receive(&mut stream).await;
     assert!(head.starts_with("HTTP/1.1 431 "), "{head}");
 }
@@ -89,11 +61,7 @@ async fn slow_and_idle_clients_are_let_go() {
     let (short, long) = (Duration::from_millis(80), Duration::from_secs(3600));
     let post = post("/", "", COUNT);
 
-    let limits = Limits {
-        header_read_timeout: short,
-        idle_timeout: long,
-        ..Limits::default()
-    };
+    let limits = Limits { header_read_timeout: short, idle_timeout: long, ..Limits::default() };
     let server = Running::start(limits).await;
     let mut idle = server.connect().await;
     let mut slow = server.connect().await;
@@ -103,41 +71,23 @@ async fn slow_and_idle_clients_are_let_go() {
     send(&mut idle, &post).await;
     assert_eq!(receive(&mut idle).await.1, COUNTED);
 
-    let limits = Limits {
-        idle_timeout: short,
-        ..Limits::default()
-    };
+    let limits = Limits { idle_timeout: short, ..Limits::default() };
     let server = Running::start(limits).await;
     let mut idle = server.connect().await;
     assert_eq!(receive_to_end(&mut idle).await, "");
     let mut waiting = server.connect().await;
-    send(
-        &mut waiting,
-        &post
-            .replace("getblockcount", "wait")
-            .replace(": 33", ": 24"),
-    )
-    .await;
+    send(&mut waiting, &post.replace("getblockcount", "wait").replace(": 33", ": 24")).await;
     server.until_waiting(1).await;
     sleep(3 * short).await;
     server.node.go_on.notify_one();
-    assert_eq!(
-        receive(&mut waiting).await.1,
-        "{\"result\":true,\"error\":null,\"id\":1}\n"
-    );
+    assert_eq!(receive(&mut waiting).await.1, "{\"result\":true,\"error\":null,\"id\":1}\n");
 
-    let limits = Limits {
-        body_stall_timeout: short,
-        ..Limits::default()
-    };
+    let limits = Limits { body_stall_timeout: short, ..Limits::default() };
     let server = Running::start(limits).await;
     let mut stalled = server.connect().await;
     send(&mut stalled, &post[..post.len() - 3]).await;
     let text = receive_to_end(&mut stalled).await;
-    assert!(
-        text.starts_with("HTTP/1.1 408 Request Timeout\r\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{text}");
 }
 
 #[tokio::test]
@@ -157,10 +107,7 @@ async fn large_replies_arrive_whole() {
     let mut stream = server.connect().await;
     send(&mut stream, &post("/", "", r#"{"method":"large","id":1}"#)).await;
     let (_, body) = receive(&mut stream).await;
-    assert_eq!(
-        body.len(),
-        20_000_000 + r#"{"result":,"error":null,"id":1}"#.len() + 1
-    );
+    assert_eq!(body.len(), 20_000_000 + r#"{"result":,"error":null,"id":1}"#.len() + 1);
     assert!(body.ends_with("7,\"error\":null,\"id\":1}\n"));
 }
 
@@ -178,25 +125,17 @@ async fn stopping_finishes_calls_and_closes_the_rest() {
     server.begin_stop();
     assert_eq!(receive_to_end(&mut unused).await, "");
     assert_eq!(receive_to_end(&mut kept).await, "");
-    TcpStream::connect(server.address)
-        .await
-        .expect_err("no longer listening");
+    TcpStream::connect(server.address).await.expect_err("no longer listening");
     assert!(!server.served.is_finished());
     server.node.go_on.notify_one();
     let text = receive_to_end(&mut busy).await;
-    assert!(
-        text.ends_with("\r\n\r\n{\"result\":true,\"error\":null,\"id\":1}\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("\r\n\r\n{\"result\":true,\"error\":null,\"id\":1}\n"), "{text}");
     assert_eq!(server.stop().await, Drained { dropped: 0 });
 }
 
 #[tokio::test]
 async fn stopping_does_not_wait_for_ever() {
-    let limits = Limits {
-        shutdown_grace: Duration::from_millis(50),
-        ..Limits::default()
-    };
+    let limits = Limits { shutdown_grace: Duration::from_millis(50), ..Limits::default() };
     let server = Running::start(limits).await;
     let node = Arc::clone(&server.node);
     let mut busy = server.connect().await;
@@ -213,11 +152,6 @@ async fn an_address_in_use_is_told() {
     let server = Running::start(Limits::default()).await;
     let gateway = Gateway::new(Arc::new(Node::default()));
     let auth = Arc::new(Authenticator::new());
-    let error = Server::bind(server.address, gateway, auth, Limits::default())
-        .await
-        .expect_err("in use");
-    assert!(
-        error.to_string().contains(&server.address.to_string()),
-        "{error}"
-    );
+    let error = Server::bind(server.address, gateway, auth, Limits::default()).await.expect_err("in use");
+    assert!(error.to_string().contains(&server.address.to_string()), "{error}");
 }

@@ -7,36 +7,21 @@ async fn a_reply_is_framed_as_clients_need_it() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
     // A kept connection takes any number of requests, whatever content type they claim.
-    for headers in [
-        "",
-        "content-type: text/plain\r\n",
-        "Content-Type: application/json; charset=UTF-8\r\n",
-    ] {
+    for headers in ["", "content-type: text/plain\r\n", "Content-Type: application/json; charset=UTF-8\r\n"] {
         send(&mut stream, &post("/", headers, COUNT)).await;
         let (head, body) = receive(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-        assert!(
-            head.contains("\r\nContent-Type: application/json\r\n"),
-            "{head}"
-        );
-        assert!(
-            head.contains(&format!("\r\nContent-Length: {}\r\n", COUNTED.len())),
-            "{head}"
-        );
+        assert!(head.contains("\r\nContent-Type: application/json\r\n"), "{head}");
+        assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", COUNTED.len())), "{head}");
         assert!(!head.to_lowercase().contains("transfer-encoding"), "{head}");
         assert_eq!(body, COUNTED);
     }
     let batch = format!(r#"[{COUNT},{{"jsonrpc":"2.0","method":"nosuch","id":"a"}}]"#);
     send(&mut stream, &post("/", "", &batch)).await;
     let (_, body) = receive(&mut stream).await;
-    let error =
-        r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":"a"}"#;
+    let error = r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":"a"}"#;
     assert_eq!(body, format!("[{},{error}]\n", COUNTED.trim_end()));
-    send(
-        &mut stream,
-        &post("/", "", r#"{"jsonrpc":"2.0","method":"getblockcount"}"#),
-    )
-    .await;
+    send(&mut stream, &post("/", "", r#"{"jsonrpc":"2.0","method":"getblockcount"}"#)).await;
     let (head, _) = receive(&mut stream).await;
     assert!(head.starts_with("HTTP/1.1 204 No Content\r\n"), "{head}");
     assert_eq!(server.stop().await, Drained { dropped: 0 });
@@ -68,11 +53,7 @@ async fn body_in_a_segment_of_its_own() {
 async fn old_and_closing_clients() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
-    send(
-        &mut stream,
-        &post("/", "", COUNT).replace("HTTP/1.1", "HTTP/1.0"),
-    )
-    .await;
+    send(&mut stream, &post("/", "", COUNT).replace("HTTP/1.1", "HTTP/1.0")).await;
     let text = receive_to_end(&mut stream).await;
     assert!(text.starts_with("HTTP/1.0 200 OK\r\n"), "{text}");
     assert!(text.ends_with(&format!("\r\n\r\n{COUNTED}")), "{text}");
@@ -87,35 +68,18 @@ async fn old_and_closing_clients() {
 async fn paths_and_verbs() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
-    send(
-        &mut stream,
-        &post("/wallet/a%20b%2fc", "", r#"{"method":"wallet","id":1}"#),
-    )
-    .await;
-    assert_eq!(
-        receive(&mut stream).await.1,
-        "{\"result\":\"a b/c\",\"error\":null,\"id\":1}\n"
-    );
+    send(&mut stream, &post("/wallet/a%20b%2fc", "", r#"{"method":"wallet","id":1}"#)).await;
+    assert_eq!(receive(&mut stream).await.1, "{\"result\":\"a b/c\",\"error\":null,\"id\":1}\n");
     for path in ["/rest", "/?x=1", "/wallet", "/wallet/%ff"] {
         send(&mut stream, &post(path, "", COUNT)).await;
         let (head, body) = receive(&mut stream).await;
-        assert!(
-            head.starts_with("HTTP/1.1 404 Not Found\r\n"),
-            "{path}: {head}"
-        );
+        assert!(head.starts_with("HTTP/1.1 404 Not Found\r\n"), "{path}: {head}");
         assert_eq!(body, "");
     }
     for verb in ["GET", "PUT", "OPTIONS", "BREW"] {
-        send(
-            &mut stream,
-            &format!("{verb} / HTTP/1.1\r\nHost: x\r\n\r\n"),
-        )
-        .await;
+        send(&mut stream, &format!("{verb} / HTTP/1.1\r\nHost: x\r\n\r\n")).await;
         let (head, body) = receive(&mut stream).await;
-        assert!(
-            head.starts_with("HTTP/1.1 405 Method Not Allowed\r\n"),
-            "{verb}: {head}"
-        );
+        assert!(head.starts_with("HTTP/1.1 405 Method Not Allowed\r\n"), "{verb}: {head}");
         assert_eq!(body, "JSONRPC server handles only POST requests");
     }
 }
@@ -145,11 +109,7 @@ async fn credentials_are_asked_for() {
 
     // The answer does not wait for a body that never comes.
     let mut stream = server.connect().await;
-    send(
-        &mut stream,
-        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n",
-    )
-    .await;
+    send(&mut stream, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n").await;
     let text = receive_to_end(&mut stream).await;
     assert!(text.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{text}");
 }

@@ -42,10 +42,7 @@ impl Dispatch for Node {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
         match call.method.as_str() {
             "getblockcount" => Ok(Bytes::from_static(b"101")),
-            "wallet" => Ok(Bytes::from(format!(
-                "{:?}",
-                call.wallet.unwrap_or_default()
-            ))),
+            "wallet" => Ok(Bytes::from(format!("{:?}", call.wallet.unwrap_or_default()))),
             "length" => Ok(Bytes::from(call.params.as_bytes().len().to_string())),
             "large" => Ok(Bytes::from(vec![b'7'; 20_000_000])),
             "wait" => {
@@ -75,21 +72,14 @@ impl Running {
         let auth = Arc::new(Authenticator::new().with_user(user));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
-        let server = Server::bind(any_port, gateway, auth, limits)
-            .await
-            .expect("bind");
+        let server = Server::bind(any_port, gateway, auth, limits).await.expect("bind");
         let address = server.local_addr();
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;
         };
         let served = tokio::spawn(server.serve(shutdown));
-        Self {
-            address,
-            node,
-            stop: Some(stop),
-            served,
-        }
+        Self { address, node, stop: Some(stop), served }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -104,10 +94,7 @@ impl Running {
 
     async fn stop(mut self) -> Drained {
         self.begin_stop();
-        timeout(PATIENCE, self.served)
-            .await
-            .expect("in time")
-            .expect("no panic")
+        timeout(PATIENCE, self.served).await.expect("in time").expect("no panic")
     }
 
     async fn until_waiting(&self, calls: usize) {
@@ -161,10 +148,7 @@ async fn receive(stream: &mut TcpStream) -> (String, String) {
 async fn receive_to_end(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let reading = stream.read_to_string(&mut text);
-    timeout(PATIENCE, reading)
-        .await
-        .expect("in time")
-        .expect("read");
+    timeout(PATIENCE, reading).await.expect("in time").expect("read");
     text
 }
 

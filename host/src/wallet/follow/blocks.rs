@@ -162,6 +162,7 @@ impl Write<'_> {
 
     /// Takes over what a block of the best chain says.
     pub fn connect(&mut self, block: &Block, info: &BlockInfo) -> Result<()> {
+        let received = self.wallet.shared.chain.time(Scope::NONE)?;
         for (index, transaction) in (0_u32..).zip(&block.txdata) {
             let txid = transaction.compute_txid();
             if !transaction.is_coinbase() {
@@ -174,7 +175,7 @@ impl Write<'_> {
                 }
             }
             let state = TxState::Confirmed { block: info.hash, height: info.height, index, time: block.header.time };
-            self.consider(transaction, txid, state)?;
+            self.consider(transaction, txid, state, received)?;
         }
         Ok(())
     }

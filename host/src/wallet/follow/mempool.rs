@@ -66,11 +66,12 @@ impl Wallet {
         if !relevant && gone.is_empty() {
             return Ok(());
         }
+        let now = self.shared.chain.time(Scope::NONE)?;
         self.write(|write| {
             for txid in gone {
                 write.leave_mempool(txid)?;
             }
-            transactions.iter().try_for_each(|transaction| write.enter_mempool(transaction))
+            transactions.iter().try_for_each(|transaction| write.enter_mempool(transaction, now))
         })
     }
 
@@ -119,7 +120,7 @@ impl Wallet {
 impl Write<'_> {
     fn take_event(&mut self, event: &NodeEvent) -> Result<()> {
         match event {
-            NodeEvent::TransactionAdded { transaction, .. } => self.enter_mempool(transaction),
+            NodeEvent::TransactionAdded { transaction, time, .. } => self.enter_mempool(transaction, *time),
             // The block that confirms it says so too, sooner or later.
             NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => Ok(()),
             NodeEvent::TransactionRemoved { txid, .. } => self.leave_mempool(*txid),
@@ -129,13 +130,13 @@ impl Write<'_> {
         }
     }
 
-    fn enter_mempool(&mut self, transaction: &Transaction) -> Result<()> {
+    fn enter_mempool(&mut self, transaction: &Transaction, received: u64) -> Result<()> {
         let txid = transaction.compute_txid();
         let row = self.t.transaction(&self.txn, &txid)?;
         if row.is_some_and(|row| matches!(row.state, TxState::Confirmed { .. })) {
             return Ok(());
         }
-        self.consider(transaction, txid, TxState::InMempool).map(|_| ())
+        self.consider(transaction, txid, TxState::InMempool, received).map(|_| ())
     }
 
     fn leave_mempool(&mut self, txid: Txid) -> Result<()> {

@@ -139,7 +139,11 @@ impl Bench {
         lock(&self.pool).push(transaction.clone());
         self.mempool.add(transaction.clone(), 1000);
         let transaction = Arc::new(transaction.clone());
-        self.manager.notify(NodeEvent::TransactionAdded { transaction, sequence: 0 });
+        self.manager.notify(NodeEvent::TransactionAdded {
+            transaction,
+            time: self.chain.time(Scope::NONE).unwrap(),
+            sequence: 0,
+        });
     }
 
     /// Takes a transaction out of the mempool, if it is there.

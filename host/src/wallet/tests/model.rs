@@ -117,7 +117,8 @@ fn tell_resubmitted(bench: &Bench) {
             continue;
         }
         super::lock(&bench.pool).push(transaction.clone());
-        bench.manager.notify(NodeEvent::TransactionAdded { transaction: Arc::new(transaction), sequence: 0 });
+        let time = bench.chain.time(Scope::NONE).unwrap();
+        bench.manager.notify(NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: 0 });
     }
 }
 

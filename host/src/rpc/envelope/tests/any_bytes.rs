@@ -21,9 +21,7 @@ proptest! {
 }
 
 fn one_line_of_json(body: &[u8]) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .expect("runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
     let (status, text) = runtime.block_on(ask(body));
     if status == 204 {
         assert_eq!(text, "");

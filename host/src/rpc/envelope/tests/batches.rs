@@ -52,10 +52,7 @@ async fn batches() {
 
 #[tokio::test]
 async fn batches_run_in_order_and_within_their_limit() {
-    let limits = Limits {
-        max_batch: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { max_batch: 3, ..Limits::default() };
     let batch = br#"[{"method":"c"},{"jsonrpc":"2.0","method":"a"},{"method":"b"}]"#;
     let (status, _, calls) = ask_as(&anyone(), &limits, batch).await;
     let methods: Vec<&str> = calls.iter().map(|call| call.method.as_str()).collect();
@@ -65,8 +62,7 @@ async fn batches_run_in_order_and_within_their_limit() {
     let (status, text, calls) = ask_as(&anyone(), &limits, batch).await;
     assert_eq!((status, calls.len()), (400, 0));
     let message = "Batch of 4 requests is larger than the limit of 3";
-    let expected =
-        format!(r#"{{"result":null,"error":{{"code":-32600,"message":"{message}"}},"id":null}}"#);
+    let expected = format!(r#"{{"result":null,"error":{{"code":-32600,"message":"{message}"}},"id":null}}"#);
     assert_eq!(text.trim_end(), expected);
 
     let (status, text, _) = ask_as(&anyone(), &limits, b"[1,2,3,4,]").await;
@@ -83,10 +79,7 @@ async fn refusals_that_are_http_statuses() {
     .await;
     for version in ["", r#""jsonrpc":"2.0","#] {
         let busy = format!(r#"{{{version}"method":"busy","id":1}}"#);
-        assert_eq!(
-            ask(busy.as_bytes()).await,
-            (503, "Work queue depth exceeded".to_owned())
-        );
+        assert_eq!(ask(busy.as_bytes()).await, (503, "Work queue depth exceeded".to_owned()));
     }
 }
 

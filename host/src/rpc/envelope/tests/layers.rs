@@ -12,21 +12,12 @@ use super::*;
 async fn large_results_are_not_copied() {
     let service = Gateway::new(Arc::new(Recorder::default()));
     for (request, expected) in [
-        (
-            r#"{"method":"large","id":1}"#,
-            LARGE.len() + r#"{"result":,"error":null,"id":1}"#.len() + 1,
-        ),
-        (
-            r#"[{"method":"large","id":1}]"#,
-            LARGE.len() + r#"[{"result":,"error":null,"id":1}]"#.len() + 1,
-        ),
+        (r#"{"method":"large","id":1}"#, LARGE.len() + r#"{"result":,"error":null,"id":1}"#.len() + 1),
+        (r#"[{"method":"large","id":1}]"#, LARGE.len() + r#"[{"result":,"error":null,"id":1}]"#.len() + 1),
     ] {
         let body = Bytes::from(request);
         let mut reply = answer(&service, &anyone(), None, body, &Limits::default()).await;
-        assert_eq!(
-            hyper::body::Body::size_hint(&reply.body).exact(),
-            Some(expected as u64)
-        );
+        assert_eq!(hyper::body::Body::size_hint(&reply.body).exact(), Some(expected as u64));
         let mut uncopied = false;
         while let Some(frame) = reply.body.frame().await {
             let data = frame.expect("infallible").into_data().expect("data");
@@ -46,22 +37,11 @@ impl<S: RpcService> RpcServiceT for Shortcut<S> {
     type NotificationResponse = S::NotificationResponse;
     type BatchResponse = S::BatchResponse;
 
-    fn call<'a>(
-        &self,
-        request: RpcRequest<'a>,
-    ) -> impl Future<Output = MethodResponse> + Send + 'a {
+    fn call<'a>(&self, request: RpcRequest<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let id = request.id.clone();
         let own = match request.method_name() {
-            "cached" => Some(MethodResponse::response(
-                id,
-                ResponsePayload::success([1, 2]),
-                1000,
-            )),
-            "nothing" => Some(MethodResponse::response(
-                id,
-                ResponsePayload::success(()),
-                1000,
-            )),
+            "cached" => Some(MethodResponse::response(id, ResponsePayload::success([1, 2]), 1000)),
+            "nothing" => Some(MethodResponse::response(id, ResponsePayload::success(()), 1000)),
             "blocked" => {
                 let error = ErrorObject::owned(-7, "no", None::<()>);
                 Some(MethodResponse::error(id, error))
@@ -93,25 +73,14 @@ impl<S: RpcService> RpcServiceT for Shortcut<S> {
 #[tokio::test]
 async fn layers_may_answer_themselves() {
     let gateway = Gateway::new(Arc::new(Recorder::default()));
-    let service = RpcServiceBuilder::new()
-        .rpc_logger(0)
-        .layer_fn(Shortcut)
-        .service(gateway);
+    let service = RpcServiceBuilder::new().rpc_logger(0).layer_fn(Shortcut).service(gateway);
     for (method, expected) in [
         ("cached", r#"{"jsonrpc":"2.0","result":[1,2],"id":"i"}"#),
         ("nothing", r#"{"jsonrpc":"2.0","result":null,"id":"i"}"#),
-        (
-            "blocked",
-            r#"{"jsonrpc":"2.0","error":{"code":-7,"message":"no"},"id":"i"}"#,
-        ),
-        (
-            "getblockcount",
-            r#"{"jsonrpc":"2.0","result":101,"id":"i"}"#,
-        ),
+        ("blocked", r#"{"jsonrpc":"2.0","error":{"code":-7,"message":"no"},"id":"i"}"#),
+        ("getblockcount", r#"{"jsonrpc":"2.0","result":101,"id":"i"}"#),
     ] {
-        let body = Bytes::from(format!(
-            r#"{{"jsonrpc":"2.0","method":"{method}","id":"i"}}"#
-        ));
+        let body = Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":"i"}}"#));
         let reply = answer(&service, &anyone(), None, body, &Limits::default()).await;
         let text = reply.body.collect().await.expect("infallible").to_bytes();
         assert_eq!(text, format!("{expected}\n"), "{method}");
@@ -135,8 +104,5 @@ async fn gateway_serves_layers_that_batch() {
     assert!(gateway.notification(notification).await.is_notification());
     let calls = recorder.0.lock().expect("lock");
     assert_eq!(calls.len(), 3);
-    assert_eq!(
-        calls.last().map(|call| call.params.as_bytes()),
-        Some(b"[]".as_slice())
-    );
+    assert_eq!(calls.last().map(|call| call.params.as_bytes()), Some(b"[]".as_slice()));
 }

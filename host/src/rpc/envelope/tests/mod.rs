@@ -63,20 +63,10 @@ async fn ask(body: &[u8]) -> (u16, String) {
 /// Checks rows of request, status and reply without its line end. No reply means no body at all.
 async fn check(rows: &[(&str, u16, &str)]) {
     for (request, status, reply) in rows {
-        let expected = if reply.is_empty() {
-            String::new()
-        } else {
-            format!("{reply}\n")
-        };
-        assert_eq!(
-            ask(request.as_bytes()).await,
-            (*status, expected),
-            "{request}"
-        );
+        let expected = if reply.is_empty() { String::new() } else { format!("{reply}\n") };
+        assert_eq!(ask(request.as_bytes()).await, (*status, expected), "{request}");
     }
 }
 
-const PARSE_ERROR: &str =
-    r#"{"result":null,"error":{"code":-32700,"message":"Parse error"},"id":null}"#;
-const TOP_LEVEL: &str =
-    r#"{"result":null,"error":{"code":-32700,"message":"Top-level object parse error"},"id":null}"#;
+const PARSE_ERROR: &str = r#"{"result":null,"error":{"code":-32700,"message":"Parse error"},"id":null}"#;
+const TOP_LEVEL: &str = r#"{"result":null,"error":{"code":-32700,"message":"Top-level object parse error"},"id":null}"#;

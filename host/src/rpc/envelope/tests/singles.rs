@@ -5,16 +5,8 @@ use super::*;
 #[tokio::test]
 async fn first_dialect() {
     check(&[
-        (
-            r#"{"method":"getblockcount","id":1}"#,
-            200,
-            r#"{"result":101,"error":null,"id":1}"#,
-        ),
-        (
-            r#"{"method":"getblockcount"}"#,
-            200,
-            r#"{"result":101,"error":null,"id":null}"#,
-        ),
+        (r#"{"method":"getblockcount","id":1}"#, 200, r#"{"result":101,"error":null,"id":1}"#),
+        (r#"{"method":"getblockcount"}"#, 200, r#"{"result":101,"error":null,"id":null}"#),
         (
             r#"{"method":"nosuch","id":"x"}"#,
             404,
@@ -25,31 +17,16 @@ async fn first_dialect() {
             500,
             r#"{"result":null,"error":{"code":-8,"message":"a \"bad\"\nvalue é"},"id":1}"#,
         ),
-        (
-            r#"{"method":"invalid","id":1}"#,
-            400,
-            r#"{"result":null,"error":{"code":-32600,"message":"not so"},"id":1}"#,
-        ),
+        (r#"{"method":"invalid","id":1}"#, 400, r#"{"result":null,"error":{"code":-32600,"message":"not so"},"id":1}"#),
     ])
     .await;
 }
 
 #[tokio::test]
 async fn other_versions_are_the_first_dialect() {
-    for version in [
-        r#""1.0""#,
-        r#""1.1""#,
-        r#""2.1""#,
-        r#""2""#,
-        "2.0",
-        "1",
-        "null",
-        "{}",
-        "[\"2.0\"]",
-    ] {
+    for version in [r#""1.0""#, r#""1.1""#, r#""2.1""#, r#""2""#, "2.0", "1", "null", "{}", "[\"2.0\"]"] {
         let request = format!(r#"{{"jsonrpc":{version},"method":"nosuch","id":2}}"#);
-        let reply =
-            r#"{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":2}"#;
+        let reply = r#"{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":2}"#;
         check(&[(&request, 404, reply)]).await;
     }
 }
@@ -57,11 +34,7 @@ async fn other_versions_are_the_first_dialect() {
 #[tokio::test]
 async fn second_dialect() {
     check(&[
-        (
-            r#"{"jsonrpc":"2.0","method":"getblockcount","id":1}"#,
-            200,
-            r#"{"jsonrpc":"2.0","result":101,"id":1}"#,
-        ),
+        (r#"{"jsonrpc":"2.0","method":"getblockcount","id":1}"#, 200, r#"{"jsonrpc":"2.0","result":101,"id":1}"#),
         (
             r#"{"jsonrpc":"2\u002e0","\u006dethod":"getblock\u0063ount","id":1}"#,
             200,
@@ -77,11 +50,7 @@ async fn second_dialect() {
             200,
             r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"not so"},"id":1}"#,
         ),
-        (
-            r#"{"jsonrpc":"2.0","method":"getblockcount","id":null}"#,
-            200,
-            r#"{"jsonrpc":"2.0","result":101,"id":null}"#,
-        ),
+        (r#"{"jsonrpc":"2.0","method":"getblockcount","id":null}"#, 200, r#"{"jsonrpc":"2.0","result":101,"id":null}"#),
         (
             r#"{"jsonrpc":"2.0","id":7}"#,
             400,
@@ -124,16 +93,8 @@ async fn bodies_that_are_no_requests() {
         (r#"[{"method":"getblockcount","id":1}]]"#, 500, PARSE_ERROR),
         (r#"{"method":"getblockcount","id":1,}"#, 500, PARSE_ERROR),
         (r#"{"method":"getblockcount","id":01}"#, 500, PARSE_ERROR),
-        (
-            r#"{"method":"getblockcount","x":"\ud800"}"#,
-            500,
-            PARSE_ERROR,
-        ),
-        (
-            "{\"method\":\"getblockcount\",\"x\":\"\t\"}",
-            500,
-            PARSE_ERROR,
-        ),
+        (r#"{"method":"getblockcount","x":"\ud800"}"#, 500, PARSE_ERROR),
+        ("{\"method\":\"getblockcount\",\"x\":\"\t\"}", 500, PARSE_ERROR),
         (&deep(512), 500, PARSE_ERROR),
         (&deep(511), 200, r#"{"result":101,"error":null,"id":1}"#),
         ("5", 500, TOP_LEVEL),
@@ -143,10 +104,7 @@ async fn bodies_that_are_no_requests() {
         ("5 5", 500, PARSE_ERROR),
     ])
     .await;
-    assert_eq!(
-        ask(b"{\"method\":\"\xff\"}").await.1.trim_end(),
-        PARSE_ERROR
-    );
+    assert_eq!(ask(b"{\"method\":\"\xff\"}").await.1.trim_end(), PARSE_ERROR);
 }
 
 #[tokio::test]
@@ -163,21 +121,9 @@ async fn checks_of_requests_in_order() {
         (r#"{"id":1,"method":null,"params":5}"#, 400, &missing("1")),
         (r#"{"params":5,"method":5,"id":1}"#, 400, &not_text("1")),
         (r#"{"method":{},"id":1}"#, 400, &not_text("1")),
-        (
-            r#"{"method":"getblockcount","params":5,"id":1}"#,
-            400,
-            &params("1"),
-        ),
-        (
-            r#"{"method":"nosuch","params":"[]","id":1}"#,
-            400,
-            &params("1"),
-        ),
-        (
-            r#"{"method":"nosuch","params":false,"id":1}"#,
-            400,
-            &params("1"),
-        ),
+        (r#"{"method":"getblockcount","params":5,"id":1}"#, 400, &params("1")),
+        (r#"{"method":"nosuch","params":"[]","id":1}"#, 400, &params("1")),
+        (r#"{"method":"nosuch","params":false,"id":1}"#, 400, &params("1")),
     ])
     .await;
 }
@@ -202,16 +148,8 @@ async fn ids_come_back_as_they_came() {
         let first = format!(r#"{{"method":"getblockcount","id": {id} }}"#);
         let second = format!(r#"{{"id":{id},"jsonrpc":"2.0","method":"getblockcount"}}"#);
         check(&[
-            (
-                &first,
-                200,
-                &format!(r#"{{"result":101,"error":null,"id":{id}}}"#),
-            ),
-            (
-                &second,
-                200,
-                &format!(r#"{{"jsonrpc":"2.0","result":101,"id":{id}}}"#),
-            ),
+            (&first, 200, &format!(r#"{{"result":101,"error":null,"id":{id}}}"#)),
+            (&second, 200, &format!(r#"{{"jsonrpc":"2.0","result":101,"id":{id}}}"#)),
         ])
         .await;
     }
@@ -222,16 +160,8 @@ async fn ids_come_back_as_they_came() {
 #[tokio::test]
 async fn first_of_duplicate_members_counts() {
     check(&[
-        (
-            r#"{"id":1,"id":2,"method":"getblockcount","method":"nosuch"}"#,
-            200,
-            r#"{"result":101,"error":null,"id":1}"#,
-        ),
-        (
-            r#"{"method":"echo","params":[1],"params":[2],"id":1}"#,
-            200,
-            r#"{"result":[1],"error":null,"id":1}"#,
-        ),
+        (r#"{"id":1,"id":2,"method":"getblockcount","method":"nosuch"}"#, 200, r#"{"result":101,"error":null,"id":1}"#),
+        (r#"{"method":"echo","params":[1],"params":[2],"id":1}"#, 200, r#"{"result":[1],"error":null,"id":1}"#),
         (
             r#"{"method":null,"method":"getblockcount","id":1}"#,
             400,
@@ -259,29 +189,14 @@ async fn parameters_reach_the_call_as_text() {
             200,
             r#"{"result":[1, {"a":"\u0041"} ,1.0e5],"error":null,"id":1}"#,
         ),
-        (
-            r#"{"method":"echo","params":null,"id":1}"#,
-            200,
-            r#"{"result":[],"error":null,"id":1}"#,
-        ),
-        (
-            r#"{"method":"echo","id":1}"#,
-            200,
-            r#"{"result":[],"error":null,"id":1}"#,
-        ),
-        (
-            r#"{"method":"echo","params":{"a":1,"a":2},"id":1}"#,
-            200,
-            r#"{"result":{"a":1,"a":2},"error":null,"id":1}"#,
-        ),
+        (r#"{"method":"echo","params":null,"id":1}"#, 200, r#"{"result":[],"error":null,"id":1}"#),
+        (r#"{"method":"echo","id":1}"#, 200, r#"{"result":[],"error":null,"id":1}"#),
+        (r#"{"method":"echo","params":{"a":1,"a":2},"id":1}"#, 200, r#"{"result":{"a":1,"a":2},"error":null,"id":1}"#),
     ])
     .await;
     let request = br#"{"method":"echo","params":{"a":1}}"#;
     let (_, _, calls) = ask_as(&anyone(), &Limits::default(), request).await;
     let call = calls.first().expect("one call");
     assert!(call.params.is_named());
-    assert_eq!(
-        (call.user.as_ref(), call.wallet.as_deref()),
-        ("alice", Some("w"))
-    );
+    assert_eq!((call.user.as_ref(), call.wallet.as_deref()), ("alice", Some("w")));
 }

@@ -124,8 +124,27 @@ pub trait Plugin: Send + Sync + Sized + 'static {
 
 /// Exports a [`Plugin`] and its manifest from a `cdylib`.
 ///
-/// ```ignore
-/// outrigger_sdk::export_plugin!(Hello, include_str!("../manifest.json"));
+/// ```
+/// # use outrigger_sdk::{Call, Host, Plugin, Reply};
+/// # use serde_json::{Map, Value};
+/// struct Hello;
+///
+/// impl Plugin for Hello {
+///     fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+///         Ok(Self)
+///     }
+///
+///     fn call(&self, _: Call<'_>, reply: Reply) {
+///         reply.send(Ok("hello"));
+///     }
+/// }
+///
+/// // In a crate of its own this is `include_str!("../manifest.json")`.
+/// const MANIFEST: &str = r#"{"id": "hello", "version": "1.0.0", "summary": "Says hello",
+///     "methods": [{"name": "hello", "category": "Test", "help": "Says hello."}]}"#;
+///
+/// outrigger_sdk::export_plugin!(Hello, MANIFEST);
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! export_plugin {

@@ -13,6 +13,12 @@ use serde_json::{Map, Value};
 /// The configuration that `run` uses where no file is named: `config/regtest.toml`.
 pub const BUILT_IN: &str = include_str!("../../config/regtest.toml");
 
+/// The most address space that a database may reserve, in GiB.
+const MAX_MAP_GIB: u64 = 65_536;
+
+/// The most addresses that are derived ahead.
+const MAX_KEYPOOL: u64 = 100_000;
+
 /// The name of the built-in configuration in messages.
 const BUILT_IN_NAME: &str = "built-in configuration";
 
@@ -238,10 +244,48 @@ impl Loaded {
             let reason = format!("the embedded chain is regtest; '{}' is not supported", config.network);
             return Err(self.error("network", &config.network, reason));
         }
-        if config.rpc.threads == 0 {
-            return Err(self.error("rpc.threads", "0", "must be at least 1".to_owned()));
+        let ranges = [
+            ("rpc.threads", config.rpc.threads as u64, 1, 1024),
+            ("rpc.queue_depth", config.rpc.queue_depth as u64, 1, 1 << 20),
+            ("rpc.max_body_bytes", config.rpc.max_body_bytes as u64, 1024, 1 << 32),
+            ("rpc.max_connections", config.rpc.max_connections as u64, 1, 1 << 20),
+            ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
+            ("chain.mempool_mib", config.chain.mempool_mib, 5, 1 << 20),
+            ("wallet.map_gib", config.wallet.map_gib as u64, 1, MAX_MAP_GIB),
+            ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
+        ];
+        for (key, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(self.error(
+                    key,
+                    &value.to_string(),
+                    format!("must be from {least} to {most}, not {value}"),
+                ));
+            }
         }
         Ok(())
+    }
+
+    /// Takes the network of the command line.
+    ///
+    /// # Errors
+    /// A network that the embedded chain is not.
+    pub fn set_network(&mut self, network: &str) -> Result<(), ConfigError> {
+        self.config.network = network.to_owned();
+        self.check().map_err(|error| ConfigError { file: "--network".to_owned(), line: None, ..error })
+    }
+
+    /// An error about a key of a plugin, by the plugin's position in the configuration.
+    pub fn plugin_error(&self, plugin: Option<usize>, key: &str, reason: String) -> ConfigError {
+        let mut headers = self.text.lines().enumerate().filter(|(_, line)| line.trim() == "[[plugins]]");
+        let header = plugin.and_then(|plugin| headers.nth(plugin)).map(|(line, _)| line);
+        let of_key = header.and_then(|header| {
+            let body = self.text.lines().enumerate().skip(header + 1);
+            let mut body = body.take_while(|(_, line)| line.trim() != "[[plugins]]");
+            body.find(|(_, line)| names_key(line, key)).map(|(line, _)| line)
+        });
+        let line = of_key.or(header).map(|line| line + 1);
+        ConfigError { file: self.name.clone(), line, key: Some(format!("plugins.{key}")), reason }
     }
 
     /// An error about the line that sets the last part of `key` to something with `value` in it.
@@ -254,19 +298,33 @@ impl Loaded {
     }
 }
 
+/// Whether a line sets a key, or begins the table of that name.
+fn names_key(line: &str, key: &str) -> bool {
+    let line = line.trim();
+    line.split_once('=').is_some_and(|(left, _)| left.trim() == key) || line == format!("[plugins.{key}]")
+}
+
 fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map(|span| span.start.min(text.len()));
         let before = start.and_then(|start| text.get(..start));
         let line = before.map(|before| before.matches('\n').count() + 1);
         let key = line.and_then(|line| text.lines().nth(line - 1)).and_then(key_of_line);
-        let section = before.and_then(section_before);
+        // An error at a section's own header is about that section, whose line is not complete before the error.
+        let whole = line.map(|line| text.lines().take(line).collect::<Vec<_>>().join("\n"));
+        let section = whole.as_deref().and_then(section_before);
+        let key = key.filter(|_| !at_header(line, text));
         let key = match (section, key) {
             (Some(section), Some(key)) => Some(format!("{section}.{key}")),
             (section, key) => key.or(section),
         };
         ConfigError { file: name.to_owned(), line, key, reason: error.message().trim_end().to_owned() }
     })
+}
+
+/// Whether a line begins a section.
+fn at_header(line: Option<usize>, text: &str) -> bool {
+    line.and_then(|line| text.lines().nth(line - 1)).is_some_and(|line| line.trim_start().starts_with('['))
 }
 
 fn key_of_line(line: &str) -> Option<String> {
@@ -343,6 +401,10 @@ mod tests {
         assert!(text.starts_with("FILE:2: network: the embedded chain is regtest"), "{text}");
         let text = refusal("[rpc\n", &[]);
         assert!(text.starts_with("FILE:1: "), "{text}");
+        let text = refusal("[walet]\nkeypool = 5\n", &[]);
+        assert!(text.starts_with("FILE:1: walet: unknown field `walet`"), "{text}");
+        let text = refusal("\n[rpc]\nqueue_depth = 0\n", &[]);
+        assert_eq!(text, "FILE:3: rpc.queue_depth: must be from 1 to 1048576, not 0");
         let missing = Loaded::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
         assert!(missing.starts_with("/nonexistent.toml: "), "{missing}");
     }

@@ -1,8 +1,10 @@
 //! `outrigger run`: puts the parts together, serves, and takes them apart in order.
 
 use std::fs::File;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use outrigger_sdk::service::events::Event;
@@ -15,8 +17,11 @@ use crate::config::{Config, ConfigError, Loaded, LogFormat, UserConfig, expand_h
 use crate::node::observer::{NodeEvent, Observer};
 use crate::node::{self, EmbeddedNode};
 use crate::plugin::calls::Calls;
+use crate::plugin::cancels::Cancels;
+use crate::plugin::file::FileError;
+use crate::plugin::instance::StartError;
 use crate::plugin::pool::Pool;
-use crate::plugin::registry::{Environment, Registry, RegistryError};
+use crate::plugin::registry::{Environment, Failure, Registry, RegistryError};
 use crate::router::Router;
 use crate::router::builtins::{self, Builtins};
 use crate::rpc::{Authenticator, CookieFile, Gateway, Limits, RpcUser, Server};
@@ -25,6 +30,9 @@ use crate::wallet::{self, WalletManager};
 
 /// Threads that serve connections. They only pass bytes on: plugins run on threads of their own.
 const EDGE_THREADS: usize = 2;
+
+/// How long stopping waits for calls that are still running.
+const POOL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why the host could not run.
 #[derive(Debug, thiserror::Error)]
@@ -70,14 +78,22 @@ fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
         loaded.config.rpc.listen = listen;
     }
     if let Some(network) = &args.network {
-        loaded.config.network.clone_from(network);
-        loaded.check()?;
+        loaded.set_network(network)?;
     }
     Ok(loaded)
 }
 
 fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
     let level = &loaded.config.log.level;
+    // The filter itself would take an unknown word for a target's name, and write everything of that target.
+    let known = |directive: &str| {
+        let name = directive.rsplit('=').next().unwrap_or(directive).trim();
+        name.parse::<tracing_subscriber::filter::LevelFilter>().is_ok()
+    };
+    if let Some(unknown) = level.split(',').find(|directive| !known(directive)) {
+        let reason = format!("'{unknown}' is no level: use error, warn, info, debug, trace or off, or target=level");
+        return Err(loaded.error("log.level", level, reason));
+    }
     let filter = tracing_subscriber::EnvFilter::try_new(level)
         .map_err(|error| loaded.error("log.level", level, error.to_string()))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -164,11 +180,15 @@ impl Parts {
         let builtins =
             Builtins::new(registry.clone(), stop_sender).map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
-        let router = Arc::new(Router::new(table, builtins, calls, scopes, pool.clone()));
+        let cancels = Cancels::start()
+            .map_err(|error| RunError::Failed(format!("cannot start the thread for cancelled calls: {error}")))?;
+        let router = Arc::new(Router::new(table, builtins, calls, scopes, pool.clone(), cancels));
         Ok(Self { folder, _lock: lock, manager, registry, pool, router, users, stop })
     }
 
     async fn serve(&self, config: &Config) -> Result<(), RunError> {
+        // From here on a signal stops in order; a host that has said that it is ready must not die of one.
+        let stopping = stop_requested(self.stop.clone())?;
         let cookie = CookieFile::create(self.folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
         let users = self.users.iter().cloned();
         let authenticator = Arc::new(users.fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user));
@@ -184,7 +204,6 @@ impl Parts {
         let address = server.local_addr();
         println!("Outrigger is ready: http://{address}/ ({}, {})", config.network, self.folder.display());
         let registry = self.registry.clone();
-        let stopping = wait_for_stop(self.stop.clone());
         let drained = server
             .serve(async move {
                 stopping.await;
@@ -201,8 +220,10 @@ impl Parts {
     fn stop(&self) {
         self.registry.tell(&Event::ShuttingDown);
         self.registry.stop();
-        self.pool.stop();
         self.manager.shutdown();
+        if !self.pool.stop(POOL_PATIENCE) {
+            tracing::error!("some calls did not end; they end with the process");
+        }
         tracing::info!("stopped");
     }
 }
@@ -220,38 +241,39 @@ fn users(loaded: &Loaded) -> Result<Vec<RpcUser>, ConfigError> {
     loaded.config.rpc.users.iter().map(user).collect()
 }
 
-/// A plugin that cannot be brought up is an error of the configuration, which names it.
-fn plugin_error(loaded: &Loaded, error: &RegistryError) -> RunError {
-    let reason = error.to_string();
-    let named = match error {
+/// A plugin that cannot be brought up is an error of the configuration, at its place there, unless the system failed.
+fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
+    let reason = failure.error.to_string();
+    let key = match &failure.error {
         RegistryError::Route { method, .. } => return loaded.error(&format!("routes.{method}"), "", reason).into(),
-        RegistryError::DuplicateMethod { .. } => return loaded.error("plugins", "", reason).into(),
-        _ => loaded.config.plugins.iter().find(|plugin| reason.contains(plugin.file.as_str())),
+        RegistryError::File(FileError::Io { .. }) | RegistryError::Start(StartError::Thread { .. }) => {
+            return RunError::Failed(reason);
+        }
+        RegistryError::Start(StartError::NotGranted { .. } | StartError::NoService { .. }) => "grants",
+        RegistryError::Option { .. } => "options",
+        _ => "file",
     };
-    let file = named.map_or("", |plugin| plugin.file.as_str());
-    loaded.error("plugins.file", file, reason).into()
+    loaded.plugin_error(failure.plugin, key, reason).into()
 }
 
-async fn wait_for_stop(mut stop: watch::Receiver<bool>) {
-    let terminate = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut signal) => {
-                signal.recv().await;
-            }
-            Err(_) => std::future::pending().await,
+/// Listens for signals at once, and gives what ends with the first of them or with the method `stop`.
+fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output = ()>, RunError> {
+    let listen = |kind| signal(kind).map_err(|error| RunError::Failed(format!("cannot listen for signals: {error}")));
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = stop.wait_for(|stop| *stop) => {}
         }
-    };
-    tokio::select! {
-        () = terminate => {}
-        _ = tokio::signal::ctrl_c() => {}
-        _ = stop.wait_for(|stop| *stop) => {}
-    }
+    })
 }
 
 fn lock_folder(folder: &Path) -> Result<File, RunError> {
     use rustix::fs::{FlockOperation, flock};
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(io)?;
+    // What is in there is the operator's alone: keys, the cookie, and code that is loaded.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
     let lock = File::create(folder.join(".lock")).map_err(io)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| RunError::Failed(format!("{} is in use by another Outrigger", folder.display())))?;

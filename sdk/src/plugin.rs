@@ -109,7 +109,8 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     /// showed under [`Call::scope`] ends when this returns.
     fn call(&self, call: Call<'_>, reply: Reply);
 
-    /// The client of a kept reply has gone, or its time is over.
+    /// The client of a call has gone, or its time is over. May come while the call still runs, and then comes again
+    /// when [`Plugin::call`] has returned with its reply kept.
     fn cancel(&self, _token: u64) {}
 
     /// Something happened that the manifest asked to hear of.

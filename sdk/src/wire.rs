@@ -9,6 +9,7 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
+use zeroize::Zeroize;
 
 /// Why a message could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -68,13 +69,40 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Where a message is written.
+///
+/// One that holds a secret wipes what it leaves behind when it has to move to a larger place.
+#[derive(Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+    secret: bool,
+}
+
+impl Writer {
+    /// Appends bytes.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
+        let needed = self.bytes.len() + bytes.len();
+        if self.secret && needed > self.bytes.capacity() {
+            let mut larger = Vec::with_capacity(needed * 2);
+            larger.extend_from_slice(&self.bytes);
+            std::mem::replace(&mut self.bytes, larger).zeroize();
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends one byte.
+    pub fn push(&mut self, byte: u8) {
+        self.extend_from_slice(&[byte]);
+    }
+}
+
 /// A value with an encoding.
 pub trait Wire: Sized {
     /// Whether a message that holds such a value must be wiped from memory once it has been read.
     const SECRET: bool = false;
 
     /// Appends the value to `out`.
-    fn put(&self, out: &mut Vec<u8>);
+    fn put(&self, out: &mut Writer);
 
     /// Reads a value.
     ///
@@ -85,9 +113,9 @@ pub trait Wire: Sized {
 
 /// The encoding of `value`.
 pub fn to_bytes<T: Wire>(value: &T) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Writer { bytes: Vec::new(), secret: T::SECRET };
     value.put(&mut out);
-    out
+    out.bytes
 }
 
 /// Reads a `T` from the beginning of `bytes`; what follows it is a newer writer's and is ignored.
@@ -98,7 +126,7 @@ pub fn from_bytes<T: Wire>(bytes: &[u8]) -> Result<T, WireError> {
 macro_rules! wire_int {
     ($($int:ty),*) => {$(
         impl Wire for $int {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut Writer) {
                 out.extend_from_slice(&self.to_le_bytes());
             }
             fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -110,7 +138,7 @@ macro_rules! wire_int {
 wire_int!(u8, u16, u32, u64, i32, i64);
 
 impl Wire for bool {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         out.push(u8::from(*self));
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -124,7 +152,7 @@ impl Wire for bool {
 }
 
 impl<const N: usize> Wire for [u8; N] {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         out.extend_from_slice(self);
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -133,13 +161,13 @@ impl<const N: usize> Wire for [u8; N] {
 }
 
 impl Wire for () {
-    fn put(&self, _: &mut Vec<u8>) {}
+    fn put(&self, _: &mut Writer) {}
     fn get(_: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(())
     }
 }
 
-fn put_len(len: usize, out: &mut Vec<u8>) {
+fn put_len(len: usize, out: &mut Writer) {
     // No message comes near 4 GiB; one that did would be refused by its reader, not misread.
     u32::try_from(len).unwrap_or(u32::MAX).put(out);
 }
@@ -149,7 +177,7 @@ fn put_len(len: usize, out: &mut Vec<u8>) {
 pub struct Blob(pub Vec<u8>);
 
 impl Wire for Blob {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         put_len(self.0.len(), out);
         out.extend_from_slice(&self.0);
     }
@@ -195,7 +223,7 @@ impl std::fmt::Debug for Secret {
 
 impl Wire for Secret {
     const SECRET: bool = true;
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         put_len(self.0.len(), out);
         out.extend_from_slice(self.0.as_bytes());
     }
@@ -205,7 +233,7 @@ impl Wire for Secret {
 }
 
 impl Wire for String {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         put_len(self.len(), out);
         out.extend_from_slice(self.as_bytes());
     }
@@ -217,7 +245,7 @@ impl Wire for String {
 
 impl<T: Wire> Wire for Vec<T> {
     const SECRET: bool = T::SECRET;
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         put_len(self.len(), out);
         for item in self {
             item.put(out);
@@ -236,7 +264,7 @@ impl<T: Wire> Wire for Vec<T> {
 
 impl<T: Wire> Wire for Option<T> {
     const SECRET: bool = T::SECRET;
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         self.is_some().put(out);
         if let Some(value) = self {
             value.put(out);
@@ -251,7 +279,7 @@ macro_rules! wire_tuple {
     ($($name:ident $index:tt),+) => {
         impl<$($name: Wire),+> Wire for ($($name,)+) {
             const SECRET: bool = $($name::SECRET ||)+ false;
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut Writer) {
                 $(self.$index.put(out);)+
             }
             fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -269,7 +297,7 @@ wire_tuple!(A 0, B 1, C 2, D 3, E 4);
 macro_rules! wire_hash {
     ($($hash:ty),*) => {$(
         impl Wire for $hash {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut Writer) {
                 out.extend_from_slice(self.as_byte_array());
             }
             fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -281,7 +309,7 @@ macro_rules! wire_hash {
 wire_hash!(BlockHash, Txid, Wtxid);
 
 impl Wire for OutPoint {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         self.txid.put(out);
         self.vout.put(out);
     }
@@ -291,7 +319,7 @@ impl Wire for OutPoint {
 }
 
 impl Wire for ScriptBuf {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         put_len(self.len(), out);
         out.extend_from_slice(self.as_bytes());
     }
@@ -301,7 +329,7 @@ impl Wire for ScriptBuf {
 }
 
 impl Wire for Amount {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         self.to_sat().put(out);
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -310,7 +338,7 @@ impl Wire for Amount {
 }
 
 impl Wire for TxOut {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut Writer) {
         self.value.put(out);
         self.script_pubkey.put(out);
     }
@@ -330,7 +358,7 @@ macro_rules! wire_struct {
         }
         impl $crate::wire::Wire for $name {
             const SECRET: bool = $(<$type as $crate::wire::Wire>::SECRET ||)* false;
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut $crate::wire::Writer) {
                 $($crate::wire::Wire::put(&self.$field, out);)*
                 let _ = out;
             }
@@ -353,7 +381,7 @@ macro_rules! wire_enum {
         }
         impl $crate::wire::Wire for $name {
             const SECRET: bool = $($($(<$type as $crate::wire::Wire>::SECRET ||)*)?)* false;
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut $crate::wire::Writer) {
                 match self {
                     $(Self::$variant $({ $($field,)* })? => {
                         out.push($tag);

@@ -111,5 +111,6 @@ fn two_claims_of_one_method_are_refused_by_name() {
     let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(error.contains("'getblocktemplate' is claimed by 'mining' and by 'acme-mining'"), "{error}");
+    let claimed = ":8: plugins.file: the method 'getblocktemplate' is claimed by 'mining' and by 'acme-mining'";
+    assert!(error.contains(claimed), "{error}");
 }

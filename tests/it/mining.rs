@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use bitcoin::ScriptBuf;
-use outrigger_tests::{Host, miner};
+use outrigger_tests::{Host, HostOptions, miner};
 use serde_json::{Value, json};
 
 fn request() -> Value {
@@ -154,6 +154,20 @@ fn calls_of_mining(client: &mut outrigger_tests::Client) -> u64 {
     let plugins = client.call("listplugins", json!([]));
     let mining = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap();
     mining["calls"].as_u64().unwrap()
+}
+
+#[test]
+fn clients_that_leave_take_their_calls_along() {
+    let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
+    let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+    for _ in 0..2 {
+        host.client()
+            .post_and_leave(&json!({"method": "generatetoaddress", "params": [10_000_000, address]}).to_string());
+    }
+    // Both threads were taken; an answer shows that the calls ended with their clients.
+    let mut client = host.client();
+    client.call("getblockcount", json!([]));
+    client.call("getblockcount", json!([]));
 }
 
 #[test]

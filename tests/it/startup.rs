@@ -64,11 +64,19 @@ fn a_plugin_of_a_newer_abi_is_refused_with_both_versions() {
 #[test]
 fn a_missing_grant_or_a_wrong_option_is_named() {
     let acme = built().library("outrigger_acme_mining").display().to_string();
-    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\"]\n"));
-    assert!(error.contains("plugin 'acme-mining' needs the service mempool/1"), "{error}");
+    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
+    let error = refused(&format!("{chain}[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\"]\n"));
+    let expected = "FILE:6: plugins.grants: plugin 'acme-mining' needs the service mempool/1";
+    assert!(error.contains(expected), "{error}");
+    let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/9\"]\n"));
+    assert!(
+        error.contains("FILE:3: plugins.grants: plugin 'acme-mining': this host has no service chain/9"),
+        "{error}"
+    );
     let grants = "grants = [\"chain/1\", \"mempool/1\"]";
     let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\n{grants}\noptions = {{ min_feerate = \"much\" }}\n"));
-    assert!(error.contains("plugin 'acme-mining': option 'min_feerate' must be of type integer"), "{error}");
+    let expected = "FILE:4: plugins.options: plugin 'acme-mining': option 'min_feerate' must be of type integer";
+    assert!(error.contains(expected), "{error}");
     let error = refused(&format!("[[plugins]]\nfile = \"{acme}\"\n{grants}\noptions = {{ min_feerat = 1 }}\n"));
     assert!(error.contains("option 'min_feerat' is not known"), "{error}");
 }
@@ -82,6 +90,24 @@ fn it_stops_in_order_on_request_and_on_a_signal() {
     assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
     let mut host = Host::start();
     assert_eq!(host.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_level_that_is_none_and_a_network_that_is_not_here_are_named() {
+    let error = refused("[log]\nlevel = \"loud\"\n");
+    assert!(error.starts_with("outrigger: FILE:2: log.level: 'loud' is no level"), "{error}");
+    let output = std::process::Command::new(&built().binary).args(["run", "--network", "main"]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.starts_with("outrigger: --network: network: the embedded chain is regtest"), "{error}");
+}
+
+#[test]
+fn a_signal_right_after_the_ready_line_stops_in_order() {
+    for _ in 0..10 {
+        let mut host = Host::start();
+        assert_eq!(host.terminate().code(), Some(0));
+    }
 }
 
 #[test]

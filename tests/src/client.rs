@@ -93,11 +93,22 @@ impl Client {
 
     /// Posts a body with the client's credentials.
     pub fn post(&mut self, body: &str) -> Reply {
-        let (path, authorization) = (self.path.clone(), self.authorization.clone());
-        self.send(&format!(
-            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        ))
+        let request = self.request(body);
+        self.send(&request)
+    }
+
+    /// Posts a body on a connection of its own and closes that without waiting for a reply.
+    pub fn post_and_leave(&self, body: &str) {
+        let request = self.request(body);
+        TcpStream::connect(self.address).unwrap().write_all(request.as_bytes()).unwrap();
+    }
+
+    fn request(&self, body: &str) -> String {
+        let Self { path, authorization, .. } = self;
+        let length = body.len();
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
     }
 
     /// Sends a request as it stands and reads one reply. A connection that the host closed meanwhile is opened anew.

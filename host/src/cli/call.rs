@@ -68,10 +68,18 @@ fn print(reply: &Value) -> ExitCode {
     }
     match reply.get("result").unwrap_or(&Value::Null) {
         Value::Null => {}
-        Value::String(text) => println!("{text}"),
-        other => println!("{other:#}"),
+        Value::String(text) => return show(text),
+        other => return show(&format!("{other:#}")),
     }
     ExitCode::SUCCESS
+}
+
+/// Prints a result. A reader that has gone has read enough.
+fn show(text: &str) -> ExitCode {
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 /// Arguments with a name go into an object, the others by position; with both, the positions go under `args`.

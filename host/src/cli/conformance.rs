@@ -1,5 +1,6 @@
 //! `outrigger plugin check`: runs a plugin on a host in memory and watches how it keeps to the ABI.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,10 @@ const NONSENSE: [&str; 6] =
 /// The first thing in which the plugin fails.
 pub fn check(file: &Path) -> Result<String, String> {
     let file = PluginFile::read(file).map_err(|error| error.to_string())?;
-    let folder = std::env::temp_dir().join(format!("outrigger-check-{}", std::process::id()));
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    let folder = std::env::temp_dir().join(format!("outrigger-check-{}-{now:x}", std::process::id()));
+    // A folder that was there before, or that others may write to, is not where code is loaded from.
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let outcome = run(&file, &folder);
     // What remains is a copy of the file in the folder for temporary files.
     let _ = std::fs::remove_dir_all(&folder);
@@ -53,12 +57,14 @@ fn run(file: &PluginFile, folder: &Path) -> Result<String, String> {
     let (token, cancelled) = calls.open(instance.id);
     if let Some(method) = file.manifest.methods.first() {
         instance.call(token, &method.name, b"[]");
-        calls.give_up(token);
-        instance.cancel(token);
+        if calls.give_up(token) {
+            instance.cancel(token);
+        }
     }
     drop(cancelled);
     instance.events.offer(&Event::ShuttingDown);
-    instance.stop();
+    instance.quiesce();
+    instance.stop(std::time::Instant::now() + PATIENCE);
     let made = waiting.len();
     for (method, arguments, answer) in waiting {
         judge(method, arguments, wait(answer))?;

@@ -1,6 +1,6 @@
 //! The calls in flight: each has a token that is never used twice, one answer, and a scope while its code runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +14,8 @@ pub type Answer = Result<Bytes, RpcError>;
 struct Pending {
     instance: u64,
     answer: oneshot::Sender<Answer>,
+    /// Whether the plugin's code is running it.
+    running: bool,
 }
 
 /// The calls that wait for their answer, by token.
@@ -21,6 +23,8 @@ struct Pending {
 pub struct Calls {
     next: AtomicU64,
     pending: Mutex<HashMap<u64, Pending>>,
+    /// Calls that were given up while they ran.
+    left: Mutex<HashSet<u64>>,
 }
 
 impl Calls {
@@ -28,7 +32,7 @@ impl Calls {
     pub fn open(&self, instance: u64) -> (u64, oneshot::Receiver<Answer>) {
         let token = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (answer, receiver) = oneshot::channel();
-        self.lock().insert(token, Pending { instance, answer });
+        self.lock().insert(token, Pending { instance, answer, running: false });
         (token, receiver)
     }
 
@@ -45,9 +49,28 @@ impl Calls {
         pending.is_some_and(|pending| pending.answer.send(answer).is_ok())
     }
 
+    /// The plugin's code begins with a call. False when nobody waits for it any more: then it need not run.
+    pub fn begin(&self, token: u64) -> bool {
+        self.lock().get_mut(&token).map(|pending| pending.running = true).is_some()
+    }
+
+    /// The plugin's code has returned from a call. Whether the call was given up meanwhile.
+    pub fn end(&self, token: u64) -> bool {
+        let mut calls = self.lock();
+        if let Some(pending) = calls.get_mut(&token) {
+            pending.running = false;
+        }
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&token)
+    }
+
     /// Gives a call up: a later answer is stale. Whether it was still waiting.
     pub fn give_up(&self, token: u64) -> bool {
-        self.lock().remove(&token).is_some()
+        let mut calls = self.lock();
+        let pending = calls.remove(&token);
+        if pending.as_ref().is_some_and(|pending| pending.running) {
+            self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(token);
+        }
+        pending.is_some()
     }
 
     /// Answers all calls of an instance that still wait, with what `answer` makes.
@@ -91,6 +114,12 @@ impl<F: FnOnce(u64)> CallGuard<F> {
     pub fn answered(mut self) {
         self.cancelled = None;
     }
+
+    /// The call never reached its plugin: it is given up without a word to it.
+    pub fn not_begun(self) {
+        self.calls.give_up(self.token);
+        self.answered();
+    }
 }
 
 impl<F: FnOnce(u64)> Drop for CallGuard<F> {
@@ -128,5 +157,23 @@ mod tests {
         let (token, _receiver) = calls.open(1);
         CallGuard::new(calls.clone(), token, |_| unreachable!("it was answered")).answered();
         assert_eq!(calls.waiting(1), 1);
+        let (token, _receiver) = calls.open(1);
+        CallGuard::new(calls.clone(), token, |_| unreachable!("it never began")).not_begun();
+        assert!(!calls.begin(token));
+    }
+
+    #[test]
+    fn what_is_given_up_while_it_runs_is_told_at_its_end() {
+        let calls = Calls::default();
+        let (token, _receiver) = calls.open(1);
+        assert!(calls.begin(token));
+        assert!(calls.give_up(token));
+        assert!(calls.end(token));
+        assert!(!calls.end(token));
+        let (token, _receiver) = calls.open(1);
+        assert!(calls.begin(token));
+        assert!(!calls.end(token));
+        assert!(calls.give_up(token));
+        assert!(!calls.end(token));
     }
 }

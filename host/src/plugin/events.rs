@@ -67,9 +67,12 @@ impl EventQueue {
         }
     }
 
-    /// Takes no more events; `run` returns when those queued are delivered.
+    /// Takes no more events; `run` returns when what every instance must hear is delivered.
     pub fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        state.closed = true;
+        state.events.retain(|event| event.topic().is_none());
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -105,11 +108,17 @@ mod tests {
             queue.offer(&Event::MempoolChanged { sequence });
         }
         assert_eq!(queue.dropped_count(), 2);
-        queue.close();
         let seen = Mutex::new(Vec::new());
-        queue.run(|event| seen.lock().unwrap().push(event));
+        queue.run(|event| {
+            let mut seen = seen.lock().unwrap();
+            seen.push(event);
+            if seen.len() == QUEUE_DEPTH - 1 {
+                queue.offer(&Event::ShuttingDown);
+                queue.close();
+            }
+        });
         let seen = seen.into_inner().unwrap();
-        assert_eq!(seen.len(), QUEUE_DEPTH);
-        assert_eq!(seen[1], Event::MempoolChanged { sequence: 1 });
+        assert_eq!(seen.len(), QUEUE_DEPTH, "one is dropped at the end, and the farewell is heard");
+        assert_eq!((&seen[1], seen.last()), (&Event::MempoolChanged { sequence: 1 }, Some(&Event::ShuttingDown)));
     }
 }

@@ -132,7 +132,12 @@ impl PluginFile {
     /// Reads the file and judges its manifest, without running any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
-        let len = fs::metadata(path).map_err(io)?.len();
+        let metadata = fs::metadata(path).map_err(io)?;
+        if !metadata.is_file() {
+            let reason = "it is not a regular file".to_owned();
+            return Err(FileError::NotAPlugin { path: path.to_owned(), reason });
+        }
+        let len = metadata.len();
         if len > MAX_FILE_BYTES {
             return Err(FileError::TooLarge { path: path.to_owned(), len });
         }
@@ -173,12 +178,21 @@ impl PluginFile {
             let table = table.cast::<PluginTable>();
             if table.is_null() { (0, 0) } else { ((*table).magic, (*table).struct_size) }
         };
+        let no_plugin = |reason: &str| FileError::NotAPlugin { path: self.path.clone(), reason: reason.to_owned() };
         if magic != PLUGIN_MAGIC || size < size_of::<PluginTable>() {
-            let reason = "its function table does not begin as one".to_owned();
-            return Err(FileError::NotAPlugin { path: self.path.clone(), reason });
+            return Err(no_plugin("its function table does not begin as one"));
         }
         // SAFETY: magic and size say that a whole table stands there, and the library is never closed.
-        Ok(unsafe { &*table.cast::<PluginTable>() })
+        let table = unsafe { &*table.cast::<PluginTable>() };
+        if table.abi_major != self.header.abi_major || table.abi_minor_needed != self.header.abi_minor_needed {
+            return Err(no_plugin("its function table and its manifest are of different ABI versions"));
+        }
+        let whole = table.create.is_some()
+            && table.init.is_some()
+            && table.start.is_some()
+            && table.call.is_some()
+            && table.destroy.is_some();
+        if whole { Ok(table) } else { Err(no_plugin("its function table lacks a function")) }
     }
 
     fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {
@@ -192,13 +206,19 @@ impl PluginFile {
             return Ok(copy);
         }
         let partial = folder.join(format!("{}.{}.partial", self.hash, std::process::id()));
+        // What an interrupted start left cannot be written to; that there is nothing to remove is the ordinary case.
+        let _ = fs::remove_file(&partial);
         let write = || {
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o500).open(&partial)?;
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o500).open(&partial)?;
             file.write_all(&self.content)?;
             file.sync_all()?;
             fs::rename(&partial, &copy)
         };
-        write().map_err(io(&partial))?;
+        let written = write();
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written.map_err(io(&partial))?;
         Ok(copy)
     }
 }

@@ -1,7 +1,7 @@
 //! A running plugin: the library's table, the instance it made, and what the host gave it.
 //!
-//! Order of ends: no new call, `quiesce`, the events' thread joined, no thread inside, `stop`, `destroy`. An instance
-//! that does not let its threads go is leaked: freeing it under them would be worse.
+//! Order of ends: no new call, `quiesce`, the events' thread ended, no thread inside, `stop`, `destroy`. An instance
+//! that does not let its threads go is left behind: freeing it under them would be worse.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -27,10 +27,7 @@ use super::events::{EventQueue, EventsService};
 use super::file::PluginFile;
 use super::log::LogService;
 
-/// How long stopping waits for threads that are inside the plugin.
-const DRAIN_TIME: Duration = Duration::from_secs(5);
-
-/// How often it looks.
+/// How often stopping looks whether threads are still inside the plugin.
 const DRAIN_STEP: Duration = Duration::from_millis(2);
 
 /// Why a plugin could not be started.
@@ -110,11 +107,14 @@ pub struct Instance {
     table: &'static PluginTable,
     handle: *mut c_void,
     inside: AtomicU64,
+    /// No further call may enter.
+    closed: AtomicBool,
+    /// Nothing may enter.
     stopping: AtomicBool,
     deliverer: Mutex<Option<JoinHandle<()>>>,
-    // The plugin holds pointers to these two until `destroy` has returned.
-    host_table: Box<HostTable>,
-    context: Box<Context>,
+    // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
+    host_table: &'static HostTable,
+    context: &'static Context,
 }
 
 // SAFETY: the ABI demands that a plugin's functions may be called from any thread; the tables are only read.
@@ -138,6 +138,7 @@ unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: Owne
     // SAFETY: as above.
     let context = unsafe { &*ctx.cast::<Context>() };
     let answer: Answer = match code {
+        0 if !is_json(&body) => Err(RpcError::internal("The plugin's answer is not JSON")),
         0 => Ok(SharedBytes::from_owner(body)),
         code => Err(RpcError::new(Code(code), String::from_utf8_lossy(&body).into_owned())),
     };
@@ -156,22 +157,19 @@ impl Instance {
         calls: Arc<Calls>,
     ) -> Result<Arc<Self>, StartError> {
         let plugin = file.manifest.id.clone();
-        if let Some(service) = file.manifest.services.iter().find(|service| !grants.contains(service)) {
-            return Err(StartError::NotGranted { plugin, service: service.clone() });
-        }
         let events = EventQueue::new(file.manifest.events.clone());
         let services = grant(&plugin, grants, shared, &events)?;
-        let context = Box::new(Context { id, calls, services });
-        let host_table = Box::new(HostTable {
+        let context: &Context = Box::leak(Box::new(Context { id, calls, services }));
+        let host_table = Box::leak(Box::new(HostTable {
             struct_size: size_of::<HostTable>(),
             abi_major: ABI_MAJOR,
             abi_minor: ABI_MINOR,
             ctx: (&raw const *context).cast(),
             service: find_service,
             reply,
-        });
+        }));
         // SAFETY: `create` takes nothing and may be called on any thread.
-        let handle = unsafe { (table.create)() };
+        let handle = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
         if handle.is_null() {
             return Err(StartError::Create(plugin));
         }
@@ -186,6 +184,7 @@ impl Instance {
             table,
             handle,
             inside: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             deliverer: Mutex::new(None),
             host_table,
@@ -198,25 +197,28 @@ impl Instance {
     fn bring_up(self: &Arc<Self>, options: &Map<String, Value>) -> Result<(), StartError> {
         let options = Value::Object(options.clone()).to_string();
         let mut error = OwnedBytes::EMPTY;
+        let (handle, lent) = (self.handle, Bytes::lend(options.as_bytes()));
         // SAFETY: a fresh handle of this table; host table and options outlive the call, and `error` can be written.
-        let mut status = unsafe {
-            (self.table.init)(self.handle, &raw const *self.host_table, Bytes::lend(options.as_bytes()), &mut error)
-        };
+        let mut status = self.run(self.table.init, |init| unsafe { init(handle, self.host_table, lent, &mut error) });
         if status == STATUS_OK {
             error = OwnedBytes::EMPTY;
             // SAFETY: `init` succeeded.
-            status = unsafe { (self.table.start)(self.handle, &mut error) };
+            status = self.run(self.table.start, |start| unsafe { start(handle, &mut error) });
         }
         if status != STATUS_OK {
             let reason = match &*error {
                 [] => format!("status {status}"),
                 text => String::from_utf8_lossy(text).into_owned(),
             };
-            self.stopping.store(true, Ordering::SeqCst);
-            self.destroy();
+            self.end();
             return Err(StartError::Refused { plugin: self.manifest.id.clone(), reason });
         }
-        self.deliver_events()
+        self.deliver_events().inspect_err(|_| self.end())
+    }
+
+    /// Calls a function of the table; one that may be missing and is counts as done.
+    fn run<F>(&self, function: Option<F>, call: impl FnOnce(F) -> i32) -> i32 {
+        function.map_or(STATUS_OK, call)
     }
 
     fn deliver_events(self: &Arc<Self>) -> Result<(), StartError> {
@@ -242,12 +244,24 @@ impl Instance {
         (!self.stopping.load(Ordering::SeqCst)).then_some(inside)
     }
 
-    /// Runs a call on this thread. Its answer comes through the calls, now or later.
+    /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later.
     pub fn call(&self, token: u64, method: &str, params: &[u8]) {
-        let Some(_inside) = self.enter() else {
-            self.fail(token, "The plugin is stopping");
+        if !self.context.calls.begin(token) {
             return;
-        };
+        }
+        let lost = AnswerLost { instance: self, token };
+        let inside = self.enter().filter(|_| !self.closed.load(Ordering::SeqCst));
+        match inside {
+            Some(_inside) => self.enter_call(token, method, params),
+            None => self.fail(token, "The plugin is stopping"),
+        }
+        std::mem::forget(lost);
+        if self.context.calls.end(token) {
+            self.cancel(token);
+        }
+    }
+
+    fn enter_call(&self, token: u64, method: &str, params: &[u8]) {
         self.statistics.calls.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         let frame = CallFrame {
@@ -257,7 +271,7 @@ impl Instance {
             params: Bytes::lend(params),
         };
         // SAFETY: the instance is started and not destroyed while we are inside; the frame outlives the call.
-        let status = unsafe { (self.table.call)(self.handle, &frame) };
+        let status = self.run(self.table.call, |call| unsafe { call(self.handle, &frame) });
         let spent = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.statistics.nanoseconds.fetch_add(spent, Ordering::Relaxed);
         if status != STATUS_OK {
@@ -274,16 +288,17 @@ impl Instance {
     /// Tells the plugin that nobody waits for a call any more.
     pub fn cancel(&self, token: u64) {
         if let Some(_inside) = self.enter() {
-            // SAFETY: as in `call`.
-            unsafe { (self.table.cancel)(self.handle, token) };
+            // SAFETY: as in `enter_call`.
+            self.run(self.table.cancel, |cancel| unsafe { cancel(self.handle, token) });
         }
     }
 
     fn deliver(&self, event: &Event) {
         if let Some(_inside) = self.enter() {
             let bytes = wire::to_bytes(event);
-            // SAFETY: as in `call`; the bytes outlive it.
-            let status = unsafe { (self.table.event)(self.handle, Bytes::lend(&bytes)) };
+            let lent = Bytes::lend(&bytes);
+            // SAFETY: as in `enter_call`; the bytes outlive it.
+            let status = self.run(self.table.event, |event| unsafe { event(self.handle, lent) });
             if status != STATUS_OK {
                 self.statistics.faults.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(plugin = self.manifest.id, status, "an event ended in a fault of the plugin");
@@ -291,30 +306,36 @@ impl Instance {
         }
     }
 
-    /// Ends the instance: asks it to answer what it keeps, waits until no thread is inside, and frees it.
-    ///
-    /// What still waits at the deadline is answered for it.
-    pub fn stop(&self) {
-        if let Some(_inside) = self.enter() {
-            // SAFETY: as in `call`.
-            unsafe { (self.table.quiesce)(self.handle) };
-        } else {
+    /// Begins the end: no further call enters, and the plugin is asked to answer what it keeps.
+    pub fn quiesce(&self) {
+        if self.closed.swap(true, Ordering::SeqCst) {
             return;
         }
-        self.events.close();
-        let deliverer = self.deliverer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = deliverer {
-            let _ = thread.join();
+        if let Some(_inside) = self.enter() {
+            // SAFETY: as in `enter_call`.
+            self.run(self.table.quiesce, |quiesce| unsafe { quiesce(self.handle) });
         }
-        self.wait_until(|| self.context.calls.waiting(self.id) == 0);
+        self.events.close();
+    }
+
+    /// Ends the instance after [`Instance::quiesce`]: waits until no thread is inside, and frees it.
+    ///
+    /// What still waits at the deadline is answered for it; an instance that is not free by then is left behind.
+    pub fn stop(&self, deadline: Instant) {
+        if self.stopping.load(Ordering::SeqCst) {
+            return;
+        }
+        let delivered = || {
+            let deliverer = self.deliverer.lock().unwrap_or_else(PoisonError::into_inner);
+            deliverer.as_ref().is_none_or(JoinHandle::is_finished)
+        };
+        wait_until(deadline, || delivered() && self.context.calls.waiting(self.id) == 0);
         self.stopping.store(true, Ordering::SeqCst);
-        let free = self.wait_until(|| self.inside.load(Ordering::SeqCst) == 0);
+        let free = wait_until(deadline, || self.inside.load(Ordering::SeqCst) == 0);
         let stopped = || Err(RpcError::new(Code::CLIENT_NOT_CONNECTED, "Shutting down"));
         self.context.calls.answer_all(self.id, stopped);
         if free {
-            // SAFETY: nobody is inside and nobody can enter.
-            unsafe { (self.table.stop)(self.handle) };
-            self.destroy();
+            self.end();
         } else {
             tracing::error!(
                 plugin = self.manifest.id,
@@ -323,22 +344,50 @@ impl Instance {
         }
     }
 
-    fn wait_until(&self, done: impl Fn() -> bool) -> bool {
-        let deadline = Instant::now() + DRAIN_TIME;
-        while !done() {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(DRAIN_STEP);
-        }
-        true
-    }
-
-    /// Frees what `create` made. Only after `stopping` was set and `inside` was seen at 0, so nothing enters again.
-    fn destroy(&self) {
+    /// Stops and frees what `create` made. Nobody is inside, and nothing enters again.
+    fn end(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
         // SAFETY: called once per instance, from `bring_up` on failure or from `stop`, with nobody inside.
-        unsafe { (self.table.destroy)(self.handle) };
+        self.run(self.table.stop, |stop| unsafe { stop(self.handle) });
+        if let Some(destroy) = self.table.destroy {
+            // SAFETY: as above, and after `stop`.
+            unsafe { destroy(self.handle) };
+        }
     }
+}
+
+/// Looks again and again until something is so, or until the deadline. Whether it was.
+fn wait_until(deadline: Instant, done: impl Fn() -> bool) -> bool {
+    while !done() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(DRAIN_STEP);
+    }
+    true
+}
+
+/// Answers a call that a panic of the host's own took away. Forgotten when there was none.
+struct AnswerLost<'a> {
+    instance: &'a Instance,
+    token: u64,
+}
+
+impl Drop for AnswerLost<'_> {
+    fn drop(&mut self) {
+        self.instance.fail(self.token, "Internal error");
+    }
+}
+
+/// The largest answer that is checked whole, in bytes; of a larger one only what would break a client's framing is.
+const MAX_CHECKED_ANSWER: usize = 64 << 10;
+
+/// Whether an answer is one JSON value on one line, as clients take it.
+fn is_json(answer: &[u8]) -> bool {
+    if answer.len() > MAX_CHECKED_ANSWER {
+        return !answer.contains(&b'\n');
+    }
+    !answer.contains(&b'\n') && serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_ok()
 }
 
 /// A thread inside the plugin.
@@ -349,6 +398,25 @@ impl Drop for Inside<'_> {
         self.0.inside.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+/// Checks what a plugin needs and what it is granted, before any of its code runs.
+///
+/// # Errors
+/// A grant of a service that this host does not have, or a service that the plugin needs and that is not granted.
+pub fn check_grants(manifest: &Manifest, grants: &[String], shared: &SharedServices) -> Result<(), StartError> {
+    let plugin = || manifest.id.clone();
+    let known = |service: &String| OWN_SERVICES.contains(&service.as_str()) || shared.contains_key(service);
+    if let Some(service) = grants.iter().find(|service| !known(service)) {
+        return Err(StartError::NoService { plugin: plugin(), service: service.clone() });
+    }
+    match manifest.services.iter().find(|service| !grants.contains(service)) {
+        Some(service) => Err(StartError::NotGranted { plugin: plugin(), service: service.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// The services of which each instance has its own.
+const OWN_SERVICES: [&str; 2] = ["events/1", "log/1"];
 
 /// The services an instance gets: those granted, of which `events/1` and `log/1` are its own.
 fn grant(

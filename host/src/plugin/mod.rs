@@ -1,6 +1,7 @@
 //! Plugins: their files, their instances, the calls they answer and the events they hear of.
 
 pub mod calls;
+pub mod cancels;
 pub mod events;
 pub mod file;
 pub mod instance;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// The stack of a call's thread, in bytes: parsing a valid miniscript overflows the default one.
 const STACK_BYTES: usize = 8 << 20;
@@ -12,18 +12,20 @@ type Job = Box<dyn FnOnce() + Send>;
 struct Queue {
     jobs: VecDeque<Job>,
     closed: bool,
+    /// Threads that have not ended.
+    threads: usize,
 }
 
 struct Shared {
     queue: Mutex<Queue>,
     arrived: Condvar,
+    ended: Condvar,
     depth: usize,
 }
 
 /// A fixed number of threads behind a bounded queue.
 pub struct Pool {
     shared: Arc<Shared>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// The queue is full.
@@ -36,16 +38,15 @@ impl Pool {
     /// # Errors
     /// When the system gives no more threads.
     pub fn start(threads: usize, depth: usize) -> std::io::Result<Self> {
-        let queue = Mutex::new(Queue { jobs: VecDeque::new(), closed: false });
-        let shared = Arc::new(Shared { queue, arrived: Condvar::new(), depth });
-        let threads = (0..threads.max(1))
-            .map(|index| {
-                let shared = shared.clone();
-                let builder = std::thread::Builder::new().name(format!("call-{index}")).stack_size(STACK_BYTES);
-                builder.spawn(move || shared.work())
-            })
-            .collect::<std::io::Result<_>>()?;
-        Ok(Self { shared, threads: Mutex::new(threads) })
+        let queue = Mutex::new(Queue { jobs: VecDeque::new(), closed: false, threads: 0 });
+        let pool = Self { shared: Arc::new(Shared { queue, arrived: Condvar::new(), ended: Condvar::new(), depth }) };
+        for index in 0..threads.max(1) {
+            let shared = pool.shared.clone();
+            let builder = std::thread::Builder::new().name(format!("call-{index}")).stack_size(STACK_BYTES);
+            builder.spawn(move || shared.work())?;
+            pool.shared.lock().threads += 1;
+        }
+        Ok(pool)
     }
 
     /// Queues a job, unless the queue is full or the pool is stopping.
@@ -60,15 +61,21 @@ impl Pool {
         Ok(())
     }
 
-    /// Finishes what is queued and ends the threads.
-    pub fn stop(&self) {
-        self.shared.lock().closed = true;
+    /// Finishes what is queued and ends the threads. False when some did not end in time; they are left behind.
+    pub fn stop(&self, patience: Duration) -> bool {
+        let mut queue = self.shared.lock();
+        queue.closed = true;
         self.shared.arrived.notify_all();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            // A job that panicked took its thread along; nothing is left to wait for.
-            let _ = thread.join();
+        let deadline = Instant::now() + patience;
+        while queue.threads > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.shared.ended.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        true
     }
 }
 
@@ -85,6 +92,8 @@ impl Shared {
                     break job;
                 }
                 if queue.closed {
+                    queue.threads -= 1;
+                    self.ended.notify_all();
                     return;
                 }
                 queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +129,20 @@ mod tests {
         assert_eq!(pool.submit(|| {}), Err(Overloaded));
         release.send(()).unwrap();
         assert_eq!(finished.recv(), Ok(7));
-        pool.stop();
+        assert!(pool.stop(Duration::from_secs(60)));
         assert_eq!(pool.submit(|| {}), Err(Overloaded));
+    }
+
+    #[test]
+    fn a_job_that_does_not_end_is_left_behind() {
+        let pool = Pool::start(1, 1).unwrap();
+        let (release, gate) = mpsc::channel::<()>();
+        pool.submit(move || {
+            let _ = gate.recv();
+        })
+        .unwrap();
+        assert!(!pool.stop(Duration::from_millis(1)));
+        drop(release);
+        assert!(pool.stop(Duration::from_secs(60)));
     }
 }

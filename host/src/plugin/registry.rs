@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use outrigger_sdk::manifest::{MethodSpec, OptionError};
 use outrigger_sdk::service::events::Event;
 
 use super::calls::Calls;
 use super::file::{FileError, PluginFile, find};
-use super::instance::{Instance, SharedServices, StartError};
+use super::instance::{Instance, SharedServices, StartError, check_grants};
 use crate::config::PluginConfig;
+
+/// How long stopping waits for all plugins together.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
 
 /// Why the plugins could not be brought up.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +68,15 @@ pub enum RegistryError {
     },
 }
 
+/// What went wrong, and with which plugin of the configuration, counted from 0.
+#[derive(Debug)]
+pub struct Failure {
+    /// The plugin's position.
+    pub plugin: Option<usize>,
+    /// What went wrong.
+    pub error: RegistryError,
+}
+
 /// A method and who answers it.
 #[derive(Clone)]
 pub struct Route {
@@ -109,20 +122,29 @@ impl Registry {
         configured: &[PluginConfig],
         overrides: &BTreeMap<String, String>,
         builtins: &[&str],
-    ) -> Result<RouteTable, RegistryError> {
-        let outcome = self.start_all(configured).and_then(|()| routes(&self.instances(), overrides, builtins));
+    ) -> Result<RouteTable, Failure> {
+        let outcome = self.start_all(configured).and_then(|positions| {
+            routes(&self.instances(), overrides, builtins).map_err(|(instance, error)| Failure {
+                plugin: instance.and_then(|instance| positions.get(instance).copied()),
+                error,
+            })
+        });
         if outcome.is_err() {
             self.stop();
         }
         outcome
     }
 
-    fn start_all(&self, configured: &[PluginConfig]) -> Result<(), RegistryError> {
-        for plugin in configured.iter().filter(|plugin| plugin.enabled) {
-            let instance = self.start_one(plugin)?;
+    /// Starts the plugins, and gives the position in the configuration of each.
+    fn start_all(&self, configured: &[PluginConfig]) -> Result<Vec<usize>, Failure> {
+        let mut positions = Vec::new();
+        for (position, plugin) in configured.iter().enumerate().filter(|(_, plugin)| plugin.enabled) {
+            let failed = |error| Failure { plugin: Some(position), error };
+            let instance = self.start_one(plugin).map_err(failed)?;
             self.lock().push(instance);
+            positions.push(position);
         }
-        Ok(())
+        Ok(positions)
     }
 
     fn start_one(&self, configured: &PluginConfig) -> Result<Arc<Instance>, RegistryError> {
@@ -137,6 +159,7 @@ impl Registry {
             .options(&configured.options)
             .map_err(|source| RegistryError::Option { plugin: id.clone(), source })?;
         let grants = configured.grants.clone().unwrap_or_default();
+        check_grants(&file.manifest, &grants, &self.environment.services)?;
         let table = file.open(&self.environment.copies)?;
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let Environment { services, calls, .. } = &self.environment;
@@ -158,8 +181,12 @@ impl Registry {
     /// Stops all plugins, the last one started first.
     pub fn stop(&self) {
         let instances = std::mem::take(&mut *self.lock());
+        for instance in &instances {
+            instance.quiesce();
+        }
+        let deadline = Instant::now() + DRAIN_TIME;
         for instance in instances.iter().rev() {
-            instance.stop();
+            instance.stop(deadline);
         }
     }
 
@@ -168,14 +195,15 @@ impl Registry {
     }
 }
 
-/// Who answers which method: its only claimant, or the one that the configuration says.
+/// Who answers which method: its only claimant, or the one that the configuration says. An error comes with the position
+/// of the instance that it is about.
 fn routes(
     instances: &[Arc<Instance>],
     overrides: &BTreeMap<String, String>,
     builtins: &[&str],
-) -> Result<RouteTable, RegistryError> {
+) -> Result<RouteTable, (Option<usize>, RegistryError)> {
     let mut table = RouteTable::new();
-    for instance in instances {
+    for (position, instance) in instances.iter().enumerate() {
         for method in &instance.manifest.methods {
             let claimed = |first: &str| RegistryError::DuplicateMethod {
                 method: method.name.clone(),
@@ -183,14 +211,14 @@ fn routes(
                 second: instance.manifest.id.clone(),
             };
             if builtins.contains(&method.name.as_str()) {
-                return Err(claimed("the host"));
+                return Err((Some(position), claimed("the host")));
             }
             if overrides.get(&method.name).is_some_and(|owner| *owner != instance.manifest.id) {
                 continue;
             }
             let route = Route { instance: instance.clone(), method: Arc::new(method.clone()) };
             if let Some(first) = table.insert(method.name.clone(), route) {
-                return Err(claimed(&first.instance.manifest.id));
+                return Err((Some(position), claimed(&first.instance.manifest.id)));
             }
         }
     }
@@ -200,7 +228,7 @@ fn routes(
         }
         let known = instances.iter().any(|instance| instance.manifest.id == *plugin);
         let reason = if known { "that plugin has no such method" } else { "no such plugin is enabled" };
-        return Err(RegistryError::Route { method: method.clone(), plugin: plugin.clone(), reason });
+        return Err((None, RegistryError::Route { method: method.clone(), plugin: plugin.clone(), reason }));
     }
     Ok(table)
 }

@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
 use outrigger_sdk::{Code, RpcError};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use zeroize::Zeroizing;
 
 use crate::rpc::Params;
 
@@ -22,13 +22,12 @@ const ARGS: &str = "args";
 /// # Errors
 /// -8 for names that the method does not have or that are given twice, -1 with the help text for a wrong number, -3 for
 /// a wrong type where types are checked.
-pub fn positional(method: &MethodSpec, params: &Params) -> Result<String, RpcError> {
+pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<String>, RpcError> {
     let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(Code::PARSE, "Parse error"))?;
     let values: Vec<Cow<'_, str>> = if params.is_named() {
         from_names(method, text)?
     } else {
-        let values: Vec<&RawValue> = serde_json::from_str(text).map_err(damaged)?;
-        values.into_iter().map(|value| Cow::Borrowed(value.get())).collect()
+        items(method, text)?.into_iter().map(|value| Cow::Borrowed(value.get())).collect()
     };
     if values.len() < method.required() || values.len() > method.params.len() {
         return Err(RpcError::misc(method.full_help()));
@@ -38,7 +37,9 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<String, RpcErr
     if method.check_types {
         check_types(method, &values)?;
     }
-    let mut array = String::with_capacity(text.len() + 2);
+    // Room for everything from the start, so that no copy of a secret stays behind; it is wiped when it has been read.
+    let room = values.iter().map(|value| value.len() + 1).sum::<usize>() + 2;
+    let mut array = Zeroizing::new(String::with_capacity(room));
     array.push('[');
     for (index, value) in values.iter().enumerate() {
         if index > 0 {
@@ -50,36 +51,61 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<String, RpcErr
     Ok(array)
 }
 
-fn damaged(error: serde_json::Error) -> RpcError {
-    RpcError::new(Code::PARSE, format!("Parse error ({error})"))
+/// Collects the items of an array, or the members of an object in their order, repeats included; `None` when there are
+/// more than any call of the method could have. The rest is not read then, so a long list costs nothing.
+struct Collect {
+    most: usize,
 }
 
-/// The members of an object in their order, repeats included.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+/// How many members beyond one for each parameter a named call may have: repeats, and `args`.
+const SPARE_MEMBERS: usize = 64;
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, &'de RawValue>()? {
-                    members.push((Cow::Owned(name), value));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Collect)
+type Members<'a> = Vec<(String, &'a RawValue)>;
+
+impl<'de> Visitor<'de> for Collect {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at most {} arguments", self.most)
     }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some((name, value)) = map.next_entry::<String, &'de RawValue>()? {
+            if members.len() >= self.most {
+                return Err(A::Error::invalid_length(self.most + 1, &self));
+            }
+            members.push((name, value));
+        }
+        Ok(members)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(value) = seq.next_element::<&'de RawValue>()? {
+            if items.len() >= self.most {
+                return Err(A::Error::invalid_length(self.most + 1, &self));
+            }
+            items.push((String::new(), value));
+        }
+        Ok(items)
+    }
+}
+
+/// Reads the arguments of a call. That they are JSON was seen before, so what fails here is their number.
+fn read<'a>(method: &MethodSpec, text: &'a str, most: usize) -> Result<Members<'a>, RpcError> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.deserialize_any(Collect { most }).map_err(|_| RpcError::misc(method.full_help()))
+}
+
+/// The items of an array of arguments.
+fn items<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<&'a RawValue>, RpcError> {
+    Ok(read(method, text, method.params.len())?.into_iter().map(|(_, value)| value).collect())
 }
 
 /// Gaps become null, trailing gaps are dropped; of a name given twice the last one counts.
 fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
-    let Members(members) = serde_json::from_str(text).map_err(damaged)?;
+    let members = read(method, text, method.params.len() + SPARE_MEMBERS)?;
     let mut slots: Vec<Option<&'a str>> = vec![None; method.params.len()];
     let mut leading: Vec<&'a RawValue> = Vec::new();
     for (name, value) in &members {
@@ -93,7 +119,7 @@ fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>
                 }
             }
             None if name == ARGS && value.get().starts_with('[') => {
-                leading = serde_json::from_str(value.get()).map_err(damaged)?;
+                leading = items(method, value.get())?;
             }
             None => return Err(RpcError::invalid_parameter(format!("Unknown named parameter {name}"))),
         }
@@ -187,7 +213,7 @@ mod tests {
     #[track_caller]
     fn check(params: &str, expected: Result<&str, (i32, &str)>) {
         match (positional(&method(true), &Params::from_text(params)), expected) {
-            (Ok(got), Ok(want)) => assert_eq!(got, want),
+            (Ok(got), Ok(want)) => assert_eq!(got.as_str(), want),
             (Err(error), Err((code, text))) => {
                 assert_eq!(error.code.0, code, "{error}");
                 assert!(error.message.contains(text), "{error}");

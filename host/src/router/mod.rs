@@ -14,6 +14,7 @@ use bytes::Bytes;
 use outrigger_sdk::{Code, RpcError};
 
 use crate::plugin::calls::{CallGuard, Calls};
+use crate::plugin::cancels::Cancels;
 use crate::plugin::pool::Pool;
 use crate::plugin::registry::{Route, RouteTable};
 use crate::rpc::{Call, Dispatch, Failure};
@@ -27,12 +28,20 @@ pub struct Router {
     calls: Arc<Calls>,
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
+    cancels: Arc<Cancels>,
 }
 
 impl Router {
     /// A router over these parts.
-    pub fn new(table: RouteTable, builtins: Builtins, calls: Arc<Calls>, scopes: Arc<Scopes>, pool: Arc<Pool>) -> Self {
-        Self { table: ArcSwap::from_pointee(table), builtins, calls, scopes, pool }
+    pub fn new(
+        table: RouteTable,
+        builtins: Builtins,
+        calls: Arc<Calls>,
+        scopes: Arc<Scopes>,
+        pool: Arc<Pool>,
+        cancels: Cancels,
+    ) -> Self {
+        Self { table: ArcSwap::from_pointee(table), builtins, calls, scopes, pool, cancels: Arc::new(cancels) }
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future gives the call up.
@@ -41,11 +50,8 @@ impl Router {
         let instance = route.instance.clone();
         let (token, answer) = self.calls.open(instance.id);
         let guard = {
-            let (pool, instance) = (self.pool.clone(), instance.clone());
-            CallGuard::new(self.calls.clone(), token, move |token| {
-                // A full queue drops the notice; the plugin's answer will be stale all the same.
-                let _ = pool.submit(move || instance.cancel(token));
-            })
+            let (cancels, instance) = (self.cancels.clone(), instance.clone());
+            CallGuard::new(self.calls.clone(), token, move |token| cancels.leave(instance, token))
         };
         let scopes = self.scopes.clone();
         let method = route.method;
@@ -53,7 +59,10 @@ impl Router {
             let _scope = scopes.open(token, call.wallet);
             instance.call(token, &method.name, params.as_bytes());
         };
-        self.pool.submit(job).map_err(|_| Failure::Overloaded)?;
+        if self.pool.submit(job).is_err() {
+            guard.not_begun();
+            return Err(Failure::Overloaded);
+        }
         let answer = answer.await;
         guard.answered();
         match answer {

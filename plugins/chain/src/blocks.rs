@@ -50,6 +50,7 @@ pub fn get_block_hash(context: &Context<'_>) -> Outcome {
 }
 
 pub fn get_block_header(context: &Context<'_>) -> Outcome {
+    hash_argument(context, 0, "hash")?;
     let verbose = context.params.flag_or(1, true)?;
     let info = block_argument(context)?;
     if !verbose {

@@ -103,8 +103,12 @@ impl MiningPlugin {
 
     /// Runs a call that mines, so that it stops when its client goes or the host stops.
     fn mine(&self, token: u64, run: impl FnOnce(&AtomicBool) -> Outcome) -> Outcome {
-        let stop = Arc::new(AtomicBool::new(self.polls.is_closed()));
+        let stop = Arc::new(AtomicBool::new(false));
         lock(&self.mining).insert(token, stop.clone());
+        // Asked after the entry is there: closing sets its mark first and then goes through the entries.
+        if self.polls.is_closed() {
+            stop.store(true, Ordering::Relaxed);
+        }
         let outcome = run(&stop);
         lock(&self.mining).remove(&token);
         outcome

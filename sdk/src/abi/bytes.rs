@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 use std::ops::Deref;
 
+use zeroize::Zeroizing;
+
 /// Bytes that the callee may read until the function returns.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -61,6 +63,19 @@ impl From<Vec<u8>> for OwnedBytes {
             drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
         }
         let boxed = Box::new(bytes);
+        let (ptr, len) = (boxed.as_ptr(), boxed.len());
+        Self { ptr, len, owner: Box::into_raw(boxed).cast(), release: Some(release) }
+    }
+}
+
+impl OwnedBytes {
+    /// Bytes that are wiped when they are released.
+    pub fn secret(bytes: Vec<u8>) -> Self {
+        unsafe extern "C" fn release(owner: *mut c_void) {
+            // SAFETY: `owner` came from `Box::into_raw` below and is released once.
+            drop(unsafe { Box::from_raw(owner.cast::<Zeroizing<Vec<u8>>>()) });
+        }
+        let boxed = Box::new(Zeroizing::new(bytes));
         let (ptr, len) = (boxed.as_ptr(), boxed.len());
         Self { ptr, len, owner: Box::into_raw(boxed).cast(), release: Some(release) }
     }

@@ -42,7 +42,8 @@ pub struct CallFrame {
 ///
 /// The host calls, in this order: `create` once, `init` once, `start` once; then `call`, `cancel` and `event` from several
 /// threads at a time; then `quiesce`, `stop` and `destroy` once each. `create` may not call the host.
-/// A status other than 0 of `init` or `start` is a failure whose reason is written to `error`, as UTF-8.
+/// A status other than 0 of `init` or `start` is a failure whose reason is written to `error`, as UTF-8. `create`, `init`,
+/// `start`, `call` and `destroy` must be there; the others may be null.
 #[repr(C)]
 pub struct PluginTable {
     /// [`PLUGIN_MAGIC`].
@@ -58,23 +59,25 @@ pub struct PluginTable {
     /// Zero.
     pub reserved: u32,
     /// Makes an instance; null is a failure.
-    pub create: unsafe extern "C" fn() -> Instance,
+    pub create: Option<unsafe extern "C" fn() -> Instance>,
     /// Gives it the host and its options, a JSON object.
-    pub init: unsafe extern "C" fn(Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32,
+    pub init:
+        Option<unsafe extern "C" fn(Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32>,
     /// All services are ready: calls follow.
-    pub start: unsafe extern "C" fn(Instance, error: *mut OwnedBytes) -> i32,
+    pub start: Option<unsafe extern "C" fn(Instance, error: *mut OwnedBytes) -> i32>,
     /// Runs a call. It may be answered before or after this returns. A status other than 0 is a fault of the plugin.
-    pub call: unsafe extern "C" fn(Instance, frame: *const CallFrame) -> i32,
-    /// The call's client is gone or its time is over: an answer will not be read. At most once per token.
-    pub cancel: unsafe extern "C" fn(Instance, token: u64) -> i32,
+    pub call: Option<unsafe extern "C" fn(Instance, frame: *const CallFrame) -> i32>,
+    /// The call's client is gone or its time is over: an answer will not be read. May come while `call` still runs, and
+    /// then comes again when `call` has returned without an answer, so that a plugin that keeps tokens cannot miss it.
+    pub cancel: Option<unsafe extern "C" fn(Instance, token: u64) -> i32>,
     /// Something happened; the event's encoding is that of `events/1`.
-    pub event: unsafe extern "C" fn(Instance, event: Bytes) -> i32,
+    pub event: Option<unsafe extern "C" fn(Instance, event: Bytes) -> i32>,
     /// No call will follow; tokens that are still kept should be answered now.
-    pub quiesce: unsafe extern "C" fn(Instance) -> i32,
+    pub quiesce: Option<unsafe extern "C" fn(Instance) -> i32>,
     /// No host function may be called after this has returned.
-    pub stop: unsafe extern "C" fn(Instance) -> i32,
+    pub stop: Option<unsafe extern "C" fn(Instance) -> i32>,
     /// Frees the instance. No thread of the host is inside it.
-    pub destroy: unsafe extern "C" fn(Instance),
+    pub destroy: Option<unsafe extern "C" fn(Instance)>,
 }
 
 /// The header before a manifest's JSON.
@@ -129,15 +132,15 @@ pub const fn plugin_table<P: Plugin>() -> PluginTable {
         abi_minor_needed: 0,
         abi_minor_built: ABI_MINOR,
         reserved: 0,
-        create: create::<P>,
-        init: init::<P>,
-        start: start::<P>,
-        call: call::<P>,
-        cancel: cancel::<P>,
-        event: event::<P>,
-        quiesce: quiesce::<P>,
-        stop: stop::<P>,
-        destroy: destroy::<P>,
+        create: Some(create::<P>),
+        init: Some(init::<P>),
+        start: Some(start::<P>),
+        call: Some(call::<P>),
+        cancel: Some(cancel::<P>),
+        event: Some(event::<P>),
+        quiesce: Some(quiesce::<P>),
+        stop: Some(stop::<P>),
+        destroy: Some(destroy::<P>),
     }
 }
 

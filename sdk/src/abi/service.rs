@@ -101,11 +101,12 @@ pub unsafe extern "C" fn shim<M: Method>(
     }))
     .unwrap_or_else(|_| Err(ErrorKind::Internal.into()));
     let (status, bytes) = match outcome {
-        Ok(value) => (STATUS_OK, wire::to_bytes(&value)),
-        Err(error) => (error.kind as i32, error.detail.into_bytes()),
+        Ok(value) if M::Response::SECRET => (STATUS_OK, OwnedBytes::secret(wire::to_bytes(&value))),
+        Ok(value) => (STATUS_OK, wire::to_bytes(&value).into()),
+        Err(error) => (error.kind as i32, error.detail.into_bytes().into()),
     };
     // SAFETY: the caller promises that `response` can be written; it holds nothing yet that must be released.
-    unsafe { response.write(bytes.into()) };
+    unsafe { response.write(bytes) };
     status
 }
 

@@ -17,7 +17,7 @@ macro_rules! row {
             $($(#[$field_meta])* pub $field: $type,)*
         }
         impl Wire for $name {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut outrigger_sdk::wire::Writer) {
                 $(self.$field.put(out);)*
             }
             fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {

@@ -94,8 +94,15 @@ fn it_stops_in_order_on_request_and_on_a_signal() {
 
 #[test]
 fn a_level_that_is_none_and_a_network_that_is_not_here_are_named() {
-    let error = refused("[log]\nlevel = \"loud\"\n");
-    assert!(error.starts_with("outrigger: FILE:2: log.level: 'loud' is no level"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("loud.toml");
+    std::fs::write(&config, "[log]\nlevel = \"loud\"\n").unwrap();
+    let mut command = std::process::Command::new(&built().binary);
+    command.args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"]).arg(folder.path()).arg("--config").arg(&config);
+    let output = command.output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("loud.toml:2: log.level: 'loud' is no level"), "{error}");
     let output = std::process::Command::new(&built().binary).args(["run", "--network", "main"]).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));

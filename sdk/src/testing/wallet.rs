@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 
 use bitcoin::hashes::Hash;
-use bitcoin::key::TapTweak;
 use bitcoin::{BlockHash, ScriptBuf, Txid};
-use secp256k1::{Keypair, Message, Secp256k1, SecretKey};
+use secp256k1::{Secp256k1, SecretKey};
 
 use super::lock;
-use crate::service::signer::{Scheme, SignBatch, SignRequest};
+use crate::service::signer::{SignBatch, SignRequest};
 use crate::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, Import,
     ImportOutcome, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
+use crate::sign::sign_digest;
 use crate::wire::{Blob, Secret};
 
 /// What the wallet answers with.
@@ -338,19 +338,8 @@ fn key_of<'a>(keys: &'a [SecretKey], public_key: &[u8]) -> Option<&'a SecretKey>
 }
 
 fn sign(keys: &[SecretKey], request: &SignRequest) -> Option<Blob> {
-    let secp = Secp256k1::new();
     let key = key_of(keys, &request.public_key)?;
-    let message = Message::from_digest(request.digest);
-    let pair = Keypair::from_secret_key(&secp, key);
-    Some(Blob(match &request.scheme {
-        Scheme::Ecdsa => secp.sign_ecdsa_low_r(&message, key).serialize_der().to_vec(),
-        Scheme::Schnorr => secp.sign_schnorr_no_aux_rand(&message, &pair).serialize().to_vec(),
-        Scheme::SchnorrTweaked { merkle_root } => {
-            let root = merkle_root.map(bitcoin::TapNodeHash::from_byte_array);
-            let tweaked = pair.tap_tweak(&secp, root).to_keypair();
-            secp.sign_schnorr_no_aux_rand(&message, &tweaked).serialize().to_vec()
-        }
-    }))
+    Some(Blob(sign_digest(key, request.digest, &request.scheme)))
 }
 
 impl Signer for MemoryWallet {

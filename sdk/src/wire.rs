@@ -348,6 +348,22 @@ impl Wire for TxOut {
 }
 
 /// Declares a struct whose encoding is its fields in order.
+///
+/// ```
+/// outrigger_sdk::wire_struct! {
+///     /// A point.
+///     #[derive(Debug, PartialEq)]
+///     pub struct Point {
+///         /// To the right.
+///         pub x: u32,
+///         /// Upwards.
+///         pub y: u32,
+///     }
+/// }
+/// let bytes = outrigger_sdk::wire::to_bytes(&Point { x: 1, y: 2 });
+/// assert_eq!(bytes, [1, 0, 0, 0, 2, 0, 0, 0]);
+/// ```
+#[macro_export]
 macro_rules! wire_struct {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)*
@@ -399,7 +415,8 @@ macro_rules! wire_enum {
         }
     };
 }
-pub(crate) use {wire_enum, wire_struct};
+pub(crate) use wire_enum;
+pub use wire_struct;
 
 #[cfg(test)]
 mod tests {

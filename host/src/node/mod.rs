@@ -11,7 +11,6 @@
 
 mod change;
 mod decode;
-mod engine;
 mod error;
 mod judge;
 mod mempool;

@@ -6,10 +6,10 @@ use bitcoin::consensus::deserialize;
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, RawTransaction};
 
-use super::engine::Flags;
 use super::judge::{check_transaction, verify_transaction};
 use super::mempool::{Admissible, Entry, FeeRate, Offer, Rejection, Terms, View};
 use super::{EmbeddedNode, NodeError};
+use outrigger_sdk::script::Flags;
 
 impl EmbeddedNode {
     /// The mempool as a whole.

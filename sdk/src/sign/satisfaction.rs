@@ -1,4 +1,5 @@
-//! The best satisfaction of a miniscript, as bitcoind computes it; the crate `miniscript` would at times take another.
+//! The best satisfaction of a miniscript, as bitcoind computes it: written here, so that where several would do, the one that
+//! is taken is bitcoind's.
 //!
 //! Every fragment yields its best satisfaction and its best dissatisfaction from those of its parts. Of two ways the
 //! one without a signature wins, for anyone could switch to it; between two without, the result is malleable; then the

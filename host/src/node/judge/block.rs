@@ -6,8 +6,8 @@ use bitcoin::{Script, ScriptBuf};
 
 use super::witness::{check_commitment, merkle_root};
 use super::{Parent, Refusal, check_transaction, is_final};
-use crate::node::engine::legacy_sigop_count;
 use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, WITNESS_SCALE_FACTOR};
+use outrigger_sdk::script::legacy_sigop_count;
 
 /// The bytes of a block's header.
 const HEADER_SIZE: usize = 80;

@@ -8,8 +8,8 @@ use outrigger_sdk::service::chain::{Coin, SpentOutputs};
 use super::scripts::{Job, verify_all};
 use super::{Court, InputError, JudgeError, Parent, Refusal, check_inputs, is_unspendable, sequence_lock};
 use crate::node::NodeError;
-use crate::node::engine::{Flags, transaction_sigop_cost};
 use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_MONEY};
+use outrigger_sdk::script::{Flags, transaction_sigop_cost};
 
 /// What a valid block does.
 #[derive(Debug)]

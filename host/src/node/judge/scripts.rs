@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bitcoin::{Transaction, TxOut, Wtxid};
 
-use crate::node::engine::{Flags, ScriptError, TxContext, verify_input};
+use outrigger_sdk::script::{Flags, ScriptError, TxContext, verify_input};
 
 /// How many transactions the cache knows.
 const CACHE_CAPACITY: usize = 100_000;

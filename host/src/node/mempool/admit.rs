@@ -11,9 +11,9 @@ use super::policy::{check_dust, check_size, check_spends, check_standard};
 use super::replace::check_replacement;
 use super::{Pool, View};
 use crate::node::NodeError;
-use crate::node::engine::{Flags, transaction_sigop_cost};
 use crate::node::judge::{Refusal, check_inputs, check_transaction, is_final, sequence_lock, verify_transaction};
 use crate::node::observer::{NodeEvent, Removal};
+use outrigger_sdk::script::{Flags, transaction_sigop_cost};
 
 /// The cost of signature operations that a transaction may have.
 const MAX_SIGOPS_COST: u64 = 16_000;

@@ -5,9 +5,9 @@ use bitcoin::script::Instruction;
 use bitcoin::{Script, Transaction, TxOut, Witness, WitnessVersion};
 use outrigger_sdk::service::chain::Coin;
 
-use crate::node::engine::script_sigop_count;
 use crate::node::judge::{Refusal, is_unspendable};
 use crate::node::params::MempoolLimits;
+use outrigger_sdk::script::script_sigop_count;
 
 use super::entry::FeeRate;
 

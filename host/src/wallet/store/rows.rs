@@ -5,29 +5,9 @@
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Wtxid};
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, TxState};
-use outrigger_sdk::wire::{Blob, Reader, Wire, WireError};
+use outrigger_sdk::wire::{Blob, wire_struct};
 
-/// Declares a row: a struct whose encoding is its fields in order.
-macro_rules! row {
-    ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)*
-    }) => {
-        $(#[$meta])*
-        pub struct $name {
-            $($(#[$field_meta])* pub $field: $type,)*
-        }
-        impl Wire for $name {
-            fn put(&self, out: &mut outrigger_sdk::wire::Writer) {
-                $(self.$field.put(out);)*
-            }
-            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-                Ok(Self { $($field: Wire::get(reader)?,)* })
-            }
-        }
-    };
-}
-
-row! {
+wire_struct! {
     /// What a wallet is, and its counters.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct MetaRow {
@@ -56,7 +36,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// How the private entries of an encrypted wallet are sealed. Absent in one that is not encrypted.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SealRow {
@@ -71,7 +51,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// A rescan that has not come to its end.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct RescanRow {
@@ -84,7 +64,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// A descriptor.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct DescriptorRow {
@@ -115,7 +95,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// A script that the wallet knows.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ScriptRow {
@@ -135,7 +115,7 @@ impl ScriptRow {
     }
 }
 
-row! {
+wire_struct! {
     /// An output of a wallet's transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct OutputRow {
@@ -154,7 +134,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// A transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct TxRow {
@@ -201,7 +181,7 @@ impl TxRow {
     }
 }
 
-row! {
+wire_struct! {
     /// An unspent output of ours: what its transaction's row says of it, so that listing coins reads one row each.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct CoinRow {
@@ -224,7 +204,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// A public key that was imported.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct KeyRow {
@@ -239,7 +219,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// A redeem script or witness script that was imported.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct KnownScriptRow {
@@ -250,7 +230,7 @@ row! {
     }
 }
 
-row! {
+wire_struct! {
     /// A block that the wallet has followed.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct BlockRow {

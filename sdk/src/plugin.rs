@@ -1,6 +1,7 @@
 //! A plugin in Rust: the trait it implements, the calls it answers, and the host it may ask.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -43,12 +44,17 @@ pub struct Call<'a> {
     pub params: Params,
     /// On whose behalf services are asked while the call runs.
     pub scope: Scope,
+    /// After what time the host answers in the plugin's place; none when it does not.
+    pub deadline: Option<Duration>,
 }
 
 /// Where answers go.
 pub trait ReplySink: Send + Sync {
     /// Takes the answer of a call; whether it was still wanted.
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool;
+
+    /// Whether the call still waits for its answer.
+    fn wanted(&self, token: u64) -> bool;
 }
 
 /// The right to answer one call, now or later, from any thread.
@@ -68,6 +74,12 @@ impl Reply {
     /// Names the call, in [`Plugin::cancel`].
     pub fn token(&self) -> u64 {
         self.token
+    }
+
+    /// Whether the answer is still wanted: false once the client has gone or the time is over. A call that works for long
+    /// asks now and then.
+    pub fn is_wanted(&self) -> bool {
+        self.sink.as_ref().is_some_and(|sink| sink.wanted(self.token))
     }
 
     /// Answers. Whether the answer was still wanted: false once the client has gone or the time is over.

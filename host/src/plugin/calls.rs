@@ -86,6 +86,11 @@ impl Calls {
         }
     }
 
+    /// Whether a call of this instance waits for its answer.
+    pub fn is_waiting(&self, instance: u64, token: u64) -> bool {
+        self.lock().get(&token).is_some_and(|call| call.instance == instance)
+    }
+
     /// How many calls of an instance wait.
     pub fn waiting(&self, instance: u64) -> usize {
         self.lock().values().filter(|call| call.instance == instance).count()

@@ -145,6 +145,12 @@ unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: Owne
     if context.calls.answer(context.id, token, answer) { STATUS_OK } else { ErrorKind::Stale as i32 }
 }
 
+unsafe extern "C" fn wanted(ctx: *const c_void, token: u64) -> i32 {
+    // SAFETY: as above.
+    let context = unsafe { &*ctx.cast::<Context>() };
+    i32::from(context.calls.is_waiting(context.id, token))
+}
+
 impl Instance {
     /// Opens the file and brings an instance up to where calls may follow.
     pub fn start(
@@ -167,6 +173,7 @@ impl Instance {
             ctx: (&raw const *context).cast(),
             service: find_service,
             reply,
+            wanted,
         }));
         // SAFETY: `create` takes nothing and may be called on any thread.
         let handle = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
@@ -269,6 +276,7 @@ impl Instance {
             token,
             method: Bytes::lend(method.as_bytes()),
             params: Bytes::lend(params),
+            deadline_ms: 0,
         };
         // SAFETY: the instance is started and not destroyed while we are inside; the frame outlives the call.
         let status = self.run(self.table.call, |call| unsafe { call(self.handle, &frame) });

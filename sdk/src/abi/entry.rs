@@ -1,8 +1,10 @@
 //! The two symbols a plugin exports, `outrigger_plugin` and `outrigger_manifest`, and the trampolines behind the first.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::bytes::{Bytes, OwnedBytes};
 use super::host::HostTable;
@@ -36,6 +38,24 @@ pub struct CallFrame {
     pub method: Bytes,
     /// Its arguments: a JSON array in the order of the manifest, `null` where one was left out.
     pub params: Bytes,
+    /// When the host answers in the plugin's place, in milliseconds from now; 0 for never. Since minor 1.
+    pub deadline_ms: u64,
+}
+
+impl CallFrame {
+    /// The deadline of a frame, where its host wrote one.
+    ///
+    /// # Safety
+    /// `frame` points to a frame of which as much can be read as its `struct_size` says.
+    unsafe fn deadline(frame: *const Self) -> Option<Duration> {
+        // SAFETY: the caller's promise; a frame of minor 0 ends before the field, which is then not read.
+        unsafe {
+            if (*frame).struct_size < offset_of!(Self, deadline_ms) + size_of::<u64>() {
+                return None;
+            }
+            Some((*frame).deadline_ms).filter(|ms| *ms > 0).map(Duration::from_millis)
+        }
+    }
 }
 
 /// What a plugin exports as `outrigger_plugin`.
@@ -171,6 +191,13 @@ impl ReplySink for HostReplies {
         // SAFETY: the table is the host's and valid until `destroy`.
         unsafe { ((*self.host).reply)((*self.host).ctx, token, code, body.into()) == STATUS_OK }
     }
+
+    fn wanted(&self, token: u64) -> bool {
+        // SAFETY: as above; a host of minor 0 has no such function, and its table ends before it.
+        unsafe {
+            (*self.host).struct_size < size_of::<HostTable>() || ((*self.host).wanted)((*self.host).ctx, token) != 0
+        }
+    }
 }
 
 /// Runs `body`, turning a panic into the status of an internal error.
@@ -253,14 +280,15 @@ unsafe extern "C" fn start<P: Plugin>(instance: Instance, error: *mut OwnedBytes
 unsafe extern "C" fn call<P: Plugin>(instance: Instance, frame: *const CallFrame) -> i32 {
     // SAFETY: the host passes a live instance and a frame that is valid until we return.
     unsafe {
-        let frame = &*frame;
-        let (method, params) = (frame.method.as_slice(), frame.params.as_slice());
+        // A reference to the frame would claim more than an older host's is long.
+        let (token, method, params) = ((*frame).token, (*frame).method.as_slice(), (*frame).params.as_slice());
+        let deadline = CallFrame::deadline(frame);
         with::<P>(instance, |plugin, sink| {
-            let reply = Reply::new(frame.token, sink.clone());
+            let reply = Reply::new(token, sink.clone());
             let (Ok(method), Ok(params)) = (std::str::from_utf8(method), serde_json::from_slice(params)) else {
                 return ErrorKind::Malformed as i32;
             };
-            plugin.call(Call { method, params, scope: Scope(frame.token) }, reply);
+            plugin.call(Call { method, params, scope: Scope(token), deadline }, reply);
             STATUS_OK
         })
     }

@@ -16,6 +16,11 @@ pub type ServiceLookupFn = unsafe extern "C" fn(ctx: *const c_void, name: Bytes)
 /// The status is 0, or `Stale` when the call was answered, cancelled or timed out before.
 pub type ReplyFn = unsafe extern "C" fn(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32;
 
+/// Whether a call still waits for its answer: 1 while it does, 0 once it was answered, cancelled or timed out.
+///
+/// May be called from any thread. A call that works for long asks now and then, and stops when nobody waits.
+pub type WantedFn = unsafe extern "C" fn(ctx: *const c_void, token: u64) -> i32;
+
 /// The host, as a plugin sees it. It stays valid until `destroy` has returned.
 #[repr(C)]
 pub struct HostTable {
@@ -31,6 +36,8 @@ pub struct HostTable {
     pub service: ServiceLookupFn,
     /// Answers a call.
     pub reply: ReplyFn,
+    /// Tells whether a call still waits. Since minor 1.
+    pub wanted: WantedFn,
 }
 
 // SAFETY: the host never writes the struct after it was handed out, and its functions may be called from any thread.

@@ -22,7 +22,7 @@ pub use entry::{
     CallFrame, Instance, MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, PLUGIN_MAGIC, PluginTable,
     manifest_bytes, plugin_table,
 };
-pub use host::{HostTable, ReplyFn, ServiceLookupFn};
+pub use host::{HostTable, ReplyFn, ServiceLookupFn, WantedFn};
 pub(crate) use service::function_index;
 pub use service::{ExportedService, Method, RawService, Service, ServiceFn, ServiceTable, shim};
 
@@ -30,7 +30,9 @@ pub use service::{ExportedService, Method, RawService, Service, ServiceFn, Servi
 pub const ABI_MAJOR: u32 = 1;
 
 /// The minor version of this SDK: what has been added since the major version began.
-pub const ABI_MINOR: u32 = 0;
+///
+/// - 1 added [`HostTable::wanted`] and [`CallFrame::deadline_ms`].
+pub const ABI_MINOR: u32 = 1;
 
 /// The status of success; every other value is a [`crate::service::ErrorKind`].
 pub const STATUS_OK: i32 = 0;

@@ -31,7 +31,7 @@ mod chain;
 mod mempool;
 mod wallet;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -145,11 +145,18 @@ pub struct TestPlugin<P> {
 }
 
 #[derive(Default)]
-struct Answers(Mutex<HashMap<u64, Result<Vec<u8>, RpcError>>>);
+struct Answers {
+    given: Mutex<HashMap<u64, Result<Vec<u8>, RpcError>>>,
+    cancelled: Mutex<HashSet<u64>>,
+}
 
 impl ReplySink for Answers {
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        lock(&self.0).insert(token, outcome).is_none()
+        self.wanted(token) && lock(&self.given).insert(token, outcome).is_none()
+    }
+
+    fn wanted(&self, token: u64) -> bool {
+        !lock(&self.cancelled).contains(&token) && !lock(&self.given).contains_key(&token)
     }
 }
 
@@ -167,7 +174,7 @@ impl PendingCall {
 
     /// The answer as the bytes that a client would get, if it was given.
     pub fn json(&self) -> Option<Result<String, RpcError>> {
-        let answer = lock(&self.answers.0).get(&self.token).cloned()?;
+        let answer = lock(&self.answers.given).get(&self.token).cloned()?;
         Some(answer.map(|json| String::from_utf8_lossy(&json).into_owned()))
     }
 
@@ -197,7 +204,7 @@ impl<P: Plugin> TestPlugin<P> {
         );
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
-        let call = Call { method, params: Params(arguments), scope: Scope(token) };
+        let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None };
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }
     }
@@ -227,6 +234,7 @@ impl<P: Plugin> TestPlugin<P> {
 
     /// Tells it that the client of a call has gone.
     pub fn cancel(&self, call: &PendingCall) {
+        lock(&self.answers.cancelled).insert(call.token);
         self.plugin.cancel(call.token);
     }
 

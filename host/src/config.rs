@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use crate::plugin::grants::Grant;
 
 /// The configuration that `run` uses where no file is named: `config/regtest.toml`.
 pub const BUILT_IN: &str = include_str!("../../config/regtest.toml");
@@ -18,6 +21,9 @@ const MAX_MAP_GIB: u64 = 65_536;
 
 /// The most addresses that are derived ahead.
 const MAX_KEYPOOL: u64 = 100_000;
+
+/// The longest deadline of a call: a day.
+const MAX_DEADLINE_SECONDS: u64 = 86_400;
 
 /// The name of the built-in configuration in messages.
 const BUILT_IN_NAME: &str = "built-in configuration";
@@ -62,6 +68,9 @@ pub struct RpcConfig {
     pub threads: usize,
     /// Calls that may wait for a thread; more are answered 503.
     pub queue_depth: usize,
+    /// How long a call of a plugin may take, in seconds, unless its manifest calls the method long-running; 0 for as long as
+    /// it likes.
+    pub call_deadline_seconds: u64,
     /// The largest request body, in bytes.
     pub max_body_bytes: usize,
     /// Connections at a time.
@@ -87,6 +96,7 @@ impl Default for RpcConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 18443)),
             threads: 8,
             queue_depth: 256,
+            call_deadline_seconds: 120,
             max_body_bytes: 32 << 20,
             max_connections: 16_384,
             users: Vec::new(),
@@ -163,12 +173,36 @@ pub struct PluginConfig {
     /// Whether it is started.
     #[serde(default = "yes")]
     pub enabled: bool,
+    /// The SHA-256 that the file must have, in hexadecimal.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// How long a call of it may take, in seconds, unless its manifest calls the method long-running; 0 for as long as it
+    /// likes. By default `rpc.call_deadline_seconds`.
+    #[serde(default)]
+    pub deadline_seconds: Option<u64>,
     /// The services it may use.
     #[serde(default)]
-    pub grants: Option<Vec<String>>,
+    grants: Option<Vec<Grant>>,
     /// Its options.
     #[serde(default)]
     pub options: Map<String, Value>,
+}
+
+impl PluginConfig {
+    /// The services it may use.
+    pub fn grants(&self) -> &[Grant] {
+        self.grants.as_deref().unwrap_or_default()
+    }
+
+    /// How long a call of it may take; `otherwise` where the plugin's own configuration does not say.
+    pub fn deadline(&self, otherwise: Option<Duration>) -> Option<Duration> {
+        self.deadline_seconds.map_or(otherwise, seconds)
+    }
+}
+
+/// A time limit of the configuration: 0 is none.
+pub fn seconds(limit: u64) -> Option<Duration> {
+    (limit > 0).then(|| Duration::from_secs(limit))
 }
 
 fn default_network() -> String {
@@ -247,6 +281,7 @@ impl Loaded {
         let ranges = [
             ("rpc.threads", config.rpc.threads as u64, 1, 1024),
             ("rpc.queue_depth", config.rpc.queue_depth as u64, 1, 1 << 20),
+            ("rpc.call_deadline_seconds", config.rpc.call_deadline_seconds, 0, MAX_DEADLINE_SECONDS),
             ("rpc.max_body_bytes", config.rpc.max_body_bytes as u64, 1024, 1 << 32),
             ("rpc.max_connections", config.rpc.max_connections as u64, 1, 1 << 20),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
@@ -263,7 +298,25 @@ impl Loaded {
                 ));
             }
         }
+        for (position, plugin) in config.plugins.iter().enumerate() {
+            self.check_plugin(position, plugin)?;
+        }
         Ok(())
+    }
+
+    fn check_plugin(&self, position: usize, plugin: &PluginConfig) -> Result<(), ConfigError> {
+        let digits = |pin: &String| pin.len() == 64 && pin.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if plugin.sha256.as_ref().is_some_and(|pin| !digits(pin)) {
+            let reason = "must be the 64 hexadecimal digits of a SHA-256".to_owned();
+            return Err(self.plugin_error(Some(position), "sha256", reason));
+        }
+        match plugin.deadline_seconds {
+            Some(limit) if limit > MAX_DEADLINE_SECONDS => {
+                let reason = format!("must be from 0 to {MAX_DEADLINE_SECONDS}, not {limit}");
+                Err(self.plugin_error(Some(position), "deadline_seconds", reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes the network of the command line.

@@ -13,19 +13,18 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::RunArgs;
-use crate::config::{Config, ConfigError, Loaded, LogFormat, UserConfig, expand_home};
+use crate::config::{Config, ConfigError, Loaded, LogFormat, UserConfig, expand_home, seconds};
 use crate::node::observer::{NodeEvent, Observer};
 use crate::node::{self, EmbeddedNode};
 use crate::plugin::calls::Calls;
-use crate::plugin::cancels::Cancels;
 use crate::plugin::file::FileError;
 use crate::plugin::instance::StartError;
 use crate::plugin::pool::Pool;
-use crate::plugin::registry::{Environment, Failure, Registry, RegistryError};
+use crate::plugin::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
 use crate::router::Router;
 use crate::router::builtins::{self, Builtins};
 use crate::rpc::{Authenticator, CookieFile, Gateway, Limits, RpcUser, Server};
-use crate::services::{ChainService, MempoolService, Scopes, shared};
+use crate::services::{ChainService, HostServices, MempoolService, OwnScopes, Scopes};
 use crate::wallet::{self, WalletManager};
 
 /// Threads that serve connections. They only pass bytes on: plugins run on threads of their own.
@@ -65,7 +64,28 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         .map_err(|error| RunError::Failed(format!("cannot start the network threads: {error}")))?;
     let outcome = runtime.block_on(parts.serve(&loaded.config));
     parts.stop();
-    outcome
+    match parts.fatal.get() {
+        Some(reason) => outcome.and(Err(RunError::Failed(reason.clone()))),
+        None => outcome,
+    }
+}
+
+/// Reads the configuration as it is now, for plugins that are started or reloaded.
+fn reread(args: &RunArgs) -> Reread {
+    let args = args.clone();
+    Box::new(move || {
+        let Loaded { config, .. } = configuration(&args).map_err(|error| error.to_string())?;
+        Ok(Configured { plugins: config.plugins, routes: config.routes })
+    })
+}
+
+/// Stops the host, and keeps the first reason for it.
+fn stop_for(stop: watch::Sender<bool>, fatal: Arc<OnceLock<String>>) -> Box<dyn Fn(String) + Send + Sync> {
+    Box::new(move |reason| {
+        // A later reason adds nothing, and a host that is stopping already needs no word.
+        let _ = fatal.set(reason);
+        let _ = stop.send(true);
+    })
 }
 
 /// The configuration with what the command line changes.
@@ -148,6 +168,8 @@ struct Parts {
     router: Arc<Router>,
     users: Vec<RpcUser>,
     stop: watch::Receiver<bool>,
+    /// Why the host cannot go on, when a plugin that it needs has died.
+    fatal: Arc<OnceLock<String>>,
 }
 
 impl Parts {
@@ -159,31 +181,35 @@ impl Parts {
         let node = open_node(config, &folder)?;
         let hub = Arc::new(Hub::default());
         let scopes = Arc::new(Scopes::default());
-        let manager = open_wallets(config, &folder, &node, &scopes, &hub)?;
+        let manager = open_wallets(config, &folder, &node, &hub)?;
         node.observe(manager.clone());
         node.observe(hub.clone());
         let calls = Arc::new(Calls::default());
         let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
             .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
-        let registry = Arc::new(Registry::new(Environment {
+        let (stop_sender, stop) = watch::channel(false);
+        let fatal = Arc::new(OnceLock::new());
+        let services = HostServices { node, manager: manager.clone(), scopes: scopes.clone() };
+        let registry = Registry::new(Environment {
             folders: plugin_folders(&args.plugin_dir),
             copies: folder.join("plugins"),
-            services: shared(&node, &manager, &scopes),
+            services: Box::new(services),
             calls: calls.clone(),
-        }));
-        let table = registry
-            .start(&config.plugins, &config.routes, &builtins::NAMES)
-            .map_err(|error| plugin_error(loaded, &error))?;
+            deadline: seconds(config.rpc.call_deadline_seconds),
+            builtins: &builtins::NAMES,
+            reread: reread(args),
+            fatal: stop_for(stop_sender.clone(), fatal.clone()),
+        })
+        .map_err(|error| failed("plugins")(error.into()))?;
+        let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
+        registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
         // Set once: this is the only place that sets it.
         let _ = hub.0.set(registry.clone());
-        let (stop_sender, stop) = watch::channel(false);
         let builtins =
             Builtins::new(registry.clone(), stop_sender).map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
-        let cancels = Cancels::start()
-            .map_err(|error| RunError::Failed(format!("cannot start the thread for cancelled calls: {error}")))?;
-        let router = Arc::new(Router::new(table, builtins, calls, scopes, pool.clone(), cancels));
-        Ok(Self { folder, _lock: lock, manager, registry, pool, router, users, stop })
+        let router = Arc::new(Router::new(registry.clone(), builtins, calls, scopes, pool.clone()));
+        Ok(Self { folder, _lock: lock, manager, registry, pool, router, users, stop, fatal })
     }
 
     async fn serve(&self, config: &Config) -> Result<(), RunError> {
@@ -249,7 +275,8 @@ fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
         RegistryError::File(FileError::Io { .. }) | RegistryError::Start(StartError::Thread { .. }) => {
             return RunError::Failed(reason);
         }
-        RegistryError::Start(StartError::NotGranted { .. } | StartError::NoService { .. }) => "grants",
+        RegistryError::Start(StartError::Grant(_)) => "grants",
+        RegistryError::File(FileError::Hash { .. }) => "sha256",
         RegistryError::Option { .. } => "options",
         _ => "file",
     };
@@ -297,7 +324,6 @@ fn open_wallets(
     config: &Config,
     folder: &Path,
     node: &Arc<EmbeddedNode>,
-    scopes: &Arc<Scopes>,
     hub: &Arc<Hub>,
 ) -> Result<Arc<WalletManager>, RunError> {
     let settings = wallet::Settings {
@@ -305,8 +331,8 @@ fn open_wallets(
         keypool: config.wallet.keypool,
         ..wallet::Settings::default()
     };
-    let chain: Arc<dyn Chain> = Arc::new(ChainService { node: node.clone(), scopes: scopes.clone() });
-    let mempool: Arc<dyn Mempool> = Arc::new(MempoolService { node: node.clone(), scopes: scopes.clone() });
+    let chain: Arc<dyn Chain> = Arc::new(ChainService { node: node.clone(), scopes: OwnScopes::default() });
+    let mempool: Arc<dyn Mempool> = Arc::new(MempoolService { node: node.clone(), scopes: OwnScopes::default() });
     let hub = hub.clone();
     let sink = Arc::new(move |event: Event| hub.tell(&event));
     WalletManager::open(&folder.join("wallets"), bitcoin::Network::Regtest, settings, chain, mempool, sink)

@@ -18,6 +18,9 @@ pub struct Manifest {
     /// The services it cannot do without, as `chain/1`.
     #[serde(default)]
     pub services: Vec<String>,
+    /// Further services that it uses where they are granted.
+    #[serde(default)]
+    pub optional: Vec<String>,
     /// The events it wants to hear of ([`crate::service::events::TOPICS`]).
     #[serde(default)]
     pub events: Vec<String>,
@@ -103,6 +106,10 @@ pub struct MethodSpec {
     /// Whether the host checks the arguments' types before the call, with -3 `Wrong type passed`.
     #[serde(default)]
     pub check_types: bool,
+    /// Whether a call may take as long as it likes: long polls, rescans, deep reorganisations. Others have a deadline, at
+    /// which the host answers in the plugin's place.
+    #[serde(default)]
+    pub long_running: bool,
 }
 
 /// A parameter of a method.

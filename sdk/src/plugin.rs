@@ -99,7 +99,9 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         if let Some(sink) = self.sink.take() {
-            sink.reply(self.token, Err(RpcError::internal("The plugin gave no answer")));
+            // A panic drops it too; then the call ended in a fault.
+            let message = if std::thread::panicking() { "Internal error" } else { "The plugin gave no answer" };
+            sink.reply(self.token, Err(RpcError::internal(message)));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The signing operations on a real chain and a real wallet.
 
-use outrigger_tests::Host;
+use outrigger_tests::{Host, HostOptions};
 use serde_json::{Value, json};
 
 #[test]
@@ -74,4 +74,21 @@ fn a_locked_wallet_does_not_sign_and_an_unlocked_one_does() {
     assert_eq!(wallet.call("signrawtransactionwithwallet", json!([raw]))["complete"], json!(true));
     wallet.call("walletlock", json!([]));
     assert_eq!(wallet.refused("signrawtransactionwithwallet", json!([raw])), locked);
+}
+
+#[test]
+fn given_keys_sign_without_a_grant_for_mempool_or_wallets() {
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), "[[plugins]]\nfile = \"signing\"\ngrants = [\"chain/1\"]\n").unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let mut client = host.client();
+    let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
+    let script = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
+    let txid = "11".repeat(32);
+    let prevtxs = json!([{"txid": txid, "vout": 0, "scriptPubKey": script, "amount": "0.5"}]);
+    // Version 2, one input, one output of 1 satoshi without conditions.
+    let raw = format!("0200000001{txid}0000000000ffffffff0101000000000000000151{}", "00000000");
+    assert_eq!(client.call("signrawtransactionwithkey", json!([raw, [key], prevtxs]))["complete"], json!(true));
+    let refused = client.refused("signrawtransactionwithwallet", json!([raw]));
+    assert_eq!(refused, (-32603, "The plugin lacks the grant for this service".into()));
 }

@@ -50,7 +50,7 @@ fn a_plugin_of_a_newer_abi_is_refused_with_both_versions() {
     let acme = std::fs::read(built().library("outrigger_acme_mining")).unwrap();
     let at = acme.windows(8).position(|bytes| bytes == b"OUTRIGMF").unwrap();
     for (offset, versions) in
-        [(8, "needs plugin ABI 9.0, this host has 1.0"), (12, "needs plugin ABI 1.9, this host has 1.0")]
+        [(8, "needs plugin ABI 9.0, this host has 1.1"), (12, "needs plugin ABI 1.9, this host has 1.1")]
     {
         let mut newer = acme.clone();
         newer[at + offset] = 9;

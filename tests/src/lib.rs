@@ -6,6 +6,7 @@
 
 mod built;
 mod client;
+mod gate;
 mod host;
 pub mod miner;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 pub use built::{Built, built};
 pub use client::{Client, Reply, RpcFailure};
+pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups};
 
 /// A recorded data file, as text.

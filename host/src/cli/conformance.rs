@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::plugin::calls::{Answer, Calls};
 use crate::plugin::file::PluginFile;
-use crate::plugin::instance::{Instance, SharedServices};
+use crate::plugin::grants::{Grant, ServiceSource};
+use crate::plugin::instance::{Code, Instance, Launch};
 
 /// How long an answer may take, counted from when the plugin was told to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,52 +33,62 @@ pub fn check(file: &Path) -> Result<String, String> {
     let folder = std::env::temp_dir().join(format!("outrigger-check-{}-{now:x}", std::process::id()));
     // A folder that was there before, or that others may write to, is not where code is loaded from.
     std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let outcome = run(&file, &folder);
+    let outcome = run(file, &folder);
     // What remains is a copy of the file in the folder for temporary files.
     let _ = std::fs::remove_dir_all(&folder);
     outcome
 }
 
-fn run(file: &PluginFile, folder: &Path) -> Result<String, String> {
-    let table = file.open(folder).map_err(|error| error.to_string())?;
+fn run(file: PluginFile, folder: &Path) -> Result<String, String> {
+    let code = Arc::new(Code::open(file, folder).map_err(|error| error.to_string())?);
+    let manifest = &code.manifest;
     let calls = Arc::new(Calls::default());
-    let options = file.manifest.options(&Map::new()).map_err(|error| error.to_string())?;
-    let services = services();
-    let grants: Vec<String> = services.keys().cloned().chain(["events/1".to_owned(), "log/1".to_owned()]).collect();
-    let instance = Instance::start(1, file, table, &grants, &options, &services, calls.clone())
-        .map_err(|error| error.to_string())?;
+    let options = manifest.options(&Map::new()).map_err(|error| error.to_string())?;
+    let services = InMemory(TestHost::new());
+    services.0.chain.mine(vec![]);
+    services.0.wallet.set(Some(WalletState::empty("check")));
+    let grants = ["chain/1", "mempool/1", "wallet/1", "signer/1", "events/1", "log/1"].map(Grant::all);
+    let (trouble, _troubles) = std::sync::mpsc::channel();
+    let launch = Launch {
+        id: 1,
+        grants: &grants,
+        options: &options,
+        services: &services,
+        calls: calls.clone(),
+        deadline: None,
+        health: Arc::default(),
+        trouble,
+    };
+    let instance = Instance::start(&code, launch).map_err(|error| error.to_string())?;
     let mut waiting = Vec::new();
-    for method in &file.manifest.methods {
+    for method in &manifest.methods {
         for arguments in NONSENSE {
             let (token, answer) = calls.open(instance.id);
-            instance.call(token, &method.name, arguments.as_bytes());
+            instance.call(token, &method.name, arguments.as_bytes(), None);
             waiting.push((&method.name, arguments, answer));
         }
     }
     let (token, cancelled) = calls.open(instance.id);
-    if let Some(method) = file.manifest.methods.first() {
-        instance.call(token, &method.name, b"[]");
-        if calls.give_up(token) {
+    if let Some(method) = manifest.methods.first() {
+        instance.call(token, &method.name, b"[]", None);
+        if calls.give_up(token, false).is_some() {
             instance.cancel(token);
         }
     }
     drop(cancelled);
     instance.events.offer(&Event::ShuttingDown);
-    instance.quiesce();
-    instance.stop(std::time::Instant::now() + PATIENCE);
+    instance.retire(PATIENCE);
+    instance.wait_ended(std::time::Instant::now() + 2 * PATIENCE);
     let made = waiting.len();
     for (method, arguments, answer) in waiting {
         judge(method, arguments, wait(answer))?;
     }
-    let faults = instance.statistics.faults.load(std::sync::atomic::Ordering::Relaxed);
+    let faults = instance.health.faults.load(std::sync::atomic::Ordering::Relaxed);
     if faults > 0 {
         return Err(format!("{faults} of {made} calls ended in a fault (a panic) of the plugin"));
     }
-    let methods = file.manifest.methods.len();
-    Ok(format!(
-        "{}: {methods} methods, {made} calls, each answered once; started and stopped in order",
-        file.manifest.id
-    ))
+    let methods = manifest.methods.len();
+    Ok(format!("{}: {methods} methods, {made} calls, each answered once; started and stopped in order", manifest.id))
 }
 
 fn wait(mut answer: tokio::sync::oneshot::Receiver<Answer>) -> Option<Answer> {
@@ -107,18 +118,22 @@ fn judge(method: &str, arguments: &str, answer: Option<Answer>) -> Result<(), St
     }
 }
 
-/// The services of a host in memory, with a short chain and an empty wallet.
-fn services() -> SharedServices {
-    let host = TestHost::new();
-    host.chain.mine(vec![]);
-    host.wallet.set(Some(WalletState::empty("check")));
-    [
-        ("chain/1", ExportedService::new::<dyn Chain>(host.chain.clone())),
-        ("mempool/1", ExportedService::new::<dyn Mempool>(host.mempool.clone())),
-        ("wallet/1", ExportedService::new::<dyn Wallet>(host.wallet.clone())),
-        ("signer/1", ExportedService::new::<dyn Signer>(host.wallet.clone())),
-    ]
-    .into_iter()
-    .map(|(name, service)| (name.to_owned(), Arc::new(service)))
-    .collect()
+/// The services of a host in memory.
+struct InMemory(TestHost);
+
+impl ServiceSource for InMemory {
+    fn has(&self, service: &str) -> bool {
+        ["chain/1", "mempool/1", "wallet/1", "signer/1"].contains(&service)
+    }
+
+    fn export(&self, service: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
+        let TestHost { chain, mempool, wallet, .. } = &self.0;
+        Some(Arc::new(match service {
+            "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
+            "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
+            "wallet/1" => ExportedService::new::<dyn Wallet>(wallet.clone()),
+            "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
+            _ => return None,
+        }))
+    }
 }

@@ -1,8 +1,8 @@
 //! The calls in flight: each has a token that is never used twice, one answer, and a scope while its code runs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use outrigger_sdk::RpcError;
@@ -11,20 +11,50 @@ use tokio::sync::oneshot;
 /// What a call is answered with: JSON, or an error.
 pub type Answer = Result<Bytes, RpcError>;
 
+/// How far a call has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// It waits for a thread.
+    Queued,
+    /// The plugin's code is running it.
+    Running,
+    /// The plugin's code has returned and keeps the token.
+    Kept,
+}
+
 struct Pending {
     instance: u64,
     answer: oneshot::Sender<Answer>,
-    /// Whether the plugin's code is running it.
-    running: bool,
+    phase: Phase,
+}
+
+/// A call that was given up while it ran.
+struct Left {
+    instance: u64,
+    /// Because its deadline passed.
+    overdue: bool,
+}
+
+/// What is told when the code of a call has returned.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Ended {
+    /// Nobody waited for its answer any more.
+    pub given_up: bool,
+    /// Because its deadline had passed.
+    pub overdue: bool,
+}
+
+#[derive(Default)]
+struct State {
+    pending: HashMap<u64, Pending>,
+    left: HashMap<u64, Left>,
 }
 
 /// The calls that wait for their answer, by token.
 #[derive(Default)]
 pub struct Calls {
     next: AtomicU64,
-    pending: Mutex<HashMap<u64, Pending>>,
-    /// Calls that were given up while they ran.
-    left: Mutex<HashSet<u64>>,
+    state: Mutex<State>,
 }
 
 impl Calls {
@@ -32,7 +62,7 @@ impl Calls {
     pub fn open(&self, instance: u64) -> (u64, oneshot::Receiver<Answer>) {
         let token = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (answer, receiver) = oneshot::channel();
-        self.lock().insert(token, Pending { instance, answer, running: false });
+        self.lock().pending.insert(token, Pending { instance, answer, phase: Phase::Queued });
         (token, receiver)
     }
 
@@ -40,9 +70,9 @@ impl Calls {
     /// answer is dropped.
     pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> bool {
         let pending = {
-            let mut calls = self.lock();
-            match calls.get(&token) {
-                Some(pending) if pending.instance == instance => calls.remove(&token),
+            let mut state = self.lock();
+            match state.pending.get(&token) {
+                Some(pending) if pending.instance == instance => state.pending.remove(&token),
                 _ => None,
             }
         };
@@ -51,54 +81,57 @@ impl Calls {
 
     /// The plugin's code begins with a call. False when nobody waits for it any more: then it need not run.
     pub fn begin(&self, token: u64) -> bool {
-        self.lock().get_mut(&token).map(|pending| pending.running = true).is_some()
+        self.lock().pending.get_mut(&token).map(|pending| pending.phase = Phase::Running).is_some()
     }
 
-    /// The plugin's code has returned from a call. Whether the call was given up meanwhile.
-    pub fn end(&self, token: u64) -> bool {
-        let mut calls = self.lock();
-        if let Some(pending) = calls.get_mut(&token) {
-            pending.running = false;
+    /// The plugin's code has returned from a call.
+    pub fn end(&self, token: u64) -> Ended {
+        let mut state = self.lock();
+        if let Some(pending) = state.pending.get_mut(&token) {
+            pending.phase = Phase::Kept;
         }
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&token)
+        state.left.remove(&token).map_or_else(Ended::default, |left| Ended { given_up: true, overdue: left.overdue })
     }
 
-    /// Gives a call up: a later answer is stale. Whether it was still waiting.
-    pub fn give_up(&self, token: u64) -> bool {
-        let mut calls = self.lock();
-        let pending = calls.remove(&token);
-        if pending.as_ref().is_some_and(|pending| pending.running) {
-            self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(token);
+    /// Gives a call up: a later answer is stale. How far it had come, if it was still waiting.
+    pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
+        let mut state = self.lock();
+        let Pending { instance, phase, .. } = state.pending.remove(&token)?;
+        if phase == Phase::Running {
+            state.left.insert(token, Left { instance, overdue });
         }
-        pending.is_some()
+        Some(phase)
     }
 
     /// Answers all calls of an instance that still wait, with what `answer` makes.
     pub fn answer_all(&self, instance: u64, answer: impl Fn() -> Answer) {
         let taken: Vec<_> = {
-            let mut calls = self.lock();
-            let tokens: Vec<u64> =
-                calls.iter().filter(|(_, call)| call.instance == instance).map(|(token, _)| *token).collect();
-            tokens.into_iter().filter_map(|token| calls.remove(&token)).collect()
+            let pending = &mut self.lock().pending;
+            pending.extract_if(|_, call| call.instance == instance).collect()
         };
-        for pending in taken {
+        for (_, pending) in taken {
             let _ = pending.answer.send(answer());
         }
     }
 
     /// Whether a call of this instance waits for its answer.
     pub fn is_waiting(&self, instance: u64, token: u64) -> bool {
-        self.lock().get(&token).is_some_and(|call| call.instance == instance)
+        self.lock().pending.get(&token).is_some_and(|call| call.instance == instance)
+    }
+
+    /// How many overdue calls of an instance have not returned.
+    pub fn stuck(&self, instance: u64) -> usize {
+        self.lock().left.values().filter(|left| left.instance == instance && left.overdue).count()
     }
 
     /// How many calls of an instance wait.
     pub fn waiting(&self, instance: u64) -> usize {
-        self.lock().values().filter(|call| call.instance == instance).count()
+        self.lock().pending.values().filter(|call| call.instance == instance).count()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Pending>> {
-        // The map is whole after every operation, so a panic elsewhere cannot have damaged it.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The maps are whole after every operation, so a panic elsewhere cannot have damaged them.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,15 +155,26 @@ impl<F: FnOnce(u64)> CallGuard<F> {
 
     /// The call never reached its plugin: it is given up without a word to it.
     pub fn not_begun(self) {
-        self.calls.give_up(self.token);
+        self.calls.give_up(self.token, false);
         self.answered();
+    }
+
+    /// The call's deadline has passed: it is given up, and its plugin is told unless it never began. How far it had come,
+    /// if it was still waiting.
+    pub fn expired(mut self) -> Option<Phase> {
+        let phase = self.calls.give_up(self.token, true);
+        if let (Some(Phase::Running | Phase::Kept), Some(cancelled)) = (phase, self.cancelled.take()) {
+            cancelled(self.token);
+        }
+        self.answered();
+        phase
     }
 }
 
 impl<F: FnOnce(u64)> Drop for CallGuard<F> {
     fn drop(&mut self) {
         if let Some(cancelled) = self.cancelled.take()
-            && self.calls.give_up(self.token)
+            && self.calls.give_up(self.token, false).is_some()
         {
             cancelled(self.token);
         }
@@ -172,13 +216,30 @@ mod tests {
         let calls = Calls::default();
         let (token, _receiver) = calls.open(1);
         assert!(calls.begin(token));
-        assert!(calls.give_up(token));
-        assert!(calls.end(token));
-        assert!(!calls.end(token));
+        assert_eq!(calls.give_up(token, false), Some(Phase::Running));
+        assert_eq!(calls.end(token), Ended { given_up: true, overdue: false });
+        assert_eq!(calls.end(token), Ended::default());
         let (token, _receiver) = calls.open(1);
         assert!(calls.begin(token));
-        assert!(!calls.end(token));
-        assert!(calls.give_up(token));
-        assert!(!calls.end(token));
+        assert_eq!(calls.end(token), Ended::default());
+        assert_eq!(calls.give_up(token, false), Some(Phase::Kept));
+        assert_eq!(calls.give_up(token, false), None);
+        assert_eq!(calls.end(token), Ended::default());
+    }
+
+    #[test]
+    fn an_overdue_call_counts_as_stuck_until_its_code_returns() {
+        let calls = Arc::new(Calls::default());
+        let (token, _receiver) = calls.open(7);
+        let mut told = 0;
+        assert!(calls.begin(token));
+        assert_eq!(CallGuard::new(calls.clone(), token, |_| told += 1).expired(), Some(Phase::Running));
+        assert_eq!((told, calls.stuck(7), calls.stuck(8)), (1, 1, 0));
+        assert_eq!(calls.end(token), Ended { given_up: true, overdue: true });
+        assert_eq!(calls.stuck(7), 0);
+        let (token, _receiver) = calls.open(7);
+        let guard = CallGuard::new(calls.clone(), token, |_| unreachable!("it never began"));
+        assert_eq!(guard.expired(), Some(Phase::Queued));
+        assert_eq!(calls.stuck(7), 0);
     }
 }

@@ -7,8 +7,8 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bitcoin::hashes::{Hash, sha256};
@@ -79,6 +79,27 @@ pub enum FileError {
         /// Why.
         source: ManifestError,
     },
+    /// Others than the host's own user may change it.
+    #[error(
+        "{} may be changed by others ({found}); it must belong to root or to the host's user, and `chmod go-w` it",
+        .path.display()
+    )]
+    Untrusted {
+        /// The file, or the folder that holds it.
+        path: PathBuf,
+        /// Its owner or its mode.
+        found: String,
+    },
+    /// Its content is not what the configuration pins.
+    #[error("{} has the SHA-256 {found}, the configuration pins {pinned}", .path.display())]
+    Hash {
+        /// The file.
+        path: PathBuf,
+        /// As configured.
+        pinned: String,
+        /// As found.
+        found: sha256::Hash,
+    },
     /// The system could not open the library.
     #[error("{} cannot be opened: {reason}", .path.display())]
     Open {
@@ -104,6 +125,8 @@ pub struct PluginFile {
     /// What it says of itself.
     pub manifest: Manifest,
     content: Vec<u8>,
+    /// Of the very file that was read.
+    metadata: fs::Metadata,
 }
 
 /// The paths at which a configured plugin is looked for: a path as it stands, a bare name as the library of that name in
@@ -132,7 +155,9 @@ impl PluginFile {
     /// Reads the file and judges its manifest, without running any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
-        let metadata = fs::metadata(path).map_err(io)?;
+        // What is judged belongs to the file that is read, also when another takes its name meanwhile.
+        let mut opened = fs::File::open(path).map_err(io)?;
+        let metadata = opened.metadata().map_err(io)?;
         if !metadata.is_file() {
             let reason = "it is not a regular file".to_owned();
             return Err(FileError::NotAPlugin { path: path.to_owned(), reason });
@@ -141,7 +166,8 @@ impl PluginFile {
         if len > MAX_FILE_BYTES {
             return Err(FileError::TooLarge { path: path.to_owned(), len });
         }
-        let content = fs::read(path).map_err(io)?;
+        let mut content = Vec::new();
+        (&mut opened).take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(io)?;
         let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
         let bytes = manifest_bytes(&content).map_err(|reason| no_plugin(&reason))?;
         let header = ManifestHeader::parse(bytes).ok_or_else(|| no_plugin("its manifest does not begin as one"))?;
@@ -158,7 +184,31 @@ impl PluginFile {
             .filter(|json| json.len() <= MAX_MANIFEST_BYTES)
             .ok_or_else(|| no_plugin("its manifest is cut off or too long"))?;
         let manifest = Manifest::parse(json).map_err(|source| FileError::Manifest { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned(), hash: sha256::Hash::hash(&content), header, manifest, content })
+        Ok(Self { path: path.to_owned(), hash: sha256::Hash::hash(&content), header, manifest, content, metadata })
+    }
+
+    /// Checks that nobody else could have put the content there: file and folder belong to root or to the host's user, and
+    /// neither group nor others may write to them (to a folder with the sticky bit they may).
+    ///
+    /// # Errors
+    /// [`FileError::Untrusted`] names what is too open.
+    pub fn check_owner(&self) -> Result<(), FileError> {
+        let path = fs::canonicalize(&self.path).map_err(|source| FileError::Io { path: self.path.clone(), source })?;
+        trusted(&path, &self.metadata)?;
+        let Some(folder) = path.parent() else { return Ok(()) };
+        let of_folder = fs::metadata(folder).map_err(|source| FileError::Io { path: folder.to_owned(), source })?;
+        trusted(folder, &of_folder)
+    }
+
+    /// Checks the content against the configuration's `sha256`, 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`FileError::Hash`] with both.
+    pub fn check_pin(&self, pinned: &str) -> Result<(), FileError> {
+        if pinned.eq_ignore_ascii_case(&self.hash.to_string()) {
+            return Ok(());
+        }
+        Err(FileError::Hash { path: self.path.clone(), pinned: pinned.to_owned(), found: self.hash })
     }
 
     /// Copies the file into `folder` under a name made of its content, opens the copy, and gives its table.
@@ -223,6 +273,23 @@ impl PluginFile {
     }
 }
 
+/// Write permission of group and others, and the sticky bit, which lets only owners replace a folder's files.
+const OTHERS_WRITE: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
+fn trusted(path: &Path, metadata: &fs::Metadata) -> Result<(), FileError> {
+    let untrusted = |found: String| Err(FileError::Untrusted { path: path.to_owned(), found });
+    let own = rustix::process::geteuid().as_raw();
+    if metadata.uid() != 0 && metadata.uid() != own {
+        return untrusted(format!("it belongs to user {}", metadata.uid()));
+    }
+    let mode = metadata.mode();
+    if mode & OTHERS_WRITE != 0 && (metadata.is_file() || mode & STICKY == 0) {
+        return untrusted(format!("its mode is {:04o}", mode & 0o7777));
+    }
+    Ok(())
+}
+
 /// The bytes from the manifest's symbol to the end of its section.
 fn manifest_bytes(content: &[u8]) -> Result<&[u8], String> {
     let file = object::File::parse(content).map_err(|error| format!("it is no library ({error})"))?;
@@ -261,5 +328,25 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         let error = PluginFile::read(&own).err().unwrap().to_string();
         assert!(error.contains("exports no symbol outrigger_manifest"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_is_named_with_what_is_wrong() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plugin.so");
+        fs::write(&path, "content").unwrap();
+        let check = |mode: u32, folder_mode: u32| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_mode)).unwrap();
+            let of = |path: &Path| trusted(path, &fs::metadata(path).unwrap()).map_err(|error| error.to_string());
+            of(&path).and_then(|()| of(folder.path()))
+        };
+        assert_eq!(check(0o755, 0o755), Ok(()));
+        assert_eq!(check(0o600, 0o1777), Ok(()), "a sticky folder's files are safe from others");
+        for (mode, folder_mode, named) in [(0o664, 0o755, "0664"), (0o602, 0o755, "0602"), (0o644, 0o775, "0775")] {
+            let error = check(mode, folder_mode).unwrap_err();
+            assert!(error.contains(&format!("its mode is {named}")) && error.contains("chmod go-w"), "{error}");
+        }
     }
 }

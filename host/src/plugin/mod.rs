@@ -1,9 +1,10 @@
 //! Plugins: their files, their instances, the calls they answer and the events they hear of.
 
 pub mod calls;
-pub mod cancels;
 pub mod events;
 pub mod file;
+pub mod grants;
+pub mod health;
 pub mod instance;
 pub mod log;
 pub mod pool;

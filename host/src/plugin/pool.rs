@@ -1,34 +1,53 @@
 //! The bounded pool of threads on which plugins' code runs.
+//!
+//! Each instance may take a share of the threads and of the queue, so that one that does not end its calls leaves room for
+//! the others. A thread that is lost to a call beyond its deadline is replaced until it comes back.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The stack of a call's thread, in bytes: parsing a valid miniscript overflows the default one.
 const STACK_BYTES: usize = 8 << 20;
 
-type Job = Box<dyn FnOnce() + Send>;
+/// The most threads that are started in the place of lost ones.
+const MAX_REPLACED: usize = 64;
 
-struct Queue {
+type Work = Box<dyn FnOnce() + Send>;
+
+struct Job {
+    owner: u64,
+    work: Work,
+}
+
+#[derive(Default)]
+struct State {
     jobs: VecDeque<Job>,
+    /// Jobs in the queue and on threads, by owner; an owner without any is absent.
+    queued: HashMap<u64, usize>,
+    running: HashMap<u64, usize>,
     closed: bool,
     /// Threads that have not ended.
     threads: usize,
+    /// Threads lost to jobs that do not end, less those that came back. A thread can come back before it was missed, so
+    /// this may be below 0 for a moment.
+    lost: i64,
 }
 
 struct Shared {
-    queue: Mutex<Queue>,
+    state: Mutex<State>,
     arrived: Condvar,
     ended: Condvar,
     depth: usize,
+    threads: usize,
 }
 
-/// A fixed number of threads behind a bounded queue.
+/// A number of threads behind a bounded queue.
 pub struct Pool {
     shared: Arc<Shared>,
 }
 
-/// The queue is full.
+/// The queue, or the owner's share of it, is full.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Overloaded;
 
@@ -38,71 +57,147 @@ impl Pool {
     /// # Errors
     /// When the system gives no more threads.
     pub fn start(threads: usize, depth: usize) -> std::io::Result<Self> {
-        let queue = Mutex::new(Queue { jobs: VecDeque::new(), closed: false, threads: 0 });
-        let pool = Self { shared: Arc::new(Shared { queue, arrived: Condvar::new(), ended: Condvar::new(), depth }) };
-        for index in 0..threads.max(1) {
-            let shared = pool.shared.clone();
-            let builder = std::thread::Builder::new().name(format!("call-{index}")).stack_size(STACK_BYTES);
-            builder.spawn(move || shared.work())?;
-            pool.shared.lock().threads += 1;
+        let threads = threads.max(1);
+        let state = Mutex::default();
+        let shared = Shared { state, arrived: Condvar::new(), ended: Condvar::new(), depth, threads };
+        let pool = Self { shared: Arc::new(shared) };
+        for _ in 0..threads {
+            pool.add_thread()?;
         }
         Ok(pool)
     }
 
-    /// Queues a job, unless the queue is full or the pool is stopping.
-    pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<(), Overloaded> {
-        let mut queue = self.shared.lock();
-        if queue.closed || queue.jobs.len() >= self.shared.depth {
+    fn add_thread(&self) -> std::io::Result<()> {
+        let shared = self.shared.clone();
+        let mut state = self.shared.lock();
+        let builder = std::thread::Builder::new().name(format!("call-{}", state.threads)).stack_size(STACK_BYTES);
+        builder.spawn(move || shared.work())?;
+        state.threads += 1;
+        Ok(())
+    }
+
+    /// Queues a job of an owner, unless the queue or the owner's share of it is full, or the pool is stopping.
+    pub fn submit(&self, owner: u64, work: impl FnOnce() + Send + 'static) -> Result<(), Overloaded> {
+        let mut state = self.shared.lock();
+        let own = state.queued.get(&owner).copied().unwrap_or_default();
+        if state.closed || state.jobs.len() >= self.shared.depth || own >= share(self.shared.depth) {
             return Err(Overloaded);
         }
-        queue.jobs.push_back(Box::new(job));
-        drop(queue);
+        state.queued.insert(owner, own + 1);
+        state.jobs.push_back(Job { owner, work: Box::new(work) });
+        drop(state);
         self.shared.arrived.notify_one();
         Ok(())
     }
 
+    /// How many jobs of one owner run at a time.
+    pub fn share(&self) -> usize {
+        share(self.shared.threads)
+    }
+
+    /// A thread is lost to a job that does not end: another takes its place.
+    pub fn replace_lost(&self) {
+        let mut state = self.shared.lock();
+        state.lost += 1;
+        let missing = !state.closed && state.threads < self.shared.wanted(&state);
+        drop(state);
+        if missing && let Err(error) = self.add_thread() {
+            tracing::error!(%error, "a lost call thread cannot be replaced");
+        }
+    }
+
+    /// A lost thread's job has ended after all: one thread too many ends.
+    pub fn found_lost(&self) {
+        self.shared.lock().lost -= 1;
+        self.shared.arrived.notify_all();
+    }
+
     /// Finishes what is queued and ends the threads. False when some did not end in time; they are left behind.
     pub fn stop(&self, patience: Duration) -> bool {
-        let mut queue = self.shared.lock();
-        queue.closed = true;
+        let mut state = self.shared.lock();
+        state.closed = true;
         self.shared.arrived.notify_all();
         let deadline = Instant::now() + patience;
-        while queue.threads > 0 {
+        while state.threads > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            let waited = self.shared.ended.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.shared.ended.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
 }
 
+/// The part of `whole` that one owner may take: three quarters, but never all where there is more than one.
+fn share(whole: usize) -> usize {
+    (whole - whole / 4).clamp(1, whole.max(2) - 1)
+}
+
+impl State {
+    /// Takes the first job whose owner has not used up its share of the threads.
+    fn take(&mut self, share: usize) -> Option<Job> {
+        let free = |job: &Job| self.running.get(&job.owner).is_none_or(|running| *running < share);
+        let position = if self.closed { 0 } else { self.jobs.iter().position(free)? };
+        let job = self.jobs.remove(position)?;
+        less(&mut self.queued, job.owner);
+        *self.running.entry(job.owner).or_default() += 1;
+        Some(job)
+    }
+}
+
+/// Counts one less for an owner.
+fn less(counts: &mut HashMap<u64, usize>, owner: u64) {
+    if let Some(count) = counts.get_mut(&owner) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&owner);
+        }
+    }
+}
+
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The counts are whole after every operation, so a panic elsewhere cannot have damaged them.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many threads there should be: one more for each that is lost.
+    fn wanted(&self, state: &State) -> usize {
+        self.threads + usize::try_from(state.lost).unwrap_or(0).min(MAX_REPLACED)
     }
 
     fn work(&self) {
-        loop {
-            let mut queue = self.lock();
-            let job = loop {
-                if let Some(job) = queue.jobs.pop_front() {
-                    break job;
-                }
-                if queue.closed {
-                    queue.threads -= 1;
-                    self.ended.notify_all();
-                    return;
-                }
-                queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            };
-            drop(queue);
+        while let Some(Job { owner, work }) = self.next() {
             // The SDK catches panics of a plugin; this is for the host's own, which must not cost a thread.
-            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err() {
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
                 tracing::error!("a call ended in a panic of the host");
             }
+            let mut state = self.lock();
+            let full = state.running.get(&owner).is_some_and(|running| *running >= share(self.threads));
+            less(&mut state.running, owner);
+            drop(state);
+            if full {
+                // A job that had to wait for this one's owner may run now, on a thread that sleeps.
+                self.arrived.notify_one();
+            }
+        }
+    }
+
+    /// Waits for the next job; none when the thread is to end.
+    fn next(&self) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.take(share(self.threads)) {
+                return Some(job);
+            }
+            if state.closed || state.threads > self.wanted(&state) {
+                state.threads -= 1;
+                self.ended.notify_all();
+                return None;
+            }
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -110,39 +205,89 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
+    use std::sync::mpsc::{self, Receiver, Sender};
+
+    /// Submits a job of an owner that says when it runs and ends when its gate is dropped.
+    fn gated(pool: &Pool, owner: u64, started: &Sender<u64>) -> Sender<()> {
+        let (gate, closed): (_, Receiver<()>) = mpsc::channel();
+        let started = started.clone();
+        let work = move || {
+            started.send(owner).unwrap();
+            let _ = closed.recv();
+        };
+        pool.submit(owner, work).unwrap();
+        gate
+    }
 
     #[test]
     fn a_full_queue_refuses_and_a_panic_costs_no_thread() {
         let pool = Pool::start(1, 1).unwrap();
         let (release, gate) = mpsc::channel::<()>();
         let (started, entered) = mpsc::channel();
-        pool.submit(move || {
+        let work = move || {
             started.send(()).unwrap();
             gate.recv().unwrap();
             panic!("asked for");
-        })
-        .unwrap();
+        };
+        pool.submit(1, work).unwrap();
         entered.recv().unwrap();
         let (done, finished) = mpsc::channel();
-        pool.submit(move || done.send(7).unwrap()).unwrap();
-        assert_eq!(pool.submit(|| {}), Err(Overloaded));
+        pool.submit(1, move || done.send(7).unwrap()).unwrap();
+        assert_eq!(pool.submit(2, || {}), Err(Overloaded));
         release.send(()).unwrap();
         assert_eq!(finished.recv(), Ok(7));
         assert!(pool.stop(Duration::from_secs(60)));
-        assert_eq!(pool.submit(|| {}), Err(Overloaded));
+        assert_eq!(pool.submit(1, || {}), Err(Overloaded));
+    }
+
+    #[test]
+    fn one_owner_leaves_threads_and_places_to_the_others() {
+        let pool = Pool::start(4, 8).unwrap();
+        let (started, running) = mpsc::channel();
+        let gates: Vec<_> = (0..3).map(|_| gated(&pool, 1, &started)).collect();
+        assert_eq!((0..3).map(|_| running.recv().unwrap()).collect::<Vec<_>>(), [1, 1, 1]);
+        let waiting: Vec<_> = (0..6).map(|_| gated(&pool, 1, &started)).collect();
+        assert_eq!(pool.submit(1, || {}), Err(Overloaded), "six of eight places are one owner's share");
+        drop(gated(&pool, 2, &started));
+        assert_eq!(running.recv(), Ok(2), "the fourth thread and the seventh place are another's");
+        drop((gates, waiting));
+        assert_eq!((0..6).map(|_| running.recv().unwrap()).collect::<Vec<_>>(), [1; 6]);
+        assert!(pool.stop(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_lost_thread_is_replaced_until_it_comes_back() {
+        let pool = Pool::start(1, 8).unwrap();
+        let (started, running) = mpsc::channel();
+        let lost = gated(&pool, 1, &started);
+        assert_eq!(running.recv(), Ok(1));
+        pool.replace_lost();
+        drop(gated(&pool, 2, &started));
+        assert_eq!(running.recv(), Ok(2));
+        pool.found_lost();
+        drop(lost);
+        let one_is_left = |state: &State| state.threads == 1;
+        let mut state = pool.shared.lock();
+        while !one_is_left(&state) {
+            state = pool.shared.ended.wait(state).unwrap();
+        }
+        drop(state);
+        assert!(pool.stop(Duration::from_secs(60)));
     }
 
     #[test]
     fn a_job_that_does_not_end_is_left_behind() {
         let pool = Pool::start(1, 1).unwrap();
-        let (release, gate) = mpsc::channel::<()>();
-        pool.submit(move || {
-            let _ = gate.recv();
-        })
-        .unwrap();
+        let (started, running) = mpsc::channel();
+        let gate = gated(&pool, 1, &started);
+        running.recv().unwrap();
         assert!(!pool.stop(Duration::from_millis(1)));
-        drop(release);
+        drop(gate);
         assert!(pool.stop(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn shares_leave_something_where_there_is_something_to_leave() {
+        assert_eq!([1, 2, 3, 4, 8, 256].map(share), [1, 1, 2, 3, 6, 192]);
     }
 }

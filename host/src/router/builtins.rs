@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
@@ -11,14 +11,19 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::arguments;
-use crate::plugin::registry::{Registry, RouteTable};
+use crate::plugin::instance::Instance;
+use crate::plugin::registry::{ChangeError, Plugin, Registry, RouteTable};
 use crate::rpc::Call;
 
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
 
 /// The names of the methods, which no plugin may claim.
-pub const NAMES: [&str; 5] = ["getrpcinfo", "help", "listplugins", "stop", "uptime"];
+pub const NAMES: [&str; 8] =
+    ["getrpcinfo", "help", "listplugins", "reloadplugin", "startplugin", "stop", "stopplugin", "uptime"];
+
+/// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
+const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the host's own methods need.
 pub struct Builtins {
@@ -39,18 +44,24 @@ impl Builtins {
     }
 
     /// Answers a call if it is one of these methods.
-    pub fn call(&self, call: &Call, table: &RouteTable) -> Option<Result<Bytes, RpcError>> {
+    pub async fn call(&self, call: &Call) -> Option<Result<Bytes, RpcError>> {
         let spec = self.specs.iter().find(|spec| spec.name == call.method)?;
-        let answer = arguments::positional(spec, &call.params).and_then(|params| {
-            let params: Vec<Value> = serde_json::from_str(&params).unwrap_or_default();
-            self.run(&spec.name, &params, table)
-        });
+        let params = match arguments::positional(spec, &call.params) {
+            Ok(params) => serde_json::from_str::<Vec<Value>>(&params).unwrap_or_default(),
+            Err(error) => return Some(Err(error)),
+        };
+        let answer = match spec.name.as_str() {
+            "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params).await,
+            name => self.run(name, &params),
+        };
         Some(answer.map(|value| Bytes::from(value.to_string())))
     }
 
-    fn run(&self, name: &str, params: &[Value], table: &RouteTable) -> Result<Value, RpcError> {
+    fn run(&self, name: &str, params: &[Value]) -> Result<Value, RpcError> {
         match name {
-            "help" => self.help(params.first().and_then(Value::as_str).unwrap_or_default(), table),
+            "help" => {
+                self.help(params.first().and_then(Value::as_str).unwrap_or_default(), &self.registry.serving().routes)
+            }
             "stop" => {
                 // Nobody listens only when the host is stopping already.
                 let _ = self.stop.send(true);
@@ -58,9 +69,29 @@ impl Builtins {
             }
             "uptime" => Ok(json!(self.started.elapsed().as_secs())),
             "getrpcinfo" => Ok(json!({"active_commands": [], "logpath": ""})),
-            "listplugins" => Ok(self.list_plugins(table)),
+            "listplugins" => Ok(self.list_plugins()),
             _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")),
         }
+    }
+
+    /// Starts, stops or reloads a plugin, on a thread that may wait.
+    async fn change(&self, method: &str, params: &[Value]) -> Result<Value, RpcError> {
+        let name = params.first().and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (registry, method) = (self.registry.clone(), method.to_owned());
+        let change = move || match method.as_str() {
+            "startplugin" => registry.start_plugin(&name).map(|started| changed(&started, None)),
+            "reloadplugin" => {
+                let old = registry.instance(&name);
+                registry.reload_plugin(&name).map(|started| changed(&started, old.as_deref()))
+            }
+            _ => registry.stop_plugin(&name).map(|stopped| changed(&stopped, Some(&stopped))),
+        };
+        let done = tokio::task::spawn_blocking(change).await;
+        done.map_err(|_| RpcError::internal("The change was lost"))?.map_err(|error| match error {
+            ChangeError::Unknown(_) => RpcError::new(Code::INVALID_PARAMETER, error.to_string()),
+            ChangeError::Stopping => RpcError::new(Code::CLIENT_NOT_CONNECTED, error.to_string()),
+            _ => RpcError::new(Code::MISC, error.to_string()),
+        })
     }
 
     fn help(&self, command: &str, table: &RouteTable) -> Result<Value, RpcError> {
@@ -90,31 +121,56 @@ impl Builtins {
         Ok(json!(text.trim_end()))
     }
 
-    fn list_plugins(&self, table: &RouteTable) -> Value {
-        let plugin = |instance: Arc<crate::plugin::instance::Instance>| {
-            let statistics = &instance.statistics;
-            let methods: Vec<_> = table
-                .iter()
-                .filter(|(_, route)| Arc::ptr_eq(&route.instance, &instance))
-                .map(|(name, _)| name.clone())
-                .collect();
-            json!({
-                "id": instance.manifest.id,
-                "version": instance.manifest.version,
-                "summary": instance.manifest.summary,
-                "file": instance.file,
-                "hash": instance.hash,
-                "state": "running",
-                "methods": methods,
-                "grants": instance.grants,
-                "calls": statistics.calls.load(Ordering::Relaxed),
-                "faults": statistics.faults.load(Ordering::Relaxed),
-                "time_us": statistics.nanoseconds.load(Ordering::Relaxed) / 1000,
-                "events_dropped": instance.events.dropped_count(),
-            })
-        };
-        Value::Array(self.registry.instances().into_iter().map(plugin).collect())
+    fn list_plugins(&self) -> Value {
+        let serving = self.registry.serving();
+        serving.plugins.iter().map(|plugin| described(plugin, &serving.routes)).collect()
     }
+}
+
+/// What was changed, and what is left of the instance that ends: how many of its calls still wait for their answer.
+fn changed(instance: &Instance, ending: Option<&Instance>) -> Value {
+    let draining = match ending {
+        Some(ending) if !ending.wait_ended(Instant::now() + END_PATIENCE) => ending.waiting(),
+        _ => 0,
+    };
+    let manifest = instance.manifest();
+    json!({"id": manifest.id, "version": manifest.version, "hash": instance.code.hash, "draining": draining})
+}
+
+/// A plugin in `listplugins`.
+fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    let (code, instance, health) = (plugin.code.as_ref(), plugin.instance.as_ref(), &plugin.health);
+    let answered = |(name, route): (&String, &crate::plugin::registry::Route)| {
+        instance.filter(|own| Arc::ptr_eq(own, &route.instance)).map(|_| name.clone())
+    };
+    let state = match (instance, code) {
+        (Some(instance), _) => instance.state().name(),
+        (None, Some(_)) => "stopped",
+        (None, None) => "disabled",
+    };
+    json!({
+        "id": plugin.id(),
+        "version": code.map(|code| &code.manifest.version),
+        "summary": code.map(|code| &code.manifest.summary),
+        "file": code.map(|code| code.file.display().to_string()),
+        "hash": code.map(|code| &code.hash),
+        "abi": code.map(|code| format!("{}.{}", outrigger_sdk::abi::ABI_MAJOR, code.abi_minor)),
+        "state": state,
+        "methods": routes.iter().filter_map(answered).collect::<Vec<_>>(),
+        "grants": instance.map_or(plugin.config.grants(), |instance| &instance.grants).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "calls": count(&health.calls),
+        "errors": count(&health.errors),
+        "time_us": health.microseconds(),
+        "waiting": instance.map_or(0, |instance| instance.waiting()),
+        "stuck": instance.map_or(0, |instance| instance.stuck()),
+        "timeouts": count(&health.timeouts),
+        "stale_answers": count(&health.stale),
+        "faults": count(&health.faults),
+        "last_fault": health.last_fault(),
+        "restarts": plugin.restart_count,
+        "events_dropped": instance.map_or(0, |instance| instance.events.dropped_count()),
+    })
 }
 
 #[cfg(test)]

@@ -9,80 +9,120 @@ pub mod builtins;
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
+use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::{Code, RpcError};
 
-use crate::plugin::calls::{CallGuard, Calls};
-use crate::plugin::cancels::Cancels;
+use crate::plugin::calls::{Answer, CallGuard, Calls, Phase};
+use crate::plugin::instance::Lease;
 use crate::plugin::pool::Pool;
-use crate::plugin::registry::{Route, RouteTable};
+use crate::plugin::registry::Registry;
 use crate::rpc::{Call, Dispatch, Failure};
 use crate::services::Scopes;
 use builtins::Builtins;
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
-    table: ArcSwap<RouteTable>,
+    registry: Arc<Registry>,
     builtins: Builtins,
     calls: Arc<Calls>,
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
-    cancels: Arc<Cancels>,
 }
 
 impl Router {
     /// A router over these parts.
     pub fn new(
-        table: RouteTable,
+        registry: Arc<Registry>,
         builtins: Builtins,
         calls: Arc<Calls>,
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
-        cancels: Cancels,
     ) -> Self {
-        Self { table: ArcSwap::from_pointee(table), builtins, calls, scopes, pool, cancels: Arc::new(cancels) }
+        Self { registry, builtins, calls, scopes, pool }
+    }
+
+    /// Who answers a method, taken for one call; none when nobody does.
+    ///
+    /// An instance is closed only after its routes are gone, so a closed one means that the table was read too early: the
+    /// new one says better. While the host stops there is no new one.
+    fn lease(&self, method: &str) -> Option<Result<(Lease, Arc<MethodSpec>), RpcError>> {
+        let mut closed = None;
+        loop {
+            let route = self.registry.route(method)?;
+            if let Some(lease) = route.instance.lease() {
+                return Some(Ok((lease, route.method)));
+            }
+            if closed.replace(route.instance.id) == Some(route.instance.id) {
+                return Some(Err(RpcError::new(Code::CLIENT_NOT_CONNECTED, "Shutting down")));
+            }
+        }
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future gives the call up.
-    async fn call_plugin(&self, route: Route, call: Call) -> Result<Bytes, Failure> {
-        let params = arguments::positional(&route.method, &call.params).map_err(Failure::Rpc)?;
-        let instance = route.instance.clone();
-        let (token, answer) = self.calls.open(instance.id);
+    async fn call_plugin(&self, lease: Lease, method: Arc<MethodSpec>, call: Call) -> Result<Bytes, Failure> {
+        let params = arguments::positional(&method, &call.params).map_err(Failure::Rpc)?;
+        if lease.stuck() >= self.pool.share() {
+            let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);
+            return Err(Failure::Rpc(RpcError::internal(message)));
+        }
+        let deadline = lease.deadline.filter(|_| !method.long_running);
+        let (token, answer) = self.calls.open(lease.id);
         let guard = {
-            let (cancels, instance) = (self.cancels.clone(), instance.clone());
-            CallGuard::new(self.calls.clone(), token, move |token| cancels.leave(instance, token))
+            let lease = lease.clone();
+            CallGuard::new(self.calls.clone(), token, move |token| lease.leave_cancel(token))
         };
-        let scopes = self.scopes.clone();
-        let method = route.method;
-        let job = move || {
-            let _scope = scopes.open(token, call.wallet);
-            instance.call(token, &method.name, params.as_bytes());
+        let job = {
+            let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
+            let (lease, method) = (lease.clone(), method.clone());
+            move || {
+                let _scope = scopes.open(token, lease.id, call.wallet);
+                if lease.call(token, &method.name, params.as_bytes(), deadline).overdue {
+                    pool.found_lost();
+                }
+            }
         };
-        if self.pool.submit(job).is_err() {
+        if self.pool.submit(lease.id, job).is_err() {
             guard.not_begun();
             return Err(Failure::Overloaded);
         }
-        let answer = answer.await;
+        let answer = match deadline {
+            None => answer.await,
+            Some(limit) => match tokio::time::timeout(limit, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return Err(self.expired(&lease, &method, guard.expired(), limit)),
+            },
+        };
         guard.answered();
-        match answer {
-            Ok(answer) => answer.map_err(Failure::Rpc),
-            Err(_) => Err(Failure::Rpc(RpcError::internal("The call was lost"))),
+        let lost = || -> Answer { Err(RpcError::internal("The call was lost")) };
+        answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
+    }
+
+    /// A call's deadline has passed: `phase` is how far it had come, if it was not answered in the last moment.
+    fn expired(&self, lease: &Lease, method: &MethodSpec, phase: Option<Phase>, limit: std::time::Duration) -> Failure {
+        if phase == Some(Phase::Queued) {
+            return Failure::Overloaded;
         }
+        let running = phase == Some(Phase::Running);
+        lease.timed_out(&method.name, running, self.pool.share());
+        if running {
+            self.pool.replace_lost();
+        }
+        let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
+        Failure::Rpc(RpcError::internal(message))
     }
 }
 
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
         tracing::debug!(user = &*call.user, method = call.method, "call");
-        let route = self.table.load().get(&call.method).cloned();
-        if let Some(route) = route {
-            return self.call_plugin(route, call).await;
-        }
-        let table = self.table.load_full();
-        match self.builtins.call(&call, &table) {
-            Some(answer) => answer.map_err(Failure::Rpc),
-            None => Err(Failure::Rpc(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found"))),
+        match self.lease(&call.method) {
+            Some(Ok((lease, method))) => self.call_plugin(lease, method, call).await,
+            Some(Err(error)) => Err(Failure::Rpc(error)),
+            None => match self.builtins.call(&call).await {
+                Some(answer) => answer.map_err(Failure::Rpc),
+                None => Err(Failure::Rpc(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found"))),
+            },
         }
     }
 }

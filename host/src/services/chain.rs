@@ -9,7 +9,7 @@ use outrigger_sdk::service::chain::{
 use outrigger_sdk::service::{Chain, Result, Scope};
 use outrigger_sdk::wire::Blob;
 
-use super::Scopes;
+use super::OwnScopes;
 use crate::node::{ChainSnapshot, EmbeddedNode, NodeError};
 
 /// The chain, read through the calls' snapshots.
@@ -17,7 +17,7 @@ pub struct ChainService {
     /// The node.
     pub node: Arc<EmbeddedNode>,
     /// The calls.
-    pub scopes: Arc<Scopes>,
+    pub scopes: OwnScopes,
 }
 
 impl ChainService {

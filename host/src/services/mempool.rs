@@ -7,7 +7,7 @@ use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, Mempoo
 use outrigger_sdk::service::{Mempool, Result, Scope};
 use outrigger_sdk::wire::Blob;
 
-use super::Scopes;
+use super::OwnScopes;
 use crate::node::EmbeddedNode;
 
 /// The mempool. It has no snapshots: each function sees it as it stands.
@@ -15,7 +15,7 @@ pub struct MempoolService {
     /// The node.
     pub node: Arc<EmbeddedNode>,
     /// The calls.
-    pub scopes: Arc<Scopes>,
+    pub scopes: OwnScopes,
 }
 
 impl Mempool for MempoolService {

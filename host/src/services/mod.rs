@@ -12,19 +12,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_sdk::abi::ExportedService;
 use outrigger_sdk::service::chain::Tip;
-use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result, Scope, Signer, Wallet};
+use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result, Scope, ServiceError, Signer, Wallet};
 
 pub use chain::ChainService;
 pub use mempool::MempoolService;
 pub use wallet::WalletService;
 
 use crate::node::{ChainSnapshot, EmbeddedNode};
-use crate::plugin::instance::SharedServices;
+use crate::plugin::grants::{Grant, SIGNER, ServiceSource};
 use crate::wallet::{WalletManager, WalletView};
 
 /// What one running call has opened.
 #[derive(Default)]
 pub struct CallScope {
+    /// The instance that runs it: no other may ask on its behalf.
+    instance: u64,
     /// The wallet that the call's URI names.
     wallet: Option<Arc<str>>,
     chain: Mutex<Option<ChainSnapshot>>,
@@ -56,21 +58,37 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Scopes {
     /// Opens the scope of a call; it ends when the guard is dropped.
-    pub fn open(self: &Arc<Self>, token: u64, wallet: Option<Arc<str>>) -> ScopeGuard {
-        let scope = Arc::new(CallScope { wallet, ..CallScope::default() });
+    pub fn open(self: &Arc<Self>, token: u64, instance: u64, wallet: Option<Arc<str>>) -> ScopeGuard {
+        let scope = Arc::new(CallScope { instance, wallet, ..CallScope::default() });
         lock(&self.open).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }
+    }
+}
+
+/// The scopes of the calls of one instance.
+#[derive(Clone, Default)]
+pub struct OwnScopes {
+    scopes: Arc<Scopes>,
+    instance: u64,
+}
+
+impl OwnScopes {
+    /// The scopes of an instance's calls.
+    pub fn of(scopes: Arc<Scopes>, instance: u64) -> Self {
+        Self { scopes, instance }
     }
 
     /// The scope of a call; an empty one outside of calls.
     ///
     /// # Errors
-    /// [`ErrorKind::Stale`] once the call has ended.
+    /// [`ErrorKind::Stale`] once the call has ended, or when it is another instance's.
     fn get(&self, scope: Scope) -> Result<Arc<CallScope>> {
         if scope == Scope::NONE {
             return Ok(Arc::default());
         }
-        lock(&self.open).get(&scope.0).cloned().ok_or(ErrorKind::Stale.into())
+        let open = lock(&self.scopes.open);
+        let own = open.get(&scope.0).filter(|call| call.instance == self.instance);
+        own.cloned().ok_or(ErrorKind::Stale.into())
     }
 }
 
@@ -107,18 +125,98 @@ impl CallScope {
     }
 }
 
-/// The tables of the services that are the same for every plugin.
-pub fn shared(node: &Arc<EmbeddedNode>, manager: &Arc<WalletManager>, scopes: &Arc<Scopes>) -> SharedServices {
-    let wallets = Arc::new(WalletService { manager: manager.clone(), scopes: scopes.clone() });
-    let chain = Arc::new(ChainService { node: node.clone(), scopes: scopes.clone() });
-    let mempool = Arc::new(MempoolService { node: node.clone(), scopes: scopes.clone() });
-    [
-        ("chain/1", ExportedService::new::<dyn Chain>(chain)),
-        ("mempool/1", ExportedService::new::<dyn Mempool>(mempool)),
-        ("wallet/1", ExportedService::new::<dyn Wallet>(wallets.clone())),
-        ("signer/1", ExportedService::new::<dyn Signer>(wallets)),
-    ]
-    .into_iter()
-    .map(|(name, service)| (name.to_owned(), Arc::new(service)))
-    .collect()
+/// The services of this host.
+pub struct HostServices {
+    /// The node.
+    pub node: Arc<EmbeddedNode>,
+    /// The wallets.
+    pub manager: Arc<WalletManager>,
+    /// The calls.
+    pub scopes: Arc<Scopes>,
+}
+
+/// The services' names.
+const NAMES: [&str; 4] = ["chain/1", "mempool/1", "wallet/1", SIGNER];
+
+impl ServiceSource for HostServices {
+    fn has(&self, service: &str) -> bool {
+        NAMES.contains(&service)
+    }
+
+    fn export(&self, service: &str, grants: &[Grant], instance: u64) -> Option<Arc<ExportedService>> {
+        let scopes = OwnScopes::of(self.scopes.clone(), instance);
+        let node = self.node.clone();
+        let wallets =
+            || WalletService { manager: self.manager.clone(), scopes: scopes.clone(), keys: Keys::of(grants) };
+        let [chain, mempool, wallet, signer] = NAMES;
+        let exported = match service {
+            name if name == chain => ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes })),
+            name if name == mempool => ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes })),
+            name if name == wallet => ExportedService::new::<dyn Wallet>(Arc::new(wallets())),
+            name if name == signer => ExportedService::new::<dyn Signer>(Arc::new(wallets())),
+            _ => return None,
+        };
+        Some(Arc::new(exported))
+    }
+}
+
+/// The wallets whose keys an instance may use.
+#[derive(Clone, Debug)]
+pub enum Keys {
+    /// No wallet's.
+    None,
+    /// These wallets'.
+    Of(Vec<String>),
+    /// Every wallet's.
+    All,
+}
+
+impl Keys {
+    fn of(grants: &[Grant]) -> Self {
+        match grants.iter().find(|grant| grant.service == SIGNER) {
+            None => Self::None,
+            Some(Grant { wallets: None, .. }) => Self::All,
+            Some(Grant { wallets: Some(wallets), .. }) => Self::Of(wallets.clone()),
+        }
+    }
+
+    /// Checks that the keys of a wallet may be used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotGranted`] names the wallet.
+    fn check(&self, wallet: &str) -> Result<()> {
+        let granted = match self {
+            Self::None => false,
+            Self::Of(wallets) => wallets.iter().any(|granted| granted == wallet),
+            Self::All => true,
+        };
+        let refused = || format!("The plugin may not use the keys of the wallet \"{wallet}\"");
+        if granted { Ok(()) } else { Err(ServiceError::new(ErrorKind::NotGranted, refused())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
+        let scopes = Arc::new(Scopes::default());
+        let guard = scopes.open(5, 1, Some("hot".into()));
+        let own = OwnScopes::of(scopes.clone(), 1);
+        assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
+        let others = OwnScopes::of(scopes.clone(), 2).get(Scope(5));
+        assert_eq!(others.err().unwrap().kind, ErrorKind::Stale);
+        drop(guard);
+        assert_eq!(own.get(Scope(5)).err().unwrap().kind, ErrorKind::Stale);
+    }
+
+    #[test]
+    fn keys_are_those_of_the_granted_wallets() {
+        let of = |wallets: Option<Vec<String>>| Keys::of(&[Grant { service: SIGNER.into(), wallets }]);
+        assert!(of(None).check("any").is_ok());
+        assert!(of(Some(vec!["hot".into()])).check("hot").is_ok());
+        assert_eq!(of(Some(vec!["hot".into()])).check("cold").unwrap_err().kind, ErrorKind::NotGranted);
+        assert_eq!(Keys::of(&[Grant::all("wallet/1")]).check("hot").unwrap_err().kind, ErrorKind::NotGranted);
+    }
 }

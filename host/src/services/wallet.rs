@@ -11,7 +11,7 @@ use outrigger_sdk::service::wallet::{
 use outrigger_sdk::service::{Result, Scope, Signer, Wallet};
 use outrigger_sdk::wire::{Blob, Secret};
 
-use super::Scopes;
+use super::{Keys, OwnScopes};
 use crate::wallet::{WalletManager, WalletView};
 
 /// The wallets, read through the calls' snapshots.
@@ -19,12 +19,22 @@ pub struct WalletService {
     /// The wallets.
     pub manager: Arc<WalletManager>,
     /// The calls.
-    pub scopes: Arc<Scopes>,
+    pub scopes: OwnScopes,
+    /// The wallets whose keys may be used.
+    pub keys: Keys,
 }
 
 impl WalletService {
     fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.scopes.get(scope)?.with_view(&self.manager, read)
+    }
+
+    /// Reads what only a holder of the wallet's keys may.
+    fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+        self.read(scope, |view| {
+            self.keys.check(&view.wallet().name())?;
+            read(view)
+        })
     }
 
     /// Changes the call's wallet; what the call reads afterwards is the wallet as changed.
@@ -84,6 +94,9 @@ impl Wallet for WalletService {
     }
 
     fn descriptors(&self, scope: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
+        if private {
+            return self.with_keys(scope, |view| view.descriptors(private));
+        }
         self.read(scope, |view| view.descriptors(private))
     }
 
@@ -142,10 +155,10 @@ impl Wallet for WalletService {
 
 impl Signer for WalletService {
     fn available(&self, scope: Scope, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
-        self.read(scope, |view| view.available(scripts, public_keys))
+        self.with_keys(scope, |view| view.available(scripts, public_keys))
     }
 
     fn sign_many(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
-        self.read(scope, |view| view.sign_many(batch))
+        self.with_keys(scope, |view| view.sign_many(batch))
     }
 }

@@ -8,7 +8,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
 use outrigger_sdk::params::{self, Type};
-use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::{ErrorKind, Scope};
 use outrigger_sdk::{Host, RpcError, amount};
 use serde_json::{Map, Value};
 
@@ -23,14 +23,17 @@ pub struct Prevouts(HashMap<OutPoint, TxOut>);
 
 impl Prevouts {
     /// What the node knows: outputs of transactions in the mempool, whether or not another one spends them, then the
-    /// unspent outputs of the chain.
+    /// unspent outputs of the chain. Without a grant for the mempool nothing is known of it.
     ///
     /// # Errors
     /// Where the node cannot be asked.
     pub fn look_up(host: &Host, scope: Scope, tx: &Transaction) -> Result<Self, SigningError> {
         let txids: BTreeSet<Txid> = tx.input.iter().map(|input| input.previous_output.txid).collect();
         let txids: Vec<Txid> = txids.into_iter().collect();
-        let in_mempool = host.mempool.transactions(scope, txids.clone())?;
+        let in_mempool = match host.mempool.transactions(scope, txids.clone()) {
+            Err(error) if error.kind == ErrorKind::NotGranted => Vec::new(),
+            answer => answer?,
+        };
         let parents: HashMap<Txid, Transaction> = txids
             .into_iter()
             .zip(in_mempool)

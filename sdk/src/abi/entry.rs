@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::bytes::{Bytes, OwnedBytes};
 use super::host::HostTable;
+use super::panics;
 use super::service::RawService;
 use super::{ABI_MAJOR, ABI_MINOR, STATUS_OK};
 use crate::error::{Code, RpcError};
@@ -225,6 +226,7 @@ unsafe extern "C" fn init<P: Plugin>(
             // SAFETY: the host's table is valid until `destroy`, and so are the service tables it gives.
             unsafe { RawService::new(((*host).service)((*host).ctx, Bytes::lend(name.as_bytes()))) }
         };
+        panics::report_to(log::LogClient::new(service("log/1")));
         let handle = Host {
             chain: Arc::new(chain::ChainClient::new(service("chain/1"))),
             mempool: Arc::new(mempool::MempoolClient::new(service("mempool/1"))),

@@ -15,6 +15,7 @@
 mod bytes;
 mod entry;
 mod host;
+mod panics;
 mod service;
 
 pub use bytes::{Bytes, OwnedBytes};

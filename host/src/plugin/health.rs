@@ -1,0 +1,95 @@
+//! How a plugin fares: what its functions did, and what went wrong, in all its instances so far.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a plugin did so far, in all its instances.
+#[derive(Default)]
+pub struct Health {
+    /// Calls begun.
+    pub calls: AtomicU64,
+    /// Calls answered with a result.
+    pub answers: AtomicU64,
+    /// Calls answered with an error.
+    pub errors: AtomicU64,
+    /// Calls and events whose code ended in a fault.
+    pub faults: AtomicU64,
+    /// Calls whose deadline passed.
+    pub timeouts: AtomicU64,
+    /// Answers that came late or twice.
+    pub stale: AtomicU64,
+    /// Time inside the plugin's `call`, in nanoseconds.
+    nanoseconds: AtomicU64,
+    last_fault: Mutex<Option<String>>,
+}
+
+/// How an instance fares, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// As it should.
+    Running,
+    /// Its code ended in a fault at least once: what it keeps may be damaged.
+    Unhealthy,
+    /// The code of a call has not returned though its deadline passed.
+    Stuck,
+}
+
+impl State {
+    /// The state of an instance whose code faulted or not, and of which `stuck` overdue calls have not returned.
+    pub fn of(faulted: bool, stuck: usize) -> Self {
+        match (faulted, stuck) {
+            (false, 0) => Self::Running,
+            (true, 0) => Self::Unhealthy,
+            _ => Self::Stuck,
+        }
+    }
+
+    /// The word in `listplugins`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Unhealthy => "unhealthy",
+            Self::Stuck => "stuck",
+        }
+    }
+}
+
+impl Health {
+    /// A call's code took this long.
+    pub fn spent(&self, time: Duration) {
+        self.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// The time inside the plugin's `call`, in microseconds.
+    pub fn microseconds(&self) -> u64 {
+        self.nanoseconds.load(Ordering::Relaxed) / 1000
+    }
+
+    /// The code of something ended in a fault.
+    pub fn fault(&self, what: String) {
+        self.faults.fetch_add(1, Ordering::Relaxed);
+        *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+    }
+
+    /// What the last fault was.
+    pub fn last_fault(&self) -> Option<String> {
+        self.last_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stuck_weighs_more_than_a_fault() {
+        let health = Health::default();
+        assert_eq!(
+            (State::of(false, 0), State::of(true, 0), State::of(true, 1)),
+            (State::Running, State::Unhealthy, State::Stuck)
+        );
+        health.fault("x".into());
+        assert_eq!(health.last_fault().as_deref(), Some("x"));
+    }
+}

@@ -1,0 +1,81 @@
+//! The host's functions as one instance sees them: its services, and where its answers go.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes as SharedBytes;
+use outrigger_sdk::abi::{
+    ABI_MAJOR, ABI_MINOR, Bytes, ExportedService, HostTable, OwnedBytes, STATUS_OK, ServiceTable,
+};
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::{Code, RpcError};
+
+use crate::plugin::calls::{Answer, Calls};
+use crate::plugin::health::Health;
+
+/// The largest answer that is checked whole, in bytes; of a larger one only what would break a client's framing is.
+const MAX_CHECKED_ANSWER: usize = 64 << 10;
+
+/// What `HostTable::ctx` points to.
+pub(super) struct Context {
+    pub id: u64,
+    pub calls: Arc<Calls>,
+    pub health: Arc<Health>,
+    pub services: HashMap<String, Arc<ExportedService>>,
+}
+
+/// The table for an instance.
+pub(super) fn host_table(context: &'static Context) -> HostTable {
+    HostTable {
+        struct_size: size_of::<HostTable>(),
+        abi_major: ABI_MAJOR,
+        abi_minor: ABI_MINOR,
+        ctx: (&raw const *context).cast(),
+        service: find_service,
+        reply,
+        wanted,
+    }
+}
+
+unsafe extern "C" fn find_service(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
+    // SAFETY: `ctx` is the instance's context, which outlives it.
+    let context = unsafe { &*ctx.cast::<Context>() };
+    // SAFETY: the plugin lends its name until we return.
+    let name = unsafe { name.as_slice() };
+    let service = std::str::from_utf8(name).ok().and_then(|name| context.services.get(name));
+    service.map_or(std::ptr::null(), |service| service.table())
+}
+
+unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32 {
+    // SAFETY: as above.
+    let context = unsafe { &*ctx.cast::<Context>() };
+    let answer: Answer = match code {
+        0 if !is_json(&body) => Err(RpcError::internal("The plugin's answer is not JSON")),
+        0 => Ok(SharedBytes::from_owner(body)),
+        code => Err(RpcError::new(Code(code), String::from_utf8_lossy(&body).into_owned())),
+    };
+    let counted = if answer.is_err() { &context.health.errors } else { &context.health.answers };
+    if context.calls.answer(context.id, token, answer) {
+        counted.fetch_add(1, Ordering::Relaxed);
+        STATUS_OK
+    } else {
+        context.health.stale.fetch_add(1, Ordering::Relaxed);
+        ErrorKind::Stale as i32
+    }
+}
+
+unsafe extern "C" fn wanted(ctx: *const c_void, token: u64) -> i32 {
+    // SAFETY: as above.
+    let context = unsafe { &*ctx.cast::<Context>() };
+    i32::from(context.calls.is_waiting(context.id, token))
+}
+
+/// Whether an answer is one JSON value on one line, as clients take it.
+fn is_json(answer: &[u8]) -> bool {
+    if answer.len() > MAX_CHECKED_ANSWER {
+        return !answer.contains(&b'\n');
+    }
+    !answer.contains(&b'\n') && serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_ok()
+}

@@ -1,0 +1,307 @@
+//! A running plugin: the library's table, the instance it made, and what the host gave it.
+//!
+//! Order of ends: no new call is routed to it, `quiesce`, every call answered, no thread inside, `stop`, `destroy`. An
+//! instance that does not let its threads go is left behind: freeing it under them would be worse.
+#![allow(unsafe_code)]
+
+mod answers;
+mod end;
+mod start;
+
+use std::ffi::c_void;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use outrigger_sdk::abi::{Bytes, CallFrame, HostTable, PluginTable, STATUS_OK};
+use outrigger_sdk::manifest::Manifest;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::{RpcError, wire};
+
+use super::calls::{Calls, Ended};
+use super::events::EventQueue;
+use super::file::{FileError, PluginFile};
+use super::grants::{Grant, ServiceSource};
+use super::health::{Health, State};
+use answers::Context;
+pub use start::StartError;
+
+/// A plugin's code, opened: instances are made of it, now or again later.
+pub struct Code {
+    /// Its file, for the operator.
+    pub file: PathBuf,
+    /// The SHA-256 of the file's content, in hexadecimal.
+    pub hash: String,
+    /// The minor version of the ABI that it was built with.
+    pub abi_minor: u32,
+    /// What the plugin says of itself.
+    pub manifest: Manifest,
+    table: &'static PluginTable,
+}
+
+impl Code {
+    /// Opens a copy of the file in `copies`. The file's content need not be kept.
+    ///
+    /// # Errors
+    /// As of [`PluginFile::open`].
+    pub fn open(file: PluginFile, copies: &Path) -> Result<Self, FileError> {
+        let table = file.open(copies)?;
+        let PluginFile { path, hash, header, manifest, .. } = file;
+        Ok(Self { file: path, hash: hash.to_string(), abi_minor: header.abi_minor_built, manifest, table })
+    }
+}
+
+/// Something went wrong in an instance that its keeper should know of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// A call or an event ended in a fault.
+    Fault,
+    /// None of the threads that it may take comes back.
+    Stuck,
+}
+
+/// What an instance is started with.
+pub struct Launch<'a> {
+    /// Names it among all instances of this process.
+    pub id: u64,
+    /// The services it may use.
+    pub grants: &'a [Grant],
+    /// Its options, checked and complete.
+    pub options: &'a serde_json::Map<String, serde_json::Value>,
+    /// Where its services come from.
+    pub services: &'a dyn ServiceSource,
+    /// The calls in flight.
+    pub calls: Arc<Calls>,
+    /// How long a call may take that the manifest does not call long-running; none for as long as it likes.
+    pub deadline: Option<Duration>,
+    /// How the plugin has fared so far, in this instance and earlier ones.
+    pub health: Arc<Health>,
+    /// Where trouble is told, with the instance's id.
+    pub trouble: Sender<(u64, Trouble)>,
+}
+
+/// An instance of a plugin.
+pub struct Instance {
+    /// Names it among all instances of this process.
+    pub id: u64,
+    /// Its code.
+    pub code: Arc<Code>,
+    /// The services it was granted.
+    pub grants: Vec<Grant>,
+    /// How long a call may take that the manifest does not call long-running.
+    pub deadline: Option<Duration>,
+    /// How it and earlier instances of the plugin fare.
+    pub health: Arc<Health>,
+    /// Its events.
+    pub events: Arc<EventQueue>,
+    handle: *mut c_void,
+    /// Calls that were routed to it and have not ended.
+    leases: AtomicU64,
+    /// Threads in its functions.
+    inside: AtomicU64,
+    /// No further call is routed to it.
+    closed: AtomicBool,
+    /// Nothing may enter.
+    stopping: AtomicBool,
+    /// When its end must have come, once it is retired.
+    ends_by: Mutex<Option<Instant>>,
+    /// It came to its end, or was left behind.
+    ended: AtomicBool,
+    /// Its code ended in a fault.
+    damaged: AtomicBool,
+    /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are
+    /// to cancel, or behind another plugin's, such notices would come too late.
+    cancels: Sender<u64>,
+    trouble: Sender<(u64, Trouble)>,
+    deliverer: Mutex<Option<JoinHandle<()>>>,
+    // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
+    host_table: &'static HostTable,
+    context: &'static Context,
+}
+
+// SAFETY: the ABI demands that a plugin's functions may be called from any thread; the tables are only read.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+/// The right to make one call on an instance: it does not end before its leases do.
+pub struct Lease(Arc<Instance>);
+
+impl Deref for Lease {
+    type Target = Instance;
+    fn deref(&self) -> &Instance {
+        &self.0
+    }
+}
+
+impl Clone for Lease {
+    fn clone(&self) -> Self {
+        self.0.leases.fetch_add(1, Ordering::SeqCst);
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.leases.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A thread inside the plugin.
+struct Inside<'a>(&'a Instance);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Instance {
+    /// Takes the instance for a call; none once it is closed.
+    pub fn lease(self: &Arc<Self>) -> Option<Lease> {
+        self.leases.fetch_add(1, Ordering::SeqCst);
+        let lease = Lease(self.clone());
+        (!self.closed.load(Ordering::SeqCst)).then_some(lease)
+    }
+
+    /// What the plugin says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.code.manifest
+    }
+
+    /// How it fares.
+    pub fn state(&self) -> State {
+        State::of(self.damaged.load(Ordering::Relaxed), self.stuck())
+    }
+
+    /// How many of its calls do not come to an end.
+    pub fn stuck(&self) -> usize {
+        self.context.calls.stuck(self.id)
+    }
+
+    /// How many of its calls wait for their answer.
+    pub fn waiting(&self) -> usize {
+        self.context.calls.waiting(self.id)
+    }
+
+    /// Calls a function of the table; one that may be missing and is counts as done.
+    fn run<F>(&self, function: Option<F>, call: impl FnOnce(F) -> i32) -> i32 {
+        function.map_or(STATUS_OK, call)
+    }
+
+    /// Enters the plugin, unless it is stopping.
+    fn enter(&self) -> Option<Inside<'_>> {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Inside(self);
+        (!self.stopping.load(Ordering::SeqCst)).then_some(inside)
+    }
+
+    /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its
+    /// `deadline` is kept by whoever waits there.
+    pub fn call(&self, token: u64, method: &str, params: &[u8], deadline: Option<Duration>) -> Ended {
+        if !self.context.calls.begin(token) {
+            return Ended::default();
+        }
+        let lost = AnswerLost { instance: self, token };
+        match self.enter() {
+            Some(_inside) => self.enter_call(token, method, params, deadline),
+            None => self.fail(token, "The plugin is stopping"),
+        }
+        std::mem::forget(lost);
+        let ended = self.context.calls.end(token);
+        if ended.given_up {
+            self.cancel(token);
+        }
+        ended
+    }
+
+    fn enter_call(&self, token: u64, method: &str, params: &[u8], deadline: Option<Duration>) {
+        self.health.calls.fetch_add(1, Ordering::Relaxed);
+        let began = Instant::now();
+        let frame = CallFrame {
+            struct_size: size_of::<CallFrame>(),
+            token,
+            method: Bytes::lend(method.as_bytes()),
+            params: Bytes::lend(params),
+            deadline_ms: deadline.map_or(0, |deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX)),
+        };
+        // SAFETY: the instance is started and not destroyed while we are inside; the frame outlives the call.
+        let status = self.run(self.code.table.call, |call| unsafe { call(self.handle, &frame) });
+        self.health.spent(began.elapsed());
+        if status != STATUS_OK {
+            self.fail(token, "Internal error");
+            self.fault(format!("the call of {method} ended with status {status}"));
+        }
+    }
+
+    fn fail(&self, token: u64, message: &str) {
+        self.health.errors.fetch_add(1, Ordering::Relaxed);
+        self.context.calls.answer(self.id, token, Err(RpcError::internal(message)));
+    }
+
+    /// The plugin's code ended in a fault: what it keeps may be damaged.
+    fn fault(&self, what: String) {
+        tracing::error!(plugin = self.manifest().id, "{what}: a fault of the plugin");
+        self.damaged.store(true, Ordering::Relaxed);
+        self.health.fault(what);
+        self.tell_keeper(Trouble::Fault);
+    }
+
+    /// A call's deadline has passed and was answered for the plugin; `running` when its code has not returned. `share` is
+    /// how many threads the instance may take.
+    pub fn timed_out(&self, method: &str, running: bool, share: usize) {
+        self.health.timeouts.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(plugin = self.manifest().id, method, running, "a call was not answered by its deadline");
+        if self.stuck() >= share {
+            self.tell_keeper(Trouble::Stuck);
+        }
+    }
+
+    fn tell_keeper(&self, trouble: Trouble) {
+        // Without a keeper the process is at its end, or this is a test without one.
+        let _ = self.trouble.send((self.id, trouble));
+    }
+
+    /// Leaves the notice that nobody waits for a call any more. Each call is cancelled at most once this way, so there are
+    /// no more notices than calls.
+    pub fn leave_cancel(&self, token: u64) {
+        // Without the reader the instance is at its end.
+        let _ = self.cancels.send(token);
+    }
+
+    /// Tells the plugin that nobody waits for a call any more.
+    pub fn cancel(&self, token: u64) {
+        if let Some(_inside) = self.enter() {
+            // SAFETY: as in `enter_call`.
+            self.run(self.code.table.cancel, |cancel| unsafe { cancel(self.handle, token) });
+        }
+    }
+
+    fn deliver(&self, event: &Event) {
+        if let Some(_inside) = self.enter() {
+            let bytes = wire::to_bytes(event);
+            let lent = Bytes::lend(&bytes);
+            // SAFETY: as in `enter_call`; the bytes outlive it.
+            let status = self.run(self.code.table.event, |event| unsafe { event(self.handle, lent) });
+            if status != STATUS_OK {
+                self.fault(format!("an event ended with status {status}"));
+            }
+        }
+    }
+}
+
+/// Answers a call that a panic of the host's own took away. Forgotten when there was none.
+struct AnswerLost<'a> {
+    instance: &'a Instance,
+    token: u64,
+}
+
+impl Drop for AnswerLost<'_> {
+    fn drop(&mut self) {
+        self.instance.fail(self.token, "Internal error");
+    }
+}

@@ -1,0 +1,204 @@
+//! Bringing an instance up to where calls may follow.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use outrigger_sdk::abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK};
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::{Events, Log};
+use serde_json::Value;
+
+use super::answers::{Context, host_table};
+use super::{Code, Instance, Launch};
+use crate::plugin::events::{EventQueue, EventsService};
+use crate::plugin::grants::{self, Grant, GrantError, OWN_SERVICES};
+use crate::plugin::log::LogService;
+
+/// How long a plugin may take for its `create`, `init` and `start` together.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why a plugin could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// What it needs and what it is granted do not fit.
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    /// It made no instance.
+    #[error("plugin '{0}' could not make an instance")]
+    Create(String),
+    /// Its `init` or `start` refused.
+    #[error("plugin '{plugin}' refused to start: {reason}")]
+    Refused {
+        /// The plugin.
+        plugin: String,
+        /// What it said.
+        reason: String,
+    },
+    /// Its `init` or `start` did not return.
+    #[error("plugin '{0}' did not start within {limit} s", limit = START_PATIENCE.as_secs())]
+    TooLong(String),
+    /// The system gave no thread.
+    #[error("plugin '{plugin}': {source}")]
+    Thread {
+        /// The plugin.
+        plugin: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Instance {
+    /// Makes an instance and brings it up to where calls may follow.
+    ///
+    /// # Errors
+    /// What kept it from starting; nothing of the instance is left then, unless it does not return.
+    pub fn start(code: &Arc<Code>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
+        let plugin = code.manifest.id.clone();
+        grants::check(&code.manifest, launch.grants, launch.services)?;
+        let events = EventQueue::new(code.manifest.events.clone());
+        let services = exported(&plugin, &launch, &events)?;
+        let context: &Context = Box::leak(Box::new(Context {
+            id: launch.id,
+            calls: launch.calls,
+            health: launch.health.clone(),
+            services,
+        }));
+        // SAFETY: `create` takes nothing and may be called on any thread.
+        let handle = code.table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
+        if handle.is_null() {
+            return Err(StartError::Create(plugin));
+        }
+        let (cancels, notices) = channel();
+        let instance = Arc::new(Self {
+            id: launch.id,
+            code: code.clone(),
+            grants: launch.grants.to_vec(),
+            deadline: launch.deadline,
+            health: launch.health,
+            events,
+            handle,
+            leases: AtomicU64::new(0),
+            inside: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            ends_by: Mutex::new(None),
+            ended: AtomicBool::new(false),
+            damaged: AtomicBool::new(false),
+            cancels,
+            trouble: launch.trouble,
+            deliverer: Mutex::new(None),
+            host_table: Box::leak(Box::new(host_table(context))),
+            context,
+        });
+        instance.bring_up(Value::Object(launch.options.clone()).to_string())?;
+        instance.start_threads(notices).inspect_err(|_| instance.end())?;
+        Ok(instance)
+    }
+
+    /// Runs `init` and `start` on a thread of their own: a plugin that does not return from them must not hold its host.
+    fn bring_up(self: &Arc<Self>, options: String) -> Result<(), StartError> {
+        let plugin = self.manifest().id.clone();
+        let (done, outcome) = channel();
+        let instance = self.clone();
+        let work = move || {
+            let outcome = instance.init_and_start(&options);
+            let failed = outcome.is_err();
+            if failed {
+                instance.end();
+            }
+            if done.send(outcome).is_err() && !failed {
+                // Nobody waited that long. What came up too late is taken down by the thread that brought it up.
+                instance.end();
+            }
+        };
+        self.spawn("start", work)?;
+        match outcome.recv_timeout(START_PATIENCE) {
+            Ok(outcome) => outcome,
+            Err(RecvTimeoutError::Timeout) => Err(StartError::TooLong(plugin)),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(StartError::Refused { plugin, reason: "its start was lost".to_owned() })
+            }
+        }
+    }
+
+    fn init_and_start(&self, options: &str) -> Result<(), StartError> {
+        let mut error = OwnedBytes::EMPTY;
+        let (handle, lent) = (self.handle, Bytes::lend(options.as_bytes()));
+        let table = self.code.table;
+        // SAFETY: a fresh handle of this table; host table and options outlive the call, and `error` can be written.
+        let mut status = self.run(table.init, |init| unsafe { init(handle, self.host_table, lent, &mut error) });
+        if status == STATUS_OK {
+            error = OwnedBytes::EMPTY;
+            // SAFETY: `init` succeeded.
+            status = self.run(table.start, |start| unsafe { start(handle, &mut error) });
+        }
+        if status == STATUS_OK {
+            return Ok(());
+        }
+        let reason = match &*error {
+            [] => format!("status {status}"),
+            text => String::from_utf8_lossy(text).into_owned(),
+        };
+        Err(StartError::Refused { plugin: self.manifest().id.clone(), reason })
+    }
+
+    /// Starts what brings it events and notices of cancelled calls.
+    fn start_threads(self: &Arc<Self>, notices: Receiver<u64>) -> Result<(), StartError> {
+        let instance = Arc::downgrade(self);
+        let queue = self.events.clone();
+        let deliver = move |event: Event| {
+            if let Some(instance) = instance.upgrade() {
+                instance.deliver(&event);
+            }
+        };
+        let deliverer = self.spawn("events", move || queue.run(deliver))?;
+        *self.deliverer.lock().unwrap_or_else(PoisonError::into_inner) = Some(deliverer);
+        let instance = Arc::downgrade(self);
+        let cancel = move || {
+            for token in notices {
+                if let Some(instance) = instance.upgrade() {
+                    instance.cancel(token);
+                }
+            }
+        };
+        self.spawn("cancel", cancel).map(drop).inspect_err(|_| self.events.close())
+    }
+
+    /// Starts a thread of this instance.
+    pub(super) fn spawn(
+        &self,
+        purpose: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<std::thread::JoinHandle<()>, StartError> {
+        let plugin = self.manifest().id.clone();
+        let builder = std::thread::Builder::new().name(format!("{purpose}-{plugin}"));
+        builder.spawn(work).map_err(|source| StartError::Thread { plugin, source })
+    }
+}
+
+/// The services an instance gets: those granted, of which `events/1` and `log/1` are its own.
+fn exported(
+    plugin: &str,
+    launch: &Launch<'_>,
+    events: &Arc<EventQueue>,
+) -> Result<HashMap<String, Arc<ExportedService>>, GrantError> {
+    let [own_events, own_log] = OWN_SERVICES;
+    let service = |grant: &Grant| {
+        let service = match grant.service.as_str() {
+            name if name == own_events => {
+                Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone())))))
+            }
+            name if name == own_log => {
+                let log = LogService { plugin: plugin.to_owned() };
+                Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
+            }
+            name => launch.services.export(name, launch.grants, launch.id),
+        };
+        let missing = || GrantError::NoService { plugin: plugin.to_owned(), service: grant.service.clone() };
+        service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)
+    };
+    launch.grants.iter().map(service).collect()
+}

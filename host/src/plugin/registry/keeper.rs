@@ -1,0 +1,81 @@
+//! The keeper: starts plugins again that ran into trouble, where their manifest allows it.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use super::{Plugin, Registry, Serving, lock};
+use crate::plugin::instance::Trouble;
+
+/// How often a plugin is started again within [`RESTART_WINDOW`]; after that it goes on as it is.
+const MAX_RESTARTS: usize = 5;
+
+/// The time in which restarts count.
+const RESTART_WINDOW: Duration = Duration::from_secs(600);
+
+/// Starts the keeper's thread; it ends with the registry.
+pub(super) fn start(registry: &Arc<Registry>, troubles: Receiver<(u64, Trouble)>) -> std::io::Result<()> {
+    let registry: Weak<Registry> = Arc::downgrade(registry);
+    let work = move || {
+        for (instance, trouble) in troubles {
+            match registry.upgrade() {
+                Some(registry) => registry.tend(instance, trouble),
+                None => return,
+            }
+        }
+    };
+    std::thread::Builder::new().name("plugin-keeper".to_owned()).spawn(work).map(drop)
+}
+
+impl Registry {
+    /// Starts the plugin of an instance again, if it still is the plugin's, may be restarted, and was not too often.
+    fn tend(&self, instance: u64, trouble: Trouble) {
+        let _turn = lock(&self.turn);
+        let serving = self.serving();
+        let of = |plugin: &Plugin| plugin.instance.as_ref().is_some_and(|own| own.id == instance);
+        let Some(position) = serving.plugins.iter().position(of) else { return };
+        let Some(plugin) = serving.plugins.get(position) else { return };
+        let Some(code) = &plugin.code else { return };
+        let outcome = if code.manifest.restartable { self.start_again(&serving, position) } else { Err(None) };
+        let reason = match outcome {
+            Ok(()) => {
+                tracing::warn!(plugin = plugin.id(), ?trouble, "the plugin was started again");
+                return;
+            }
+            // A fault that may not be mended is written where it happened; the instance goes on.
+            Err(None) if trouble == Trouble::Fault => return,
+            Err(None) => "it does not end its calls".to_owned(),
+            Err(Some(reason)) => reason,
+        };
+        tracing::error!(plugin = plugin.id(), reason, "the plugin cannot be started again");
+        if code.manifest.critical {
+            (self.environment.fatal)(format!("the plugin '{}', which the host needs, has died: {reason}", plugin.id()));
+        }
+    }
+
+    fn start_again(&self, serving: &Serving, position: usize) -> Result<(), Option<String>> {
+        let Serving { mut plugins, overrides, .. } = serving.clone();
+        let plugin = plugins.get_mut(position).ok_or(None)?;
+        let now = Instant::now();
+        plugin.restarts.retain(|earlier| now.duration_since(*earlier) < RESTART_WINDOW);
+        if plugin.restarts.len() >= MAX_RESTARTS {
+            let minutes = RESTART_WINDOW.as_secs() / 60;
+            return Err(Some(format!("it was started again {MAX_RESTARTS} times in {minutes} minutes")));
+        }
+        let failed = |error: &dyn std::fmt::Display| Some(error.to_string());
+        let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
+        self.launch(plugin, code).map_err(|error| failed(&error))?;
+        plugin.restarts.push(now);
+        plugin.restart_count += 1;
+        let started = plugin.instance.clone();
+        let routes = self.routes(&plugins, &overrides).map_err(|(_, error)| failed(&error));
+        let published = routes
+            .and_then(|routes| self.publish(Serving { plugins, routes, overrides }).map_err(|error| failed(&error)));
+        // Whichever is not served ends.
+        let unserved = if published.is_ok() { old } else { started };
+        if let Some(instance) = unserved {
+            self.retire(&instance);
+        }
+        published
+    }
+}

@@ -1,0 +1,67 @@
+//! Who answers which method.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use outrigger_sdk::manifest::MethodSpec;
+
+use super::RegistryError;
+use crate::plugin::instance::Instance;
+
+/// A method and who answers it.
+#[derive(Clone)]
+pub struct Route {
+    /// The plugin's instance.
+    pub instance: Arc<Instance>,
+    /// The method, as the manifest has it.
+    pub method: Arc<MethodSpec>,
+}
+
+/// The methods by name, in order.
+pub type RouteTable = BTreeMap<String, Route>;
+
+/// An error, and the position of the plugin that it is about.
+pub(super) type Misrouted = (Option<usize>, RegistryError);
+
+/// Makes the table: a method belongs to its only claimant, or to the plugin that the configuration says. One that belongs
+/// to a plugin that is not running is nobody's: falling back to another would change what the method does unseen.
+///
+/// `instances` are the running ones with their positions, `known` the ids of all plugins.
+pub(super) fn routes(
+    instances: &[(usize, Arc<Instance>)],
+    known: &[String],
+    overrides: &BTreeMap<String, String>,
+    builtins: &[&str],
+) -> Result<RouteTable, Misrouted> {
+    let mut table = RouteTable::new();
+    for (position, instance) in instances {
+        let manifest = instance.manifest();
+        for method in &manifest.methods {
+            let claimed = |first: &str| {
+                let (method, second) = (method.name.clone(), manifest.id.clone());
+                (Some(*position), RegistryError::DuplicateMethod { method, first: first.to_owned(), second })
+            };
+            if builtins.contains(&method.name.as_str()) {
+                return Err(claimed("the host"));
+            }
+            if overrides.get(&method.name).is_some_and(|owner| *owner != manifest.id) {
+                continue;
+            }
+            let route = Route { instance: instance.clone(), method: Arc::new(method.clone()) };
+            if let Some(first) = table.insert(method.name.clone(), route) {
+                return Err(claimed(&first.instance.manifest().id));
+            }
+        }
+    }
+    for (method, plugin) in overrides {
+        let owner = instances.iter().find(|(_, instance)| instance.manifest().id == *plugin);
+        let reason = match owner {
+            Some(_) if table.contains_key(method) => continue,
+            Some(_) => "that plugin has no such method",
+            None if known.contains(plugin) => continue,
+            None => "no such plugin is enabled",
+        };
+        return Err((None, RegistryError::Route { method: method.clone(), plugin: plugin.clone(), reason }));
+    }
+    Ok(table)
+}

@@ -1,0 +1,217 @@
+//! Faults of a plugin stay with it: its caller gets an error, the host and the other plugins go on, and `listplugins` shows
+//! what happened.
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use serde_json::{Value, json};
+
+/// A host with all groups and `faulty`; `rest` belongs to its section.
+fn start(rest: &str) -> Host {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let text = format!("{groups}\n[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}");
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), text).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    // The host reads it anew only where a plugin is started by hand.
+    drop(config);
+    host
+}
+
+fn faulty(client: &mut Client) -> Value {
+    let plugins = client.call("listplugins", json!([]));
+    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
+}
+
+/// The other plugins answer, each with something that takes its services.
+#[track_caller]
+fn check_others(client: &mut Client) {
+    client.call("getblockchaininfo", json!([]));
+    client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    client.call("listwallets", json!([]));
+    assert_eq!(client.refused("signrawtransactionwithkey", json!(["00", []])).0, -22);
+}
+
+const INTERNAL: i64 = -32603;
+
+#[test]
+fn a_panic_is_an_error_and_the_plugin_is_started_again() {
+    let host = start("");
+    let mut client = host.client();
+    assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));
+    assert_eq!(client.refused("faultpanic", json!([])), (INTERNAL, "Internal error".into()));
+    check_others(&mut client);
+    // The new instance comes up beside the old one; which of them answers meanwhile is open.
+    while client.call("faultwho", json!([]))["instance"] != json!(2) {}
+    let state = faulty(&mut client);
+    let told = (&state["state"], &state["faults"], &state["restarts"], &state["last_fault"]);
+    let fault = json!("the call of faultpanic ended with status 18");
+    assert_eq!(told, (&json!("running"), &json!(1), &json!(1), &fault));
+}
+
+#[test]
+fn a_plugin_that_faults_again_and_again_is_left_as_it_is() {
+    let host = start("");
+    let mut client = host.client();
+    for restarts in 1..=5 {
+        client.refused("faultpanic", json!([]));
+        while faulty(&mut client)["restarts"] != json!(restarts) {}
+    }
+    client.refused("faultpanic", json!([]));
+    assert_eq!(client.call("faultwho", json!([]))["instance"], json!(6));
+    let state = faulty(&mut client);
+    assert_eq!((&state["state"], &state["faults"]), (&json!("unhealthy"), &json!(6)));
+    check_others(&mut client);
+}
+
+#[test]
+fn answers_that_break_the_rules_reach_nobody() {
+    let host = start("");
+    let mut client = host.client();
+    let no_json = (INTERNAL, "The plugin's answer is not JSON".to_owned());
+    assert_eq!(client.refused("faultdrop", json!([])), (INTERNAL, "The plugin gave no answer".into()));
+    assert_eq!(client.refused("faultgarbage", json!([])), no_json);
+    assert_eq!(client.refused("faultnewline", json!([])), no_json);
+    assert_eq!(client.refused("faultempty", json!([])), (-1, String::new()));
+    assert_eq!(client.refused("faultbadtext", json!([])), (-1, "\u{fffd}\u{fffd}".into()));
+    assert_eq!(client.call("faulttwice", json!([])), json!(1));
+    let state = faulty(&mut client);
+    assert_eq!((&state["errors"], &state["stale_answers"], &state["faults"]), (&json!(5), &json!(1), &json!(0)));
+}
+
+#[test]
+fn a_plugin_cannot_answer_anothers_call() {
+    let host = start("");
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let poll = {
+        let mut client = host.client();
+        let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+        std::thread::spawn(move || client.call("getblocktemplate", request))
+    };
+    let mining = |client: &mut Client| {
+        let plugins = client.call("listplugins", json!([]));
+        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap()["waiting"].clone()
+    };
+    while mining(&mut client) != json!(1) {}
+    const STALE: i64 = 1;
+    for token in 1..100 {
+        assert_eq!(client.call("faultforge", json!([token])), json!(STALE), "token {token}");
+    }
+    assert_eq!(mining(&mut client), json!(1));
+    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    assert_eq!(poll.join().unwrap()["height"], json!(2));
+}
+
+#[test]
+fn a_call_that_does_not_end_is_answered_at_its_deadline() {
+    let host = start("deadline_seconds = 1\n");
+    let mut client = host.client();
+    let gate = Gate::new();
+    let late = |method: &str| (INTERNAL, format!("{method} was not answered within 1 s"));
+    // One that looks whether it is wanted ends.
+    assert_eq!(client.refused("faultendless", json!([gate.address()])), late("faultendless"));
+    gate.wait().gone();
+    assert_eq!(client.refused("faultsilent", json!([])), late("faultsilent"));
+    while faulty(&mut client)["stuck"] != json!(0) {}
+    // One that does not look keeps its thread.
+    assert_eq!(client.refused("faultblocked", json!([gate.address()])), late("faultblocked"));
+    let blocked = gate.wait();
+    let state = faulty(&mut client);
+    assert_eq!((&state["state"], &state["stuck"], &state["timeouts"]), (&json!("stuck"), &json!(1), &json!(3)));
+    check_others(&mut client);
+    assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));
+    drop(blocked);
+    while faulty(&mut client)["state"] != json!("running") {}
+}
+
+#[test]
+fn a_plugin_that_takes_all_threads_it_may_leaves_the_others_theirs() {
+    let host = start("deadline_seconds = 1\n");
+    let gate = Gate::new();
+    // Six of the eight threads are the most that one plugin may take.
+    let calls: Vec<_> = (0..6)
+        .map(|_| {
+            let (mut client, address) = (host.client(), gate.address());
+            std::thread::spawn(move || client.refused("faultblocked", json!([address])))
+        })
+        .collect();
+    let blocked: Vec<_> = (0..6).map(|_| gate.wait()).collect();
+    let mut client = host.client();
+    check_others(&mut client);
+    for call in calls {
+        assert_eq!(call.join().unwrap().0, INTERNAL);
+    }
+    // None of its threads came back: it is started again beside them.
+    while faulty(&mut client)["restarts"] != json!(1) {}
+    assert_eq!(client.call("faultwho", json!([]))["instance"], json!(2));
+    check_others(&mut client);
+    drop(blocked);
+}
+
+#[test]
+fn a_slow_subscriber_holds_nobody_up() {
+    let host = start("");
+    let mut client = host.client();
+    client.call("faultslowevents", json!([]));
+    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    client.call("generatetoaddress", json!([20, address]));
+    check_others(&mut client);
+    client.call("faultrelease", json!([]));
+    let heard = client.call("faultevents", json!([20]));
+    let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
+    assert_eq!(heights, (1..=20).collect::<Vec<_>>(), "{heard}");
+    assert_eq!(faulty(&mut client)["events_dropped"], json!(0));
+}
+
+#[test]
+fn events_tell_of_blocks_transactions_and_locks() {
+    let host = start("");
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "w", "passphrase": "open sesame"}));
+    let mut wallet = client.wallet("w");
+    wallet.call("walletpassphrase", json!(["open sesame", 600]));
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, address]));
+    wallet.call("sendtoaddress", json!([address, "1.0"]));
+    wallet.call("walletlock", json!([]));
+    let mut topics: Vec<String> = Vec::new();
+    // At least 101 blocks, as many transactions of the wallet, the payment, and two changes of the lock.
+    for event in client.call("faultevents", json!([101 + 101 + 1 + 2])).as_array().unwrap() {
+        let topic = event["topic"].as_str().unwrap().to_owned();
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
+    }
+    topics.sort();
+    assert_eq!(topics, ["mempool", "tip", "wallet-lock", "wallet-transaction"]);
+}
+
+#[test]
+fn a_plugin_that_does_not_start_is_named() {
+    let file = built().library("outrigger_faulty").display().to_string();
+    for (option, reason) in [
+        ("refuse_init = true", "plugin 'faulty' refused to start: refuse_init was asked for"),
+        ("refuse_start = true", "plugin 'faulty' refused to start: refuse_start was asked for"),
+        ("panic_init = true", "plugin 'faulty' refused to start: status 18"),
+        ("panic_start = true", "plugin 'faulty' refused to start: status 18"),
+        ("label = 5", "plugin 'faulty': option 'label' must be of type string"),
+        ("lable = \"x\"", "plugin 'faulty': option 'lable' is not known to the plugin"),
+    ] {
+        let config = tempfile::NamedTempFile::new().unwrap();
+        let grants = "grants = [\"chain/1\", \"log/1\"]";
+        std::fs::write(config.path(), format!("[[plugins]]\nfile = \"{file}\"\n{grants}\noptions = {{ {option} }}\n"))
+            .unwrap();
+        let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(reason), "{option}: {error}");
+    }
+}
+
+#[test]
+fn faults_while_ending_do_not_keep_the_host_from_stopping() {
+    for option in ["panic_quiesce", "panic_stop", "block_stop"] {
+        let mut host = start(&format!("options = {{ {option} = true }}\n"));
+        assert!(host.terminate().success(), "{option}");
+    }
+}

@@ -1,0 +1,84 @@
+//! The events that an instance has heard, and the calls that wait until there are enough of them.
+
+use std::sync::Mutex;
+
+use outrigger_sdk::Reply;
+use outrigger_sdk::service::events::Event;
+use serde_json::{Value, json};
+
+use crate::gate::lock;
+
+#[derive(Default)]
+struct State {
+    events: Vec<Value>,
+    waiting: Vec<(usize, Reply)>,
+    closed: bool,
+}
+
+/// The events so far.
+#[derive(Default)]
+pub struct Heard(Mutex<State>);
+
+impl Heard {
+    /// Notes an event, and answers the calls that waited for it.
+    pub fn add(&self, event: &Event) {
+        let (due, list) = {
+            let mut state = lock(&self.0);
+            state.events.push(describe(event));
+            let count = state.events.len();
+            let due: Vec<_> = state.waiting.extract_if(.., |(wanted, _)| *wanted <= count).collect();
+            (due, state.events.clone())
+        };
+        for (_, reply) in due {
+            reply.send(Ok(&list));
+        }
+    }
+
+    /// Answers with the list, now or when it has `wanted` entries.
+    pub fn list(&self, wanted: usize, reply: Reply) {
+        let list = {
+            let mut state = lock(&self.0);
+            if state.events.len() < wanted && !state.closed {
+                state.waiting.push((wanted, reply));
+                return;
+            }
+            state.events.clone()
+        };
+        reply.send(Ok(list));
+    }
+
+    /// Answers all that waits with the list as it is, and keeps nothing waiting from now on.
+    pub fn close(&self) {
+        let (waiting, list) = {
+            let mut state = lock(&self.0);
+            state.closed = true;
+            (std::mem::take(&mut state.waiting), state.events.clone())
+        };
+        for (_, reply) in waiting {
+            reply.send(Ok(&list));
+        }
+    }
+
+    /// Forgets a call.
+    pub fn cancel(&self, token: u64) {
+        let forgotten: Vec<_> = lock(&self.0).waiting.extract_if(.., |(_, reply)| reply.token() == token).collect();
+        drop(forgotten);
+    }
+}
+
+fn describe(event: &Event) -> Value {
+    match event {
+        Event::TipChanged { hash, height } => json!({"topic": "tip", "hash": hash, "height": height}),
+        Event::MempoolChanged { sequence } => json!({"topic": "mempool", "sequence": sequence}),
+        Event::WalletTransaction { wallet, txid } => {
+            json!({"topic": "wallet-transaction", "wallet": wallet, "txid": txid})
+        }
+        Event::RescanFinished { wallet, rescan, outcome } => {
+            json!({"topic": "rescan", "wallet": wallet, "rescan": rescan, "outcome": format!("{outcome:?}")})
+        }
+        Event::WalletLockChanged { wallet, locked } => {
+            json!({"topic": "wallet-lock", "wallet": wallet, "locked": locked})
+        }
+        Event::ShuttingDown => json!({"topic": "shutdown"}),
+    }
+}

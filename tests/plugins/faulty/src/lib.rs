@@ -1,0 +1,283 @@
+//! A plugin that breaks each rule of the plugin ABI on demand: one method or option per fault.
+//!
+//! The methods that block take the address of a *gate*: they connect to it when they are there, and go on when the other
+//! end closes. `manifest.json` says what each method does.
+
+mod gate;
+mod heard;
+mod raw;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use outrigger_sdk::params::int64;
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::log::Level;
+use outrigger_sdk::{Call, Code, Host, Plugin, Reply, RpcError};
+use serde_json::{Map, Value, json};
+
+use crate::gate::{Release, lock};
+use crate::heard::Heard;
+use crate::raw::RawHost;
+
+/// The manifest.
+pub const MANIFEST: &str = include_str!("../manifest.json");
+
+/// How often a call that runs for ever looks whether anybody waits for it.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How many instances this library has made.
+static INSTANCES: AtomicU64 = AtomicU64::new(0);
+
+/// What blocks the event handler.
+#[derive(Clone)]
+enum Slow {
+    Release,
+    Gate(String),
+}
+
+/// The plugin.
+pub struct Faulty {
+    host: Host,
+    raw: RawHost,
+    options: Map<String, Value>,
+    instance: u64,
+    calls: AtomicU64,
+    release: Release,
+    slow: Mutex<Option<Slow>>,
+    heard: Heard,
+    late: Mutex<Late>,
+}
+
+/// The calls of faultlate that wait for their release.
+#[derive(Default)]
+struct Late {
+    waiting: Vec<Reply>,
+    /// Nothing is kept any more.
+    closed: bool,
+}
+
+impl Plugin for Faulty {
+    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
+        let plugin = Self {
+            raw: RawHost::current(),
+            options,
+            instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
+            calls: AtomicU64::new(0),
+            release: Release::default(),
+            slow: Mutex::default(),
+            heard: Heard::default(),
+            late: Mutex::default(),
+            host,
+        };
+        plugin.panic_if("panic_init");
+        if plugin.has("abort_init") {
+            std::process::abort();
+        }
+        if plugin.has("block_init") {
+            block_for_ever();
+        }
+        if plugin.has("rely_on_chain") {
+            let tip = plugin.host.chain.tip(Scope::NONE);
+            assert!(tip.is_ok(), "rely_on_chain was asked for, and the chain answers {tip:?}");
+        }
+        if plugin.has("refuse_init") { Err("refuse_init was asked for".to_owned()) } else { Ok(plugin) }
+    }
+
+    fn start(&self) -> Result<(), String> {
+        self.panic_if("panic_start");
+        if self.has("refuse_start") { Err("refuse_start was asked for".to_owned()) } else { Ok(()) }
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match call.method {
+            "faultendless" => endless(&call, reply),
+            "faultlate" => self.answer_late(&call, reply),
+            "faultsilent" => std::mem::forget(reply),
+            "faultdrop" => drop(reply),
+            "faulttwice" => {
+                self.raw.reply(reply.token(), 0, b"1");
+                self.raw.reply(reply.token(), 0, b"2");
+                std::mem::forget(reply);
+            }
+            "faultgarbage" => {
+                reply.send_json(Ok(b"{\"half\":".to_vec()));
+            }
+            "faultnewline" => {
+                reply.send_json(Ok(b"[1,\n2]".to_vec()));
+            }
+            "faultempty" => {
+                reply.send::<()>(Err(RpcError::misc("")));
+            }
+            "faultbadtext" => {
+                self.raw.reply(reply.token(), Code::MISC.0, b"\xff\xfe");
+                std::mem::forget(reply);
+            }
+            "faultevents" => match count(&call) {
+                Ok(count) => self.heard.list(count, reply),
+                Err(error) => {
+                    reply.send::<()>(Err(error));
+                }
+            },
+            method => {
+                let outcome = self.answer(method, &call);
+                reply.send(outcome);
+            }
+        }
+    }
+
+    fn cancel(&self, token: u64) {
+        self.panic_if("panic_cancel");
+        self.heard.cancel(token);
+        let forgotten: Vec<_> = lock(&self.late).waiting.extract_if(.., |reply| reply.token() == token).collect();
+        drop(forgotten);
+    }
+
+    fn event(&self, event: Event) {
+        self.heard.add(&event);
+        self.panic_if("panic_event");
+        let slow = lock(&self.slow).clone();
+        match slow {
+            Some(Slow::Release) => self.release.wait(),
+            // A gate that is gone blocks nothing.
+            Some(Slow::Gate(address)) => {
+                let _ = gate::connect(&address).map(gate::wait);
+            }
+            None => {}
+        }
+    }
+
+    fn quiesce(&self) {
+        self.panic_if("panic_quiesce");
+        self.heard.close();
+        lock(&self.late).closed = true;
+        self.answer_all_late();
+    }
+
+    fn stop(&self) {
+        self.panic_if("panic_stop");
+        if self.has("block_stop") {
+            block_for_ever();
+        }
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        if self.has("talk_after_stop") {
+            self.host.log(Level::Info, "this comes after stop");
+        }
+    }
+}
+
+impl Faulty {
+    fn has(&self, option: &str) -> bool {
+        self.options.get(option) == Some(&Value::Bool(true))
+    }
+
+    fn panic_if(&self, option: &str) {
+        assert!(!self.has(option), "{option} was asked for");
+    }
+
+    /// What is answered at once, or blocks the thread first.
+    #[allow(clippy::panic, reason = "that is what faultpanic is for")]
+    fn answer(&self, method: &str, call: &Call<'_>) -> Result<Value, RpcError> {
+        match method {
+            "faultpanic" => panic!("faultpanic was called"),
+            "faultabort" => std::process::abort(),
+            "faultexit" => std::process::exit(3),
+            "faultblocked" => match gate_of(call)? {
+                Some(address) => gate::wait(gate::connect(address)?),
+                None => self.release.wait(),
+            },
+            "faultforge" => {
+                let token = int64(call.params.get(0))?.cast_unsigned();
+                return Ok(json!(self.raw.reply(token, 0, b"\"forged\"")));
+            }
+            "faulttips" => {
+                let before = self.host.chain.tip(call.scope)?.height;
+                gate::wait(gate::connect(call.params.text(0)?)?);
+                return Ok(json!([before, self.host.chain.tip(call.scope)?.height]));
+            }
+            "faultslowevents" => {
+                *lock(&self.slow) = Some(gate_of(call)?.map_or(Slow::Release, |gate| Slow::Gate(gate.to_owned())));
+            }
+            "faultrelease" => {
+                *lock(&self.slow) = None;
+                self.release.release();
+                self.answer_all_late();
+            }
+            "faultwho" => {
+                let calls = self.calls.load(Ordering::Relaxed);
+                return Ok(json!({"label": self.options["label"], "instance": self.instance, "calls": calls}));
+            }
+            _ => return Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")),
+        }
+        Ok(Value::Null)
+    }
+
+    fn answer_late(&self, call: &Call<'_>, reply: Reply) {
+        let gate = gate_of(call).and_then(|gate| gate.map(gate::connect).transpose());
+        match gate {
+            Err(error) => {
+                reply.send::<()>(Err(error));
+            }
+            Ok(None) => {
+                let mut late = lock(&self.late);
+                late.waiting.push(reply);
+                let closed = late.closed;
+                drop(late);
+                if closed {
+                    self.answer_all_late();
+                }
+            }
+            Ok(Some(gate)) => {
+                std::thread::spawn(move || {
+                    gate::wait(gate);
+                    reply.send(Ok("late"));
+                });
+            }
+        }
+    }
+
+    fn answer_all_late(&self) {
+        let late = std::mem::take(&mut lock(&self.late).waiting);
+        for reply in late {
+            reply.send(Ok("late"));
+        }
+    }
+}
+
+/// The gate of a call; none where it has none.
+fn gate_of<'a>(call: &'a Call<'_>) -> Result<Option<&'a str>, RpcError> {
+    call.params.given(0).map(outrigger_sdk::params::text).transpose()
+}
+
+fn count(call: &Call<'_>) -> Result<usize, RpcError> {
+    usize::try_from(call.params.integer_or(0, 0)?).map_err(|_| RpcError::invalid_parameter("count is below 0"))
+}
+
+/// Runs until nobody waits for the answer. The gate is open as long as it runs.
+fn endless(call: &Call<'_>, reply: Reply) {
+    let gate = match gate_of(call).and_then(|gate| gate.map(gate::connect).transpose()) {
+        Ok(gate) => gate,
+        Err(error) => {
+            reply.send::<()>(Err(error));
+            return;
+        }
+    };
+    while reply.is_wanted() {
+        std::thread::sleep(LOOK);
+    }
+    reply.send(Ok("too late"));
+    drop(gate);
+}
+
+fn block_for_ever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,62 @@
+//! The exports, written out, with an `init` that keeps the host's table: answering twice or for somebody else is what the
+//! SDK's `Reply` makes impossible, so it takes the C interface itself.
+#![allow(unsafe_code, reason = "the rules of the interface can be broken only at the interface")]
+
+use std::cell::Cell;
+
+use outrigger_sdk::abi::{
+    Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, manifest_bytes, plugin_table,
+};
+
+use crate::{Faulty, MANIFEST};
+
+thread_local! {
+    /// The host of the instance that is being made on this thread.
+    static HOST: Cell<*const HostTable> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The host's reply function.
+pub struct RawHost(*const HostTable);
+
+// SAFETY: the host's functions may be called from any thread, and its table outlives the instance.
+unsafe impl Send for RawHost {}
+// SAFETY: as above.
+unsafe impl Sync for RawHost {}
+
+impl RawHost {
+    /// The host of the instance that is being made on this thread.
+    pub fn current() -> Self {
+        Self(HOST.get())
+    }
+
+    /// Answers a call, whoever's it is. The status that the host gives; none without a host.
+    pub fn reply(&self, token: u64, code: i32, body: &[u8]) -> Option<i32> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the table is the host's and valid until the instance is destroyed, and `self` is part of the instance.
+        Some(unsafe { ((*self.0).reply)((*self.0).ctx, token, code, body.to_vec().into()) })
+    }
+}
+
+const SDK: PluginTable = plugin_table::<Faulty>();
+
+unsafe extern "C" fn init(instance: Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32 {
+    HOST.set(host);
+    // SAFETY: what the host promised us is what the SDK's function asks for.
+    let status = SDK.init.map_or(-1, |init| unsafe { init(instance, host, options, error) });
+    HOST.set(std::ptr::null());
+    status
+}
+
+#[doc(hidden)]
+#[allow(non_upper_case_globals, reason = "the name is the interface's")]
+// SAFETY: the name is the interface's, and no other symbol of this library has it.
+#[unsafe(no_mangle)]
+pub static outrigger_plugin: PluginTable = PluginTable { init: Some(init), ..SDK };
+
+#[doc(hidden)]
+#[allow(non_upper_case_globals, reason = "the name is the interface's")]
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub static outrigger_manifest: [u8; MANIFEST_HEADER_LEN + MANIFEST.len()] = manifest_bytes(MANIFEST);

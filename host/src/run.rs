@@ -27,8 +27,12 @@ use crate::rpc::{Authenticator, CookieFile, Gateway, Limits, RpcUser, Server};
 use crate::services::{ChainService, HostServices, MempoolService, OwnScopes, Scopes};
 use crate::wallet::{self, WalletManager};
 
-/// Threads that serve connections. They only pass bytes on: plugins run on threads of their own.
-const EDGE_THREADS: usize = 2;
+/// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of quick methods; all
+/// other calls have threads of their own.
+const SPARE_EDGE_THREADS: usize = 1;
+
+/// The stack of a thread that serves connections, in bytes: calls run on it as on the pool's.
+const EDGE_STACK_BYTES: usize = 8 << 20;
 
 /// How long stopping waits for calls that are still running.
 const POOL_PATIENCE: Duration = Duration::from_secs(2);
@@ -58,7 +62,8 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     raise_file_limit();
     let parts = Parts::assemble(&loaded, args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(EDGE_THREADS)
+        .worker_threads(edge_threads())
+        .thread_stack_size(EDGE_STACK_BYTES)
         .enable_all()
         .build()
         .map_err(|error| RunError::Failed(format!("cannot start the network threads: {error}")))?;
@@ -68,6 +73,11 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         Some(reason) => outcome.and(Err(RunError::Failed(reason.clone()))),
         None => outcome,
     }
+}
+
+/// How many threads serve connections.
+fn edge_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_EDGE_THREADS
 }
 
 /// Reads the configuration as it is now, for plugins that are started or reloaded.
@@ -208,7 +218,7 @@ impl Parts {
         let builtins =
             Builtins::new(registry.clone(), stop_sender).map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
-        let router = Arc::new(Router::new(registry.clone(), builtins, calls, scopes, pool.clone()));
+        let router = Arc::new(Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), edge_threads()));
         Ok(Self { folder, _lock: lock, manager, registry, pool, router, users, stop, fatal })
     }
 

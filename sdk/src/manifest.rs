@@ -110,6 +110,10 @@ pub struct MethodSpec {
     /// which the host answers in the plugin's place.
     #[serde(default)]
     pub long_running: bool,
+    /// Whether a call takes well under a millisecond and waits for nothing but the host's services. The host then runs it
+    /// on the thread that read it from the network, where no deadline can be kept.
+    #[serde(default)]
+    pub quick: bool,
 }
 
 /// A parameter of a method.

@@ -130,6 +130,13 @@ impl Pool {
     }
 }
 
+/// Runs work whose panic must not cost its thread. The SDK catches panics of a plugin; this is for the host's own.
+pub fn contained(work: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
+        tracing::error!("a call ended in a panic of the host");
+    }
+}
+
 /// The part of `whole` that one owner may take: three quarters, but never all where there is more than one.
 fn share(whole: usize) -> usize {
     (whole - whole / 4).clamp(1, whole.max(2) - 1)
@@ -170,10 +177,7 @@ impl Shared {
 
     fn work(&self) {
         while let Some(Job { owner, work }) = self.next() {
-            // The SDK catches panics of a plugin; this is for the host's own, which must not cost a thread.
-            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
-                tracing::error!("a call ended in a panic of the host");
-            }
+            contained(work);
             let mut state = self.lock();
             let full = state.running.get(&owner).is_some_and(|running| *running >= share(self.threads));
             less(&mut state.running, owner);

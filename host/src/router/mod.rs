@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod builtins;
+mod quick;
 
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ use outrigger_sdk::{Code, RpcError};
 
 use crate::plugin::calls::{Answer, CallGuard, Calls, Phase};
 use crate::plugin::instance::Lease;
-use crate::plugin::pool::Pool;
-use crate::plugin::registry::Registry;
+use crate::plugin::pool::{Pool, contained};
+use crate::plugin::registry::{Registry, Route};
 use crate::rpc::{Call, Dispatch, Failure};
 use crate::services::Scopes;
 use builtins::Builtins;
+use quick::Quick;
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -28,30 +30,34 @@ pub struct Router {
     calls: Arc<Calls>,
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
+    quick: Quick,
 }
 
 impl Router {
-    /// A router over these parts.
+    /// A router over these parts. On `network_threads` threads its calls are awaited.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
         calls: Arc<Calls>,
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
+        network_threads: usize,
     ) -> Self {
-        Self { registry, builtins, calls, scopes, pool }
+        // One thread stays free, whatever quick calls do.
+        let quick = Quick::new(network_threads.saturating_sub(1));
+        Self { registry, builtins, calls, scopes, pool, quick }
     }
 
     /// Who answers a method, taken for one call; none when nobody does.
     ///
     /// An instance is closed only after its routes are gone, so a closed one means that the table was read too early: the
     /// new one says better. While the host stops there is no new one.
-    fn lease(&self, method: &str) -> Option<Result<(Lease, Arc<MethodSpec>), RpcError>> {
+    fn lease(&self, method: &str) -> Option<Result<(Lease, Route), RpcError>> {
         let mut closed = None;
         loop {
             let route = self.registry.route(method)?;
             if let Some(lease) = route.instance.lease() {
-                return Some(Ok((lease, route.method)));
+                return Some(Ok((lease, route)));
             }
             if closed.replace(route.instance.id) == Some(route.instance.id) {
                 return Some(Err(RpcError::new(Code::CLIENT_NOT_CONNECTED, "Shutting down")));
@@ -60,8 +66,9 @@ impl Router {
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future gives the call up.
-    async fn call_plugin(&self, lease: Lease, method: Arc<MethodSpec>, call: Call) -> Result<Bytes, Failure> {
-        let params = arguments::positional(&method, &call.params).map_err(Failure::Rpc)?;
+    async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
+        let method = &route.method;
+        let params = arguments::positional(method, &call.params).map_err(Failure::Rpc)?;
         if lease.stuck() >= self.pool.share() {
             let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);
             return Err(Failure::Rpc(RpcError::internal(message)));
@@ -82,15 +89,23 @@ impl Router {
                 }
             }
         };
-        if self.pool.submit(lease.id, job).is_err() {
-            guard.not_begun();
-            return Err(Failure::Overloaded);
+        let place = if method.quick { self.quick.take(&route.detour) } else { None };
+        match place {
+            Some(place) => {
+                contained(job);
+                drop(place);
+            }
+            None if self.pool.submit(lease.id, job).is_err() => {
+                guard.not_begun();
+                return Err(Failure::Overloaded);
+            }
+            None => {}
         }
         let answer = match deadline {
             None => answer.await,
             Some(limit) => match tokio::time::timeout(limit, answer).await {
                 Ok(answer) => answer,
-                Err(_) => return Err(self.expired(&lease, &method, guard.expired(), limit)),
+                Err(_) => return Err(self.expired(&lease, method, guard.expired(), limit)),
             },
         };
         guard.answered();
@@ -117,7 +132,7 @@ impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
         tracing::debug!(user = &*call.user, method = call.method, "call");
         match self.lease(&call.method) {
-            Some(Ok((lease, method))) => self.call_plugin(lease, method, call).await,
+            Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await,
             Some(Err(error)) => Err(Failure::Rpc(error)),
             None => match self.builtins.call(&call).await {
                 Some(answer) => answer.map_err(Failure::Rpc),

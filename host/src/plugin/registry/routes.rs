@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use outrigger_sdk::manifest::MethodSpec;
 
@@ -15,6 +16,8 @@ pub struct Route {
     pub instance: Arc<Instance>,
     /// The method, as the manifest has it.
     pub method: Arc<MethodSpec>,
+    /// How many of its calls still go over the pool, where it is a quick one that was slow.
+    pub detour: Arc<AtomicU32>,
 }
 
 /// The methods by name, in order.
@@ -37,18 +40,20 @@ pub(super) fn routes(
     for (position, instance) in instances {
         let manifest = instance.manifest();
         for method in &manifest.methods {
+            let name = &method.name;
             let claimed = |first: &str| {
-                let (method, second) = (method.name.clone(), manifest.id.clone());
+                let (method, second) = (name.clone(), manifest.id.clone());
                 (Some(*position), RegistryError::DuplicateMethod { method, first: first.to_owned(), second })
             };
-            if builtins.contains(&method.name.as_str()) {
+            if builtins.contains(&name.as_str()) {
                 return Err(claimed("the host"));
             }
-            if overrides.get(&method.name).is_some_and(|owner| *owner != manifest.id) {
+            if overrides.get(name).is_some_and(|owner| *owner != manifest.id) {
                 continue;
             }
-            let route = Route { instance: instance.clone(), method: Arc::new(method.clone()) };
-            if let Some(first) = table.insert(method.name.clone(), route) {
+            let (instance, method) = (instance.clone(), Arc::new(method.clone()));
+            let route = Route { instance, method, detour: Arc::default() };
+            if let Some(first) = table.insert(name.clone(), route) {
                 return Err(claimed(&first.instance.manifest().id));
             }
         }

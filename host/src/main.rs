@@ -4,6 +4,7 @@
 mod cli;
 mod config;
 mod node;
+mod notify;
 mod plugin;
 mod router;
 mod rpc;

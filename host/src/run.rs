@@ -16,6 +16,7 @@ use crate::cli::RunArgs;
 use crate::config::{Config, ConfigError, Loaded, LogFormat, UserConfig, expand_home, seconds};
 use crate::node::observer::{NodeEvent, Observer};
 use crate::node::{self, EmbeddedNode};
+use crate::notify;
 use crate::plugin::calls::Calls;
 use crate::plugin::file::FileError;
 use crate::plugin::instance::StartError;
@@ -172,6 +173,7 @@ struct Parts {
     folder: PathBuf,
     /// Held as long as the host runs: two hosts must not share a data directory.
     _lock: File,
+    node: Arc<EmbeddedNode>,
     manager: Arc<WalletManager>,
     registry: Arc<Registry>,
     pool: Arc<Pool>,
@@ -199,7 +201,7 @@ impl Parts {
             .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
         let (stop_sender, stop) = watch::channel(false);
         let fatal = Arc::new(OnceLock::new());
-        let services = HostServices { node, manager: manager.clone(), scopes: scopes.clone() };
+        let services = HostServices { node: node.clone(), manager: manager.clone(), scopes: scopes.clone() };
         let registry = Registry::new(Environment {
             folders: plugin_folders(&args.plugin_dir),
             copies: folder.join("plugins"),
@@ -219,7 +221,7 @@ impl Parts {
             Builtins::new(registry.clone(), stop_sender).map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let router = Arc::new(Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), edge_threads()));
-        Ok(Self { folder, _lock: lock, manager, registry, pool, router, users, stop, fatal })
+        Ok(Self { folder, _lock: lock, node, manager, registry, pool, router, users, stop, fatal })
     }
 
     async fn serve(&self, config: &Config) -> Result<(), RunError> {
@@ -239,10 +241,12 @@ impl Parts {
             .map_err(|error| failed("cannot listen")(error.into()))?;
         let address = server.local_addr();
         println!("Outrigger is ready: http://{address}/ ({}, {})", config.network, self.folder.display());
+        notify::tell(notify::READY);
         let registry = self.registry.clone();
         let drained = server
             .serve(async move {
                 stopping.await;
+                notify::tell(notify::STOPPING);
                 // Long polls are answered now, so that the calls in flight can end.
                 registry.tell(&Event::ShuttingDown);
             })
@@ -260,6 +264,7 @@ impl Parts {
         if !self.pool.stop(POOL_PATIENCE) {
             tracing::error!("some calls did not end; they end with the process");
         }
+        self.node.finish();
         tracing::info!("stopped");
     }
 }

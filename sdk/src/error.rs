@@ -11,71 +11,84 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Code(pub i32);
 
-impl Code {
+/// Declares the constants of [`Code`] and describes them for the C header.
+macro_rules! codes {
+    ($(#[doc = $doc:literal] $name:ident = $code:literal,)*) => {
+        impl Code {
+            $(#[doc = $doc] pub const $name: Code = Code($code);)*
+
+            /// Every code, with its name and what it means.
+            pub(crate) const ALL: &'static [(Self, &'static str, &'static str)] =
+                &[$((Self::$name, stringify!($name), $doc),)*];
+        }
+    };
+}
+
+codes! {
     /// An exception in a handler, a wrong JSON type, or a wrong number of arguments.
-    pub const MISC: Code = Code(-1);
+    MISC = -1,
     /// A declared type was not met.
-    pub const TYPE: Code = Code(-3);
+    TYPE = -3,
     /// The wallet refuses: state or policy.
-    pub const WALLET: Code = Code(-4);
+    WALLET = -4,
     /// A bad key, address or descriptor, or an unknown block or transaction.
-    pub const INVALID_ADDRESS_OR_KEY: Code = Code(-5);
+    INVALID_ADDRESS_OR_KEY = -5,
     /// Not enough funds for the payment.
-    pub const WALLET_INSUFFICIENT_FUNDS: Code = Code(-6);
+    WALLET_INSUFFICIENT_FUNDS = -6,
     /// Memory could not be had.
-    pub const OUT_OF_MEMORY: Code = Code(-7);
+    OUT_OF_MEMORY = -7,
     /// A value out of its range.
-    pub const INVALID_PARAMETER: Code = Code(-8);
+    INVALID_PARAMETER = -8,
     /// Not connected, or shutting down.
-    pub const CLIENT_NOT_CONNECTED: Code = Code(-9);
+    CLIENT_NOT_CONNECTED = -9,
     /// Still downloading the chain.
-    pub const CLIENT_IN_INITIAL_DOWNLOAD: Code = Code(-10);
+    CLIENT_IN_INITIAL_DOWNLOAD = -10,
     /// A label that is not allowed.
-    pub const WALLET_INVALID_LABEL: Code = Code(-11);
+    WALLET_INVALID_LABEL = -11,
     /// No fresh address can be derived.
-    pub const WALLET_KEYPOOL_RAN_OUT: Code = Code(-12);
+    WALLET_KEYPOOL_RAN_OUT = -12,
     /// The wallet is locked.
-    pub const WALLET_UNLOCK_NEEDED: Code = Code(-13);
+    WALLET_UNLOCK_NEEDED = -13,
     /// The passphrase is wrong.
-    pub const WALLET_PASSPHRASE_INCORRECT: Code = Code(-14);
+    WALLET_PASSPHRASE_INCORRECT = -14,
     /// An encryption command that does not fit the wallet's state.
-    pub const WALLET_WRONG_ENC_STATE: Code = Code(-15);
+    WALLET_WRONG_ENC_STATE = -15,
     /// Encrypting the wallet failed.
-    pub const WALLET_ENCRYPTION_FAILED: Code = Code(-16);
+    WALLET_ENCRYPTION_FAILED = -16,
     /// No such wallet, or none is loaded.
-    pub const WALLET_NOT_FOUND: Code = Code(-18);
+    WALLET_NOT_FOUND = -18,
     /// Several wallets are loaded and none was named.
-    pub const WALLET_NOT_SPECIFIED: Code = Code(-19);
+    WALLET_NOT_SPECIFIED = -19,
     /// Data in the database is damaged.
-    pub const DATABASE: Code = Code(-20);
+    DATABASE = -20,
     /// A transaction, block or previous output does not decode.
-    pub const DESERIALIZATION: Code = Code(-22);
+    DESERIALIZATION = -22,
     /// Verification failed.
-    pub const VERIFY: Code = Code(-25);
+    VERIFY = -25,
     /// Verification refused a transaction or block by its rules.
-    pub const VERIFY_REJECTED: Code = Code(-26);
+    VERIFY_REJECTED = -26,
     /// The transaction is in the chain already.
-    pub const VERIFY_ALREADY_IN_CHAIN: Code = Code(-27);
+    VERIFY_ALREADY_IN_CHAIN = -27,
     /// The host is still starting.
-    pub const IN_WARMUP: Code = Code(-28);
+    IN_WARMUP = -28,
     /// There is no connection manager.
-    pub const CLIENT_P2P_DISABLED: Code = Code(-31);
+    CLIENT_P2P_DISABLED = -31,
     /// There is no mempool.
-    pub const CLIENT_MEMPOOL_DISABLED: Code = Code(-33);
+    CLIENT_MEMPOOL_DISABLED = -33,
     /// The wallet is loaded already.
-    pub const WALLET_ALREADY_LOADED: Code = Code(-35);
+    WALLET_ALREADY_LOADED = -35,
     /// A wallet of that name exists already.
-    pub const WALLET_ALREADY_EXISTS: Code = Code(-36);
+    WALLET_ALREADY_EXISTS = -36,
     /// Not a request object (HTTP 400).
-    pub const INVALID_REQUEST: Code = Code(-32600);
+    INVALID_REQUEST = -32600,
     /// Unknown method (HTTP 404).
-    pub const METHOD_NOT_FOUND: Code = Code(-32601);
+    METHOD_NOT_FOUND = -32601,
     /// Parameters that contradict what is stored.
-    pub const INVALID_PARAMS: Code = Code(-32602);
+    INVALID_PARAMS = -32602,
     /// The host or a plugin failed inside.
-    pub const INTERNAL: Code = Code(-32603);
+    INTERNAL = -32603,
     /// The body is not JSON.
-    pub const PARSE: Code = Code(-32700);
+    PARSE = -32700,
 }
 
 /// What a failed call is answered with: a code and a message in the caller's terms.
@@ -116,6 +129,12 @@ impl RpcError {
     /// -5, a bad key or address, or an unknown block or transaction.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Code::INVALID_ADDRESS_OR_KEY, message)
+    }
+
+    /// -32601, for a method that the manifest lists and the plugin does not have. A client never sees it: `outrigger plugin check`
+    /// finds it first.
+    pub fn no_method(method: &str) -> Self {
+        Self::new(Code::METHOD_NOT_FOUND, format!("The plugin has no method {method}"))
     }
 
     /// -32603, a failure that is not the caller's.

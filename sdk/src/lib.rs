@@ -36,7 +36,10 @@ pub mod abi;
 pub mod amount;
 pub mod descriptor;
 pub mod error;
+pub mod header;
 pub mod manifest;
+#[doc(hidden)]
+pub mod outline;
 pub mod params;
 pub mod plugin;
 pub mod script;
@@ -48,3 +51,10 @@ pub mod wire;
 
 pub use error::{Code, RpcError};
 pub use plugin::{Call, Host, Plugin, Reply};
+// What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
+pub use {bitcoin, serde_json};
+
+/// The tutorial, whose examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

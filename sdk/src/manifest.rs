@@ -1,6 +1,45 @@
 //! What a plugin says of itself: its methods with their parameters and help, the services it needs, its options.
 //!
 //! The manifest is JSON in the plugin's file, read without running any of its code.
+//!
+//! ```
+//! use outrigger_sdk::manifest::Manifest;
+//! use outrigger_sdk::serde_json::Map;
+//!
+//! let manifest = Manifest::parse(
+//!     br#"{
+//!         "id": "acme-mining",
+//!         "version": "2.1.0",
+//!         "summary": "Acme's block policy",
+//!         "services": ["chain/1", "mempool/1"],
+//!         "optional": ["log/1"],
+//!         "events": ["tip"],
+//!         "restartable": true,
+//!         "options": [
+//!             {"name": "min_feerate", "type": "integer", "default": 5000, "help": "The least feerate that is mined."}
+//!         ],
+//!         "methods": [
+//!             {
+//!                 "name": "getacmeblock",
+//!                 "category": "Mining",
+//!                 "help": "Gives what Acme's pool mines next.",
+//!                 "check_types": true,
+//!                 "params": [
+//!                     {"name": "height", "type": "numeric", "required": true, "help": "For which height."},
+//!                     {"name": "verbose", "type": "boolean", "default": "false", "help": "Whether to list all."}
+//!                 ],
+//!                 "result": "{...}    (json object) The block.",
+//!                 "example": "700000 true"
+//!             }
+//!         ]
+//!     }"#,
+//! )?;
+//! // What `help` shows of the method: optional parameters stand in brackets.
+//! assert_eq!(manifest.methods[0].usage(), "getacmeblock height ( verbose )");
+//! // What the plugin is made with where the configuration says nothing.
+//! assert_eq!(manifest.options(&Map::new()).unwrap()["min_feerate"], 5000);
+//! # Ok::<(), outrigger_sdk::manifest::ManifestError>(())
+//! ```
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

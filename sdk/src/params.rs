@@ -1,5 +1,36 @@
 //! Arguments of a call: by position, with bitcoind's checks and their words.
+//!
+//! A plugin of its own says what it wants by a type, and [`Params::read`] checks it. What stands in for a method of bitcoind
+//! has the other accessors, which refuse in bitcoind's words.
+//!
+//! ```
+//! use outrigger_sdk::params::Params;
+//! use outrigger_sdk::{Code, RpcError};
+//! use serde_json::json;
+//!
+//! #[derive(serde::Deserialize, PartialEq, Debug)]
+//! #[serde(deny_unknown_fields)]
+//! struct Filter {
+//!     label: String,
+//!     depth: Option<u32>,
+//! }
+//!
+//! let params = Params(vec![json!(6), json!({"label": "rent"})]);
+//! assert_eq!(params.read::<u32>(0, "height")?, 6);
+//! assert_eq!(params.read::<Filter>(1, "filter")?, Filter { label: "rent".into(), depth: None });
+//! assert_eq!(params.read::<Option<bool>>(2, "verbose")?, None);
+//!
+//! let error = params.read::<u32>(1, "height").unwrap_err();
+//! assert_eq!((error.code, error.message.as_str()), (Code::TYPE, "height: invalid type: map, expected u32"));
+//!
+//! // As bitcoind has it: any argument may be null, and the words are its own.
+//! assert_eq!(params.integer_or(3, 100)?, 100);
+//! let error = params.text(0).unwrap_err();
+//! assert_eq!((error.code, error.message.as_str()), (Code::MISC, "JSON value is not a string as expected"));
+//! # Ok::<(), RpcError>(())
+//! ```
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::RpcError;
@@ -18,6 +49,15 @@ impl Params {
     /// The argument at `index`, none where it was left out or is null.
     pub fn given(&self, index: usize) -> Option<&Value> {
         Some(self.get(index)).filter(|value| !value.is_null())
+    }
+
+    /// The argument at `index`, called `name`, as any type that serde reads. What was left out reads as null, and so as the
+    /// none of an `Option`.
+    ///
+    /// # Errors
+    /// -3 with the argument's name and what was found in place of what.
+    pub fn read<T: for<'de> Deserialize<'de>>(&self, index: usize, name: &str) -> Result<T, RpcError> {
+        T::deserialize(self.get(index)).map_err(|error| RpcError::type_error(format!("{name}: {error}")))
     }
 
     /// The argument at `index` as text.
@@ -174,17 +214,55 @@ pub fn hex(value: &Value, name: &str) -> Result<Vec<u8>, RpcError> {
 
 /// The bytes of a text of hexadecimal digits; none for other text or an odd number of digits.
 pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) {
+    let (pairs, odd) = text.as_bytes().as_chunks::<2>();
+    if !odd.is_empty() {
         return None;
     }
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    text.as_bytes().chunks_exact(2).map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
+    let value = |digit: u8| DIGIT_VALUES.get(usize::from(digit)).copied().unwrap_or(NO_DIGIT);
+    // What is no digit is looked for at the end: a block has millions of them.
+    let mut seen = 0;
+    let byte = |[high, low]: &[u8; 2]| {
+        let (high, low) = (value(*high), value(*low));
+        seen |= high | low;
+        high << 4 | low
+    };
+    let bytes = pairs.iter().map(byte).collect();
+    (seen < NO_DIGIT).then_some(bytes)
 }
+
+/// More than any digit's value.
+const NO_DIGIT: u8 = 0x10;
+
+/// The values of the hexadecimal digits, by their character.
+const DIGIT_VALUES: [u8; 256] = {
+    let mut values = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        let character = b"0123456789abcdef"[digit as usize];
+        values[character as usize] = digit;
+        values[character.to_ascii_uppercase() as usize] = digit;
+        digit += 1;
+    }
+    values
+};
 
 /// `bytes` in lower-case hexadecimal.
 pub fn encode_hex(bytes: &[u8]) -> String {
-    use bitcoin::hex::DisplayHex;
-    bytes.to_lower_hex_string()
+    let mut text = Vec::new();
+    push_hex(&mut text, bytes);
+    // Digits are text; nothing is lost by this.
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Appends `bytes` in lower-case hexadecimal.
+pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    let digit = |value: u8| value + if value < 10 { b'0' } else { b'a' - 10 };
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), 0);
+    let (pairs, _) = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<2>();
+    for ([high, low], byte) in pairs.iter_mut().zip(bytes) {
+        (*high, *low) = (digit(byte >> 4), digit(byte & 0xf));
+    }
 }
 
 /// The range of a ranged descriptor: a number N means `[0, N]`. Both ends are inclusive.
@@ -240,6 +318,22 @@ mod tests {
         }
         assert_eq!(message(int32(&json!(2_147_483_648_i64))), "JSON integer out of range");
         assert_eq!(int32(&json!(-5)), Ok(-5));
+    }
+
+    #[test]
+    fn hexadecimal_text_is_bytes_and_nothing_else_is() {
+        let all: Vec<u8> = (0..=255).collect();
+        let text = encode_hex(&all);
+        assert_eq!((&text[..8], &text[504..]), ("00010203", "fcfdfeff"));
+        assert_eq!(decode_hex(&text), Some(all.clone()));
+        assert_eq!(decode_hex(&text.to_uppercase()), Some(all));
+        assert_eq!((decode_hex(""), encode_hex(&[])), (Some(Vec::new()), String::new()));
+        for character in (0..=255).map(char::from).filter(|character| !character.is_ascii_hexdigit()) {
+            for text in [format!("0{character}"), format!("{character}0"), format!("ab{character}")] {
+                assert_eq!(decode_hex(&text), None, "{text:?}");
+            }
+        }
+        assert_eq!(decode_hex("abc"), None);
     }
 
     #[test]

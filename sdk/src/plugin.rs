@@ -48,10 +48,18 @@ pub struct Call<'a> {
     pub deadline: Option<Duration>,
 }
 
+/// The message of the error that answers a call whose [`Reply`] was dropped.
+pub const NO_ANSWER: &str = "The plugin gave no answer";
+
 /// Where answers go.
 pub trait ReplySink: Send + Sync {
     /// Takes the answer of a call; whether it was still wanted.
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool;
+
+    /// As `reply`, with a result that is JSON already and that others share.
+    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
+        self.reply(token, Ok(json.to_vec()))
+    }
 
     /// Whether the call still waits for its answer.
     fn wanted(&self, token: u64) -> bool;
@@ -60,6 +68,75 @@ pub trait ReplySink: Send + Sync {
 /// The right to answer one call, now or later, from any thread.
 ///
 /// A call whose `Reply` is dropped unanswered is answered with -32603.
+///
+/// Most calls are answered at once, by [`Reply::send`] in [`Plugin::call`]. One that takes long gives its thread back and is
+/// answered later. What it needs of the services it asks for before, or afterwards under [`Scope::NONE`]; it stops when nobody
+/// waits for it, and when [`Plugin::quiesce`] says that the plugin is about to end.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use std::sync::{Arc, Mutex};
+/// use std::thread::JoinHandle;
+///
+/// use outrigger_sdk::serde_json::{Map, Value, json};
+/// use outrigger_sdk::testing::TestHost;
+/// use outrigger_sdk::{Call, Code, Host, Plugin, Reply, RpcError};
+///
+/// #[derive(Default)]
+/// struct Sums {
+///     threads: Mutex<Vec<JoinHandle<()>>>,
+///     closing: Arc<AtomicBool>,
+/// }
+///
+/// impl Plugin for Sums {
+///     fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+///         Ok(Self::default())
+///     }
+///
+///     fn call(&self, call: Call<'_>, reply: Reply) {
+///         let count: u64 = match call.params.read(0, "count") {
+///             Ok(count) => count,
+///             Err(error) => {
+///                 reply.fail(error);
+///                 return;
+///             }
+///         };
+///         let closing = self.closing.clone();
+///         let work = move || {
+///             let mut sum = 0_u64;
+///             for number in 0..count {
+///                 if number % 1024 == 0 && (closing.load(Ordering::Relaxed) || !reply.is_wanted()) {
+///                     reply.fail(RpcError::new(Code::CLIENT_NOT_CONNECTED, "Shutting down"));
+///                     return;
+///                 }
+///                 sum = sum.wrapping_add(number);
+///             }
+///             reply.send(Ok(sum));
+///         };
+///         self.threads.lock().unwrap().push(std::thread::spawn(work));
+///     }
+///
+///     fn quiesce(&self) {
+///         self.closing.store(true, Ordering::Relaxed);
+///     }
+///
+///     fn stop(&self) {
+///         for thread in self.threads.lock().unwrap().drain(..) {
+///             let _ = thread.join();
+///         }
+///     }
+/// }
+///
+/// const MANIFEST: &str = r#"{"id": "sums", "version": "1.0.0", "summary": "Adds up", "methods": [{"name": "sum",
+///     "category": "Test", "help": "Adds up.", "params": [{"name": "count", "type": "numeric", "required": true, "help": ""}]}]}"#;
+///
+/// let plugin = TestHost::new().start::<Sums>(MANIFEST, json!({}));
+/// let (nothing, forever) = (plugin.begin("sum", json!([0])), plugin.begin("sum", json!([u64::MAX])));
+/// plugin.stop();
+/// assert_eq!(nothing.answer(), Some(Ok(json!(0))));
+/// assert_eq!(forever.answer().unwrap().unwrap_err().message, "Shutting down");
+/// ```
+#[must_use = "a call whose reply is dropped is answered with an error"]
 pub struct Reply {
     token: u64,
     sink: Option<Arc<dyn ReplySink>>,
@@ -90,9 +167,22 @@ impl Reply {
         self.send_json(outcome)
     }
 
+    /// Answers with an error. Whether the answer was still wanted.
+    pub fn fail(self, error: impl Into<RpcError>) -> bool {
+        self.send_json(Err(error.into()))
+    }
+
     /// Answers with a result that is JSON already.
     pub fn send_json(mut self, outcome: Result<Vec<u8>, RpcError>) -> bool {
         self.sink.take().is_some_and(|sink| sink.reply(self.token, outcome))
+    }
+
+    /// As [`Reply::send_json`], with a result that other calls are answered with as well: it is not copied.
+    pub fn send_shared(mut self, outcome: Result<Arc<Vec<u8>>, RpcError>) -> bool {
+        match outcome {
+            Ok(json) => self.sink.take().is_some_and(|sink| sink.reply_shared(self.token, json)),
+            Err(error) => self.send_json(Err(error)),
+        }
     }
 }
 
@@ -100,7 +190,7 @@ impl Drop for Reply {
     fn drop(&mut self) {
         if let Some(sink) = self.sink.take() {
             // A panic drops it too; then the call ended in a fault.
-            let message = if std::thread::panicking() { "Internal error" } else { "The plugin gave no answer" };
+            let message = if std::thread::panicking() { "Internal error" } else { NO_ANSWER };
             sink.reply(self.token, Err(RpcError::internal(message)));
         }
     }
@@ -109,6 +199,11 @@ impl Drop for Reply {
 /// A group of operations.
 ///
 /// The host makes one instance, and calls it from several threads at a time.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a plugin",
+    label = "this type does not implement `outrigger_sdk::Plugin`",
+    note = "write `impl outrigger_sdk::Plugin for {Self}`: `new` makes it of a host and options, `call` answers its methods"
+)]
 pub trait Plugin: Send + Sync + Sized + 'static {
     /// Makes the instance from the options of its configuration, which were checked against the manifest: each one
     /// that it declares is there, with its declared type. The reason of a refusal is shown to the operator.
@@ -139,6 +234,9 @@ pub trait Plugin: Send + Sync + Sized + 'static {
 
 /// Exports a [`Plugin`] and its manifest from a `cdylib`.
 ///
+/// A third argument is the least minor version of the interface ([`crate::abi::ABI_MINOR`]) that a host must have; without
+/// it the plugin runs on hosts of every minor version, and what an older one does not have reads as not there.
+///
 /// ```
 /// # use outrigger_sdk::{Call, Host, Plugin, Reply};
 /// # use serde_json::{Map, Value};
@@ -164,17 +262,23 @@ pub trait Plugin: Send + Sync + Sized + 'static {
 #[macro_export]
 macro_rules! export_plugin {
     ($plugin:ty, $manifest:expr) => {
+        $crate::export_plugin!($plugin, $manifest, 0);
+    };
+    ($plugin:ty, $manifest:expr, $minor_needed:expr) => {
+        #[allow(long_running_const_eval, reason = "a long manifest takes as long as it is")]
+        const _: () = $crate::outline::check($manifest);
+
         #[doc(hidden)]
         #[allow(unsafe_code, non_upper_case_globals)]
         // SAFETY: the two names are the ABI's, and no other symbol of a plugin has them.
         #[unsafe(no_mangle)]
-        pub static outrigger_plugin: $crate::abi::PluginTable = $crate::abi::plugin_table::<$plugin>();
+        pub static outrigger_plugin: $crate::abi::PluginTable = $crate::abi::plugin_table::<$plugin>($minor_needed);
 
         #[doc(hidden)]
         #[allow(unsafe_code, non_upper_case_globals)]
         // SAFETY: as above.
         #[unsafe(no_mangle)]
         pub static outrigger_manifest: [u8; $crate::abi::MANIFEST_HEADER_LEN + ($manifest).len()] =
-            $crate::abi::manifest_bytes($manifest);
+            $crate::abi::manifest_bytes($manifest, $minor_needed);
     };
 }

@@ -7,9 +7,23 @@
 //! A newer side may append fields at the end of a message: a reader ignores bytes that it does not know
 //! ([`from_bytes`]), and a field added later is read with [`Reader::rest_or`].
 
+mod declare;
+mod frame;
+mod shape;
+mod view;
+
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
 use zeroize::Zeroize;
+
+use crate::abi::OwnedBytes;
+
+pub(crate) use declare::wire_enum;
+pub use declare::wire_struct;
+pub use frame::{Encoded, Framed, FramedView};
+pub use shape::{Docs, EnumShape, FieldShape, FunctionShape, ServiceShape, Shape, StructShape, VariantShape};
+pub use view::{ListIter, ListView, Viewed};
+pub(crate) use view::{view_by_value, wire_view};
 
 /// Why a message could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -94,12 +108,26 @@ impl Writer {
     pub fn push(&mut self, byte: u8) {
         self.extend_from_slice(&[byte]);
     }
+
+    /// Writes `value` behind the length of its encoding.
+    fn put_framed<T: Wire>(&mut self, value: &T) {
+        let place = self.bytes.len();
+        put_len(0, self);
+        value.put(self);
+        let len = self.bytes.len().saturating_sub(place + 4);
+        if let Some(bytes) = self.bytes.get_mut(place..place + 4) {
+            bytes.copy_from_slice(&count(len));
+        }
+    }
 }
 
 /// A value with an encoding.
 pub trait Wire: Sized {
     /// Whether a message that holds such a value must be wiped from memory once it has been read.
     const SECRET: bool = false;
+
+    /// The encoding, described.
+    const SHAPE: &'static Shape;
 
     /// Appends the value to `out`.
     fn put(&self, out: &mut Writer);
@@ -109,6 +137,20 @@ pub trait Wire: Sized {
     /// # Errors
     /// When the message ends too early or holds what no writer writes.
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError>;
+
+    /// The value as a message of its own. One that is encoded already gives its bytes away uncopied.
+    fn into_message(self) -> OwnedBytes {
+        let bytes = to_bytes(&self);
+        if Self::SECRET { OwnedBytes::secret(bytes) } else { bytes.into() }
+    }
+
+    /// The value of a message of its own. One that is read in place keeps the bytes.
+    ///
+    /// # Errors
+    /// As [`Wire::get`].
+    fn from_message(bytes: OwnedBytes) -> Result<Self, WireError> {
+        from_bytes(&bytes)
+    }
 }
 
 /// The encoding of `value`.
@@ -124,8 +166,9 @@ pub fn from_bytes<T: Wire>(bytes: &[u8]) -> Result<T, WireError> {
 }
 
 macro_rules! wire_int {
-    ($($int:ty),*) => {$(
+    ($($int:ty = $shape:ident),*) => {$(
         impl Wire for $int {
+            const SHAPE: &'static Shape = &Shape::$shape;
             fn put(&self, out: &mut Writer) {
                 out.extend_from_slice(&self.to_le_bytes());
             }
@@ -135,9 +178,10 @@ macro_rules! wire_int {
         }
     )*};
 }
-wire_int!(u8, u16, u32, u64, i32, i64);
+wire_int!(u8 = U8, u16 = U16, u32 = U32, u64 = U64, i32 = I32, i64 = I64);
 
 impl Wire for bool {
+    const SHAPE: &'static Shape = &Shape::Bool;
     fn put(&self, out: &mut Writer) {
         out.push(u8::from(*self));
     }
@@ -152,6 +196,7 @@ impl Wire for bool {
 }
 
 impl<const N: usize> Wire for [u8; N] {
+    const SHAPE: &'static Shape = &Shape::Array(N);
     fn put(&self, out: &mut Writer) {
         out.extend_from_slice(self);
     }
@@ -161,6 +206,7 @@ impl<const N: usize> Wire for [u8; N] {
 }
 
 impl Wire for () {
+    const SHAPE: &'static Shape = &Shape::Tuple(&[]);
     fn put(&self, _: &mut Writer) {}
     fn get(_: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(())
@@ -168,8 +214,13 @@ impl Wire for () {
 }
 
 fn put_len(len: usize, out: &mut Writer) {
-    // No message comes near 4 GiB; one that did would be refused by its reader, not misread.
-    u32::try_from(len).unwrap_or(u32::MAX).put(out);
+    out.extend_from_slice(&count(len));
+}
+
+/// A length or a number of items as it is written. No message comes near 4 GiB; one that did would be refused by its
+/// reader, not misread.
+pub(crate) fn count(len: usize) -> [u8; 4] {
+    u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 /// A byte string in a message.
@@ -177,6 +228,7 @@ fn put_len(len: usize, out: &mut Writer) {
 pub struct Blob(pub Vec<u8>);
 
 impl Wire for Blob {
+    const SHAPE: &'static Shape = &Shape::ByteString;
     fn put(&self, out: &mut Writer) {
         put_len(self.0.len(), out);
         out.extend_from_slice(&self.0);
@@ -223,6 +275,7 @@ impl std::fmt::Debug for Secret {
 
 impl Wire for Secret {
     const SECRET: bool = true;
+    const SHAPE: &'static Shape = &Shape::Secret;
     fn put(&self, out: &mut Writer) {
         put_len(self.0.len(), out);
         out.extend_from_slice(self.0.as_bytes());
@@ -233,6 +286,7 @@ impl Wire for Secret {
 }
 
 impl Wire for String {
+    const SHAPE: &'static Shape = &Shape::Text;
     fn put(&self, out: &mut Writer) {
         put_len(self.len(), out);
         out.extend_from_slice(self.as_bytes());
@@ -245,6 +299,7 @@ impl Wire for String {
 
 impl<T: Wire> Wire for Vec<T> {
     const SECRET: bool = T::SECRET;
+    const SHAPE: &'static Shape = &Shape::List(T::SHAPE);
     fn put(&self, out: &mut Writer) {
         put_len(self.len(), out);
         for item in self {
@@ -264,6 +319,7 @@ impl<T: Wire> Wire for Vec<T> {
 
 impl<T: Wire> Wire for Option<T> {
     const SECRET: bool = T::SECRET;
+    const SHAPE: &'static Shape = &Shape::Option(T::SHAPE);
     fn put(&self, out: &mut Writer) {
         self.is_some().put(out);
         if let Some(value) = self {
@@ -279,6 +335,7 @@ macro_rules! wire_tuple {
     ($($name:ident $index:tt),+) => {
         impl<$($name: Wire),+> Wire for ($($name,)+) {
             const SECRET: bool = $($name::SECRET ||)+ false;
+            const SHAPE: &'static Shape = &Shape::Tuple(&[$($name::SHAPE),+]);
             fn put(&self, out: &mut Writer) {
                 $(self.$index.put(out);)+
             }
@@ -297,6 +354,7 @@ wire_tuple!(A 0, B 1, C 2, D 3, E 4);
 macro_rules! wire_hash {
     ($($hash:ty),*) => {$(
         impl Wire for $hash {
+            const SHAPE: &'static Shape = &Shape::Hash;
             fn put(&self, out: &mut Writer) {
                 out.extend_from_slice(self.as_byte_array());
             }
@@ -309,6 +367,19 @@ macro_rules! wire_hash {
 wire_hash!(BlockHash, Txid, Wtxid);
 
 impl Wire for OutPoint {
+    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
+        name: "OutPoint",
+        docs: &["An output of a transaction."],
+        fields: &[
+            FieldShape { name: "txid", docs: &["The transaction's id."], since: 0, shape: Txid::SHAPE },
+            FieldShape {
+                name: "vout",
+                docs: &["The output's position; the first has 0."],
+                since: 0,
+                shape: u32::SHAPE,
+            },
+        ],
+    });
     fn put(&self, out: &mut Writer) {
         self.txid.put(out);
         self.vout.put(out);
@@ -319,6 +390,7 @@ impl Wire for OutPoint {
 }
 
 impl Wire for ScriptBuf {
+    const SHAPE: &'static Shape = &Shape::ByteString;
     fn put(&self, out: &mut Writer) {
         put_len(self.len(), out);
         out.extend_from_slice(self.as_bytes());
@@ -329,6 +401,7 @@ impl Wire for ScriptBuf {
 }
 
 impl Wire for Amount {
+    const SHAPE: &'static Shape = &Shape::U64;
     fn put(&self, out: &mut Writer) {
         self.to_sat().put(out);
     }
@@ -338,6 +411,14 @@ impl Wire for Amount {
 }
 
 impl Wire for TxOut {
+    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
+        name: "TxOut",
+        docs: &["What an output holds."],
+        fields: &[
+            FieldShape { name: "value", docs: &["Its value, in satoshi."], since: 0, shape: Amount::SHAPE },
+            FieldShape { name: "script_pubkey", docs: &["Its script."], since: 0, shape: ScriptBuf::SHAPE },
+        ],
+    });
     fn put(&self, out: &mut Writer) {
         self.value.put(out);
         self.script_pubkey.put(out);
@@ -346,77 +427,6 @@ impl Wire for TxOut {
         Ok(Self { value: Wire::get(reader)?, script_pubkey: Wire::get(reader)? })
     }
 }
-
-/// Declares a struct whose encoding is its fields in order.
-///
-/// ```
-/// outrigger_sdk::wire_struct! {
-///     /// A point.
-///     #[derive(Debug, PartialEq)]
-///     pub struct Point {
-///         /// To the right.
-///         pub x: u32,
-///         /// Upwards.
-///         pub y: u32,
-///     }
-/// }
-/// let bytes = outrigger_sdk::wire::to_bytes(&Point { x: 1, y: 2 });
-/// assert_eq!(bytes, [1, 0, 0, 0, 2, 0, 0, 0]);
-/// ```
-#[macro_export]
-macro_rules! wire_struct {
-    ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)*
-    }) => {
-        $(#[$meta])*
-        pub struct $name {
-            $($(#[$field_meta])* pub $field: $type,)*
-        }
-        impl $crate::wire::Wire for $name {
-            const SECRET: bool = $(<$type as $crate::wire::Wire>::SECRET ||)* false;
-            fn put(&self, out: &mut $crate::wire::Writer) {
-                $($crate::wire::Wire::put(&self.$field, out);)*
-                let _ = out;
-            }
-            fn get(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::wire::WireError> {
-                let _ = &reader;
-                Ok(Self { $($field: $crate::wire::Wire::get(reader)?,)* })
-            }
-        }
-    };
-}
-
-/// Declares an enum whose encoding is a `u8` tag followed by the fields of the variant.
-macro_rules! wire_enum {
-    ($(#[$meta:meta])* pub enum $name:ident {
-        $($(#[$variant_meta:meta])* $variant:ident $({ $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })? = $tag:literal,)*
-    }) => {
-        $(#[$meta])*
-        pub enum $name {
-            $($(#[$variant_meta])* $variant $({ $($(#[$field_meta])* $field: $type,)* })?,)*
-        }
-        impl $crate::wire::Wire for $name {
-            const SECRET: bool = $($($(<$type as $crate::wire::Wire>::SECRET ||)*)?)* false;
-            fn put(&self, out: &mut $crate::wire::Writer) {
-                match self {
-                    $(Self::$variant $({ $($field,)* })? => {
-                        out.push($tag);
-                        $($($crate::wire::Wire::put($field, out);)*)?
-                    })*
-                }
-            }
-            fn get(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::wire::WireError> {
-                let error = reader.error();
-                match <u8 as $crate::wire::Wire>::get(reader)? {
-                    $($tag => Ok(Self::$variant $({ $($field: $crate::wire::Wire::get(reader)?,)* })?),)*
-                    _ => Err(error),
-                }
-            }
-        }
-    };
-}
-pub(crate) use wire_enum;
-pub use wire_struct;
 
 #[cfg(test)]
 mod tests {

@@ -2,12 +2,19 @@
 //!
 //! ```text
 //! cargo run --release -p outrigger-tests --bin bench [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench rows
+//! cargo run --release -p outrigger-tests --bin bench plugins
 //! ```
+//!
+//! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`).
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod bitcoind;
+mod payments;
+mod plugins;
+mod rows;
 
 use std::time::{Duration, Instant};
 
@@ -69,6 +76,14 @@ fn main() {
     let path = arguments.iter().position(|argument| argument == "--bitcoind").and_then(|at| arguments.get(at + 1));
     built();
     machine();
+    if arguments.iter().any(|argument| argument == "rows") {
+        rows::run();
+        return;
+    }
+    if arguments.iter().any(|argument| argument == "plugins") {
+        plugins::run();
+        return;
+    }
     let starts = (0..STARTS).map(|_| {
         let began = Instant::now();
         let host = Host::start();

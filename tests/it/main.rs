@@ -1,6 +1,9 @@
 //! End-to-end tests: the built binary, driven over HTTP as a client drives it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
+mod abi;
+mod check;
+mod compile_fail;
 mod control;
 mod durability;
 mod envelope;
@@ -8,10 +11,14 @@ mod faults;
 mod groups;
 mod history;
 mod import;
+mod kills;
+mod mempool;
 mod mining;
+mod operations;
 mod recorded_chain;
 mod recorded_history;
 mod recorded_signing;
+mod scaffold;
 mod signing;
 mod startup;
 mod wallet;

@@ -150,6 +150,35 @@ fn a_long_poll_wakes_with_a_new_block_and_at_a_stop() {
     assert!(host.wait().success());
 }
 
+#[test]
+fn hundreds_of_long_polls_wake_with_one_template_and_hold_nobody_up() {
+    const POLLS: usize = 300;
+    let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", request());
+    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+    let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
+    let before = calls_of_mining(&mut client);
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let polls: Vec<_> = (0..POLLS)
+            .map(|_| {
+                let (mut waiting, body) = (host.client(), &body);
+                scope.spawn(move || waiting.post(body).body)
+            })
+            .collect();
+        while calls_of_mining(&mut client) < before + POLLS as u64 {}
+        // They hold no thread: other calls are answered while all of them wait.
+        assert_eq!(client.call("getblocktemplate", request())["longpollid"], template["longpollid"]);
+        assert!(polls.iter().all(|poll| !poll.is_finished()), "a long poll did not wait");
+        let block = miner::build(&template, anyone());
+        assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+        polls.into_iter().map(|poll| poll.join().unwrap()).collect()
+    });
+    let first: Value = serde_json::from_str(&answers[0]).unwrap();
+    assert_eq!(first["result"]["height"], json!(2));
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "not all were answered by the same template");
+}
+
 fn calls_of_mining(client: &mut outrigger_tests::Client) -> u64 {
     let plugins = client.call("listplugins", json!([]));
     let mining = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap();

@@ -13,6 +13,8 @@ pub struct Built {
     pub binary: PathBuf,
     /// The plugins' libraries, by the name of their crate's library.
     pub libraries: HashMap<String, PathBuf>,
+    /// The SDK, for crates that are compiled against it.
+    pub sdk: PathBuf,
 }
 
 impl Built {
@@ -49,6 +51,7 @@ pub fn built() -> &'static Built {
 fn read(messages: &str) -> Built {
     let mut binary = None;
     let mut libraries = HashMap::new();
+    let mut sdk = None;
     for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         if message["reason"] != "compiler-artifact" {
             continue;
@@ -61,7 +64,14 @@ fn read(messages: &str) -> Built {
             if file.ends_with(std::env::consts::DLL_SUFFIX) {
                 libraries.insert(name.clone(), PathBuf::from(file));
             }
+            if name == "outrigger_sdk" && file.ends_with(".rlib") {
+                sdk = Some(PathBuf::from(file));
+            }
         }
     }
-    Built { binary: binary.unwrap_or_else(|| panic!("cargo built no binary 'outrigger'")), libraries }
+    Built {
+        binary: binary.unwrap_or_else(|| panic!("cargo built no binary 'outrigger'")),
+        libraries,
+        sdk: sdk.unwrap_or_else(|| panic!("cargo built no SDK")),
+    }
 }

@@ -79,16 +79,19 @@ impl Client {
     pub fn try_call(&mut self, method: &str, params: Value) -> Result<Value, RpcFailure> {
         let request = json!({"jsonrpc": "1.0", "id": "test", "method": method, "params": params});
         let reply = self.post(&request.to_string());
-        let body: Value = serde_json::from_str(&reply.body)
-            .unwrap_or_else(|error| panic!("{method}: {error} in {} {:?}", reply.status, reply.body));
-        match body["error"].as_object() {
-            None => Ok(body["result"].clone()),
-            Some(error) => Err(RpcFailure {
-                code: error["code"].as_i64().unwrap(),
-                message: error["message"].as_str().unwrap().to_owned(),
-                status: reply.status,
-            }),
+        read_reply(method, &reply)
+    }
+
+    /// Makes a call of a host that may be killed at any time; none when it was gone before its answer came.
+    pub fn call_while_alive(&mut self, method: &str, params: Value) -> Option<Result<Value, RpcFailure>> {
+        let request = self.request(&json!({"id": 0, "method": method, "params": params}).to_string());
+        if self.stream.is_none() {
+            let stream = TcpStream::connect(self.address).ok()?;
+            stream.set_nodelay(true).ok()?;
+            self.stream = Some(BufReader::new(stream));
         }
+        let reply = exchange(self.stream.as_mut()?, &request).ok()?;
+        Some(read_reply(method, &reply))
     }
 
     /// Posts a body with the client's credentials.
@@ -99,8 +102,15 @@ impl Client {
 
     /// Posts a body on a connection of its own and closes that without waiting for a reply.
     pub fn post_and_leave(&self, body: &str) {
+        drop(self.post_and_stay(body));
+    }
+
+    /// Posts a body on a connection of its own, which is closed when it is dropped.
+    pub fn post_and_stay(&self, body: &str) -> TcpStream {
         let request = self.request(body);
-        TcpStream::connect(self.address).unwrap().write_all(request.as_bytes()).unwrap();
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
     }
 
     fn request(&self, body: &str) -> String {
@@ -122,6 +132,19 @@ impl Client {
         stream.set_nodelay(true).unwrap();
         let stream = self.stream.insert(BufReader::new(stream));
         exchange(stream, request).unwrap()
+    }
+}
+
+fn read_reply(method: &str, reply: &Reply) -> Result<Value, RpcFailure> {
+    let body: Value = serde_json::from_str(&reply.body)
+        .unwrap_or_else(|error| panic!("{method}: {error} in {} {:?}", reply.status, reply.body));
+    match body["error"].as_object() {
+        None => Ok(body["result"].clone()),
+        Some(error) => Err(RpcFailure {
+            code: error["code"].as_i64().unwrap(),
+            message: error["message"].as_str().unwrap().to_owned(),
+            status: reply.status,
+        }),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A running host on a data directory of its own.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,10 @@ pub struct HostOptions {
     pub set: Vec<String>,
     /// Folders with plugins.
     pub plugin_dirs: Vec<PathBuf>,
+    /// Where its log goes; without one, where the test's own errors go.
+    pub log: Option<PathBuf>,
+    /// Variables of its environment, beside those of the test.
+    pub environment: Vec<(String, String)>,
 }
 
 /// A running host. Dropping it stops it.
@@ -47,8 +52,8 @@ impl Host {
     }
 
     fn start_in(folder: TempDir, options: HostOptions) -> Self {
-        let mut child =
-            command(&options, folder.path()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let log = options.log.as_ref().map_or_else(Stdio::inherit, |log| File::create(log).unwrap().into());
+        let mut child = command(&options, folder.path()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
@@ -101,12 +106,18 @@ impl Host {
 
     /// Kills it with SIGKILL and starts it again on the same data.
     pub fn kill_and_restart(mut self) -> Self {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.kill();
         self.start_again()
     }
 
-    fn start_again(mut self) -> Self {
+    /// Kills it with SIGKILL, and waits for its end.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again on the same data, once it has ended.
+    pub fn start_again(mut self) -> Self {
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
         Self::start_in(folder, self.options.clone())
     }
@@ -138,6 +149,7 @@ impl Drop for Host {
 
 fn command(options: &HostOptions, datadir: &Path) -> Command {
     let mut command = Command::new(&built().binary);
+    command.envs(options.environment.iter().cloned());
     command.arg("run").arg("--datadir").arg(datadir).args(["--rpc-listen", "127.0.0.1:0"]);
     if let Some(config) = &options.config {
         command.arg("--config").arg(config);

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failure of the test that called it")]
 
 mod built;
+mod c;
 mod client;
 mod gate;
 mod host;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub use built::{Built, built};
+pub use c::{CPlugin, c_header, c_header_of_minor_0, c_plugin, c_sample};
 pub use client::{Client, Reply, RpcFailure};
 pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups};

@@ -5,6 +5,7 @@ mod call;
 mod conformance;
 mod plugin;
 mod scaffold;
+mod timing;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

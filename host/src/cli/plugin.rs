@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use outrigger_sdk::abi::ABI_MINOR;
+use outrigger_sdk::header::header;
 
-use super::{conformance, scaffold};
+use super::{conformance, scaffold, timing};
 use crate::plugin::file::PluginFile;
 
 /// What to do with a plugin's file.
@@ -16,11 +18,23 @@ pub enum PluginCommand {
         /// The plugin's file.
         file: PathBuf,
     },
-    /// Runs a plugin on a host in memory and checks that it keeps to the ABI: every call answered once, in time, by JSON
-    /// or an error, also with arguments that make no sense.
-    Check {
-        /// The plugin's file.
-        file: PathBuf,
+    /// Runs a plugin on a host in memory and checks that it keeps to the ABI: instances come and go, every call is answered
+    /// once, in time, by JSON or an error, also with arguments that make no sense, on several threads, and when it is
+    /// cancelled. What crashes or hangs the plugin is named.
+    Check(conformance::CheckArgs),
+    /// Does one part of `check`, in a process of its own.
+    #[command(name = conformance::PART_COMMAND, hide = true)]
+    CheckPart {
+        /// What to do.
+        job: String,
+    },
+    /// Tells how long a call of a plugin takes, on a host in memory.
+    Time(timing::TimeArgs),
+    /// Prints `outrigger.h`, the interface for plugins in C and C++.
+    Header {
+        /// The minor version of the interface, for a plugin that uses nothing newer.
+        #[arg(long, default_value_t = ABI_MINOR, value_parser = clap::value_parser!(u32).range(..=i64::from(ABI_MINOR)))]
+        minor: u32,
     },
     /// Writes a new plugin's crate, with a method, a manifest and a test.
     New {
@@ -38,7 +52,10 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         PluginCommand::Inspect { file } => {
             PluginFile::read(file).map(|file| describe(&file)).map_err(|error| error.to_string())
         }
-        PluginCommand::Check { file } => conformance::check(file),
+        PluginCommand::Check(args) => return conformance::check(args),
+        PluginCommand::CheckPart { job } => return conformance::part(job),
+        PluginCommand::Time(args) => timing::time(args),
+        PluginCommand::Header { minor } => Ok(header(*minor).trim_end().to_owned()),
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
     };
     match outcome {

@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crate's files, with `{{name}}`, `{{library}}`, `{{type}}` and `{{sdk}}` to be filled in.
-const FILES: [(&str, &str); 3] = [
+/// The crate's files, with the names in double curly brackets to be filled in.
+const FILES: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("scaffold/Cargo.toml.in")),
     ("manifest.json", include_str!("scaffold/manifest.json.in")),
     ("src/lib.rs", include_str!("scaffold/lib.rs.in")),
+    ("README.md", include_str!("scaffold/README.md.in")),
+    ("outrigger.toml", include_str!("scaffold/outrigger.toml.in")),
+    (".gitignore", include_str!("scaffold/gitignore.in")),
 ];
 
 /// Writes the crate into a new folder of the plugin's name, and says what to do next.
@@ -24,34 +27,74 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
         Some(sdk) => sdk.canonicalize().map_err(|error| format!("{}: {error}", sdk.display()))?,
         None => find_sdk().ok_or("the SDK's crate was not found; say where it is with --sdk")?,
     };
-    let folder = PathBuf::from(name);
+    if !sdk.join("Cargo.toml").is_file() {
+        return Err(format!("{} holds no crate: --sdk is the folder of outrigger-sdk's Cargo.toml", sdk.display()));
+    }
+    let folder = std::path::absolute(name).map_err(|error| format!("{name}: {error}"))?;
     if folder.exists() {
         return Err(format!("{} exists already", folder.display()));
     }
-    write(&folder, name, &sdk).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let library = name.replace('-', "_");
+    let names = Names::new(name, &sdk, &folder);
+    names.write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(format!(
-        "Wrote {name}/. Next:\n\n  cd {name} && cargo test && cargo build --release\n\nand in the host's configuration:\n\n  \
-         [[plugins]]\n  file = \"{name}/target/release/liboutrigger_{library}.so\"\n  grants = [\"chain/1\", \"log/1\"]"
+        "Wrote {name}/. Next:\n\n  cd {name}\n  cargo test\n  cargo build --release\n  outrigger plugin check {library_file}\n  \
+         outrigger run --config outrigger.toml\n\nand in a second terminal:\n\n  outrigger call {method} 1000\n\n\
+         README.md in there says more.",
+        library_file = names.library_file,
+        method = names.method,
     ))
 }
 
-fn write(folder: &Path, name: &str, sdk: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(folder.join("src"))?;
-    for (file, text) in FILES {
-        let text = text
-            .replace("{{name}}", name)
-            .replace("{{library}}", &name.replace('-', "_"))
-            .replace("{{method}}", &name.replace('-', ""))
-            .replace("{{type}}", &type_name(name))
-            .replace("{{sdk}}", &sdk.display().to_string());
-        fs::write(folder.join(file), text)?;
+/// What is filled in.
+struct Names {
+    name: String,
+    library: String,
+    library_file: String,
+    method: String,
+    title: String,
+    /// The SDK's folder and the library's file, as TOML has texts.
+    sdk: String,
+    file: String,
+}
+
+impl Names {
+    fn new(name: &str, sdk: &Path, folder: &Path) -> Self {
+        let library = name.replace('-', "_");
+        let library_file = format!("target/release/liboutrigger_{library}{}", std::env::consts::DLL_SUFFIX);
+        let text = |path: &Path| toml::Value::String(path.display().to_string()).to_string();
+        Self {
+            name: name.to_owned(),
+            file: text(&folder.join(&library_file)),
+            sdk: text(sdk),
+            method: name.replace('-', ""),
+            title: title(name),
+            library,
+            library_file,
+        }
     }
-    Ok(())
+
+    fn write(&self, folder: &Path) -> std::io::Result<()> {
+        fs::create_dir_all(folder.join("src"))?;
+        for (file, text) in FILES {
+            fs::write(folder.join(file), self.fill(text))?;
+        }
+        Ok(())
+    }
+
+    fn fill(&self, text: &str) -> String {
+        text.replace("{{name}}", &self.name)
+            .replace("{{library}}", &self.library)
+            .replace("{{library_file}}", &self.library_file)
+            .replace("{{method}}", &self.method)
+            .replace("{{title}}", &self.title)
+            .replace("{{type}}", &format!("{}Plugin", self.title))
+            .replace("{{sdk}}", &self.sdk)
+            .replace("{{file}}", &self.file)
+    }
 }
 
 /// `acme-mining` as `AcmeMining`.
-fn type_name(name: &str) -> String {
+fn title(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
         letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
@@ -74,6 +117,20 @@ mod tests {
         for name in ["", "Acme", "../up", "9lives", "a b"] {
             assert!(create(name, None).unwrap_err().contains("is no plugin's name"), "{name}");
         }
-        assert_eq!(type_name("acme-mining2"), "AcmeMining2");
+        assert_eq!(title("acme-mining2"), "AcmeMining2");
+    }
+
+    #[test]
+    fn everything_is_filled_in() {
+        let names = Names::new("acme-mining", Path::new("/a \"b\"/sdk"), Path::new("/c"));
+        for (file, text) in FILES {
+            let filled = names.fill(text);
+            assert!(!filled.contains("{{"), "{file}: {filled}");
+        }
+        let manifest = names.fill(include_str!("scaffold/manifest.json.in"));
+        let manifest = outrigger_sdk::manifest::Manifest::parse(manifest.as_bytes()).unwrap();
+        assert_eq!((manifest.id.as_str(), manifest.methods[0].name.as_str()), ("acme-mining", "acmemining"));
+        let cargo: toml::Table = toml::from_str(&names.fill(include_str!("scaffold/Cargo.toml.in"))).unwrap();
+        assert_eq!(cargo["dependencies"]["outrigger-sdk"]["path"].as_str(), Some("/a \"b\"/sdk"));
     }
 }

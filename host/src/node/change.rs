@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bitcoin::{Block, BlockHash};
+use bitcoin::consensus::serialize;
+use bitcoin::{Block, BlockHash, Transaction, Txid};
 use heed::RwTxn;
 use outrigger_sdk::service::chain::Tip;
 
+use super::journal::Records;
 use super::judge::{self, Court, JudgeError, Parent, Refusal};
 use super::mempool::View;
 use super::observer::NodeEvent;
@@ -200,13 +202,18 @@ impl Change<'_> {
         off.reverse();
         let on = self.tree.path(fork, self.tip);
         let (off, on) = (self.with_blocks(off)?, self.with_blocks(on)?);
+        if tip.hash == before {
+            return Ok(self.txn.commit()?);
+        }
+        let homeless = homeless(&off, &on);
+        // Written down before the commit: a kill right after it must find them in the chain or in the journal.
+        let mut records = Records::default();
+        homeless.iter().for_each(|(_, raw)| records.kept(raw, node.time(), tip.height));
+        node.journal.append(&records);
         // Whoever reads the mempool sees it of the old tip until this ends, and of the new one then.
         let mut pool = node.pool_mut();
         self.txn.commit()?;
         node.tip.store(Arc::new(tip));
-        if tip.hash == before {
-            return Ok(());
-        }
         let mut events: Vec<_> =
             off.iter().map(|(hash, height, _)| NodeEvent::BlockDisconnected { hash: *hash, height: *height }).collect();
         events.extend(on.iter().map(|(hash, height, _)| NodeEvent::BlockConnected { hash: *hash, height: *height }));
@@ -219,7 +226,14 @@ impl Change<'_> {
                 pool.clear(tip, &mut events);
             }
         }
+        let mut records = pool.take_records();
+        // Not all of them came back.
+        homeless.iter().filter(|(txid, _)| !pool.has(txid)).for_each(|(txid, _)| records.removed(txid));
+        let usage = pool.usage();
         drop(pool);
+        node.selector.changed();
+        node.journal.append(&records);
+        node.journal.tend(usage, &node.pool);
         events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         node.tell(events);
         Ok(())
@@ -232,4 +246,16 @@ impl Change<'_> {
         }
         Ok(found)
     }
+}
+
+/// The transactions of the first blocks that are not in the second ones, with their serialisations; no coinbases.
+fn homeless(off: &[(BlockHash, u32, Block)], on: &[(BlockHash, u32, Block)]) -> Vec<(Txid, Vec<u8>)> {
+    if off.is_empty() {
+        return Vec::new();
+    }
+    let confirmed: HashSet<Txid> =
+        on.iter().flat_map(|(_, _, block)| &block.txdata).map(Transaction::compute_txid).collect();
+    let back = off.iter().rev().flat_map(|(_, _, block)| block.txdata.iter().skip(1));
+    let back = back.map(|tx| (tx.compute_txid(), tx)).filter(|(txid, _)| !confirmed.contains(txid));
+    back.map(|(txid, tx)| (txid, serialize(tx))).collect()
 }

@@ -24,6 +24,9 @@ pub enum NodeError {
     /// The database failed.
     #[error("the chain database failed: {0}")]
     Storage(heed::Error),
+    /// The system gives no thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
     /// The directory of the database cannot be made.
     #[error("cannot make the directory of the chain database: {0}")]
     Directory(std::io::Error),
@@ -64,6 +67,7 @@ impl From<NodeError> for ServiceError {
         let kind = match error {
             NodeError::UnknownBlock(_) => ErrorKind::NotFound,
             NodeError::Network(_) => ErrorKind::Refused,
+            NodeError::Thread(_) => ErrorKind::Internal,
             NodeError::Full
             | NodeError::DiskFull
             | NodeError::TooManyReaders

@@ -12,10 +12,12 @@
 mod change;
 mod decode;
 mod error;
+mod journal;
 mod judge;
 mod mempool;
 pub mod observer;
 mod params;
+mod restore;
 mod select;
 mod snapshot;
 mod store;
@@ -38,11 +40,12 @@ pub use error::NodeError;
 pub use params::{MempoolLimits, Settings};
 pub use snapshot::ChainSnapshot;
 
+use journal::Journal;
 use judge::ScriptCache;
 use mempool::Pool;
 use observer::{NodeEvent, Observer};
 use params::{BLOCK_VERSION, ChainParams};
-use select::Selection;
+use select::Selector;
 use store::Store;
 use store::rows::{BlockEntry, Failure, Validity};
 use time::Clock;
@@ -55,8 +58,9 @@ pub struct EmbeddedNode {
     store: Store,
     clock: Clock,
     chain: Mutex<Chain>,
-    pool: RwLock<Pool>,
-    selection: Selection,
+    pool: Arc<RwLock<Pool>>,
+    selector: Selector,
+    journal: Journal,
     tip: ArcSwap<Tip>,
     cache: ScriptCache,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
@@ -73,7 +77,8 @@ impl EmbeddedNode {
     /// Opens the chain in `dir`, making it where there is none.
     ///
     /// # Errors
-    /// When the network is not regtest, or the database cannot be opened, is of another kind or damaged.
+    /// When the network is not regtest, the database cannot be opened, is of another kind or damaged, or the system gives
+    /// no thread. What is wrong with the journal of the mempool is no error: it is logged, and the mempool lacks it.
     pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, NodeError> {
         let params = ChainParams::of(settings.network)?;
         let store = Store::open(dir, &settings)?;
@@ -83,9 +88,12 @@ impl EmbeddedNode {
         let tip = snapshot::tip(&store, &txn)?;
         drop(txn);
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
-        Ok(Arc::new(Self {
-            pool: RwLock::new(Pool::new(settings.mempool.clone(), tip)),
-            selection: Selection::default(),
+        let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
+        let (journal, stored) = Journal::open(dir);
+        let node = Self {
+            selector: Selector::start(pool.clone(), settings.clone()).map_err(NodeError::Thread)?,
+            pool,
+            journal,
             tip: ArcSwap::from_pointee(tip),
             cache: ScriptCache::default(),
             observers: RwLock::default(),
@@ -94,7 +102,15 @@ impl EmbeddedNode {
             params,
             settings,
             store,
-        }))
+        };
+        node.restore(stored)?;
+        node.selector.changed();
+        Ok(Arc::new(node))
+    }
+
+    /// Puts on the disk what is not there yet: the journal of the mempool. Blocks are there when they are answered.
+    pub fn finish(&self) {
+        self.journal.finish(&self.pool);
     }
 
     /// The best block. Costs next to nothing.
@@ -118,7 +134,11 @@ impl EmbeddedNode {
 
     /// What a block on the tip must and may be (BIP 22).
     pub fn next_block(&self) -> NextBlock {
-        let tip = self.tip();
+        self.next_block_on(self.tip())
+    }
+
+    /// What a block on this tip must and may be.
+    fn next_block_on(&self, tip: Tip) -> NextBlock {
         let min_time = tip.median_time.saturating_add(1);
         let now = u32::try_from(self.clock.now()).unwrap_or(u32::MAX);
         NextBlock {

@@ -1,13 +1,11 @@
 //! What the node answers about the mempool, and what comes to it.
 
-use std::sync::Arc;
-
 use bitcoin::consensus::deserialize;
 use bitcoin::{OutPoint, Transaction, Txid};
-use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, RawTransaction};
+use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::judge::{check_transaction, verify_transaction};
-use super::mempool::{Admissible, Entry, FeeRate, Offer, Rejection, Terms, View};
+use super::mempool::{Admissible, Entry, FeeRate, Offer, Pool, Rejection, Terms, View};
 use super::{EmbeddedNode, NodeError};
 use outrigger_sdk::script::Flags;
 
@@ -37,9 +35,17 @@ impl EmbeddedNode {
         self.pool().spenders(outpoints)
     }
 
-    /// The selection for a block on the tip. Costs nothing while neither tip nor mempool change.
-    pub fn candidate(&self) -> Arc<Candidate> {
-        self.selection.of(&self.pool(), &self.settings)
+    /// The selection for a block on the tip, of the mempool as it stands; none when its version is `known`. Costs next to
+    /// nothing while neither tip nor mempool change.
+    pub fn candidate(&self, known: Option<u64>) -> Option<Candidate> {
+        let chosen = self.selector.current();
+        (known != Some(chosen.version)).then(|| Candidate {
+            version: chosen.version,
+            next: self.next_block_on(chosen.tip),
+            transactions: chosen.transactions.clone(),
+            fees: chosen.fees,
+            sequence: chosen.sequence,
+        })
     }
 
     /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
@@ -48,8 +54,26 @@ impl EmbeddedNode {
     /// When the node fails.
     pub fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<(), NodeError> {
         let _chain = self.lock_chain()?;
-        self.pool_mut().prioritise(txid, fee_delta);
+        self.change_pool(|pool| pool.prioritise(txid, fee_delta));
         Ok(())
+    }
+
+    /// All that was added to fees and stands, by txid.
+    pub fn prioritised(&self) -> Vec<Prioritised> {
+        self.pool().prioritised()
+    }
+
+    /// Changes the mempool, and writes the change down before it is answered. The caller holds the write lock.
+    fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
+        let (outcome, records, usage) = {
+            let mut pool = self.pool_mut();
+            let outcome = change(&mut pool);
+            (outcome, pool.take_records(), pool.usage())
+        };
+        self.journal.append(&records);
+        self.journal.tend(usage, &self.pool);
+        self.selector.changed();
+        outcome
     }
 
     /// Offers a transaction to the mempool. `max_feerate` bounds its feerate in satoshi per 1000 virtual bytes, 0 being
@@ -118,7 +142,7 @@ impl EmbeddedNode {
         }
         if keep {
             let mut events = Vec::new();
-            let stays = self.pool_mut().admit(admissible, self.time(), &mut events);
+            let stays = self.change_pool(|pool| pool.admit(admissible, self.time(), &mut events));
             self.tell(events);
             if !stays {
                 return Admission::Rejected { reason: "mempool full".to_owned(), detail: String::new() };

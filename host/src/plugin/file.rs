@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use bitcoin::hashes::{Hash, sha256};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol};
-use outrigger_sdk::abi::{ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PLUGIN_MAGIC, PluginTable};
+use outrigger_sdk::abi::{ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PluginTable};
 use outrigger_sdk::manifest::{Manifest, ManifestError};
 
 /// The largest file that is read as a plugin, in bytes.
@@ -223,17 +223,10 @@ impl PluginFile {
         // SAFETY: the symbol is the static that the ABI names, a table; what it holds is checked below.
         let table = unsafe { library.get::<*const PluginTable>(TABLE_SYMBOL) }.map_err(failed)?.into_raw();
         std::mem::forget(library);
-        // SAFETY: a symbol of a library that stays open; the beginning that is read here is common to all versions.
-        let (magic, size) = unsafe {
-            let table = table.cast::<PluginTable>();
-            if table.is_null() { (0, 0) } else { ((*table).magic, (*table).struct_size) }
-        };
         let no_plugin = |reason: &str| FileError::NotAPlugin { path: self.path.clone(), reason: reason.to_owned() };
-        if magic != PLUGIN_MAGIC || size < size_of::<PluginTable>() {
-            return Err(no_plugin("its function table does not begin as one"));
-        }
-        // SAFETY: magic and size say that a whole table stands there, and the library is never closed.
-        let table = unsafe { &*table.cast::<PluginTable>() };
+        // SAFETY: a symbol of a library that stays open; a plugin promises with the magic number that a table is there.
+        let table = unsafe { PluginTable::read(table.cast()) };
+        let table = table.ok_or_else(|| no_plugin("its function table does not begin as one, or is cut short"))?;
         if table.abi_major != self.header.abi_major || table.abi_minor_needed != self.header.abi_minor_needed {
             return Err(no_plugin("its function table and its manifest are of different ABI versions"));
         }
@@ -242,7 +235,8 @@ impl PluginFile {
             && table.start.is_some()
             && table.call.is_some()
             && table.destroy.is_some();
-        if whole { Ok(table) } else { Err(no_plugin("its function table lacks a function")) }
+        // As the library, the table is there for good: an instance that is left behind may still be inside.
+        if whole { Ok(Box::leak(Box::new(table))) } else { Err(no_plugin("its function table lacks a function")) }
     }
 
     fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {

@@ -10,7 +10,7 @@ use outrigger_sdk::{Code, RpcError};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::arguments;
+use super::{arguments, openrpc};
 use crate::plugin::instance::Instance;
 use crate::plugin::registry::{ChangeError, Plugin, Registry, RouteTable};
 use crate::rpc::Call;
@@ -19,8 +19,17 @@ use crate::rpc::Call;
 const SPECS: &str = include_str!("builtins.json");
 
 /// The names of the methods, which no plugin may claim.
-pub const NAMES: [&str; 8] =
-    ["getrpcinfo", "help", "listplugins", "reloadplugin", "startplugin", "stop", "stopplugin", "uptime"];
+pub const NAMES: [&str; 9] = [
+    "getrpcinfo",
+    "help",
+    "listplugins",
+    "reloadplugin",
+    "rpc.discover",
+    "startplugin",
+    "stop",
+    "stopplugin",
+    "uptime",
+];
 
 /// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
@@ -70,6 +79,11 @@ impl Builtins {
             "uptime" => Ok(json!(self.started.elapsed().as_secs())),
             "getrpcinfo" => Ok(json!({"active_commands": [], "logpath": ""})),
             "listplugins" => Ok(self.list_plugins()),
+            "rpc.discover" => {
+                let serving = self.registry.serving();
+                let plugins = serving.routes.values().map(|route| &route.method);
+                Ok(openrpc::document(self.specs.iter().chain(plugins).map(|spec| &**spec)))
+            }
             _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")),
         }
     }

@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod builtins;
+mod openrpc;
 mod quick;
 
 use std::sync::Arc;

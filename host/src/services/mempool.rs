@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bitcoin::{OutPoint, Txid};
-use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, RawTransaction};
+use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_sdk::service::{Mempool, Result, Scope};
 use outrigger_sdk::wire::Blob;
 
@@ -48,11 +48,15 @@ impl Mempool for MempoolService {
         Ok(self.node.try_submit(&raw, max_feerate)?)
     }
 
-    fn candidate(&self, _: Scope) -> Result<Candidate> {
-        Ok(Candidate::clone(&self.node.candidate()))
+    fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Option<Candidate>> {
+        Ok(self.node.candidate(known))
     }
 
     fn prioritise(&self, _: Scope, txid: Txid, fee_delta: i64) -> Result<()> {
         Ok(self.node.prioritise(txid, fee_delta)?)
+    }
+
+    fn prioritised(&self, _: Scope) -> Result<Vec<Prioritised>> {
+        Ok(self.node.prioritised())
     }
 }

@@ -6,10 +6,10 @@ use bitcoin::{ScriptBuf, Txid};
 use outrigger_sdk::service::signer::SignBatch;
 use outrigger_sdk::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
-    ScriptInfo, WalletInfo, WalletTransaction,
+    ScriptInfo, WalletInfo,
 };
 use outrigger_sdk::service::{Result, Scope, Signer, Wallet};
-use outrigger_sdk::wire::{Blob, Secret};
+use outrigger_sdk::wire::{Blob, Encoded, Secret};
 
 use super::{Keys, OwnScopes};
 use crate::wallet::{WalletManager, WalletView};
@@ -32,7 +32,7 @@ impl WalletService {
     /// Reads what only a holder of the wallet's keys may.
     fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.read(scope, |view| {
-            self.keys.check(&view.wallet().name())?;
+            self.keys.check(view.wallet().name())?;
             read(view)
         })
     }
@@ -77,16 +77,20 @@ impl Wallet for WalletService {
         self.read(scope, |view| view.scripts(scripts))
     }
 
-    fn transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<WalletTransaction>>> {
-        self.read(scope, |view| view.transactions(txids))
+    fn transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Encoded<HistoryBatch>> {
+        self.read(scope, |view| view.transactions(&txids))
     }
 
     fn raw_transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
-        self.read(scope, |view| view.raw_transactions(txids))
+        self.read(scope, |view| view.raw_transactions(&txids))
     }
 
-    fn history(&self, scope: Scope, query: HistoryQuery) -> Result<HistoryBatch> {
-        self.read(scope, |view| view.history(query))
+    fn history(&self, scope: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
+        self.read(scope, |view| view.history(&query))
+    }
+
+    fn descriptor_texts(&self, scope: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
+        self.read(scope, |view| view.descriptor_texts(&numbers))
     }
 
     fn coins(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {

@@ -3,6 +3,8 @@
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::wire::WireError;
 
+use super::store::LAYOUT;
+
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
@@ -15,9 +17,15 @@ pub enum WalletError {
     /// A folder or file could not be read or made.
     #[error("{0}")]
     File(#[from] std::io::Error),
-    /// The folder holds something else, or a wallet of another version of this program.
+    /// The folder holds something else.
     #[error("Data is not in recognized format.")]
     NotAWallet,
+    /// The wallet was written by another version of this program.
+    #[error("The wallet has layout {found}, and this version of the program reads only layout {LAYOUT}.")]
+    OtherLayout {
+        /// The version of its layout.
+        found: u32,
+    },
     /// A stored descriptor does not parse or derive.
     #[error("the stored descriptor {number} cannot be used: {reason}")]
     BadDescriptor {

@@ -282,7 +282,7 @@ impl Wallet {
                 row.metadata.push((key, value));
                 row.metadata.sort_unstable();
             }
-            write.put_transaction(txid, &row)
+            write.put_row(&row)
         })?)
     }
 

@@ -184,7 +184,9 @@ impl WalletManager {
             return Err(cannot("It is still in use by a running call."));
         }
         let store = match Store::open(&folder, &self.shared.settings) {
-            Err(WalletError::NotAWallet) => return Err(cannot("Data is not in recognized format.")),
+            Err(error @ (WalletError::NotAWallet | WalletError::OtherLayout { .. })) => {
+                return Err(cannot(&error.to_string()));
+            }
             // LMDB's own words for a file that is not its own.
             Err(WalletError::Storage(heed::Error::Mdb(
                 heed::MdbError::Invalid | heed::MdbError::VersionMismatch | heed::MdbError::Corrupted,

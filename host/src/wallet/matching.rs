@@ -4,13 +4,14 @@ use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid};
 use heed::RoTxn;
-use outrigger_sdk::service::wallet::{Ownership, TxState};
+use outrigger_sdk::service::wallet::{Ownership, TxState, WalletTransaction};
+use outrigger_sdk::wire::from_bytes;
 
-use super::error::Result;
-use super::ownership::{debit, output_row, outputs_key};
+use super::error::{Result, WalletError};
+use super::ownership::{debit, outputs_key, owned_output};
 use super::store::Tables;
-use super::store::rows::{ScriptRow, TxRow};
-use super::store::tables::{height_key, outpoint_key, txid_from};
+use super::store::rows::ScriptRow;
+use super::store::tables::{height_key, outpoint_key};
 use super::write::Write;
 
 /// How far ahead of the clock an earlier entry's time may lie and still bound later ones, in seconds.
@@ -23,7 +24,7 @@ pub enum Match {
     /// It neither pays to the wallet nor spends from it.
     Foreign,
     /// It does, and is stored already.
-    Known(Box<TxRow>),
+    Known(Box<WalletTransaction>),
     /// It does, and is new: what the wallet knows of the script of each output.
     New(Vec<Option<ScriptRow>>),
 }
@@ -57,9 +58,8 @@ fn spends_ours(t: &Tables, txn: &RoTxn<'_>, prevout: &OutPoint) -> Result<bool> 
 fn smart_time(t: &Tables, txn: &RoTxn<'_>, received: u64, state: &TxState) -> Result<u64> {
     let TxState::Confirmed { time: block_time, .. } = state else { return Ok(received) };
     let (mut latest_now, mut latest_entry) = (received, 0);
-    for entry in t.arrivals.rev_iter(txn)? {
-        let (_, txid) = entry?;
-        let Some(earlier) = t.transaction(txn, &txid_from(txid)?)? else { continue };
+    for entry in t.transactions.rev_iter(txn)? {
+        let earlier: WalletTransaction = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
         if earlier.time <= received.saturating_add(TOLERATED_AHEAD) {
             latest_entry = earlier.time;
             latest_now = latest_now.max(earlier.time);
@@ -75,7 +75,7 @@ impl Write<'_> {
     pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState, received: u64) -> Result<bool> {
         match examine(&self.t, &self.txn, transaction, &txid)? {
             Match::Foreign => return Ok(false),
-            Match::Known(row) => self.meet_again(transaction, txid, *row, state)?,
+            Match::Known(row) => self.meet_again(transaction, *row, state)?,
             Match::New(scripts) => {
                 self.insert(transaction, txid, state, &scripts, received)?;
                 self.note_use(scripts.iter().flatten().flat_map(|row| row.owners.iter().copied()))?;
@@ -86,7 +86,7 @@ impl Write<'_> {
 
     /// Moves a stored transaction to `state`. Its scripts may have been imported since it was stored, and its witness may
     /// be another one than that it was stored with.
-    fn meet_again(&mut self, transaction: &Transaction, txid: Txid, mut row: TxRow, state: TxState) -> Result<()> {
+    fn meet_again(&mut self, transaction: &Transaction, mut row: WalletTransaction, state: TxState) -> Result<()> {
         let mut used = Vec::new();
         for output in &transaction.output {
             used.extend(self.t.script(&self.txn, &output.script_pubkey)?.map(|row| row.owners).unwrap_or_default());
@@ -95,10 +95,10 @@ impl Write<'_> {
         let wtxid = transaction.compute_wtxid();
         if wtxid != row.wtxid {
             row.wtxid = wtxid;
-            self.t.raw.put(&mut self.txn, txid.as_byte_array(), &serialize(transaction))?;
-            self.put_transaction(txid, &row)?;
+            self.t.raw.put(&mut self.txn, &row.arrival.to_be_bytes(), &serialize(transaction))?;
+            self.put_row(&row)?;
         }
-        self.set_state(txid, row, state)
+        self.set_state(row, state)
     }
 
     fn insert(
@@ -116,36 +116,54 @@ impl Write<'_> {
         let mut outputs = Vec::with_capacity(transaction.output.len());
         for (output, script) in transaction.output.iter().zip(scripts) {
             let value = output.value.to_sat();
-            outputs.push(output_row(&self.t, &self.txn, value, &output.script_pubkey, script.as_ref())?);
+            outputs.push(owned_output(&self.t, &self.txn, value, &output.script_pubkey, script.as_ref())?);
         }
         let enforced = transaction.input.iter().any(|input| input.sequence.enables_absolute_lock_time());
-        let row = TxRow {
+        let row = WalletTransaction {
+            contested: self.contest(&inputs)?,
             state,
+            txid,
+            wtxid: transaction.compute_wtxid(),
             arrival: self.meta.next_arrival,
             time: smart_time(&self.t, &self.txn, received, &state)?,
             time_received: received,
-            wtxid: transaction.compute_wtxid(),
             coinbase,
             signals: transaction.input.iter().any(|input| input.sequence.0 <= MAX_SIGNALLING_SEQUENCE),
             lock_time: if enforced { transaction.lock_time.to_consensus_u32() } else { 0 },
             total_output: outputs.iter().fold(0, |sum: u64, output| sum.saturating_add(output.value)),
             debit_spendable,
             debit_watch_only,
+            metadata: Vec::new(),
             inputs,
             outputs,
-            metadata: Vec::new(),
         };
         self.meta.next_arrival += 1;
-        self.index(txid, &row)?;
-        self.t.raw.put(&mut self.txn, txid.as_byte_array(), &serialize(transaction))?;
-        self.put_transaction(txid, &row)?;
-        self.rederive_spenders(txid, &row)
+        self.index(&row)?;
+        self.t.raw.put(&mut self.txn, &row.arrival.to_be_bytes(), &serialize(transaction))?;
+        self.put_transaction(&row)?;
+        self.rederive_spenders(&row)
+    }
+
+    /// Notes with the wallet's transactions that spend one of these that another one does too. Whether there are any.
+    fn contest(&mut self, inputs: &[OutPoint]) -> Result<bool> {
+        let mut contested = false;
+        for input in inputs {
+            for spender in self.t.spenders(&self.txn, input)? {
+                contested = true;
+                if let Some(mut row) = self.t.transaction(&self.txn, &spender)?
+                    && !std::mem::replace(&mut row.contested, true)
+                {
+                    self.put_row(&row)?;
+                }
+            }
+        }
+        Ok(contested)
     }
 
     /// Enters a new transaction in the tables beside its row.
-    fn index(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
-        let id = txid.as_byte_array();
-        self.t.arrivals.put(&mut self.txn, &row.arrival.to_be_bytes(), id)?;
+    fn index(&mut self, row: &WalletTransaction) -> Result<()> {
+        let id = row.txid.as_byte_array();
+        self.t.arrivals.put(&mut self.txn, id, &row.arrival.to_be_bytes())?;
         for input in &row.inputs {
             let key = [outpoint_key(input).as_slice(), id].concat();
             self.t.spends.put(&mut self.txn, &key, &[])?;
@@ -154,14 +172,14 @@ impl Write<'_> {
             let key = [outputs_key(&output.script).as_slice(), id, &vout.to_le_bytes()].concat();
             self.t.outputs.put(&mut self.txn, &key, &[])?;
         }
-        self.put_history(txid, row)
+        self.put_history(row)
     }
 
     /// A transaction that was met after one that spends it changes what that one spends of ours.
-    fn rederive_spenders(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+    fn rederive_spenders(&mut self, row: &WalletTransaction) -> Result<()> {
         for (vout, output) in (0_u32..).zip(&row.outputs) {
             if output.ownership != Ownership::None {
-                for spender in self.t.spenders(&self.txn, &OutPoint { txid, vout })? {
+                for spender in self.t.spenders(&self.txn, &OutPoint { txid: row.txid, vout })? {
                     self.rederive_debit(spender)?;
                 }
             }
@@ -170,13 +188,13 @@ impl Write<'_> {
     }
 
     /// Enters a transaction in the history, at the place that its state gives it.
-    pub fn put_history(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+    pub fn put_history(&mut self, row: &WalletTransaction) -> Result<()> {
         let (table, key) = self.history_place(row);
-        Ok(table.put(&mut self.txn, &key, txid.as_byte_array())?)
+        Ok(table.put(&mut self.txn, &key, &row.arrival.to_be_bytes())?)
     }
 
     /// The table and key of a transaction in the history.
-    pub fn history_place(&self, row: &TxRow) -> (super::store::tables::Table, Vec<u8>) {
+    pub fn history_place(&self, row: &WalletTransaction) -> (super::store::tables::Table, Vec<u8>) {
         let arrival = row.arrival.to_be_bytes();
         match row.state {
             TxState::Confirmed { height, index, .. } => (self.t.confirmed, height_key(height, &index.to_be_bytes())),

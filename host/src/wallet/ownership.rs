@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::{OutPoint, Script, ScriptBuf, Txid};
 use heed::RoTxn;
-use outrigger_sdk::service::wallet::Ownership;
+use outrigger_sdk::service::wallet::{Ownership, WalletOutput, WalletTransaction};
 use outrigger_sdk::standard::{ScriptKind, classify};
 
 use super::error::Result;
 use super::store::Tables;
-use super::store::rows::{OutputRow, ScriptRow, TxRow};
+use super::store::rows::ScriptRow;
 use super::store::tables::{hash160, put, script_key, txid_from};
 use super::write::Write;
 
@@ -42,26 +42,26 @@ pub fn label(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Option<Stri
     Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
 }
 
-/// The row of an output, given what the wallet knows of its script.
-pub fn output_row(
+/// An output as it is stored, given what the wallet knows of its script.
+pub fn owned_output(
     t: &Tables,
     txn: &RoTxn<'_>,
     value: u64,
     script: &Script,
     row: Option<&ScriptRow>,
-) -> Result<OutputRow> {
+) -> Result<WalletOutput> {
     let ownership = row.map_or(Ownership::None, ScriptRow::ownership);
     let label = label(t, txn, script)?;
     let mut descriptors: Vec<u32> = row.iter().flat_map(|row| row.owners.iter().map(|(number, _)| *number)).collect();
     descriptors.dedup();
     let change = ownership != Ownership::None && label.is_none();
-    Ok(OutputRow { value, script: script.to_owned(), ownership, change, label, descriptors })
+    Ok(WalletOutput { value, script: script.to_owned(), ownership, change, label, descriptors })
 }
 
 /// What a transaction spends of ours: spendable and watched, in satoshi.
 pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(u64, u64)> {
     let (mut spendable, mut watched) = (0_u64, 0_u64);
-    let mut parents: BTreeMap<Txid, Option<TxRow>> = BTreeMap::new();
+    let mut parents: BTreeMap<Txid, Option<WalletTransaction>> = BTreeMap::new();
     for input in inputs {
         let parent = match parents.entry(input.txid) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -111,7 +111,7 @@ impl Write<'_> {
         let mut outputs = Vec::with_capacity(row.outputs.len());
         for (vout, output) in (0_u32..).zip(&row.outputs) {
             let known = self.t.script(&self.txn, &output.script)?;
-            let fresh = output_row(&self.t, &self.txn, output.value, &output.script, known.as_ref())?;
+            let fresh = owned_output(&self.t, &self.txn, output.value, &output.script, known.as_ref())?;
             if fresh.ownership != output.ownership {
                 spending.extend(self.t.spenders(&self.txn, &OutPoint { txid, vout })?);
             }
@@ -119,7 +119,7 @@ impl Write<'_> {
         }
         if outputs != row.outputs {
             row.outputs = outputs;
-            self.put_transaction(txid, &row)?;
+            self.put_transaction(&row)?;
         }
         Ok(())
     }
@@ -130,15 +130,21 @@ impl Write<'_> {
         let fresh = debit(&self.t, &self.txn, &row.inputs)?;
         if fresh != (row.debit_spendable, row.debit_watch_only) {
             (row.debit_spendable, row.debit_watch_only) = fresh;
-            self.put_transaction(txid, &row)?;
+            self.put_transaction(&row)?;
         }
         Ok(())
     }
 
     /// Writes a transaction's row, and the coins that it makes or spends.
-    pub fn put_transaction(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
-        put(self.t.transactions, &mut self.txn, bitcoin::hashes::Hash::as_byte_array(&txid), row)?;
-        self.changed.insert(txid);
-        self.refresh_coins(txid, row)
+    pub fn put_transaction(&mut self, row: &WalletTransaction) -> Result<()> {
+        self.put_row(row)?;
+        self.refresh_coins(row)
+    }
+
+    /// Writes a transaction's row, where nothing changes that coins show.
+    pub fn put_row(&mut self, row: &WalletTransaction) -> Result<()> {
+        put(self.t.transactions, &mut self.txn, &row.arrival.to_be_bytes(), row)?;
+        self.changed.insert(row.txid);
+        Ok(())
     }
 }

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use bitcoin::Txid;
 use heed::RoTxn;
 use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::wallet::{Ownership, Replaceable, Synced, TxState};
+use outrigger_sdk::service::wallet::{Ownership, Replaceable, Synced, TxState, WalletTransaction};
 
 use super::Shared;
 use super::error::Result;
 use super::store::Tables;
-use super::store::rows::TxRow;
 
 /// How long a chain of unconfirmed ancestors is followed. The mempool's own limit is far below.
 const MAX_ANCESTORS: u32 = 500;
@@ -34,11 +33,11 @@ impl<'a> Judge<'a> {
 
     /// Whether a transaction is trusted: it is confirmed; or it is final, in the mempool and ours, and spends nothing but
     /// spendable outputs of trusted transactions.
-    pub fn trusted(&mut self, row: &TxRow) -> Result<bool> {
+    pub fn trusted(&mut self, row: &WalletTransaction) -> Result<bool> {
         self.trusted_within(row, MAX_ANCESTORS)
     }
 
-    fn trusted_within(&mut self, row: &TxRow, left: u32) -> Result<bool> {
+    fn trusted_within(&mut self, row: &WalletTransaction, left: u32) -> Result<bool> {
         match row.state {
             TxState::Confirmed { .. } => return Ok(true),
             TxState::InMempool if self.is_final(row) && row.is_from_us() && left > 0 => {}
@@ -47,35 +46,35 @@ impl<'a> Judge<'a> {
         for input in &row.inputs {
             let Some(parent) = self.t.transaction(self.txn, &input.txid)? else { return Ok(false) };
             let spendable = parent.output(input.vout).is_some_and(|output| output.ownership == Ownership::Spendable);
-            if !spendable || !self.trusted_parent(input.txid, &parent, left - 1)? {
+            if !spendable || !self.trusted_parent(&parent, left - 1)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn trusted_parent(&mut self, txid: Txid, row: &TxRow, left: u32) -> Result<bool> {
-        if let Some(known) = self.known.get(&txid) {
+    fn trusted_parent(&mut self, row: &WalletTransaction, left: u32) -> Result<bool> {
+        if let Some(known) = self.known.get(&row.txid) {
             return Ok(*known);
         }
         let trusted = self.trusted_within(row, left)?;
-        self.known.insert(txid, trusted);
+        self.known.insert(row.txid, trusted);
         Ok(trusted)
     }
 
     /// Whether its lock time allows it in the next block, by the node's clock.
-    fn is_final(&self, row: &TxRow) -> bool {
+    fn is_final(&self, row: &WalletTransaction) -> bool {
         let reached = if row.lock_time < LOCK_TIME_THRESHOLD { u64::from(self.synced.height) + 1 } else { self.now };
         u64::from(row.lock_time) < reached || row.lock_time == 0
     }
 }
 
 /// Whether a transaction can be replaced (BIP 125), as far as the mempool knows its ancestors.
-pub fn replaceable(shared: &Shared, txid: Txid, row: &TxRow) -> Result<Replaceable> {
+pub fn replaceable(shared: &Shared, row: &WalletTransaction) -> Result<Replaceable> {
     match row.state {
         TxState::Confirmed { .. } => Ok(Replaceable::No),
         _ if row.signals => Ok(Replaceable::Yes),
-        TxState::InMempool => match shared.mempool.entries(Scope::NONE, vec![txid])?.into_iter().next().flatten() {
+        TxState::InMempool => match shared.mempool.entries(Scope::NONE, vec![row.txid])?.into_iter().next().flatten() {
             Some(entry) if entry.replaceable => Ok(Replaceable::Yes),
             Some(_) => Ok(Replaceable::No),
             None => Ok(Replaceable::Unknown),

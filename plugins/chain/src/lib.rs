@@ -24,7 +24,7 @@ use bitcoin::Network;
 use outrigger_sdk::params::Params;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::standard::work;
-use outrigger_sdk::{Call, Host, Plugin, Reply};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use crate::error::ChainError;
@@ -79,7 +79,7 @@ impl ChainPlugin {
             "invalidateblock" => blocks::invalidate_block(context),
             "reconsiderblock" => blocks::reconsider_block(context),
             "setmocktime" => blocks::set_mock_time(context),
-            other => Err(ChainError::Damaged(format!("the method {other}"))),
+            other => Err(RpcError::no_method(other).into()),
         }
     }
 }

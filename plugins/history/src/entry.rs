@@ -1,84 +1,38 @@
 //! The entries of a transaction: what was sent and what was received, as the three listing RPCs show them.
 //!
-//! Serialised straight from the wallet's row into the reply, in bitcoind's order of keys; what later releases added
-//! stands behind the keys of 0.21.
+//! Written straight from the wallet's row into the reply, in bitcoind's order of keys; what later releases added stands
+//! behind the keys of 0.21.
 
-use bitcoin::{Network, Txid};
-use outrigger_sdk::amount::Btc;
-use outrigger_sdk::service::wallet::{Ownership, Replaceable, Synced, TxState, WalletOutput, WalletTransaction};
+use bitcoin::hashes::Hash;
+use outrigger_sdk::service::wallet::{
+    HistoryBatchView, HistoryRowView, OutlookView, Ownership, Replaceable, TxState, WalletOutputView,
+    WalletTransactionView,
+};
 use outrigger_sdk::standard::address;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 
-/// The depth from which a coinbase can be spent.
-pub const COINBASE_MATURITY_DEPTH: i64 = 101;
+use crate::Question;
+use crate::error::HistoryError;
+use crate::json;
+use crate::lens::{Lens, satoshi};
+use crate::texts::DescriptorTexts;
 
-/// From where a transaction is looked at.
+/// A transaction of the wallet, with the batch that it came in.
 #[derive(Clone, Copy)]
-pub struct Lens {
-    /// The block up to which the wallet has followed the chain: depths are counted from here.
-    pub synced: Synced,
-    /// Whether watched scripts count as ours.
-    pub watch_only: bool,
-    /// For addresses.
-    pub network: Network,
+pub struct Told<'a> {
+    /// It.
+    pub transaction: WalletTransactionView<'a>,
+    /// What the moment says of it.
+    pub outlook: OutlookView<'a>,
+    /// The batch.
+    pub batch: HistoryBatchView<'a>,
 }
 
-impl Lens {
-    /// How deep a transaction is: 0 when unconfirmed, negative when another one made it impossible.
-    pub fn depth(&self, transaction: &WalletTransaction) -> i64 {
-        let depth_of = |height: u32| i64::from(self.synced.height) - i64::from(height) + 1;
-        match transaction.state {
-            TxState::Confirmed { height, .. } => depth_of(height),
-            TxState::Conflicted { height, .. } => -depth_of(height),
-            TxState::InMempool | TxState::Inactive | TxState::Abandoned => 0,
-        }
+impl<'a> Told<'a> {
+    /// Opens a row of a batch.
+    pub fn open(row: &HistoryRowView<'a>, batch: HistoryBatchView<'a>) -> Result<Self, HistoryError> {
+        let (transaction, outlook) = row.open()?;
+        Ok(Self { transaction, outlook, batch })
     }
-
-    /// Whether an output counts as ours.
-    pub fn owns(&self, output: &WalletOutput) -> bool {
-        match output.ownership {
-            Ownership::Spendable => true,
-            Ownership::WatchOnly => self.watch_only,
-            Ownership::None => false,
-        }
-    }
-
-    /// What the transaction spends of ours, in satoshi.
-    pub fn debit(&self, transaction: &WalletTransaction) -> i64 {
-        let watched = if self.watch_only { transaction.debit_watch_only } else { 0 };
-        satoshi(transaction.debit_spendable + watched)
-    }
-
-    /// What it pays to us, in satoshi; nothing while it is an immature coinbase.
-    pub fn credit(&self, transaction: &WalletTransaction) -> i64 {
-        if transaction.coinbase && self.depth(transaction) < COINBASE_MATURITY_DEPTH {
-            return 0;
-        }
-        transaction.outputs.iter().filter(|output| self.owns(output)).map(|output| satoshi(output.value)).sum()
-    }
-
-    /// The fee as replies show it: outputs less what was spent, so normally negative; none when nothing of ours was spent.
-    pub fn fee(&self, transaction: &WalletTransaction) -> Option<i64> {
-        let debit = self.debit(transaction);
-        (debit > 0).then(|| satoshi(transaction.total_output) - debit)
-    }
-
-    fn category(&self, transaction: &WalletTransaction) -> &'static str {
-        if !transaction.coinbase {
-            return "receive";
-        }
-        match self.depth(transaction) {
-            ..1 => "orphan",
-            1..COINBASE_MATURITY_DEPTH => "immature",
-            _ => "generate",
-        }
-    }
-}
-
-/// Money fits in an `i64`: there are at most 2.1 * 10^15 satoshi.
-fn satoshi(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// What a listing selects.
@@ -90,124 +44,190 @@ pub struct Selection<'a> {
     pub any_depth: bool,
 }
 
-/// The entries of a transaction: all sent ones in the order of the outputs, then all received ones.
-pub fn entries<'a>(
-    lens: Lens,
-    transaction: &'a WalletTransaction,
-    selection: Selection<'_>,
-    with_block: bool,
-) -> Vec<Entry<'a>> {
-    let fee = lens.fee(transaction);
-    // Of what we sent ourselves, change is not shown at all.
-    let shown = || transaction.outputs.iter().enumerate().filter(|(_, output)| fee.is_none() || !output.change);
-    let entry = |vout: usize, output: &'a WalletOutput, sent: Option<i64>| Entry {
-        lens,
-        transaction,
-        output,
-        vout,
-        sent,
-        with_block,
-    };
-    let mut entries = Vec::new();
-    if let (Some(fee), None) = (fee, selection.label) {
-        entries.extend(shown().map(|(vout, output)| entry(vout, output, Some(fee))));
-    }
-    if selection.any_depth || lens.depth(transaction) >= 0 {
-        let wanted = |output: &WalletOutput| {
-            selection.label.is_none_or(|label| output.label.as_deref().unwrap_or_default() == label)
-        };
-        let received = shown().filter(|(_, output)| lens.owns(output) && wanted(output));
-        entries.extend(received.map(|(vout, output)| entry(vout, output, None)));
-    }
-    entries
-}
-
 /// One entry.
+#[derive(Clone, Copy)]
 pub struct Entry<'a> {
-    lens: Lens,
-    transaction: &'a WalletTransaction,
-    output: &'a WalletOutput,
+    output: WalletOutputView<'a>,
     vout: usize,
     /// The fee, for a send entry.
     sent: Option<i64>,
-    with_block: bool,
 }
 
-impl Serialize for Entry<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { lens, transaction, output, .. } = self;
-        let mut map = serializer.serialize_map(None)?;
+/// The entries of a transaction: all sent ones in the order of the outputs, then all received ones.
+pub fn entries<'a>(
+    lens: Lens,
+    transaction: &WalletTransactionView<'a>,
+    selection: Selection<'_>,
+) -> impl Iterator<Item = Entry<'a>> {
+    let (fee, outputs) = (lens.fee(transaction), transaction.outputs);
+    // Of what we sent ourselves, change is not shown at all.
+    let shown = move || outputs.iter().enumerate().filter(move |(_, output)| fee.is_none() || !output.change);
+    let sent = fee.filter(|_| selection.label.is_none()).into_iter();
+    let sent = sent.flat_map(move |fee| shown().map(move |(vout, output)| Entry { output, vout, sent: Some(fee) }));
+    let wanted = move |output: &WalletOutputView<'_>| {
+        selection.label.is_none_or(|label| output.label.unwrap_or_default() == label)
+    };
+    let received = (selection.any_depth || lens.depth(transaction) >= 0).then(shown).into_iter().flatten();
+    let received = received.filter(move |(_, output)| lens.owns(output) && wanted(output));
+    sent.chain(received.map(|(vout, output)| Entry { output, vout, sent: None }))
+}
+
+/// Writes entries, one after the other.
+pub struct Teller<'q> {
+    /// From where transactions are looked at.
+    pub lens: Lens,
+    texts: DescriptorTexts<'q>,
+    /// The keys that all entries of a transaction share, written once.
+    shared: Shared,
+    /// Where an address is written first.
+    address: String,
+}
+
+/// Keys of the transaction at hand, each led by its comma.
+#[derive(Default)]
+struct Shared {
+    /// Behind an entry's own keys.
+    block: Vec<u8>,
+    /// At the end.
+    later: Vec<u8>,
+}
+
+impl<'q> Teller<'q> {
+    /// A teller for one call.
+    pub fn new(question: &'q Question<'q>, lens: Lens) -> Self {
+        Self { lens, texts: DescriptorTexts::new(question), shared: Shared::default(), address: String::new() }
+    }
+
+    /// Prepares for the entries of a transaction, with the keys that all three RPCs share.
+    pub fn begin(&mut self, told: &Told<'_>) {
+        let Shared { block, later } = &mut self.shared;
+        block.clear();
+        later.clear();
+        write_block(block, self.lens, told);
+        write_later_keys(later, told);
+    }
+
+    /// Writes an entry of the transaction that was begun, without the keys that it shares with the others where these
+    /// stand around it (`details`).
+    pub fn write(
+        &mut self,
+        out: &mut Vec<u8>,
+        told: &Told<'_>,
+        entry: Entry<'_>,
+        with_block: bool,
+    ) -> Result<(), HistoryError> {
+        let (lens, transaction, output) = (self.lens, &told.transaction, &entry.output);
+        out.push(b'{');
         if transaction.debit_watch_only > 0 || output.ownership == Ownership::WatchOnly {
-            map.serialize_entry("involvesWatchonly", &true)?;
+            json::key!(out, "involvesWatchonly");
+            json::boolean(out, true);
         }
-        if let Some(address) = address::destination_of(&output.script, lens.network) {
-            map.serialize_entry("address", &address)?;
+        self.address.clear();
+        if address::write_destination(output.script, lens.network, &mut self.address) {
+            json::key!(out, "address");
+            json::plain(out, &self.address);
         }
         let value = satoshi(output.value);
-        map.serialize_entry("category", if self.sent.is_some() { "send" } else { lens.category(transaction) })?;
-        map.serialize_entry("amount", &Btc(if self.sent.is_some() { -value } else { value }))?;
-        if let Some(label) = &output.label {
-            map.serialize_entry("label", label)?;
+        json::key!(out, "category");
+        json::plain(out, if entry.sent.is_some() { "send" } else { lens.category(transaction) });
+        json::key!(out, "amount");
+        json::bitcoin(out, if entry.sent.is_some() { -value } else { value });
+        if let Some(label) = output.label {
+            json::key!(out, "label");
+            json::text(out, label);
         }
-        map.serialize_entry("vout", &self.vout)?;
-        if let Some(fee) = self.sent {
-            map.serialize_entry("fee", &Btc(fee))?;
+        json::key!(out, "vout");
+        json::unsigned(out, entry.vout as u64);
+        if let Some(fee) = entry.sent {
+            json::key!(out, "fee");
+            json::bitcoin(out, fee);
         }
-        if self.with_block {
-            serialize_block(&mut map, *lens, transaction)?;
+        if with_block {
+            out.extend_from_slice(&self.shared.block);
         }
-        if self.sent.is_some() {
-            map.serialize_entry("abandoned", &(transaction.state == TxState::Abandoned))?;
+        if entry.sent.is_some() {
+            json::key!(out, "abandoned");
+            json::boolean(out, transaction.state == TxState::Abandoned);
         }
-        if self.with_block {
-            serialize_later_keys(&mut map, transaction)?;
+        if with_block {
+            out.extend_from_slice(&self.shared.later);
         }
-        if self.sent.is_none() && !output.parents.is_empty() {
-            map.serialize_entry("parent_descs", &output.parents)?;
+        if entry.sent.is_none() {
+            self.texts.write(out, output.descriptors, told.batch)?;
         }
-        map.end()
+        out.push(b'}');
+        Ok(())
+    }
+
+    /// Writes all entries of a transaction as items of an array.
+    pub fn write_all(
+        &mut self,
+        out: &mut Vec<u8>,
+        told: &Told<'_>,
+        selection: Selection<'_>,
+    ) -> Result<(), HistoryError> {
+        self.begin(told);
+        for entry in entries(self.lens, &told.transaction, selection) {
+            json::item(out);
+            self.write(out, told, entry, true)?;
+        }
+        Ok(())
     }
 }
 
 /// The keys that all three RPCs share.
-pub fn serialize_block<M: SerializeMap>(
-    map: &mut M,
-    lens: Lens,
-    transaction: &WalletTransaction,
-) -> Result<(), M::Error> {
-    let depth = lens.depth(transaction);
-    map.serialize_entry("confirmations", &depth)?;
+pub fn write_block(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
+    let (transaction, depth) = (&told.transaction, lens.depth(&told.transaction));
+    json::key!(out, "confirmations");
+    json::signed(out, depth);
     if transaction.coinbase {
-        map.serialize_entry("generated", &true)?;
+        json::key!(out, "generated");
+        json::boolean(out, true);
     }
     match transaction.state {
         TxState::Confirmed { block, height, index, time } => {
-            map.serialize_entry("blockhash", &block)?;
-            map.serialize_entry("blockheight", &height)?;
-            map.serialize_entry("blockindex", &index)?;
-            map.serialize_entry("blocktime", &time)?;
+            json::key!(out, "blockhash");
+            json::hash(out, block.as_byte_array());
+            json::key!(out, "blockheight");
+            json::unsigned(out, height.into());
+            json::key!(out, "blockindex");
+            json::unsigned(out, index.into());
+            json::key!(out, "blocktime");
+            json::unsigned(out, time.into());
         }
-        _ => map.serialize_entry("trusted", &transaction.trusted)?,
+        _ => {
+            json::key!(out, "trusted");
+            json::boolean(out, told.outlook.trusted);
+        }
     }
-    map.serialize_entry("txid", &transaction.txid)?;
-    map.serialize_entry("walletconflicts", &transaction.conflicts)?;
-    map.serialize_entry("time", &transaction.time)?;
-    map.serialize_entry("timereceived", &transaction.time_received)?;
-    let replaceable = match transaction.replaceable {
-        _ if depth > 0 => "no",
-        Replaceable::No => "no",
-        Replaceable::Yes => "yes",
-        Replaceable::Unknown => "unknown",
-    };
-    map.serialize_entry("bip125-replaceable", replaceable)?;
-    for (key, value) in &transaction.metadata {
-        map.serialize_entry(key, value)?;
+    json::key!(out, "txid");
+    json::hash(out, transaction.txid.as_byte_array());
+    json::key!(out, "walletconflicts");
+    json::hashes(out, told.outlook.conflicts.iter());
+    json::key!(out, "time");
+    json::unsigned(out, transaction.time);
+    json::key!(out, "timereceived");
+    json::unsigned(out, transaction.time_received);
+    json::key!(out, "bip125-replaceable");
+    json::plain(
+        out,
+        match told.outlook.replaceable {
+            _ if depth > 0 => "no",
+            Replaceable::No => "no",
+            Replaceable::Yes => "yes",
+            Replaceable::Unknown => "unknown",
+        },
+    );
+    for (key, value) in transaction.metadata {
+        json::text_key(out, key);
+        json::text(out, value);
     }
-    Ok(())
 }
 
 /// What release 29 adds to them.
-pub fn serialize_later_keys<M: SerializeMap>(map: &mut M, transaction: &WalletTransaction) -> Result<(), M::Error> {
-    map.serialize_entry("wtxid", &transaction.wtxid)?;
-    map.serialize_entry::<str, Vec<Txid>>("mempoolconflicts", &transaction.mempool_conflicts)
+pub fn write_later_keys(out: &mut Vec<u8>, told: &Told<'_>) {
+    json::key!(out, "wtxid");
+    json::hash(out, told.transaction.wtxid.as_byte_array());
+    json::key!(out, "mempoolconflicts");
+    json::hashes(out, told.outlook.mempool_conflicts.iter());
 }

@@ -1,6 +1,7 @@
 //! Why a question about the history is not answered.
 
 use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::wire::WireError;
 use outrigger_sdk::{Code, RpcError};
 
 /// A rule that a call broke, or a service that failed it.
@@ -39,6 +40,12 @@ pub enum HistoryError {
     /// What the wallet stores does not decode.
     #[error("The wallet's copy of transaction {0} is damaged")]
     Damaged(bitcoin::Txid),
+}
+
+impl From<WireError> for HistoryError {
+    fn from(error: WireError) -> Self {
+        Self::Service(error.into())
+    }
 }
 
 impl From<HistoryError> for RpcError {

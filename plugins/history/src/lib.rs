@@ -5,20 +5,22 @@
 
 mod entry;
 mod error;
+mod json;
+mod lens;
 mod list;
 mod since;
 mod single;
+mod texts;
 
 use bitcoin::Network;
 use outrigger_sdk::params::{Params, flag};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use entry::Lens;
 use error::HistoryError;
+use lens::Lens;
 
 /// The plugin.
 pub struct HistoryPlugin {
@@ -33,18 +35,14 @@ impl Plugin for HistoryPlugin {
     fn call(&self, call: Call<'_>, reply: Reply) {
         let question = Question { host: &self.host, scope: call.scope, params: &call.params };
         let answer = match call.method {
-            "gettransaction" => single::get_transaction(&question).and_then(to_json),
+            "gettransaction" => single::get_transaction(&question),
             "listsinceblock" => since::list_since_block(&question),
             "listtransactions" => list::list_transactions(&question),
-            "abandontransaction" => single::abandon_transaction(&question).and_then(to_json),
-            other => Err(RpcError::internal(format!("the manifest lists '{other}', which is not here")).into()),
+            "abandontransaction" => single::abandon_transaction(&question),
+            other => Err(RpcError::no_method(other).into()),
         };
         reply.send_json(answer.map_err(RpcError::from));
     }
-}
-
-fn to_json<T: Serialize>(value: T) -> Result<Vec<u8>, HistoryError> {
-    serde_json::to_vec(&value).map_err(|error| RpcError::internal(error.to_string()).into())
 }
 
 /// A call on its way through this plugin.

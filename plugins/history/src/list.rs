@@ -1,36 +1,64 @@
 //! listtransactions, and the walk through the history that it shares with listsinceblock.
 
+use std::ops::ControlFlow;
+
 use outrigger_sdk::params::{int32, text};
-use outrigger_sdk::service::wallet::{HistoryQuery, HistoryRange, WalletTransaction};
+use outrigger_sdk::service::wallet::{HistoryBatch, HistoryQuery, HistoryRange};
+use outrigger_sdk::wire::{Blob, Encoded};
 
-use crate::entry::{Selection, entries};
+use crate::Question;
+use crate::entry::{Entry, Selection, Teller, Told, entries};
 use crate::error::HistoryError;
-use crate::{Question, to_json};
 
-/// How many transactions are asked for at a time.
-const BATCH: u32 = 256;
+/// The batches of a range of the history.
+pub struct Batches<'q> {
+    question: &'q Question<'q>,
+    query: HistoryQuery,
+    ended: bool,
+}
 
-/// Walks a range of the history, until it ends or `visit` says that it has enough.
+impl<'q> Batches<'q> {
+    /// The batches of `range`, of at most `limit` transactions each.
+    pub fn new(question: &'q Question<'q>, range: HistoryRange, reverse: bool, limit: u32) -> Self {
+        Self { question, query: HistoryQuery { range, reverse, after: None, limit }, ended: false }
+    }
+
+    fn read(&mut self) -> Result<Encoded<HistoryBatch>, HistoryError> {
+        let batch = self.question.host.wallet.history(self.question.scope, self.query.clone())?;
+        self.query.after = batch.view()?.next.map(|next| Blob(next.to_vec()));
+        self.ended = self.query.after.is_none();
+        Ok(batch)
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Result<Encoded<HistoryBatch>, HistoryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let batch = self.read();
+        self.ended |= batch.is_err();
+        Some(batch)
+    }
+}
+
+/// Shows each transaction of some batches to `visit`, until they end or it says that it has enough.
 pub fn walk(
-    question: &Question<'_>,
-    range: HistoryRange,
-    reverse: bool,
-    mut visit: impl FnMut(WalletTransaction) -> Result<bool, HistoryError>,
+    batches: Batches<'_>,
+    mut visit: impl FnMut(&Told<'_>) -> Result<ControlFlow<()>, HistoryError>,
 ) -> Result<(), HistoryError> {
-    let mut after = None;
-    loop {
-        let query = HistoryQuery { range, reverse, after, limit: BATCH };
-        let batch = question.host.wallet.history(question.scope, query)?;
-        for transaction in batch.transactions {
-            if !visit(transaction)? {
+    for batch in batches {
+        let batch = batch?;
+        let batch = batch.view()?;
+        for row in batch.rows {
+            if visit(&Told::open(&row, batch)?)?.is_break() {
                 return Ok(());
             }
         }
-        match batch.next {
-            Some(next) => after = Some(next),
-            None => return Ok(()),
-        }
     }
+    Ok(())
 }
 
 /// listtransactions. Walks back from the newest until enough entries are there, and gives them oldest first; so within
@@ -42,23 +70,74 @@ pub fn list_transactions(question: &Question<'_>) -> Result<Vec<u8>, HistoryErro
     if label == Some("") {
         return Err(HistoryError::EmptyLabel);
     }
-    let label = label.filter(|label| *label != "*");
+    let selection = Selection { label: label.filter(|label| *label != "*"), any_depth: false };
     let count = params.given(1).map_or(Ok(10), int32)?;
     let skip = params.given(2).map_or(Ok(0), int32)?;
     let lens = question.lens(&wallet, params.get(3))?;
     let count = usize::try_from(count).map_err(|_| HistoryError::NegativeCount)?;
     let skip = usize::try_from(skip).map_err(|_| HistoryError::NegativeSkip)?;
-    let wanted = count.saturating_add(skip);
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    if wanted > 0 {
-        walk(question, HistoryRange::All, true, |transaction| {
-            for entry in entries(lens, &transaction, Selection { label, any_depth: false }, true) {
-                found.push(to_json(entry)?);
-            }
-            Ok(found.len() < wanted)
-        })?;
+    let mut list = Backwards { teller: Teller::new(question, lens), items: Vec::new(), ends: Vec::new(), skip, count };
+    if count > 0 {
+        // So many suffice, unless some have no entry.
+        let limit = u32::try_from(count.saturating_add(skip)).unwrap_or(u32::MAX);
+        walk(Batches::new(question, HistoryRange::All, true, limit), |told| list.add(told, selection))?;
     }
-    let mut kept: Vec<_> = found.into_iter().skip(skip).take(count).collect();
-    kept.reverse();
-    Ok([b"[".as_slice(), &kept.join(b",".as_slice()), b"]"].concat())
+    Ok(list.end())
+}
+
+/// Entries that are written newest first and given oldest first.
+struct Backwards<'q> {
+    teller: Teller<'q>,
+    /// The entries, each with a comma behind it.
+    items: Vec<u8>,
+    /// Where each ends, without its comma.
+    ends: Vec<usize>,
+    /// How many entries are still to be left out.
+    skip: usize,
+    /// How many are wanted.
+    count: usize,
+}
+
+impl Backwards<'_> {
+    /// Adds the entries of a transaction, as far as they are wanted.
+    fn add(&mut self, told: &Told<'_>, selection: Selection<'_>) -> Result<ControlFlow<()>, HistoryError> {
+        self.teller.begin(told);
+        for entry in entries(self.teller.lens, &told.transaction, selection) {
+            if self.skip > 0 {
+                self.skip -= 1;
+            } else if self.ends.len() < self.count {
+                self.push(told, entry)?;
+            }
+        }
+        Ok(if self.ends.len() < self.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    }
+
+    fn push(&mut self, told: &Told<'_>, entry: Entry<'_>) -> Result<(), HistoryError> {
+        self.teller.write(&mut self.items, told, entry, true)?;
+        self.ends.push(self.items.len());
+        self.items.push(b',');
+        Ok(())
+    }
+
+    /// The array, turned round in place: all bytes at once, and each entry's once more.
+    fn end(self) -> Vec<u8> {
+        let Self { items: mut reply, ends, .. } = self;
+        if reply.is_empty() {
+            return b"[]".to_vec();
+        }
+        // The last comma comes first, where the bracket belongs.
+        reply.reverse();
+        let total = reply.len();
+        for (index, end) in ends.iter().enumerate() {
+            let begin = index.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |before| before + 1);
+            if let Some(entry) = reply.get_mut(total - end..total - begin) {
+                entry.reverse();
+            }
+        }
+        if let Some(first) = reply.first_mut() {
+            *first = b'[';
+        }
+        reply.push(b']');
+        reply
+    }
 }

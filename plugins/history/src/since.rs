@@ -3,17 +3,19 @@
 //! The cost is that of what is returned: the confirmed transactions are read from the fork's height on, through the index
 //! by height, and each entry is written into the reply as it is read.
 
+use std::ops::ControlFlow;
+
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Txid, consensus};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::params::{hash_text, int32, text};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
-use outrigger_sdk::service::wallet::{HistoryRange, Synced, WalletTransaction};
+use outrigger_sdk::service::wallet::{HistoryBatch, HistoryBatchView, HistoryRange, HistoryRowView, Synced};
+use outrigger_sdk::wire::Encoded;
 
-use crate::Question;
-use crate::entry::{Lens, Selection, entries};
+use crate::entry::{Selection, Teller, Told};
 use crate::error::HistoryError;
-use crate::list::walk;
+use crate::list::{Batches, walk};
+use crate::{Question, json};
 
 /// Everything since the block that a client named.
 struct Since {
@@ -33,14 +35,18 @@ pub fn list_since_block(question: &Question<'_>) -> Result<Vec<u8>, HistoryError
     let lens = question.lens(&wallet, params.get(2))?;
     let include_removed = params.flag_or(3, true)?;
 
-    let mut reply = Vec::from(b"{\"transactions\":".as_slice());
-    listed(question, lens, since.fork, &mut reply)?;
+    let mut teller = Teller::new(question, lens);
+    let mut reply = Vec::from(b"{\"transactions\":[".as_slice());
+    listed(question, &mut teller, since.fork, &mut reply)?;
+    reply.push(b']');
     if include_removed {
-        reply.extend_from_slice(b",\"removed\":");
-        removed(question, lens, &since, &mut reply)?;
+        reply.extend_from_slice(b",\"removed\":[");
+        removed(question, &mut teller, &since, &mut reply)?;
+        reply.push(b']');
     }
-    let last = last_block(question, wallet.synced, target)?;
-    reply.extend_from_slice(format!(",\"lastblock\":\"{last}\"}}").as_bytes());
+    json::key!(&mut reply, "lastblock");
+    json::hash(&mut reply, last_block(question, wallet.synced, target)?.as_byte_array());
+    reply.push(b'}');
     Ok(reply)
 }
 
@@ -58,73 +64,70 @@ fn since(question: &Question<'_>, synced: Synced) -> Result<Since, HistoryError>
     Ok(Since { fork: Some(fork.height.min(own)), block: Some(block) })
 }
 
-/// A JSON array that is written entry by entry.
-struct Array<'a> {
-    reply: &'a mut Vec<u8>,
-    empty: bool,
-}
-
-impl<'a> Array<'a> {
-    fn begin(reply: &'a mut Vec<u8>) -> Self {
-        reply.push(b'[');
-        Self { reply, empty: true }
-    }
-
-    fn push(&mut self, lens: Lens, transaction: &WalletTransaction, any_depth: bool) -> Result<(), HistoryError> {
-        for entry in entries(lens, transaction, Selection { label: None, any_depth }, true) {
-            if !std::mem::take(&mut self.empty) {
-                self.reply.push(b',');
-            }
-            serde_json::to_writer(&mut *self.reply, &entry).map_err(|error| RpcError::internal(error.to_string()))?;
-        }
-        Ok(())
-    }
-
-    fn end(self) {
-        self.reply.push(b']');
-    }
-}
-
 /// The transactions above the fork: in the order of the chain, then the others by their arrival.
-fn listed(question: &Question<'_>, lens: Lens, fork: Option<u32>, reply: &mut Vec<u8>) -> Result<(), HistoryError> {
+fn listed(
+    question: &Question<'_>,
+    teller: &mut Teller<'_>,
+    fork: Option<u32>,
+    reply: &mut Vec<u8>,
+) -> Result<(), HistoryError> {
     let from_height = fork.map_or(0, |fork| fork + 1);
-    let mut array = Array::begin(reply);
-    walk(question, HistoryRange::Confirmed { from_height }, false, |transaction| {
-        array.push(lens, &transaction, false)?;
-        Ok(true)
+    let batches = |range| Batches::new(question, range, false, u32::MAX);
+    let mut tell = |told: &Told<'_>| teller.write_all(reply, told, Selection::default());
+    walk(batches(HistoryRange::Confirmed { from_height }), |told| tell(told).map(ControlFlow::Continue))?;
+
+    // The conflicted ones come by the height of their conflict: they are kept until their turn, as the host gave them.
+    let conflicted = batches(HistoryRange::Conflicted { from_height }).collect::<Result<Vec<_>, _>>()?;
+    let conflicted = by_arrival(&conflicted)?;
+    let mut waiting = conflicted.iter().peekable();
+    walk(batches(HistoryRange::Unconfirmed), |told| {
+        while let Some((_, row, batch)) = waiting.next_if(|(arrival, ..)| *arrival < told.transaction.arrival) {
+            tell(&Told::open(row, *batch)?)?;
+        }
+        tell(told).map(ControlFlow::Continue)
     })?;
-    let mut others = Vec::new();
-    for range in [HistoryRange::Unconfirmed, HistoryRange::Conflicted { from_height }] {
-        walk(question, range, false, |transaction| {
-            others.push(transaction);
-            Ok(true)
-        })?;
+    waiting.try_for_each(|(_, row, batch)| tell(&Told::open(row, *batch)?))
+}
+
+/// A row with the number by which it is sorted, and its batch.
+type Sorted<'b> = (u64, HistoryRowView<'b>, HistoryBatchView<'b>);
+
+/// The rows of some batches by their arrival.
+fn by_arrival(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>>, HistoryError> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        let batch = batch.view()?;
+        for row in batch.rows {
+            rows.push((row.open()?.0.arrival, row, batch));
+        }
     }
-    others.sort_by_key(|transaction| transaction.arrival);
-    for transaction in &others {
-        array.push(lens, transaction, false)?;
-    }
-    array.end();
-    Ok(())
+    rows.sort_unstable_by_key(|(arrival, ..)| *arrival);
+    Ok(rows)
 }
 
 /// The wallet's transactions of the blocks from the named one back to the fork, whatever became of them.
-fn removed(question: &Question<'_>, lens: Lens, since: &Since, reply: &mut Vec<u8>) -> Result<(), HistoryError> {
-    let mut array = Array::begin(reply);
+fn removed(
+    question: &Question<'_>,
+    teller: &mut Teller<'_>,
+    since: &Since,
+    reply: &mut Vec<u8>,
+) -> Result<(), HistoryError> {
+    let selection = Selection { label: None, any_depth: true };
     let mut at = since.block.as_ref().map(|block| (block.hash, block.height));
     while let (Some((hash, height)), Some(fork)) = (at, since.fork) {
-        if height <= fork || on_wallet_chain(question, lens.synced, hash)? {
+        if height <= fork || on_wallet_chain(question, teller.lens.synced, hash)? {
             break;
         }
         let raw = question.host.chain.block(question.scope, hash)?.ok_or(HistoryError::UnreadableBlock)?;
         let block: Block = consensus::deserialize(&raw).map_err(|_| HistoryError::UnreadableBlock)?;
         let txids: Vec<Txid> = block.txdata.iter().map(bitcoin::Transaction::compute_txid).collect();
-        for transaction in question.host.wallet.transactions(question.scope, txids)?.into_iter().flatten() {
-            array.push(lens, &transaction, true)?;
+        let found = question.host.wallet.transactions(question.scope, txids)?;
+        let batch = found.view()?;
+        for row in batch.rows {
+            teller.write_all(reply, &Told::open(&row, batch)?, selection)?;
         }
         at = Some((block.header.prev_blockhash, height - 1));
     }
-    array.end();
     Ok(())
 }
 

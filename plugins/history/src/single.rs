@@ -2,78 +2,83 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Transaction, Txid, consensus};
-use outrigger_sdk::amount::Btc;
-use outrigger_sdk::params::{encode_hex, hash};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::params::hash;
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::WalletTransaction;
+use outrigger_sdk::service::wallet::Synced;
 use outrigger_sdk::standard::json::transaction_json;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
 
-use crate::Question;
-use crate::entry::{Lens, Selection, entries, serialize_block, serialize_later_keys};
+use crate::entry::{Selection, Teller, Told, entries, write_block, write_later_keys};
 use crate::error::HistoryError;
-
-/// What gettransaction answers with.
-pub struct Single {
-    lens: Lens,
-    transaction: WalletTransaction,
-    raw: Vec<u8>,
-    decoded: Option<Map<String, Value>>,
-}
+use crate::{Question, json};
 
 /// gettransaction.
-pub fn get_transaction(question: &Question<'_>) -> Result<Single, HistoryError> {
+pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
     let wallet = question.wallet()?;
     let txid = Txid::from_byte_array(hash(question.params.get(0), "txid")?);
     let lens = question.lens(&wallet, question.params.get(1))?;
     let verbose = question.params.flag_or(2, false)?;
     let service = &question.host.wallet;
-    let transaction = service.transactions(question.scope, vec![txid])?.pop().flatten();
+    let found = service.transactions(question.scope, vec![txid])?;
+    let batch = found.view()?;
+    let told = batch.rows.iter().next().map(|row| Told::open(&row, batch)).transpose()?;
     let raw = service.raw_transactions(question.scope, vec![txid])?.pop().flatten();
-    let (Some(transaction), Some(raw)) = (transaction, raw) else {
+    let (Some(told), Some(raw)) = (told, raw) else {
         return Err(HistoryError::UnknownTransaction);
     };
-    let decoded = if verbose {
+
+    let transaction = &told.transaction;
+    let fee = lens.fee(transaction);
+    let amount = lens.credit(transaction) - lens.debit(transaction) - fee.unwrap_or(0);
+    let mut reply = Vec::from(b"{".as_slice());
+    json::key!(&mut reply, "amount");
+    json::bitcoin(&mut reply, amount);
+    if let Some(fee) = fee {
+        json::key!(&mut reply, "fee");
+        json::bitcoin(&mut reply, fee);
+    }
+    write_block(&mut reply, lens, &told);
+    let mut teller = Teller::new(question, lens);
+    json::key!(&mut reply, "details");
+    reply.push(b'[');
+    for entry in entries(lens, transaction, Selection::default()) {
+        json::item(&mut reply);
+        teller.write(&mut reply, &told, entry, false)?;
+    }
+    reply.push(b']');
+    json::key!(&mut reply, "hex");
+    json::hex(&mut reply, &raw);
+    if verbose {
         let decoded: Transaction = consensus::deserialize(&raw).map_err(|_| HistoryError::Damaged(txid))?;
-        Some(transaction_json(&decoded, lens.network))
-    } else {
-        None
-    };
-    Ok(Single { lens, transaction, raw: raw.0, decoded })
+        json::key!(&mut reply, "decoded");
+        serde_json::to_writer(&mut reply, &transaction_json(&decoded, lens.network))
+            .map_err(|error| RpcError::internal(error.to_string()))?;
+    }
+    write_later_keys(&mut reply, &told);
+    write_last_block(&mut reply, lens.synced);
+    reply.push(b'}');
+    Ok(reply)
 }
 
-impl Serialize for Single {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { lens, transaction, .. } = self;
-        let mut map = serializer.serialize_map(None)?;
-        let fee = lens.fee(transaction);
-        let amount = lens.credit(transaction) - lens.debit(transaction) - fee.unwrap_or(0);
-        map.serialize_entry("amount", &Btc(amount))?;
-        if let Some(fee) = fee {
-            map.serialize_entry("fee", &Btc(fee))?;
-        }
-        serialize_block(&mut map, *lens, transaction)?;
-        map.serialize_entry("details", &entries(*lens, transaction, Selection::default(), false))?;
-        map.serialize_entry("hex", &encode_hex(&self.raw))?;
-        if let Some(decoded) = &self.decoded {
-            map.serialize_entry("decoded", decoded)?;
-        }
-        serialize_later_keys(&mut map, transaction)?;
-        let synced = &lens.synced;
-        map.serialize_entry("lastprocessedblock", &json!({"hash": synced.hash, "height": synced.height}))?;
-        map.end()
-    }
+/// Up to which block the wallet has followed the chain.
+fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
+    json::key!(reply, "lastprocessedblock");
+    reply.push(b'{');
+    json::key!(reply, "hash");
+    json::hash(reply, synced.hash.as_byte_array());
+    json::key!(reply, "height");
+    json::unsigned(reply, synced.height.into());
+    reply.push(b'}');
 }
 
 /// abandontransaction.
-pub fn abandon_transaction(question: &Question<'_>) -> Result<(), HistoryError> {
+pub fn abandon_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
     question.wallet()?;
     let txid = Txid::from_byte_array(hash(question.params.get(0), "txid")?);
     question.host.wallet.abandon(question.scope, txid).map_err(|error| match error.kind {
         ErrorKind::NotFound => HistoryError::UnknownTransaction,
         ErrorKind::Refused => HistoryError::NotAbandonable,
         _ => error.into(),
-    })
+    })?;
+    Ok(b"null".to_vec())
 }

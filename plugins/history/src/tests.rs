@@ -1,9 +1,9 @@
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, consensus};
-use outrigger_sdk::service::wallet::{Ownership, Replaceable, TxState, WalletOutput, WalletTransaction};
+use outrigger_sdk::service::wallet::{Outlook, Ownership, Replaceable, TxState, WalletOutput, WalletTransaction};
 use outrigger_sdk::service::{Chain, Scope};
-use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{KnownTransaction, TestHost, TestPlugin, WalletState};
 use serde_json::{Value, json};
 
 use crate::HistoryPlugin;
@@ -74,6 +74,7 @@ impl Bench {
     ) -> String {
         self.arrival += 1;
         let mut row = WalletTransaction {
+            contested: false,
             txid: transaction.compute_txid(),
             wtxid: transaction.compute_wtxid(),
             state,
@@ -81,6 +82,8 @@ impl Bench {
             time: 1000,
             time_received: 1001,
             coinbase: false,
+            signals: false,
+            lock_time: 0,
             total_output: transaction.output.iter().map(|output| output.value.to_sat()).sum(),
             debit_spendable: 0,
             debit_watch_only: 0,
@@ -93,19 +96,29 @@ impl Bench {
                     ownership: Ownership::None,
                     change: false,
                     label: None,
-                    parents: Vec::new(),
+                    descriptors: Vec::new(),
                 })
                 .collect(),
+            inputs: transaction.input.iter().map(|input| input.previous_output).collect(),
+            metadata: Vec::new(),
+        };
+        change(&mut row);
+        let outlook = Outlook {
             conflicts: Vec::new(),
             mempool_conflicts: Vec::new(),
-            metadata: Vec::new(),
             trusted: false,
             replaceable: Replaceable::No,
         };
-        change(&mut row);
-        let raw = consensus::serialize(transaction);
-        self.host.wallet.with(|state| state.transactions.push((row, raw))).unwrap();
+        let outlook = (!matches!(row.state, TxState::Confirmed { .. })).then_some(outlook);
+        let known = KnownTransaction { transaction: row, outlook, raw: consensus::serialize(transaction) };
+        self.host.wallet.with(|state| state.transactions.push(known)).unwrap();
         transaction.compute_txid().to_string()
+    }
+
+    /// Changes what the moment says of the last transaction that was added.
+    fn change_outlook(&self, change: impl FnOnce(&mut Outlook)) {
+        let last = |state: &mut WalletState| change(state.transactions.last_mut().unwrap().outlook.as_mut().unwrap());
+        self.host.wallet.with(last).unwrap();
     }
 
     fn call(&self, method: &str, arguments: Value) -> Value {
@@ -160,9 +173,9 @@ fn verbose_decodes_and_a_payment_to_oneself_appears_twice() {
     let payment = transaction(1, &[(30_000, 1)]);
     let txid = bench.add(&payment, TxState::InMempool, |row| {
         row.debit_spendable = 31_000;
-        row.trusted = true;
         ours(row, 0, Some("mine"));
     });
+    bench.change_outlook(|outlook| outlook.trusted = true);
     let answer = bench.call("gettransaction", json!([txid, null, true]));
     assert_eq!(answer["decoded"]["txid"], json!(txid));
     assert_eq!((&answer["trusted"], &answer["confirmations"]), (&json!(true), &json!(0)));
@@ -188,7 +201,7 @@ fn a_coinbase_matures_at_101_and_is_an_orphan_without_its_block() {
     assert_eq!(state(&bench), (json!("immature"), "0.00000000".into(), json!(true)));
     bench.mine(1);
     assert_eq!(state(&bench), (json!("generate"), "50.00000000".into(), json!(true)));
-    bench.host.wallet.with(|wallet| wallet.transactions[0].0.state = TxState::Inactive).unwrap();
+    bench.host.wallet.with(|wallet| wallet.transactions[0].transaction.state = TxState::Inactive).unwrap();
     assert_eq!(state(&bench), (json!("orphan"), "0.00000000".into(), json!(true)));
 }
 

@@ -48,7 +48,7 @@ impl Plugin for ImportPlugin {
                 reply.send(self.host.wallet.rescan_abort(call.scope).map_err(RpcError::from));
                 return;
             }
-            other => Err(RpcError::internal(format!("the manifest lists '{other}', which is not here")).into()),
+            other => Err(RpcError::no_method(other).into()),
         };
         match imported {
             Ok(Imported { rescan: Some((wallet, reservation)), pending }) => {

@@ -43,9 +43,12 @@ pub enum MiningError {
     /// The host is stopping.
     #[error("Shutting down")]
     ShuttingDown,
-    /// No template could be made: chain and mempool moved under it each time.
+    /// The tip changed while a block for it was judged.
     #[error("CreateNewBlock: the tip changed while the template was made")]
     Unsteady,
+    /// The host has no selection for the next block.
+    #[error("CreateNewBlock: the host selects no transactions")]
+    NoCandidate,
     /// A block that is not known.
     #[error("Block not found")]
     BlockNotFound,
@@ -100,7 +103,7 @@ impl From<MiningError> for RpcError {
             }
             E::PreviousHeader(_) | E::HeaderRefused(_) | E::Validation(_) | E::InvalidBlock(_) => Code::VERIFY,
             E::ShuttingDown => Code::CLIENT_NOT_CONNECTED,
-            E::Unsteady | E::NoNonce => Code::MISC,
+            E::Unsteady | E::NoCandidate | E::NoNonce => Code::MISC,
             E::BlockNotFound | E::Address | E::AddressOrDescriptor | E::NotDerivable | E::NotInMempool(_) => {
                 Code::INVALID_ADDRESS_OR_KEY
             }

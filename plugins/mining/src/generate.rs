@@ -12,16 +12,16 @@ use bitcoin::{
     Amount, Block, BlockHash, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn,
     TxMerkleNode, TxOut, Txid, Witness, transaction,
 };
-use outrigger_sdk::Host;
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{self, Type, encode_hex};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{NextBlock, Verdict};
 use outrigger_sdk::standard::{to_script, transaction_from_bytes, transaction_from_hex, work};
+use outrigger_sdk::{Host, Reply};
 use serde_json::{Value, json};
 
 use crate::error::MiningError;
-use crate::template::{LastBlock, Templates, commitment, steady};
+use crate::template::{LastBlock, Templates, commitment};
 use crate::{Context, Outcome};
 
 /// How many nonces are tried unless told otherwise.
@@ -29,13 +29,28 @@ const DEFAULT_TRIES: u64 = 1_000_000;
 /// How many nonces are tried between two looks at whether anyone still waits.
 const TRIES_PER_LOOK: u64 = 1 << 16;
 
-/// When to give up: the nonces that may still be tried, and whether the client has gone or the host is stopping.
-struct Effort<'a> {
-    tries: u64,
-    stop: &'a AtomicBool,
+/// Whether a call that mines should go on.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// The call's reply, which is wanted until the client has gone or the time is over.
+    pub reply: &'a Reply,
+    /// Whether the plugin is stopping.
+    pub stopping: &'a AtomicBool,
 }
 
-pub fn generate_to_address(context: &Context<'_>, templates: &Templates, stop: &AtomicBool) -> Outcome {
+impl Watch<'_> {
+    fn is_over(self) -> bool {
+        self.stopping.load(Ordering::Relaxed) || !self.reply.is_wanted()
+    }
+}
+
+/// When to give up: the nonces that may still be tried, and whether anyone still waits.
+struct Effort<'a> {
+    tries: u64,
+    watch: Watch<'a>,
+}
+
+pub fn generate_to_address(context: &Context<'_>, templates: &Templates, watch: Watch<'_>) -> Outcome {
     let blocks = params::int32(context.params.get(0))?;
     let tries = match context.params.given(2) {
         // bitcoind takes a negative number for a very large one.
@@ -44,13 +59,13 @@ pub fn generate_to_address(context: &Context<'_>, templates: &Templates, stop: &
     };
     let network = network(context)?;
     let script = to_script(params::text(context.params.get(1))?, network).map_err(|_| MiningError::Address)?;
-    let mut effort = Effort { tries, stop };
+    let mut effort = Effort { tries, watch };
     let mut hashes = Vec::new();
     for _ in 0..blocks {
-        let (next, candidate) = steady(context.host, Scope::NONE)?;
+        let candidate = context.host.mempool.candidate(Scope::NONE, None)?.ok_or(MiningError::NoCandidate)?;
         let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or(MiningError::NotAccepted);
         let selected = candidate.transactions.iter().map(|selected| read(&selected.raw));
-        let mut block = assemble(&next, script.clone(), candidate.fees, selected.collect::<Result<_, _>>()?);
+        let mut block = assemble(&candidate.next, script.clone(), candidate.fees, selected.collect::<Result<_, _>>()?);
         templates.note(LastBlock::of(&candidate));
         if !effort.find_nonce(&mut block.header) {
             break;
@@ -60,7 +75,7 @@ pub fn generate_to_address(context: &Context<'_>, templates: &Templates, stop: &
     Ok(Value::Array(hashes))
 }
 
-pub fn generate_block(context: &Context<'_>, stop: &AtomicBool) -> Outcome {
+pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
     let network = network(context)?;
     let script = output_script(params::text(context.params.get(0))?, network)?;
     let mut transactions = Vec::new();
@@ -77,7 +92,7 @@ pub fn generate_block(context: &Context<'_>, stop: &AtomicBool) -> Outcome {
         Verdict::NotBestPrevious => return Err(MiningError::Unsteady),
         verdict => return Err(MiningError::InvalidBlock(format!("{verdict:?}"))),
     }
-    let mut effort = Effort { tries: DEFAULT_TRIES, stop };
+    let mut effort = Effort { tries: DEFAULT_TRIES, watch };
     if !effort.find_nonce(&mut block.header) {
         return Err(MiningError::NoNonce);
     }
@@ -159,7 +174,7 @@ impl Effort<'_> {
     /// Looks for a nonce that gives the header enough work; whether one was found.
     fn find_nonce(&mut self, header: &mut Header) -> bool {
         let target = Target::from_compact(header.bits);
-        while self.tries > 0 && !self.stop.load(Ordering::Relaxed) {
+        while self.tries > 0 && !self.watch.is_over() {
             let round = self.tries.min(TRIES_PER_LOOK);
             for tried in 0..round {
                 if target.is_met_by(header.block_hash()) {

@@ -96,6 +96,20 @@ pub fn prioritise_transaction(context: &Context<'_>) -> Outcome {
     Ok(json!(true))
 }
 
+pub fn get_prioritised_transactions(context: &Context<'_>) -> Outcome {
+    let mut object = Map::new();
+    for prioritised in context.host.mempool.prioritised(context.scope)? {
+        let mut entry = Map::new();
+        entry.insert("fee_delta".to_owned(), json!(prioritised.fee_delta));
+        entry.insert("in_mempool".to_owned(), json!(prioritised.modified_fee.is_some()));
+        if let Some(modified_fee) = prioritised.modified_fee {
+            entry.insert("modified_fee".to_owned(), json!(modified_fee));
+        }
+        object.insert(prioritised.txid.to_string(), Value::Object(entry));
+    }
+    Ok(Value::Object(object))
+}
+
 pub fn precious_block(context: &Context<'_>) -> Outcome {
     let hash = BlockHash::from_byte_array(params::hash(context.params.get(0), "blockhash")?);
     if context.host.chain.block_info(context.scope, BlockRef::Hash { hash })?.is_none() {

@@ -1,7 +1,7 @@
 //! The operation group `mining`: block templates and long polls, blocks that were mined, and blocks mined on the spot.
 //!
 //! Invariants: a waiting long poll holds no thread; services are never asked and replies never given under a lock of the list
-//! of waiting calls; one template is kept and shared by all callers.
+//! of waiting calls; one template is kept, and the bytes of its answer are shared by all callers.
 
 mod error;
 mod generate;
@@ -10,11 +10,11 @@ mod longpoll;
 mod request;
 mod submit;
 mod template;
+mod transactions;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,10 +23,11 @@ use bitcoin::BlockHash;
 use outrigger_sdk::params::Params;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::{Call, Host, Plugin, Reply};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use crate::error::MiningError;
+use crate::generate::Watch;
 use crate::longpoll::{LongPolls, Waiter};
 use crate::request::{Request, Wait};
 use crate::template::Templates;
@@ -36,8 +37,8 @@ pub struct MiningPlugin {
     host: Host,
     templates: Arc<Templates>,
     polls: Arc<LongPolls>,
-    /// The calls that are mining, by token, each with the sign to stop.
-    mining: Mutex<HashMap<u64, Arc<AtomicBool>>>,
+    /// Calls that are mining must stop.
+    stopping: AtomicBool,
 }
 
 /// What a method works with: the host on behalf of one call, and its arguments.
@@ -86,7 +87,7 @@ impl MiningPlugin {
                     true => self.templates.answer(&self.host, context.scope),
                     false => Err(MiningError::SegwitMissing),
                 };
-                reply.send_json(template.map_err(Into::into));
+                reply.send_shared(template.map_err(Into::into));
             }
         }
     }
@@ -101,31 +102,18 @@ impl MiningPlugin {
         })
     }
 
-    /// Runs a call that mines, so that it stops when its client goes or the host stops.
-    fn mine(&self, token: u64, run: impl FnOnce(&AtomicBool) -> Outcome) -> Outcome {
-        let stop = Arc::new(AtomicBool::new(false));
-        lock(&self.mining).insert(token, stop.clone());
-        // Asked after the entry is there: closing sets its mark first and then goes through the entries.
-        if self.polls.is_closed() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        let outcome = run(&stop);
-        lock(&self.mining).remove(&token);
-        outcome
-    }
-
-    fn answer(&self, method: &str, context: &Context<'_>, token: u64) -> Outcome {
+    fn answer(&self, method: &str, context: &Context<'_>, reply: &Reply) -> Outcome {
+        let watch = Watch { reply, stopping: &self.stopping };
         match method {
             "submitblock" => submit::submit_block(context),
             "submitheader" => submit::submit_header(context),
             "getmininginfo" => info::get_mining_info(context, self.templates.last()),
-            "generatetoaddress" => {
-                self.mine(token, |stop| generate::generate_to_address(context, &self.templates, stop))
-            }
-            "generateblock" => self.mine(token, |stop| generate::generate_block(context, stop)),
+            "generatetoaddress" => generate::generate_to_address(context, &self.templates, watch),
+            "generateblock" => generate::generate_block(context, watch),
+            "getprioritisedtransactions" => info::get_prioritised_transactions(context),
             "prioritisetransaction" => info::prioritise_transaction(context),
             "preciousblock" => info::precious_block(context),
-            other => Err(outrigger_sdk::RpcError::internal(format!("The plugin has no method {other}")).into()),
+            other => Err(RpcError::no_method(other).into()),
         }
     }
 }
@@ -137,7 +125,7 @@ impl Plugin for MiningPlugin {
         // Looking without a pause would keep a processor busy.
         let repeat = seconds(&options, "longpoll_mempool_repeat_seconds").max(Duration::from_secs(1));
         let polls = LongPolls::new(host.clone(), templates.clone(), first, repeat);
-        Ok(Self { host, templates, polls, mining: Mutex::default() })
+        Ok(Self { host, templates, polls, stopping: AtomicBool::new(false) })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
@@ -145,14 +133,12 @@ impl Plugin for MiningPlugin {
         if call.method == "getblocktemplate" {
             return self.get_block_template(&context, reply);
         }
-        let outcome = self.answer(call.method, &context, reply.token());
+        let outcome = self.answer(call.method, &context, &reply);
         reply.send(outcome.map_err(Into::into));
     }
 
     fn cancel(&self, token: u64) {
-        if let Some(stop) = lock(&self.mining).get(&token) {
-            stop.store(true, Ordering::Relaxed);
-        }
+        // Calls that are mining look for themselves.
         self.polls.cancel(token);
     }
 
@@ -162,16 +148,17 @@ impl Plugin for MiningPlugin {
             Event::TipChanged { hash, .. } => {
                 self.polls.tip_changed(self.host.chain.tip(Scope::NONE).map_or(hash, |tip| tip.hash));
             }
-            Event::ShuttingDown => self.quiesce(),
+            Event::ShuttingDown => {
+                self.stopping.store(true, Ordering::Relaxed);
+                self.polls.close();
+            }
             _ => {}
         }
     }
 
     fn quiesce(&self) {
-        self.polls.close();
-        for stop in lock(&self.mining).values() {
-            stop.store(true, Ordering::Relaxed);
-        }
+        self.stopping.store(true, Ordering::Relaxed);
+        self.polls.release();
     }
 
     fn stop(&self) {

@@ -1,10 +1,12 @@
 //! Long polls: calls that are answered once their template has been overtaken.
 //!
-//! A waiting call holds no thread. A new tip answers it at once; a change of the mempool alone answers it after a first wait and
-//! then at each repeat. One thread, started by the first call that waits, does the looking. No reply is given and no service is
-//! asked under the lock.
+//! A waiting call holds no thread, and costs nothing until its time comes: calls are found by the tip that they watch and by
+//! the time at which to look at the mempool for them. A new tip answers them at once, all with the bytes of one template; a
+//! change of the mempool alone answers a call after a first wait and then at each repeat. One thread, started by the first
+//! call that waits, does the looking. No reply is given and no service is asked under the lock.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,9 @@ use outrigger_sdk::{Host, Reply};
 use crate::error::MiningError;
 use crate::lock;
 use crate::template::Templates;
+
+/// The least time between two looks at the mempool, so that many calls that are due one after the other cost few looks.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A call that waits.
 pub struct Waiter {
@@ -35,12 +40,87 @@ struct Waiting {
     look: Instant,
 }
 
+/// Whether calls may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Phase {
+    /// They may.
+    #[default]
+    Open,
+    /// They may not: another instance takes over, and a client that asks again finds that one.
+    Replaced,
+    /// They may not: the host is stopping.
+    Stopping,
+}
+
+/// The calls that wait, by token.
+#[derive(Default)]
+struct Calls {
+    waiting: HashMap<u64, Waiting>,
+    by_tip: HashMap<BlockHash, HashSet<u64>>,
+    by_look: BTreeSet<(Instant, u64)>,
+}
+
+impl Calls {
+    fn insert(&mut self, waiter: Waiter, look: Instant) {
+        let token = waiter.reply.token();
+        self.by_tip.entry(waiter.tip).or_default().insert(token);
+        self.by_look.insert((look, token));
+        self.waiting.insert(token, Waiting { waiter, look });
+    }
+
+    fn remove(&mut self, token: u64) -> Option<Waiter> {
+        let Waiting { waiter, look } = self.waiting.remove(&token)?;
+        self.by_look.remove(&(look, token));
+        if let Some(tokens) = self.by_tip.get_mut(&waiter.tip) {
+            tokens.remove(&token);
+            if tokens.is_empty() {
+                self.by_tip.remove(&waiter.tip);
+            }
+        }
+        Some(waiter)
+    }
+
+    /// Takes those that do not wait for this tip.
+    fn overtaken_by(&mut self, tip: BlockHash) -> Vec<Waiter> {
+        let others = self.by_tip.iter().filter(|(watched, _)| **watched != tip);
+        let tokens: Vec<u64> = others.flat_map(|(_, tokens)| tokens.iter().copied()).collect();
+        tokens.into_iter().filter_map(|token| self.remove(token)).collect()
+    }
+
+    /// Takes those whose time to look has come and whose wait is over; the others are looked at again later.
+    fn due(&mut self, now: Instant, repeat: Duration, is_over: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
+        let tokens: Vec<u64> =
+            self.by_look.iter().take_while(|(look, _)| *look <= now).map(|(_, token)| *token).collect();
+        let mut due = Vec::new();
+        for token in tokens {
+            if self.waiting.get(&token).is_some_and(|one| is_over(&one.waiter)) {
+                due.extend(self.remove(token));
+            } else {
+                self.look_again(token, now + repeat);
+            }
+        }
+        due
+    }
+
+    fn look_again(&mut self, token: u64, at: Instant) {
+        if let Some(waiting) = self.waiting.get_mut(&token) {
+            self.by_look.remove(&(waiting.look, token));
+            waiting.look = at;
+            self.by_look.insert((at, token));
+        }
+    }
+
+    fn take_all(&mut self) -> Vec<Waiter> {
+        let all = std::mem::take(self);
+        all.waiting.into_values().map(|waiting| waiting.waiter).collect()
+    }
+}
+
 #[derive(Default)]
 struct State {
-    waiting: Vec<Waiting>,
+    calls: Calls,
+    phase: Phase,
     thread: Option<JoinHandle<()>>,
-    /// No call may wait any more.
-    closed: bool,
     /// The thread must end.
     ended: bool,
 }
@@ -63,51 +143,82 @@ impl LongPolls {
 
     /// Keeps a call until it is due.
     pub fn wait(self: &Arc<Self>, waiter: Waiter) {
-        let mut state = lock(&self.state);
-        if state.closed {
-            drop(state);
-            waiter.reply.send::<()>(Err(MiningError::ShuttingDown.into()));
-            return;
+        let (token, watched) = (waiter.reply.token(), waiter.tip);
+        let look = Instant::now() + self.first_wait;
+        {
+            let mut state = lock(&self.state);
+            if state.phase != Phase::Open {
+                let phase = state.phase;
+                drop(state);
+                return self.end_waits(phase, vec![waiter]);
+            }
+            state.calls.insert(waiter, look);
+            self.start(&mut state);
+            // The thread sleeps until the first look; only an earlier one concerns it.
+            if state.calls.by_look.first() == Some(&(look, token)) {
+                self.changed.notify_one();
+            }
         }
-        state.waiting.push(Waiting { waiter, look: Instant::now() + self.first_wait });
+        // The tip may have changed before the call was kept, and its event been told before that.
+        if self.host.chain.tip(Scope::NONE).is_ok_and(|tip| tip.hash != watched) {
+            let overtaken = lock(&self.state).calls.remove(token);
+            self.answer(overtaken.into_iter().collect());
+        }
+    }
+
+    /// Starts the thread, if there is none.
+    fn start(self: &Arc<Self>, state: &mut State) {
         if state.thread.is_none() {
             let polls = self.clone();
-            let thread = std::thread::Builder::new().name("longpoll".into()).spawn(move || polls.run());
-            match thread {
+            match std::thread::Builder::new().name("longpoll".into()).spawn(move || polls.run()) {
                 Ok(thread) => state.thread = Some(thread),
                 Err(error) => self.host.log(Level::Warn, format!("long polls cannot watch the mempool: {error}")),
             }
-        }
-        drop(state);
-        self.changed.notify_one();
-        // The tip may have changed before the call was kept, and its event been told before that.
-        if let Ok(tip) = self.host.chain.tip(Scope::NONE) {
-            self.tip_changed(tip.hash);
         }
     }
 
     /// Answers the calls that do not wait for this tip.
     pub fn tip_changed(&self, tip: BlockHash) {
-        let due = self.take(|waiting| waiting.waiter.tip != tip);
-        self.answer(due);
+        let overtaken = lock(&self.state).calls.overtaken_by(tip);
+        self.answer(overtaken);
     }
 
     /// Forgets a call whose client has gone.
     pub fn cancel(&self, token: u64) {
-        drop(self.take(|waiting| waiting.waiter.reply.token() == token));
+        let gone = lock(&self.state).calls.remove(token);
+        drop(gone);
     }
 
     /// Answers all calls that the host is stopping, and keeps no more.
     pub fn close(&self) {
-        lock(&self.state).closed = true;
-        for waiter in self.take(|_| true) {
-            waiter.reply.send::<()>(Err(MiningError::ShuttingDown.into()));
-        }
+        self.enter(Phase::Stopping);
     }
 
-    /// Whether [`LongPolls::close`] was called.
-    pub fn is_closed(&self) -> bool {
-        lock(&self.state).closed
+    /// Answers all calls with the template as it is, and keeps no more: another instance takes over.
+    pub fn release(&self) {
+        self.enter(Phase::Replaced);
+    }
+
+    fn enter(&self, phase: Phase) {
+        let (phase, waiters) = {
+            let mut state = lock(&self.state);
+            // A host that is stopping also takes its plugins' instances down.
+            if state.phase != Phase::Stopping {
+                state.phase = phase;
+            }
+            (state.phase, state.calls.take_all())
+        };
+        self.end_waits(phase, waiters);
+    }
+
+    /// Answers calls that may not wait any longer.
+    fn end_waits(&self, phase: Phase, waiters: Vec<Waiter>) {
+        if phase != Phase::Stopping {
+            return self.answer(waiters);
+        }
+        for waiter in waiters {
+            waiter.reply.send::<()>(Err(MiningError::ShuttingDown.into()));
+        }
     }
 
     /// Ends the thread.
@@ -124,14 +235,6 @@ impl LongPolls {
         }
     }
 
-    fn take(&self, mut is_due: impl FnMut(&Waiting) -> bool) -> Vec<Waiter> {
-        let mut state = lock(&self.state);
-        let all = std::mem::take(&mut state.waiting);
-        let (due, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|waiting| is_due(waiting));
-        state.waiting = rest;
-        due.into_iter().map(|waiting| waiting.waiter).collect()
-    }
-
     /// Answers calls with the template as it is now. The snapshots of the calls have ended, so the newest state counts.
     fn answer(&self, due: Vec<Waiter>) {
         if due.is_empty() {
@@ -139,33 +242,34 @@ impl LongPolls {
         }
         let template = self.templates.answer(&self.host, Scope::NONE);
         for waiter in due {
-            let outcome = match &template {
-                _ if !waiter.knows_segwit => Err(MiningError::SegwitMissing),
-                Ok(json) => Ok(json.clone()),
-                Err(error) => Err(error.clone()),
-            };
-            waiter.reply.send_json(outcome.map_err(Into::into));
+            let outcome = if waiter.knows_segwit { template.clone() } else { Err(MiningError::SegwitMissing) };
+            waiter.reply.send_shared(outcome.map_err(Into::into));
         }
     }
 
+    /// The thread.
     fn run(&self) {
         let mut state = lock(&self.state);
         while !state.ended {
             let now = Instant::now();
-            let next = state.waiting.iter().map(|waiting| waiting.look).min();
-            match next {
-                None => state = self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner),
-                Some(look) if look > now => {
-                    let waited = self.changed.wait_timeout(state, look - now);
-                    state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
-                }
+            let first = state.calls.by_look.first().map(|(look, _)| *look);
+            match first {
+                None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(look) if look > now => state = self.sleep(state, look - now),
                 Some(_) => {
                     drop(state);
                     self.look();
-                    state = lock(&self.state);
+                    state = self.sleep(lock(&self.state), PAUSE);
                 }
             }
         }
+    }
+
+    fn sleep<'a>(&self, state: std::sync::MutexGuard<'a, State>, time: Duration) -> std::sync::MutexGuard<'a, State> {
+        if state.ended {
+            return state;
+        }
+        self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Looks at the mempool, and at the tip in case its event was lost, for the calls whose time it is.
@@ -175,13 +279,12 @@ impl LongPolls {
             let mempool = self.host.mempool.info(Scope::NONE)?;
             Ok((tip.hash, mempool.sequence))
         });
-        if let Ok((tip, sequence)) = &seen {
-            let is_over = |waiter: &Waiter| waiter.tip != *tip || waiter.sequence != *sequence;
-            let due = self.take(|waiting| waiting.look <= now && is_over(&waiting.waiter));
-            self.answer(due);
-        }
-        for waiting in lock(&self.state).waiting.iter_mut().filter(|waiting| waiting.look <= now) {
-            waiting.look = now + self.repeat;
-        }
+        let is_over = |waiter: &Waiter| match &seen {
+            Ok((tip, sequence)) => waiter.tip != *tip || waiter.sequence != *sequence,
+            // Nothing was seen.
+            Err(_) => false,
+        };
+        let due = lock(&self.state).calls.due(now, self.repeat, is_over);
+        self.answer(due);
     }
 }

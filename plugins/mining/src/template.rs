@@ -1,10 +1,10 @@
 //! Block templates: what `getblocktemplate` answers, kept ready between calls.
 //!
 //! One template is kept. It is made anew when the tip changed, or when the mempool changed and the template is older than
-//! five seconds; callers see the same long poll id meanwhile. Its transactions are kept as the JSON they become, so that
-//! an unchanged template costs a copy.
+//! five seconds; callers see the same long poll id meanwhile. The host hands a selection over once: while it stays the same,
+//! only time and long poll id are written anew, and calls within one second share the very bytes of the answer.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, CompactTarget, ScriptBuf, WitnessMerkleNode, Wtxid, merkle_tree, opcodes};
@@ -12,17 +12,16 @@ use outrigger_sdk::Host;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::NextBlock;
-use outrigger_sdk::service::mempool::{Candidate, Selected};
+use outrigger_sdk::service::mempool::Candidate;
 use outrigger_sdk::standard::work;
 use serde_json::{Map, Value, json};
 
 use crate::error::MiningError;
 use crate::lock;
+use crate::transactions::TransactionsJson;
 
 /// The age from which a change of the mempool makes a new template, in seconds.
 const REFRESH_AGE: u64 = 5;
-/// How often a template is begun anew because the tip changed under it.
-const ATTEMPTS: usize = 5;
 /// The most that a block's signature operations may cost (BIP 141).
 const SIGOP_LIMIT: u32 = 80_000;
 /// The most bytes of a block's serialisation, and the most weight units of a block (BIP 141).
@@ -34,16 +33,19 @@ const COMMITMENT_HEADER: [u8; 4] = [0xaa, 0x21, 0xa9, 0xed];
 
 /// A template's transactions and what follows from them.
 struct Template {
+    /// The host's name for tip and transactions.
+    version: u64,
     next: NextBlock,
     /// The mempool's sequence when it was made.
     sequence: u64,
     /// The host's time when it was made, in seconds.
     made: u64,
-    /// The transactions, as JSON.
-    transactions: Vec<u8>,
+    transactions: TransactionsJson,
     /// The sum of their fees, in satoshi.
     fees: u64,
     commitment: ScriptBuf,
+    /// The whole answer, until something in it changes.
+    answer: Option<Arc<Vec<u8>>>,
 }
 
 /// The template that is kept, and what the last one was, of this or of a block mined on the spot.
@@ -63,25 +65,31 @@ pub struct LastBlock {
 }
 
 impl Templates {
-    /// The answer of `getblocktemplate`, as JSON.
-    pub fn answer(&self, host: &Host, scope: Scope) -> Result<Vec<u8>, MiningError> {
+    /// The answer of `getblocktemplate`, as JSON. Whoever comes while a template is made waits for that one.
+    pub fn answer(&self, host: &Host, scope: Scope) -> Result<Arc<Vec<u8>>, MiningError> {
         let mut kept = lock(&self.kept);
         let next = host.chain.next_block(scope)?;
         let now = host.chain.time(scope)?;
-        let good = match kept.as_ref() {
-            Some(template) => template.is_good(&next, now, host, scope)?,
-            None => false,
-        };
-        if good {
-            if let Some(template) = kept.as_mut() {
-                template.refresh(next);
-            }
-        } else {
-            let (template, block) = Template::make(host, scope, now)?;
-            *kept = Some(template);
-            self.note(block);
+        if let Some(template) = kept.as_mut().filter(|template| template.is_young(&next, now)) {
+            template.refresh(next);
+            return Ok(template.answer());
         }
-        kept.as_ref().map(Template::json).ok_or(MiningError::Unsteady)
+        // Asked before the selection is: what came to the mempool in between is in the selection and not yet counted.
+        let sequence = host.mempool.info(scope)?.sequence;
+        let known = kept.as_ref().map(|template| template.version);
+        match host.mempool.candidate(scope, known)? {
+            Some(candidate) => {
+                self.note(LastBlock::of(&candidate));
+                let template = Template::make(candidate, now, kept.as_ref());
+                Ok(kept.insert(template).answer())
+            }
+            None => {
+                let template = kept.as_mut().ok_or(MiningError::NoCandidate)?;
+                template.renew(sequence, now);
+                template.refresh(next);
+                Ok(template.answer())
+            }
+        }
     }
 
     /// The mempool's sequence when the template that is kept was made; 0 without one.
@@ -109,32 +117,55 @@ impl LastBlock {
 }
 
 impl Template {
-    fn make(host: &Host, scope: Scope, now: u64) -> Result<(Self, LastBlock), MiningError> {
-        let (next, candidate) = steady(host, scope)?;
-        let template = Self {
+    /// The template of a selection. What the one before has written of it is taken over.
+    fn make(candidate: Candidate, now: u64, before: Option<&Self>) -> Self {
+        let Candidate { version, next, transactions, fees, sequence } = candidate;
+        Self {
+            version,
             next,
-            sequence: candidate.sequence,
+            sequence,
             made: now,
-            transactions: transactions_json(&candidate.transactions),
-            fees: candidate.fees,
-            commitment: commitment(candidate.transactions.iter().map(|selected| selected.wtxid)),
-        };
-        Ok((template, LastBlock::of(&candidate)))
+            fees,
+            commitment: commitment(transactions.iter().map(|selected| selected.wtxid)),
+            transactions: TransactionsJson::of(&transactions, before.map(|before| &before.transactions)),
+            answer: None,
+        }
     }
 
-    fn is_good(&self, next: &NextBlock, now: u64, host: &Host, scope: Scope) -> Result<bool, MiningError> {
-        if self.next.tip.hash != next.tip.hash {
-            return Ok(false);
+    /// Whether it is good for now, whatever came to the mempool. A clock that was set back must not keep it for ever.
+    fn is_young(&self, next: &NextBlock, now: u64) -> bool {
+        self.next.tip.hash == next.tip.hash && (self.made..=self.made.saturating_add(REFRESH_AGE)).contains(&now)
+    }
+
+    /// Notes that at this time and sequence the selection was still the same.
+    fn renew(&mut self, sequence: u64, now: u64) {
+        self.made = now;
+        if self.sequence != sequence {
+            self.sequence = sequence;
+            self.answer = None;
         }
-        // A clock that was set back must not keep a template for ever.
-        let fresh = (self.made..=self.made.saturating_add(REFRESH_AGE)).contains(&now);
-        Ok(fresh || host.mempool.info(scope)?.sequence == self.sequence)
     }
 
     /// Takes over the time of a call, which never goes back, and the target that may follow from it.
     fn refresh(&mut self, next: NextBlock) {
-        let time = self.next.time.max(next.time);
-        self.next = NextBlock { time, ..next };
+        // A call may have seen the tip before or after this one's.
+        if next.tip.hash != self.next.tip.hash {
+            return;
+        }
+        let next = NextBlock { time: self.next.time.max(next.time), ..next };
+        if self.next != next {
+            self.next = next;
+            self.answer = None;
+        }
+    }
+
+    fn answer(&mut self) -> Arc<Vec<u8>> {
+        if let Some(answer) = &self.answer {
+            return answer.clone();
+        }
+        let answer = Arc::new(self.json());
+        self.answer = Some(answer.clone());
+        answer
     }
 
     fn json(&self) -> Vec<u8> {
@@ -167,31 +198,16 @@ impl Template {
             "default_witness_commitment": encode_hex(self.commitment.as_bytes()),
         });
         let (before, after) = (before.to_string(), after.to_string());
-        let mut json = Vec::with_capacity(before.len() + self.transactions.len() + after.len() + 32);
+        let transactions = self.transactions.as_bytes();
+        let mut json = Vec::with_capacity(before.len() + transactions.len() + after.len() + 32);
         // The two objects become one: without the brace at the end of the first, and that at the start of the second.
         json.extend_from_slice(before.trim_end_matches('}').as_bytes());
         json.extend_from_slice(b",\"transactions\":");
-        json.extend_from_slice(&self.transactions);
+        json.extend_from_slice(transactions);
         json.push(b',');
         json.extend_from_slice(after.trim_start_matches('{').as_bytes());
         json
     }
-}
-
-/// What the next block must be and a selection for it, which belong together.
-pub fn steady(host: &Host, scope: Scope) -> Result<(NextBlock, Candidate), MiningError> {
-    for _ in 0..ATTEMPTS {
-        let next = host.chain.next_block(scope)?;
-        let candidate = host.mempool.candidate(scope)?;
-        // The mempool follows the newest tip, whatever the call's snapshot shows.
-        if host.chain.tip(Scope::NONE)?.hash == next.tip.hash {
-            return Ok((next, candidate));
-        }
-        if scope != Scope::NONE {
-            return steady(host, Scope::NONE);
-        }
-    }
-    Err(MiningError::Unsteady)
 }
 
 /// The output script that commits to the witnesses of these transactions, which follow the coinbase, with a reserved value of
@@ -208,32 +224,4 @@ pub fn commitment(transactions: impl Iterator<Item = Wtxid>) -> ScriptBuf {
     header.copy_from_slice(&COMMITMENT_HEADER);
     hash.copy_from_slice(commitment.as_byte_array());
     ScriptBuf::builder().push_opcode(opcodes::all::OP_RETURN).push_slice(data).into_script()
-}
-
-/// The transactions of a template, as JSON.
-fn transactions_json(transactions: &[Selected]) -> Vec<u8> {
-    /// What an entry takes beside the transaction itself, in bytes.
-    const ENTRY: usize = 256;
-    let size = transactions.iter().map(|selected| selected.raw.len() * 2 + ENTRY).sum();
-    let mut json = Vec::with_capacity(size);
-    json.push(b'[');
-    for (index, selected) in transactions.iter().enumerate() {
-        if index > 0 {
-            json.push(b',');
-        }
-        json.extend_from_slice(b"{\"data\":\"");
-        json.extend_from_slice(encode_hex(&selected.raw).as_bytes());
-        let rest = json!({
-            "txid": selected.txid,
-            "hash": selected.wtxid,
-            "depends": selected.depends,
-            "fee": selected.fee,
-            "sigops": selected.sigops,
-            "weight": selected.weight,
-        });
-        json.extend_from_slice(b"\",");
-        json.extend_from_slice(rest.to_string().trim_start_matches('{').as_bytes());
-    }
-    json.push(b']');
-    json
 }

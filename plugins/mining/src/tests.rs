@@ -1,14 +1,19 @@
 //! The plugin against a host in memory.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
-use outrigger_sdk::params::{decode_hex, encode_hex};
+use outrigger_sdk::params::{Params, decode_hex, encode_hex};
+use outrigger_sdk::plugin::ReplySink;
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::{PendingCall, TestHost, TestPlugin};
-use outrigger_sdk::{Plugin, RpcError};
+use outrigger_sdk::{Call, Plugin, Reply, RpcError};
 use serde_json::{Value, json};
 
 use crate::MiningPlugin;
@@ -45,7 +50,7 @@ fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
 fn an_empty_template_has_its_keys_in_order() {
     let host = TestHost::new();
     let plugin = start(&host);
-    host.handle().chain.set_mock_time(outrigger_sdk::service::Scope::NONE, 1_700_000_000).unwrap();
+    host.handle().chain.set_mock_time(Scope::NONE, 1_700_000_000).unwrap();
     let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
     let expected = [
         r#"{"capabilities":["proposal"],"version":536870912,"rules":["csv","!segwit","taproot"],"vbavailable":{},"#,
@@ -95,7 +100,7 @@ fn transactions_of_a_template_are_whole_and_depend_by_position() {
 fn a_template_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
     let host = TestHost::new();
     let plugin = start(&host);
-    let set_time = |time| plugin.host.chain.set_mock_time(outrigger_sdk::service::Scope::NONE, time).unwrap();
+    let set_time = |time| plugin.host.chain.set_mock_time(Scope::NONE, time).unwrap();
     set_time(1_700_000_000);
     let first = template(&plugin);
     host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
@@ -182,21 +187,148 @@ fn a_change_of_the_mempool_ends_long_polls_when_it_is_looked_at() {
 }
 
 #[test]
-fn stopping_answers_long_polls_and_going_clients_are_forgotten() {
+fn going_clients_are_forgotten() {
     let host = TestHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
-    let (kept, gone) = (long_poll(&plugin, id.clone()), long_poll(&plugin, id.clone()));
+    let (kept, gone) = (long_poll(&plugin, id.clone()), long_poll(&plugin, id));
     plugin.cancel(&gone);
     let hash = host.chain.mine(vec![]);
     host.chain.disconnect();
     plugin.tell(Event::TipChanged { hash, height: 1 });
     assert!(kept.answer().is_none());
-    plugin.quiesce();
-    assert_eq!(refusal(kept.answer().unwrap()), (-9, "Shutting down".into()));
-    assert_eq!(refusal(long_poll(&plugin, id).answer().unwrap()), (-9, "Shutting down".into()));
+    plugin.tell(Event::ShuttingDown);
+    assert_eq!(refusal(kept.answer().unwrap()).0, -9);
     assert_ne!(gone.answer().map(|outcome| refusal(outcome).0), Some(-9));
     plugin.stop();
+}
+
+#[test]
+fn a_host_that_stops_ends_long_polls_with_an_error() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let id = template(&plugin)["longpollid"].clone();
+    let kept = long_poll(&plugin, id.clone());
+    plugin.tell(Event::ShuttingDown);
+    assert_eq!(refusal(kept.answer().unwrap()), (-9, "Shutting down".into()));
+    // It stays so when the instance is taken down after that.
+    plugin.quiesce();
+    assert_eq!(refusal(long_poll(&plugin, id).answer().unwrap()), (-9, "Shutting down".into()));
+    plugin.stop();
+}
+
+#[test]
+fn an_instance_that_is_replaced_ends_long_polls_with_a_template() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let template = template(&plugin);
+    let id = template["longpollid"].clone();
+    let kept = long_poll(&plugin, id.clone());
+    let without_segwit = plugin.begin("getblocktemplate", json!([{"longpollid": id.clone()}]));
+    plugin.quiesce();
+    assert_eq!(kept.answer().unwrap().unwrap()["longpollid"], id);
+    assert_eq!(refusal(without_segwit.answer().unwrap()).0, -8);
+    assert_eq!(long_poll(&plugin, id.clone()).answer().unwrap().unwrap()["longpollid"], id);
+    plugin.stop();
+}
+
+/// Keeps the answers of calls that are begun by hand, and may say that they are not wanted.
+#[derive(Default)]
+struct Sink {
+    answers: Mutex<HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>>,
+    /// How often the answers are said to be wanted; none for always.
+    wanted: Option<AtomicU64>,
+}
+
+impl ReplySink for Sink {
+    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        self.answers.lock().unwrap().insert(token, outcome.map(Arc::new));
+        true
+    }
+
+    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
+        self.answers.lock().unwrap().insert(token, Ok(json));
+        true
+    }
+
+    fn wanted(&self, _: u64) -> bool {
+        let Some(wanted) = &self.wanted else { return true };
+        wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, params: Value) {
+    let params = Params(params.as_array().unwrap().clone());
+    let call = Call { method, params, scope: Scope(token), deadline: None };
+    plugin.call(call, Reply::new(token, sink.clone()));
+}
+
+#[test]
+fn a_new_tip_makes_one_template_for_all_that_wait() {
+    const POLLS: u64 = 2_000;
+    let host = TestHost::new();
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    let plugin = start(&host);
+    let id = template(&plugin)["longpollid"].clone();
+    let sink = Arc::new(Sink::default());
+    for token in 1..=POLLS {
+        begin(&plugin, &sink, token, "getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
+    }
+    assert!(sink.answers.lock().unwrap().is_empty());
+    Plugin::cancel(&*plugin, 7);
+    let hash = host.chain.mine(vec![]);
+    plugin.tell(Event::TipChanged { hash, height: 1 });
+    let answers = sink.answers.lock().unwrap();
+    // The reply of the one that was cancelled was dropped, which answers it too.
+    assert_eq!(answers.len() as u64, POLLS);
+    assert!(answers[&7].is_err());
+    let first = answers[&1].as_ref().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(first).unwrap()["previousblockhash"], json!(hash));
+    let same = answers.values().flatten().filter(|answer| Arc::ptr_eq(answer, first)).count();
+    assert_eq!(same as u64, POLLS - 1);
+    drop(answers);
+    plugin.stop();
+}
+
+#[test]
+fn an_unchanged_template_is_the_same_bytes() {
+    let host = TestHost::new();
+    let set_time = |seconds| host.handle().chain.set_mock_time(Scope::NONE, seconds).unwrap();
+    set_time(1_700_000_000);
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    let plugin = start(&host);
+    let sink = Arc::new(Sink::default());
+    let ask = |token| {
+        begin(&plugin, &sink, token, "getblocktemplate", json!([{"rules": ["segwit"]}]));
+        sink.answers.lock().unwrap()[&token].clone().unwrap()
+    };
+    let (first, again) = (ask(1), ask(2));
+    assert!(Arc::ptr_eq(&first, &again));
+    // Another second is another time, and nothing else.
+    set_time(1_700_000_001);
+    let later = ask(3);
+    let text = |json: &[u8]| String::from_utf8(json.to_vec()).unwrap();
+    assert_eq!(text(&later), text(&first).replace("\"curtime\":1700000000", "\"curtime\":1700000001"));
+    set_time(1_700_000_100);
+    let much_later = ask(4);
+    assert_eq!(text(&much_later), text(&first).replace("\"curtime\":1700000000", "\"curtime\":1700000100"));
+}
+
+#[test]
+fn mining_ends_when_nobody_waits_for_it() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let height = || host.handle().chain.tip(Scope::NONE).unwrap().height;
+    // Nobody waited any more when it began: no notice comes.
+    let sink = Arc::new(Sink { wanted: Some(AtomicU64::new(0)), ..Sink::default() });
+    begin(&plugin, &sink, 1, "generatetoaddress", json!([1_000_000, ADDRESS]));
+    assert_eq!(height(), 0);
+    let sink = Arc::new(Sink { wanted: Some(AtomicU64::new(3)), ..Sink::default() });
+    begin(&plugin, &sink, 1, "generatetoaddress", json!([1_000_000, ADDRESS]));
+    assert_eq!(height(), 3);
+    plugin.tell(Event::ShuttingDown);
+    assert_eq!(plugin.call("generatetoaddress", json!([5, ADDRESS])), Ok(json!([])));
+    assert_eq!(height(), 3);
 }
 
 #[test]
@@ -234,7 +366,7 @@ fn a_block_of_chosen_transactions_is_generated() {
     let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
     let block: Block = deserialize(&decode_hex(made["hex"].as_str().unwrap()).unwrap()).unwrap();
     assert_eq!((json!(block.block_hash()), block.txdata.len()), (made["hash"].clone(), 1));
-    assert_eq!(plugin.host.chain.tip(outrigger_sdk::service::Scope::NONE).unwrap().height, 0);
+    assert_eq!(plugin.host.chain.tip(Scope::NONE).unwrap().height, 0);
     let made = plugin.call("generateblock", json!(["raw(51)#8lvh9jxk", []])).unwrap();
     let block = host.chain.get(made["hash"].as_str().unwrap().parse().unwrap()).unwrap();
     assert_eq!(block.txdata[0].output[0].script_pubkey.as_bytes(), [0x51]);
@@ -300,6 +432,15 @@ fn preferences_are_checked() {
     assert_eq!(plugin.call("prioritisetransaction", json!([hash, null, 1000])), Ok(json!(true)));
     assert_eq!(plugin.call("prioritisetransaction", json!([hash, 0.0, -10])), Ok(json!(true)));
     assert_eq!(refusal(plugin.call("prioritisetransaction", json!([hash, 1, 10]))).0, -8);
+    let expected = json!({&hash: {"fee_delta": 990, "in_mempool": false}});
+    assert_eq!(plugin.call("getprioritisedtransactions", json!([])), Ok(expected));
+    let transaction = spend(OutPoint::new(Txid::all_zeros(), 0));
+    let txid = transaction.compute_txid();
+    host.mempool.add(transaction, 100);
+    assert_eq!(plugin.call("prioritisetransaction", json!([txid, 0, -150])), Ok(json!(true)));
+    assert_eq!(plugin.call("prioritisetransaction", json!([hash, 0, -990])), Ok(json!(true)));
+    let expected = json!({txid.to_string(): {"fee_delta": -150, "in_mempool": true, "modified_fee": -50}});
+    assert_eq!(plugin.call("getprioritisedtransactions", json!([])), Ok(expected));
     assert_eq!(refusal(plugin.call("preciousblock", json!([hash]))), (-5, "Block not found".into()));
     let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
     assert_eq!(plugin.call("preciousblock", json!([genesis])), Ok(Value::Null));

@@ -17,7 +17,7 @@ use outrigger_sdk::params::{self, Params, Type, check_types};
 use outrigger_sdk::service::{ErrorKind, Scope};
 use outrigger_sdk::sign::{LocalKeys, Sighash, SolvingSet, WalletKeys, WifKey, sign_transaction};
 use outrigger_sdk::standard::transaction_from_hex;
-use outrigger_sdk::{Call, Code, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 use zeroize::Zeroize;
 
@@ -45,7 +45,7 @@ impl Plugin for SigningPlugin {
         let outcome = match call.method {
             "signrawtransactionwithkey" => self.with_key(call.scope, call.params).map_err(RpcError::from),
             "signrawtransactionwithwallet" => self.with_wallet(call.scope, &call.params).map_err(RpcError::from),
-            _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")),
+            other => Err(RpcError::no_method(other)),
         };
         reply.send(outcome);
     }

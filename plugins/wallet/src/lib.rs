@@ -86,7 +86,7 @@ impl WalletPlugin {
             "walletpassphrase" => encryption::wallet_passphrase(q).and_then(to_json),
             "walletpassphrasechange" => encryption::wallet_passphrase_change(q).and_then(to_json),
             "walletlock" => encryption::wallet_lock(q).and_then(to_json),
-            other => Err(RpcError::internal(format!("the manifest lists '{other}', which is not here")).into()),
+            other => Err(RpcError::no_method(other).into()),
         }
     }
 }

@@ -2,17 +2,22 @@
 
 use std::ffi::c_void;
 use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zeroize::Zeroizing;
 
-/// Bytes that the callee may read until the function returns.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Bytes {
-    /// The first byte; may be null when `len` is 0.
-    pub ptr: *const u8,
-    /// How many there are.
-    pub len: usize,
+use super::layout::{abi_functions, abi_struct};
+
+abi_struct! {
+    /// Bytes that the callee may read until the function returns.
+    #[derive(Clone, Copy)]
+    pub struct Bytes {
+        /// The first byte; may be null when `len` is 0.
+        pub ptr: *const u8,
+        /// How many there are.
+        pub len: usize,
+    }
 }
 
 impl Bytes {
@@ -34,15 +39,32 @@ impl Bytes {
     }
 }
 
-/// Bytes that the receiver releases, from any thread, with the function that came with them.
-///
-/// The release function must not depend on the instance that made the bytes: they may outlive it.
-#[repr(C)]
-pub struct OwnedBytes {
-    ptr: *const u8,
-    len: usize,
-    owner: *mut c_void,
-    release: Option<unsafe extern "C" fn(owner: *mut c_void)>,
+abi_functions! {
+    const FUNCTIONS;
+    /// Releases owned bytes.
+    ///
+    /// Threads: called once, on any thread, also while other functions of the same plugin run.
+    ///
+    /// Ownership: gives back `owner` and the bytes that came with it.
+    ///
+    /// Lifetime: may be called after the instance that made the bytes was destroyed, so it must not use that instance.
+    pub type ReleaseFn = fn(owner: *mut c_void);
+}
+
+abi_struct! {
+    /// Bytes that the receiver releases, from any thread, with the function that came with them.
+    ///
+    /// Nobody writes the bytes once they were handed over.
+    pub struct OwnedBytes {
+        /// The first byte; may be null when `len` is 0.
+        ptr: *const u8,
+        /// How many there are.
+        len: usize,
+        /// What `release` is called with.
+        owner: *mut c_void,
+        /// Releases the bytes; null when there is nothing to release.
+        release: Option<ReleaseFn>,
+    }
 }
 
 // SAFETY: the bytes are never written after they were handed over, and the contract above lets any thread release them.
@@ -68,6 +90,18 @@ impl From<Vec<u8>> for OwnedBytes {
     }
 }
 
+impl From<Arc<Vec<u8>>> for OwnedBytes {
+    /// Bytes that others share: nothing is copied, and the last one to release them frees them.
+    fn from(bytes: Arc<Vec<u8>>) -> Self {
+        unsafe extern "C" fn release(owner: *mut c_void) {
+            // SAFETY: `owner` came from `Arc::into_raw` below and is released once.
+            drop(unsafe { Arc::from_raw(owner.cast_const().cast::<Vec<u8>>()) });
+        }
+        let (ptr, len) = (bytes.as_ptr(), bytes.len());
+        Self { ptr, len, owner: Arc::into_raw(bytes).cast_mut().cast(), release: Some(release) }
+    }
+}
+
 impl OwnedBytes {
     /// Bytes that are wiped when they are released.
     pub fn secret(bytes: Vec<u8>) -> Self {
@@ -78,6 +112,38 @@ impl OwnedBytes {
         let boxed = Box::new(Zeroizing::new(bytes));
         let (ptr, len) = (boxed.as_ptr(), boxed.len());
         Self { ptr, len, owner: Box::into_raw(boxed).cast(), release: Some(release) }
+    }
+}
+
+/// How often watched bytes were released.
+#[derive(Default)]
+pub struct Releases {
+    /// Bytes that were released.
+    pub once: AtomicU64,
+    /// Releases of bytes that had been released before.
+    pub again: AtomicU64,
+}
+
+impl OwnedBytes {
+    /// The same bytes, with their releases counted: for a host that checks plugins. They are never freed, so that a second
+    /// release is counted and does no harm.
+    pub fn watched(self, releases: &'static Releases) -> Self {
+        struct Watched {
+            bytes: OwnedBytes,
+            released: AtomicBool,
+            releases: &'static Releases,
+        }
+        unsafe extern "C" fn release(owner: *mut c_void) {
+            // SAFETY: `owner` came from `Box::leak` below.
+            let watched = unsafe { &*owner.cast::<Watched>() };
+            let again = watched.released.swap(true, Ordering::SeqCst);
+            let count = if again { &watched.releases.again } else { &watched.releases.once };
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+        let watched: &Watched =
+            Box::leak(Box::new(Watched { bytes: self, released: AtomicBool::new(false), releases }));
+        let (ptr, len) = (watched.bytes.as_ptr(), watched.bytes.len());
+        Self { ptr, len, owner: (&raw const *watched).cast_mut().cast(), release: Some(release) }
     }
 }
 
@@ -114,5 +180,29 @@ mod tests {
         let len = std::thread::spawn(move || owned.len()).join().unwrap();
         assert_eq!(len, 5);
         assert!(OwnedBytes::EMPTY.is_empty());
+    }
+
+    #[test]
+    fn shared_bytes_are_one_and_the_same_until_the_last_is_dropped() {
+        let shared = Arc::new(b"template".to_vec());
+        let (one, other) = (OwnedBytes::from(shared.clone()), OwnedBytes::from(shared.clone()));
+        assert_eq!((one.as_ptr(), other.as_ptr()), (shared.as_ptr(), shared.as_ptr()));
+        drop(one);
+        std::thread::spawn(move || assert_eq!(&*other, b"template")).join().unwrap();
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+
+    #[test]
+    fn releases_of_watched_bytes_are_counted() {
+        let releases: &Releases = Box::leak(Box::default());
+        let counts = || (releases.once.load(Ordering::SeqCst), releases.again.load(Ordering::SeqCst));
+        let watched = OwnedBytes::from(b"reply".to_vec()).watched(releases);
+        // SAFETY: a copy of the fields, so that there are two releases, which watched bytes allow.
+        let copy = unsafe { std::ptr::read(&raw const watched) };
+        assert_eq!((&*watched, counts()), (&b"reply"[..], (0, 0)));
+        drop(watched);
+        assert_eq!((&*copy, counts()), (&b"reply"[..], (1, 0)));
+        drop(copy);
+        assert_eq!(counts(), (1, 1));
     }
 }

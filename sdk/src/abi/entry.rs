@@ -1,7 +1,5 @@
 //! The two symbols a plugin exports, `outrigger_plugin` and `outrigger_manifest`, and the trampolines behind the first.
 
-use std::ffi::c_void;
-use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +7,7 @@ use std::time::Duration;
 use super::bytes::{Bytes, OwnedBytes};
 use super::host::HostTable;
 use super::panics;
+use super::plugin::{CallFrame, Instance, PluginTable};
 use super::service::RawService;
 use super::{ABI_MAJOR, ABI_MINOR, STATUS_OK};
 use crate::error::{Code, RpcError};
@@ -16,90 +15,11 @@ use crate::plugin::{Call, Host, Plugin, Reply, ReplySink};
 use crate::service::{ErrorKind, Scope, chain, events, log, mempool, signer, wallet};
 use crate::wire;
 
-/// Begins [`PluginTable`]: `OUTRIGPL`.
-pub const PLUGIN_MAGIC: u64 = u64::from_le_bytes(*b"OUTRIGPL");
-
 /// Begins the manifest's bytes.
 pub const MANIFEST_MAGIC: [u8; 8] = *b"OUTRIGMF";
 
 /// The bytes before the manifest's JSON: magic, ABI major, minor needed, minor built with, length; integers little-endian.
 pub const MANIFEST_HEADER_LEN: usize = 8 + 4 + 4 + 4 + 4;
-
-/// A plugin's instance, as the host passes it around.
-pub type Instance = *mut c_void;
-
-/// A call, valid until the `call` function returns.
-#[repr(C)]
-pub struct CallFrame {
-    /// The bytes of this struct.
-    pub struct_size: usize,
-    /// Names the call: for its reply, and as the scope of services. Never 0.
-    pub token: u64,
-    /// The method's name.
-    pub method: Bytes,
-    /// Its arguments: a JSON array in the order of the manifest, `null` where one was left out.
-    pub params: Bytes,
-    /// When the host answers in the plugin's place, in milliseconds from now; 0 for never. Since minor 1.
-    pub deadline_ms: u64,
-}
-
-impl CallFrame {
-    /// The deadline of a frame, where its host wrote one.
-    ///
-    /// # Safety
-    /// `frame` points to a frame of which as much can be read as its `struct_size` says.
-    unsafe fn deadline(frame: *const Self) -> Option<Duration> {
-        // SAFETY: the caller's promise; a frame of minor 0 ends before the field, which is then not read.
-        unsafe {
-            if (*frame).struct_size < offset_of!(Self, deadline_ms) + size_of::<u64>() {
-                return None;
-            }
-            Some((*frame).deadline_ms).filter(|ms| *ms > 0).map(Duration::from_millis)
-        }
-    }
-}
-
-/// What a plugin exports as `outrigger_plugin`.
-///
-/// The host calls, in this order: `create` once, `init` once, `start` once; then `call`, `cancel` and `event` from several
-/// threads at a time; then `quiesce`, `stop` and `destroy` once each. `create` may not call the host.
-/// A status other than 0 of `init` or `start` is a failure whose reason is written to `error`, as UTF-8. `create`, `init`,
-/// `start`, `call` and `destroy` must be there; the others may be null.
-#[repr(C)]
-pub struct PluginTable {
-    /// [`PLUGIN_MAGIC`].
-    pub magic: u64,
-    /// The bytes of this struct.
-    pub struct_size: usize,
-    /// The major version of the interface it was built for.
-    pub abi_major: u32,
-    /// The least minor version of a host that it runs on.
-    pub abi_minor_needed: u32,
-    /// The minor version it was built with.
-    pub abi_minor_built: u32,
-    /// Zero.
-    pub reserved: u32,
-    /// Makes an instance; null is a failure.
-    pub create: Option<unsafe extern "C" fn() -> Instance>,
-    /// Gives it the host and its options, a JSON object.
-    pub init:
-        Option<unsafe extern "C" fn(Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32>,
-    /// All services are ready: calls follow.
-    pub start: Option<unsafe extern "C" fn(Instance, error: *mut OwnedBytes) -> i32>,
-    /// Runs a call. It may be answered before or after this returns. A status other than 0 is a fault of the plugin.
-    pub call: Option<unsafe extern "C" fn(Instance, frame: *const CallFrame) -> i32>,
-    /// The call's client is gone or its time is over: an answer will not be read. May come while `call` still runs, and
-    /// then comes again when `call` has returned without an answer, so that a plugin that keeps tokens cannot miss it.
-    pub cancel: Option<unsafe extern "C" fn(Instance, token: u64) -> i32>,
-    /// Something happened; the event's encoding is that of `events/1`.
-    pub event: Option<unsafe extern "C" fn(Instance, event: Bytes) -> i32>,
-    /// No call will follow; tokens that are still kept should be answered now.
-    pub quiesce: Option<unsafe extern "C" fn(Instance) -> i32>,
-    /// No host function may be called after this has returned.
-    pub stop: Option<unsafe extern "C" fn(Instance) -> i32>,
-    /// Frees the instance. No thread of the host is inside it.
-    pub destroy: Option<unsafe extern "C" fn(Instance)>,
-}
 
 /// The header before a manifest's JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,12 +43,17 @@ impl ManifestHeader {
     }
 }
 
-/// The bytes of `outrigger_manifest` for a manifest's JSON; `N` is [`MANIFEST_HEADER_LEN`] plus its length.
-pub const fn manifest_bytes<const N: usize>(json: &str) -> [u8; N] {
+/// The bytes of `outrigger_manifest` for a manifest's JSON, and the least minor version of a host that the plugin runs on;
+/// `N` is [`MANIFEST_HEADER_LEN`] plus the JSON's length.
+///
+/// # Panics
+/// When another length is asked for, or a minor version that this SDK does not know: while compiling.
+pub const fn manifest_bytes<const N: usize>(json: &str, minor_needed: u32) -> [u8; N] {
     let json = json.as_bytes();
     assert!(N == MANIFEST_HEADER_LEN + json.len(), "N must be the header and the JSON");
+    assert!(minor_needed <= ABI_MINOR, "this SDK has no such minor version of the plugin ABI");
     let mut out = [0; N];
-    let words = [ABI_MAJOR, 0, ABI_MINOR, json.len() as u32];
+    let words = [ABI_MAJOR, minor_needed, ABI_MINOR, json.len() as u32];
     let mut at = 0;
     while at < N {
         out[at] = if at < MANIFEST_MAGIC.len() {
@@ -144,15 +69,14 @@ pub const fn manifest_bytes<const N: usize>(json: &str) -> [u8; N] {
     out
 }
 
-/// The table of a Rust plugin.
-pub const fn plugin_table<P: Plugin>() -> PluginTable {
+/// The table of a Rust plugin that runs on hosts of this minor version and later.
+///
+/// # Panics
+/// As [`manifest_bytes`].
+pub const fn plugin_table<P: Plugin>(minor_needed: u32) -> PluginTable {
+    assert!(minor_needed <= ABI_MINOR, "this SDK has no such minor version of the plugin ABI");
     PluginTable {
-        magic: PLUGIN_MAGIC,
-        struct_size: size_of::<PluginTable>(),
-        abi_major: ABI_MAJOR,
-        abi_minor_needed: 0,
-        abi_minor_built: ABI_MINOR,
-        reserved: 0,
+        abi_minor_needed: minor_needed,
         create: Some(create::<P>),
         init: Some(init::<P>),
         start: Some(start::<P>),
@@ -162,6 +86,7 @@ pub const fn plugin_table<P: Plugin>() -> PluginTable {
         quiesce: Some(quiesce::<P>),
         stop: Some(stop::<P>),
         destroy: Some(destroy::<P>),
+        ..PluginTable::EMPTY
     }
 }
 
@@ -193,17 +118,21 @@ impl ReplySink for HostReplies {
         unsafe { ((*self.host).reply)((*self.host).ctx, token, code, body.into()) == STATUS_OK }
     }
 
+    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
+        // SAFETY: as above.
+        unsafe { ((*self.host).reply)((*self.host).ctx, token, 0, json.into()) == STATUS_OK }
+    }
+
     fn wanted(&self, token: u64) -> bool {
-        // SAFETY: as above; a host of minor 0 has no such function, and its table ends before it.
-        unsafe {
-            (*self.host).struct_size < size_of::<HostTable>() || ((*self.host).wanted)((*self.host).ctx, token) != 0
-        }
+        // SAFETY: as above; a host of minor 0 has no such function.
+        unsafe { HostTable::wanted(self.host).is_none_or(|wanted| wanted((*self.host).ctx, token) != 0) }
     }
 }
 
-/// Runs `body`, turning a panic into the status of an internal error.
-fn guarded(body: impl FnOnce() -> i32) -> i32 {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or(ErrorKind::Internal as i32)
+/// Runs code of an instance, turning a panic into the status of an internal error.
+fn guarded(instance: Instance, body: impl FnOnce() -> i32) -> i32 {
+    let outcome = panics::inside(instance, || catch_unwind(AssertUnwindSafe(body)));
+    outcome.unwrap_or(ErrorKind::Internal as i32)
 }
 
 unsafe extern "C" fn create<P: Plugin>() -> Instance {
@@ -217,7 +146,7 @@ unsafe extern "C" fn init<P: Plugin>(
     options: Bytes,
     error: *mut OwnedBytes,
 ) -> i32 {
-    guarded(|| {
+    guarded(instance, || {
         // SAFETY: the host passes what `create` made, and from one thread only during `init`.
         let slot = unsafe { &mut *instance.cast::<Slot<P>>() };
         // SAFETY: the options are readable until we return.
@@ -226,7 +155,7 @@ unsafe extern "C" fn init<P: Plugin>(
             // SAFETY: the host's table is valid until `destroy`, and so are the service tables it gives.
             unsafe { RawService::new(((*host).service)((*host).ctx, Bytes::lend(name.as_bytes()))) }
         };
-        panics::report_to(log::LogClient::new(service("log/1")));
+        panics::report_to(instance, log::LogClient::new(service("log/1")));
         let handle = Host {
             chain: Arc::new(chain::ChainClient::new(service("chain/1"))),
             mempool: Arc::new(mempool::MempoolClient::new(service("mempool/1"))),
@@ -259,7 +188,7 @@ fn refuse(reason: String, error: *mut OwnedBytes) -> i32 {
 /// # Safety
 /// `instance` came from `create::<P>` and was not destroyed.
 unsafe fn with<P: Plugin>(instance: Instance, body: impl FnOnce(&P, &Arc<HostReplies>) -> i32) -> i32 {
-    guarded(|| {
+    guarded(instance, || {
         // SAFETY: the caller's promise; after `init` the slot is only read.
         let slot = unsafe { &*instance.cast::<Slot<P>>() };
         match (&slot.plugin, &slot.sink) {
@@ -284,11 +213,18 @@ unsafe extern "C" fn call<P: Plugin>(instance: Instance, frame: *const CallFrame
     unsafe {
         // A reference to the frame would claim more than an older host's is long.
         let (token, method, params) = ((*frame).token, (*frame).method.as_slice(), (*frame).params.as_slice());
-        let deadline = CallFrame::deadline(frame);
+        let deadline = CallFrame::deadline_ms(frame).filter(|ms| *ms > 0).map(Duration::from_millis);
         with::<P>(instance, |plugin, sink| {
             let reply = Reply::new(token, sink.clone());
-            let (Ok(method), Ok(params)) = (std::str::from_utf8(method), serde_json::from_slice(params)) else {
-                return ErrorKind::Malformed as i32;
+            let Ok(method) = std::str::from_utf8(method) else { return ErrorKind::Malformed as i32 };
+            let params = match serde_json::from_slice(params) {
+                Ok(params) => params,
+                Err(error) => {
+                    // A client can make this happen, with values that nest too deeply or half of a surrogate pair: it is told,
+                    // and the plugin is not at fault.
+                    reply.send::<()>(Err(RpcError::new(Code::PARSE, format!("Parse error: {error}"))));
+                    return STATUS_OK;
+                }
             };
             plugin.call(Call { method, params, scope: Scope(token), deadline }, reply);
             STATUS_OK
@@ -332,12 +268,15 @@ unsafe extern "C" fn quiesce<P: Plugin>(instance: Instance) -> i32 {
 
 unsafe extern "C" fn stop<P: Plugin>(instance: Instance) -> i32 {
     // SAFETY: the host passes a live instance.
-    unsafe {
+    let status = unsafe {
         with::<P>(instance, |plugin, _| {
             plugin.stop();
             STATUS_OK
         })
-    }
+    };
+    // After this the host may not be called any more.
+    panics::forget(instance);
+    status
 }
 
 unsafe extern "C" fn destroy<P: Plugin>(instance: Instance) {
@@ -345,4 +284,107 @@ unsafe extern "C" fn destroy<P: Plugin>(instance: Instance) {
         // SAFETY: the host destroys an instance once, when no thread is inside it.
         drop(unsafe { Box::from_raw(instance.cast::<Slot<P>>()) });
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+    use std::sync::Mutex;
+
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::abi::ServiceTable;
+    use crate::abi::layout::Layout;
+
+    /// Answers what it is told of deadline and wish.
+    struct Mirror;
+
+    impl Plugin for Mirror {
+        fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+            Ok(Self)
+        }
+
+        fn call(&self, call: Call<'_>, reply: Reply) {
+            let answer = json!({"deadline": call.deadline.map(|time| time.as_millis()), "wanted": reply.is_wanted()});
+            reply.send(Ok(answer));
+        }
+    }
+
+    const MANIFEST: &str = r#"{"id": "mirror", "version": "1", "summary": "", "methods": []}"#;
+
+    #[test]
+    fn a_plugin_says_which_host_it_needs() {
+        let bytes: [u8; MANIFEST_HEADER_LEN + MANIFEST.len()] = manifest_bytes(MANIFEST, 1);
+        let header = ManifestHeader::parse(&bytes).unwrap();
+        let len = u32::try_from(MANIFEST.len()).unwrap();
+        let expected = ManifestHeader { abi_major: ABI_MAJOR, abi_minor_needed: 1, abi_minor_built: ABI_MINOR, len };
+        assert_eq!((header, &bytes[MANIFEST_HEADER_LEN..]), (expected, MANIFEST.as_bytes()));
+        assert_eq!(plugin_table::<Mirror>(1).abi_minor_needed, 1);
+        assert_eq!(plugin_table::<Mirror>(0).abi_minor_needed, 0);
+    }
+
+    /// What a host was answered.
+    type Answers = Mutex<Vec<(i32, String)>>;
+
+    unsafe extern "C" fn no_service(_: *const c_void, _: Bytes) -> *const ServiceTable {
+        std::ptr::null()
+    }
+
+    unsafe extern "C" fn keep(ctx: *const c_void, _: u64, code: i32, body: OwnedBytes) -> i32 {
+        // SAFETY: the context is the one that `ask` passes.
+        let answers = unsafe { &*ctx.cast::<Answers>() };
+        answers.lock().unwrap().push((code, String::from_utf8(body.to_vec()).unwrap()));
+        STATUS_OK
+    }
+
+    unsafe extern "C" fn unwanted(_: *const c_void, _: u64) -> i32 {
+        0
+    }
+
+    /// Makes a call with a host table and a frame of these sizes. What lies beyond them is damage that would show.
+    fn ask(host_size: usize, frame_size: usize) -> String {
+        let answers = Answers::default();
+        let host = HostTable {
+            struct_size: host_size,
+            abi_major: ABI_MAJOR,
+            abi_minor: 0,
+            ctx: (&raw const answers).cast(),
+            service: no_service,
+            reply: keep,
+            wanted: unwanted,
+        };
+        let frame = CallFrame {
+            struct_size: frame_size,
+            token: 1,
+            method: Bytes::lend(b"mirror"),
+            params: Bytes::lend(b"[]"),
+            deadline_ms: 250,
+        };
+        // SAFETY: the table is that of a Rust plugin, and its functions are called in their order with what lives on.
+        unsafe {
+            let instance = create::<Mirror>();
+            let mut error = OwnedBytes::EMPTY;
+            assert_eq!(init::<Mirror>(instance, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);
+            assert_eq!(start::<Mirror>(instance, &mut error), STATUS_OK);
+            assert_eq!(call::<Mirror>(instance, &frame), STATUS_OK);
+            assert_eq!(stop::<Mirror>(instance), STATUS_OK);
+            destroy::<Mirror>(instance);
+        }
+        let answers = answers.into_inner().unwrap();
+        assert_eq!((answers.len(), answers[0].0), (1, 0));
+        answers[0].1.clone()
+    }
+
+    #[test]
+    fn what_an_older_host_does_not_have_is_not_read() {
+        let (host, frame) = (size_of::<HostTable>(), size_of::<CallFrame>());
+        assert_eq!(ask(host, frame), r#"{"deadline":250,"wanted":false}"#);
+        assert_eq!(ask(host + 64, frame + 64), r#"{"deadline":250,"wanted":false}"#);
+        assert_eq!(
+            ask(HostTable::LAYOUT.size_at(0), CallFrame::LAYOUT.size_at(0)),
+            r#"{"deadline":null,"wanted":true}"#
+        );
+        assert_eq!(ask(HostTable::LAYOUT.size_at(0) + 7, frame), r#"{"deadline":250,"wanted":true}"#);
+    }
 }

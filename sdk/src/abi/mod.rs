@@ -15,15 +15,20 @@
 mod bytes;
 mod entry;
 mod host;
+pub(crate) mod layout;
 mod panics;
+mod plugin;
 mod service;
 
-pub use bytes::{Bytes, OwnedBytes};
-pub use entry::{
-    CallFrame, Instance, MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, PLUGIN_MAGIC, PluginTable,
-    manifest_bytes, plugin_table,
-};
+use layout::{Declaration, Layout};
+
+pub use bytes::{Bytes, OwnedBytes, ReleaseFn, Releases};
+pub use entry::{MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, manifest_bytes, plugin_table};
 pub use host::{HostTable, ReplyFn, ServiceLookupFn, WantedFn};
+pub use plugin::{
+    CallFn, CallFrame, CancelFn, CreateFn, DestroyFn, EventFn, InitFn, Instance, PLUGIN_MAGIC, PluginTable, QuiesceFn,
+    StartFn, StopFn,
+};
 pub(crate) use service::function_index;
 pub use service::{ExportedService, Method, RawService, Service, ServiceFn, ServiceTable, shim};
 
@@ -34,6 +39,20 @@ pub const ABI_MAJOR: u32 = 1;
 ///
 /// - 1 added [`HostTable::wanted`] and [`CallFrame::deadline_ms`].
 pub const ABI_MINOR: u32 = 1;
+
+/// Everything that is declared here, each after what it is made of, for the C header.
+pub(crate) const DECLARATIONS: [Declaration; 10] = [
+    Declaration::Struct(Bytes::LAYOUT),
+    Declaration::Functions(bytes::FUNCTIONS),
+    Declaration::Struct(OwnedBytes::LAYOUT),
+    Declaration::Functions(service::FUNCTIONS),
+    Declaration::Struct(ServiceTable::LAYOUT),
+    Declaration::Functions(host::FUNCTIONS),
+    Declaration::Struct(HostTable::LAYOUT),
+    Declaration::Struct(CallFrame::LAYOUT),
+    Declaration::Functions(plugin::FUNCTIONS),
+    Declaration::Struct(PluginTable::LAYOUT),
+];
 
 /// The status of success; every other value is a [`crate::service::ErrorKind`].
 pub const STATUS_OK: i32 = 0;

@@ -1,17 +1,64 @@
 //! Panics of a plugin: the host's log hears where one happened, and not what it said, which may hold a secret.
 
+use std::cell::Cell;
 use std::panic::{PanicHookInfo, set_hook};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use super::plugin::Instance;
 use crate::service::Scope;
 use crate::service::log::{Level, Log, LogClient};
 
-/// From now on panics of this library are written to `log`, and no more to the standard error of the process.
+/// The logs of this library's instances that have not ended, by the instances' addresses.
+static LOGS: Mutex<Vec<(usize, Arc<LogClient>)>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The instance in which this thread is; 0 for none, as on a thread of the plugin's own.
+    static INSIDE: Cell<usize> = const { Cell::new(0) };
+}
+
+fn with_logs<T>(body: impl FnOnce(&mut Vec<(usize, Arc<LogClient>)>) -> T) -> T {
+    // Nothing panics under the lock.
+    body(&mut LOGS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// From now on panics of this library are written to the log of the instance in which they happen, and no more to the standard
+/// error of the process.
 ///
 /// Every library has a copy of the standard library, and so a hook, of its own.
-pub(super) fn report_to(log: LogClient) {
-    set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
-        let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
-        // A plugin without the log keeps its panics to itself; the host notes the fault all the same.
+pub(super) fn report_to(instance: Instance, log: LogClient) {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| set_hook(Box::new(report)));
+    with_logs(|logs| logs.push((instance as usize, Arc::new(log))));
+}
+
+/// The instance's log may not be used any more.
+pub(super) fn forget(instance: Instance) {
+    with_logs(|logs| logs.retain(|(known, _)| *known != instance as usize));
+}
+
+/// Runs code of an instance on this thread.
+pub(super) fn inside<T>(instance: Instance, body: impl FnOnce() -> T) -> T {
+    struct Outside(usize);
+    impl Drop for Outside {
+        fn drop(&mut self) {
+            INSIDE.set(self.0);
+        }
+    }
+    let _outside = Outside(INSIDE.replace(instance as usize));
+    body()
+}
+
+fn report(info: &PanicHookInfo<'_>) {
+    // A thread of the plugin's own does not say whose it is; any instance's log will do. Without one, as in a plugin without
+    // the service, the panic is not told; the host notes the fault all the same.
+    let inside = INSIDE.get();
+    let log = with_logs(|logs| {
+        let own = logs.iter().find(|(instance, _)| *instance == inside);
+        let any = || logs.last().filter(|_| inside == 0);
+        own.or_else(any).map(|(_, log)| log.clone())
+    });
+    let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
+    if let Some(log) = log {
         let _ = log.write(Scope::NONE, Level::Error, format!("panic at {place}"));
-    }));
+    }
 }

@@ -9,27 +9,38 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use super::bytes::{Bytes, OwnedBytes};
+use super::layout::{abi_functions, abi_struct};
 use super::{ABI_MINOR, STATUS_OK};
 use crate::service::{ErrorKind, Result, Scope, ServiceError};
-use crate::wire::{self, Wire};
+use crate::wire::{self, ServiceShape, Wire};
 
-/// A function of a service.
-///
-/// `scope` is the token of the call on whose behalf it is asked, or 0. On success the status is 0 and `response` holds the
-/// encoded result; otherwise the status is an [`ErrorKind`] and `response` holds the detail as UTF-8. The caller releases
-/// `response` in both cases. May be called from any thread.
-pub type ServiceFn =
-    unsafe extern "C" fn(ctx: *const c_void, scope: u64, request: Bytes, response: *mut OwnedBytes) -> i32;
+abi_functions! {
+    const FUNCTIONS;
+    /// A function of a service.
+    ///
+    /// `scope` is the token of the call on whose behalf it is asked, or 0. On success the status is 0 and `response` holds the
+    /// encoded result; otherwise the status is an [`ErrorKind`] and `response` holds the detail as UTF-8.
+    ///
+    /// Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time.
+    ///
+    /// Ownership: `request` stays the caller's. `response` is written without being read, and the caller releases it, whatever
+    /// the status is.
+    ///
+    /// Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope ends when
+    /// the `call` function returns for its token.
+    pub type ServiceFn = fn(ctx: *const c_void, scope: u64, request: Bytes, response: *mut OwnedBytes) -> i32;
+}
 
-/// The beginning of every service's table; its functions follow, one pointer each.
-#[repr(C)]
-pub struct ServiceTable {
-    /// The bytes of the table, its functions included.
-    pub struct_size: usize,
-    /// To be passed to each function.
-    pub ctx: *const c_void,
-    /// The first of the functions.
-    functions: [Option<ServiceFn>; 0],
+abi_struct! {
+    /// The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers.
+    pub struct ServiceTable {
+        /// The bytes of the table, its functions included.
+        pub struct_size: usize,
+        /// To be passed to each function.
+        pub ctx: *const c_void,
+        /// The first of the functions.
+        functions: [Option<ServiceFn>; 0],
+    }
 }
 
 /// A service trait: its name in the ABI and its functions in the order of the table.
@@ -38,6 +49,8 @@ pub trait Service: Send + Sync {
     const NAME: &'static str;
     /// The functions with their names.
     const FUNCTIONS: &'static [(&'static str, ServiceFn)];
+    /// The functions, described, in the same order.
+    const SHAPE: &'static ServiceShape;
 }
 
 /// One function of a service, as a type.
@@ -101,8 +114,7 @@ pub unsafe extern "C" fn shim<M: Method>(
     }))
     .unwrap_or_else(|_| Err(ErrorKind::Internal.into()));
     let (status, bytes) = match outcome {
-        Ok(value) if M::Response::SECRET => (STATUS_OK, OwnedBytes::secret(wire::to_bytes(&value))),
-        Ok(value) => (STATUS_OK, wire::to_bytes(&value).into()),
+        Ok(value) => (STATUS_OK, value.into_message()),
         Err(error) => (error.kind as i32, error.detail.into_bytes().into()),
     };
     // SAFETY: the caller promises that `response` can be written; it holds nothing yet that must be released.
@@ -211,7 +223,7 @@ impl RawService {
             let detail = String::from_utf8_lossy(&response).into_owned();
             return Err(ServiceError::new(ErrorKind::from_status(status), detail));
         }
-        wire::from_bytes(&response)
+        M::Response::from_message(response)
             .map_err(|error| ServiceError::new(ErrorKind::Malformed, format!("{error} (ABI minor {ABI_MINOR})")))
     }
 }

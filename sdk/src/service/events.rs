@@ -2,6 +2,52 @@
 //!
 //! Events are delivered by a thread of the instance's own from a bounded queue, never under a lock of the host, in the
 //! order in which they happened. What a slow subscriber cannot take is dropped and counted.
+//!
+//! An event says that there is something to look at; what is so now, a service tells. A plugin that may not miss anything looks
+//! again when the count of dropped events has grown.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//!
+//! use outrigger_sdk::serde_json::{Map, Value, json};
+//! use outrigger_sdk::service::events::Event;
+//! use outrigger_sdk::testing::TestHost;
+//! use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+//!
+//! /// Counts the blocks that came while it ran.
+//! struct Counter {
+//!     host: Host,
+//!     blocks: AtomicU32,
+//! }
+//!
+//! impl Plugin for Counter {
+//!     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+//!         Ok(Self { host, blocks: AtomicU32::new(0) })
+//!     }
+//!
+//!     fn event(&self, event: Event) {
+//!         // The manifest says `"events": ["tip"]`. `ShuttingDown` comes to everybody.
+//!         if let Event::TipChanged { .. } = event {
+//!             self.blocks.fetch_add(1, Ordering::Relaxed);
+//!         }
+//!     }
+//!
+//!     fn call(&self, call: Call<'_>, reply: Reply) {
+//!         let dropped = self.host.events.dropped(call.scope).map_err(RpcError::from);
+//!         let blocks = self.blocks.load(Ordering::Relaxed);
+//!         reply.send(dropped.map(|dropped| json!({"blocks": blocks, "missed": dropped})));
+//!     }
+//! }
+//!
+//! const MANIFEST: &str = r#"{"id": "counter", "version": "1.0.0", "summary": "Counts blocks", "events": ["tip"],
+//!     "services": ["events/1"], "methods": [{"name": "countblocks", "category": "Test", "help": "Tells the count."}]}"#;
+//!
+//! let test = TestHost::new();
+//! let plugin = test.start::<Counter>(MANIFEST, json!({}));
+//! let hash = test.chain.mine(vec![]);
+//! plugin.tell(Event::TipChanged { hash, height: 1 });
+//! assert_eq!(plugin.call("countblocks", json!([])), Ok(json!({"blocks": 1, "missed": 0})));
+//! ```
 
 use bitcoin::{BlockHash, Txid};
 
@@ -9,7 +55,7 @@ use super::service;
 use crate::wire::wire_enum;
 
 wire_enum! {
-    /// Something that happened.
+    /// Something that happened. In parentheses stands the name by which a manifest asks to hear of it.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Event {
         /// The best chain has another tip (`tip`).

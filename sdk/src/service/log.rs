@@ -1,4 +1,15 @@
 //! `log/1`: a plugin's lines in the host's log. Never put a secret in one.
+//!
+//! ```
+//! use outrigger_sdk::service::log::Level;
+//! use outrigger_sdk::testing::TestHost;
+//!
+//! let test = TestHost::new();
+//! let host = test.handle();
+//! // The short form, which a log that cannot be written does not stop.
+//! host.log(Level::Info, "3 templates made");
+//! assert_eq!(test.log.lines(), [(Level::Info, "3 templates made".to_owned())]);
+//! ```
 
 use super::service;
 use crate::wire::wire_enum;

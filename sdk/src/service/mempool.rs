@@ -1,9 +1,41 @@
 //! `mempool/1`: unconfirmed transactions, and the selection for the next block.
+//!
+//! ```
+//! use outrigger_sdk::bitcoin::{Transaction, absolute::LockTime, transaction::Version};
+//! use outrigger_sdk::service::{Scope, ServiceError};
+//! use outrigger_sdk::testing::TestHost;
+//! use outrigger_sdk::Host;
+//!
+//! /// How many virtual bytes pay at least a feerate, in satoshi per 1000 virtual bytes.
+//! fn paying(host: &Host, scope: Scope, feerate: u64) -> Result<u64, ServiceError> {
+//!     let ids = host.mempool.ids(scope)?;
+//!     let mut size = 0;
+//!     // One request for all of them. A transaction that has left the pool meanwhile is none.
+//!     for entry in host.mempool.entries(scope, ids)?.into_iter().flatten() {
+//!         if entry.fee * 1000 >= feerate * entry.virtual_size {
+//!             size += entry.virtual_size;
+//!         }
+//!     }
+//!     Ok(size)
+//! }
+//!
+//! let transaction =
+//!     Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input: vec![], output: vec![] };
+//! let size = transaction.vsize() as u64;
+//! let test = TestHost::new();
+//! test.mempool.add(transaction, 5 * size);
+//! assert_eq!(paying(&test.handle(), Scope::NONE, 5000), Ok(size));
+//! assert_eq!(paying(&test.handle(), Scope::NONE, 5001), Ok(0));
+//! ```
+
+use std::ops::Deref;
+use std::sync::Arc;
 
 use bitcoin::{OutPoint, Txid, Wtxid};
 
+use super::chain::NextBlock;
 use super::service;
-use crate::wire::{Blob, wire_enum, wire_struct};
+use crate::wire::{Blob, Reader, Shape, Wire, WireError, Writer, wire_enum, wire_struct};
 
 wire_struct! {
     /// The mempool as a whole.
@@ -92,16 +124,64 @@ wire_struct! {
     }
 }
 
+/// The transactions of a selection. A copy shares them.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Selection(Arc<Vec<Selected>>);
+
+impl From<Vec<Selected>> for Selection {
+    fn from(transactions: Vec<Selected>) -> Self {
+        Self(Arc::new(transactions))
+    }
+}
+
+impl Deref for Selection {
+    type Target = [Selected];
+
+    fn deref(&self) -> &[Selected] {
+        &self.0
+    }
+}
+
+impl Wire for Selection {
+    const SHAPE: &'static Shape = Vec::<Selected>::SHAPE;
+
+    fn put(&self, out: &mut Writer) {
+        self.0.put(out);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Wire::get(reader).map(|transactions: Vec<Selected>| transactions.into())
+    }
+}
+
 wire_struct! {
-    /// The selection for a block on the tip.
+    /// A selection for the next block, and what that block must be.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Candidate {
+        /// Names tip and transactions: another one of the same version has the same. Never 0, and not used again while the
+        /// host runs.
+        pub version: u64,
+        /// What a block of it must and may be. `next.tip` is the tip that it builds on.
+        pub next: NextBlock,
         /// In an order in which parents precede their children.
-        pub transactions: Vec<Selected>,
+        pub transactions: Selection,
         /// The sum of their fees, in satoshi.
         pub fees: u64,
         /// The mempool's sequence when it was made.
         pub sequence: u64,
+    }
+}
+
+wire_struct! {
+    /// What was added to the fee that a transaction is selected by.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Prioritised {
+        /// The transaction, which need not be known.
+        pub txid: Txid,
+        /// What was added, in satoshi; below 0 it was taken away. Never 0.
+        pub fee_delta: i64,
+        /// The fee with it, in satoshi; none where the transaction is not in the mempool.
+        pub modified_fee: Option<i64>,
     }
 }
 
@@ -172,9 +252,12 @@ service! {
         fn submit(raw: Blob, max_feerate: u64) -> Admission;
         /// As `submit`, keeping nothing.
         fn try_submit(raw: Blob, max_feerate: u64) -> Admission;
-        /// The selection for a block on the tip.
-        fn candidate() -> Candidate;
+        /// The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
+        /// caller knows, so that what has not changed is not handed over again.
+        fn candidate(known: Option<u64>) -> Option<Candidate>;
         /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
         fn prioritise(txid: Txid, fee_delta: i64) -> ();
+        /// All that was added and stands, by txid.
+        fn prioritised() -> Vec<Prioritised>;
     }
 }

@@ -23,6 +23,7 @@ pub use signer::Signer;
 pub use wallet::Wallet;
 
 use crate::error::{Code, RpcError};
+use crate::wire::WireError;
 
 /// On whose behalf a service is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -33,76 +34,72 @@ impl Scope {
     pub const NONE: Scope = Scope(0);
 }
 
-/// Which kind of trouble a service had. The numbers are the status codes of the ABI.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(i32)]
-pub enum ErrorKind {
-    /// The handle's call, wallet or cursor is gone.
-    Stale = 1,
-    /// The request's bytes are damaged, or a value in them is out of range.
-    Malformed = 2,
-    /// The other side does not have this function.
-    Unsupported = 3,
-    /// The configuration does not grant this.
-    NotGranted = 4,
-    /// The storage failed; nothing was changed.
-    Storage = 5,
-    /// The request names a thing that does not exist.
-    NotFound = 6,
-    /// The rules refuse; the detail says why, in the caller's terms.
-    Refused = 7,
-    /// The named wallet is not loaded.
-    WalletNotLoaded = 8,
-    /// No wallet is loaded at all.
-    NoWallet = 9,
-    /// Several wallets are loaded and the call names none.
-    WalletNotSpecified = 10,
-    /// The wallet is encrypted and locked.
-    WalletLocked = 11,
-    /// A rescan of the wallet is running.
-    WalletRescanning = 12,
-    /// The host is stopping.
-    ShuttingDown = 13,
-    /// The wallet is loaded already.
-    WalletAlreadyLoaded = 14,
-    /// A wallet of that name exists.
-    WalletExists = 15,
-    /// The passphrase is wrong.
-    PassphraseIncorrect = 16,
-    /// The wallet is not in the encryption state that the request needs.
-    WrongEncryptionState = 17,
-    /// The service failed inside; the details are in the log.
-    Internal = 18,
-    /// No fresh address can be derived.
-    KeypoolRanOut = 19,
+/// Declares [`ErrorKind`] and describes it for the C header.
+macro_rules! error_kinds {
+    ($(#[$meta:meta])* pub enum $name:ident { $(#[doc = $doc:literal] $kind:ident = $status:literal,)* }) => {
+        $(#[$meta])*
+        pub enum $name {
+            $(#[doc = $doc] $kind = $status,)*
+        }
+
+        impl $name {
+            /// Every kind, with its name and what it means.
+            pub(crate) const ALL: &'static [(Self, &'static str, &'static str)] =
+                &[$((Self::$kind, stringify!($kind), $doc),)*];
+        }
+    };
+}
+
+error_kinds! {
+    /// Which kind of trouble a service had. The numbers are the status codes of the ABI.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[repr(i32)]
+    pub enum ErrorKind {
+        /// The handle's call, wallet or cursor is gone.
+        Stale = 1,
+        /// The request's bytes are damaged, or a value in them is out of range.
+        Malformed = 2,
+        /// The other side does not have this function.
+        Unsupported = 3,
+        /// The configuration does not grant this.
+        NotGranted = 4,
+        /// The storage failed; nothing was changed.
+        Storage = 5,
+        /// The request names a thing that does not exist.
+        NotFound = 6,
+        /// The rules refuse; the detail says why, in the caller's terms.
+        Refused = 7,
+        /// The named wallet is not loaded.
+        WalletNotLoaded = 8,
+        /// No wallet is loaded at all.
+        NoWallet = 9,
+        /// Several wallets are loaded and the call names none.
+        WalletNotSpecified = 10,
+        /// The wallet is encrypted and locked.
+        WalletLocked = 11,
+        /// A rescan of the wallet is running.
+        WalletRescanning = 12,
+        /// The host is stopping.
+        ShuttingDown = 13,
+        /// The wallet is loaded already.
+        WalletAlreadyLoaded = 14,
+        /// A wallet of that name exists.
+        WalletExists = 15,
+        /// The passphrase is wrong.
+        PassphraseIncorrect = 16,
+        /// The wallet is not in the encryption state that the request needs.
+        WrongEncryptionState = 17,
+        /// The service failed inside; the details are in the log.
+        Internal = 18,
+        /// No fresh address can be derived.
+        KeypoolRanOut = 19,
+    }
 }
 
 impl ErrorKind {
-    const ALL: [Self; 19] = [
-        Self::Stale,
-        Self::Malformed,
-        Self::Unsupported,
-        Self::NotGranted,
-        Self::Storage,
-        Self::NotFound,
-        Self::Refused,
-        Self::WalletNotLoaded,
-        Self::NoWallet,
-        Self::WalletNotSpecified,
-        Self::WalletLocked,
-        Self::WalletRescanning,
-        Self::ShuttingDown,
-        Self::WalletAlreadyLoaded,
-        Self::WalletExists,
-        Self::PassphraseIncorrect,
-        Self::WrongEncryptionState,
-        Self::Internal,
-        Self::KeypoolRanOut,
-    ];
-
     /// The kind of a status code; one that a newer host invented reads as [`ErrorKind::Internal`].
     pub fn from_status(status: i32) -> Self {
-        Self::ALL.into_iter().find(|kind| *kind as i32 == status).unwrap_or(Self::Internal)
+        Self::ALL.iter().map(|(kind, ..)| *kind).find(|kind| *kind as i32 == status).unwrap_or(Self::Internal)
     }
 }
 
@@ -126,6 +123,12 @@ impl ServiceError {
 impl From<ErrorKind> for ServiceError {
     fn from(kind: ErrorKind) -> Self {
         Self { kind, detail: String::new() }
+    }
+}
+
+impl From<WireError> for ServiceError {
+    fn from(error: WireError) -> Self {
+        Self::new(ErrorKind::Malformed, error.to_string())
     }
 }
 
@@ -176,14 +179,18 @@ impl From<ServiceError> for RpcError {
 /// What a service function answers.
 pub type Result<T> = std::result::Result<T, ServiceError>;
 
-/// Declares a service: the trait, its name, and the client that reaches it through the ABI.
+/// Declares a service: the trait, its name, its description, and the client that reaches it through the ABI.
+///
+/// A function that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
+/// minor version has it.
 macro_rules! service {
-    ($(#[$meta:meta])* pub trait $name:ident as $client:ident = $wire_name:literal {
-        $($(#[$fn_meta:meta])* fn $function:ident($($arg:ident: $arg_type:ty),*) -> $ret:ty;)*
+    ($(#[doc = $doc:literal])* pub trait $name:ident as $client:ident = $wire_name:literal {
+        $($(#[doc = $fn_doc:literal])* $(#[since($since:literal)])?
+        fn $function:ident($($arg:ident: $arg_type:ty),*) -> $ret:ty;)*
     }) => {
-        $(#[$meta])*
+        $(#[doc = $doc])*
         pub trait $name: Send + Sync {
-            $($(#[$fn_meta])* fn $function(&self, scope: $crate::service::Scope $(, $arg: $arg_type)*) -> $crate::service::Result<$ret>;)*
+            $($(#[doc = $fn_doc])* fn $function(&self, scope: $crate::service::Scope $(, $arg: $arg_type)*) -> $crate::service::Result<$ret>;)*
         }
 
         #[allow(non_camel_case_types)]
@@ -207,6 +214,22 @@ macro_rules! service {
             const NAME: &'static str = $wire_name;
             const FUNCTIONS: &'static [(&'static str, $crate::abi::ServiceFn)] =
                 &[$((stringify!($function), $crate::abi::shim::<methods::$function>),)*];
+            const SHAPE: &'static $crate::wire::ServiceShape = &$crate::wire::ServiceShape {
+                name: $wire_name,
+                docs: &[$($doc),*],
+                functions: &[$($crate::wire::FunctionShape {
+                    name: stringify!($function),
+                    docs: &[$($fn_doc),*],
+                    since: 0 $(+ $since)?,
+                    request: &[$($crate::wire::FieldShape {
+                        name: stringify!($arg),
+                        docs: &[],
+                        since: 0,
+                        shape: <$arg_type as $crate::wire::Wire>::SHAPE,
+                    }),*],
+                    response: <$ret as $crate::wire::Wire>::SHAPE,
+                }),*],
+            };
         }
 
         #[doc = concat!("Speaks `", $wire_name, "` to a host across the ABI.")]

@@ -4,7 +4,7 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Address, Network, PubkeyHash, Script, ScriptBuf, WitnessProgram, WitnessVersion, base58};
 
 use super::bech32::{self, Bech32Error, Decoded, Variant};
-use super::kind::{ScriptKind, classify};
+use super::kind::{ScriptKind, classify, witness_program};
 
 /// Why a text is not an address, in the words of `validateaddress`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -36,10 +36,26 @@ pub fn from_script(script: &Script, network: Network) -> Option<String> {
 /// As [`from_script`], but an output that pays to a bare public key has the address of the key's hash: what the wallet's
 /// history shows.
 pub fn destination_of(script: &Script, network: Network) -> Option<String> {
-    match classify(script) {
+    let mut text = String::new();
+    write_destination(script, network, &mut text).then_some(text)
+}
+
+/// Appends the address that [`destination_of`] gives to `out`; that of a witness program takes no memory of its own.
+/// Whether there is one.
+pub fn write_destination(script: &Script, network: Network, out: &mut String) -> bool {
+    let address = match classify(script) {
         ScriptKind::PubKey { key } => Some(of_key(key, network)),
-        _ => from_script(script, network),
-    }
+        ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => None,
+        _ => match witness_program(script.as_bytes()) {
+            Some((version, program)) => {
+                bech32::encode(prefix(network), version, program, out);
+                return true;
+            }
+            None => from_script(script, network),
+        },
+    };
+    out.push_str(address.as_deref().unwrap_or_default());
+    address.is_some()
 }
 
 /// The P2PKH address of a public key, given as its bytes.

@@ -60,6 +60,60 @@ impl Bech32Error {
     }
 }
 
+/// What the checksum's remainder becomes by its topmost character.
+const REDUCTION: [u32; 32] = {
+    let mut table = [0; 32];
+    let mut top = 0;
+    while top < 32 {
+        let mut bit = 0;
+        while bit < GENERATOR.len() {
+            if top >> bit & 1 == 1 {
+                table[top] ^= GENERATOR[bit];
+            }
+            bit += 1;
+        }
+        top += 1;
+    }
+    table
+};
+
+/// The remainder with one more value, of 0 to 31.
+fn step(remainder: u32, value: u8) -> u32 {
+    (remainder & 0x01ff_ffff) << 5 ^ u32::from(value) ^ REDUCTION[(remainder >> 25 & 31) as usize]
+}
+
+/// Appends the text of a witness program to `out`. The prefix is in lower case, the version at most 16.
+pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String) {
+    let variant = if version == 0 { Variant::Bech32 } else { Variant::Bech32m };
+    let mut remainder = prefix_remainder(prefix.as_bytes());
+    out.push_str(prefix);
+    out.push('1');
+    let mut put = |value: u8| {
+        remainder = step(remainder, value);
+        out.push(char::from(CHARSET[usize::from(value & 31)]));
+    };
+    put(version);
+    let (mut pending, mut bits) = (0_u32, 0);
+    for byte in program {
+        pending = pending << 8 | u32::from(*byte);
+        bits += 8;
+        while bits >= 5 {
+            bits -= 5;
+            put((pending >> bits & 31) as u8);
+        }
+    }
+    if bits > 0 {
+        put((pending << (5 - bits) & 31) as u8);
+    }
+    for _ in 0..CHECKSUM_LENGTH {
+        remainder = step(remainder, 0);
+    }
+    remainder ^= variant.residue();
+    for place in (0..CHECKSUM_LENGTH).rev() {
+        out.push(char::from(CHARSET[(remainder >> (5 * place) & 31) as usize]));
+    }
+}
+
 /// Reads a text.
 pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
     let text = text.as_bytes();
@@ -107,19 +161,14 @@ fn strange_characters(text: &[u8]) -> Vec<usize> {
 
 /// The remainder of the expanded prefix and the values; that of a valid text is its variant's constant.
 fn checksum(prefix: &[u8], values: &[u8]) -> u32 {
+    values.iter().fold(prefix_remainder(prefix), |remainder, value| step(remainder, *value))
+}
+
+/// The remainder of the expanded prefix.
+fn prefix_remainder(prefix: &[u8]) -> u32 {
     let high = prefix.iter().map(|character| character >> 5);
     let low = prefix.iter().map(|character| character & 31);
-    let mut remainder: u32 = 1;
-    for value in high.chain([0]).chain(low).chain(values.iter().copied()) {
-        let top = remainder >> 25;
-        remainder = (remainder & 0x01ff_ffff) << 5 ^ u32::from(value);
-        for (bit, multiple) in GENERATOR.iter().enumerate() {
-            if top >> bit & 1 == 1 {
-                remainder ^= multiple;
-            }
-        }
-    }
-    remainder
+    high.chain([0]).chain(low).fold(1, step)
 }
 
 /// The error of a text of `length` characters, `values` of them data, that both variants refuse: the one that needs fewer

@@ -122,7 +122,7 @@ pub fn is_unspendable(script: &Script) -> bool {
 }
 
 /// The version and program of a witness program (BIP 141).
-fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
+pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
     let [opcode, length, program @ ..] = script else {
         return None;
     };

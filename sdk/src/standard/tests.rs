@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use bitcoin::{Network, Script, ScriptBuf};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -175,6 +176,26 @@ fn bare_keys_have_a_destination_and_no_address() {
     assert_eq!(from_script(&pk, Network::Regtest), None);
     let destination = destination_of(&pk, Network::Regtest);
     assert_eq!(destination.as_deref(), Some("mpdTPzJRwTaKt4GtpYX5LHfja39rfJ62Xm"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_addresses_of_witness_programs_are_those_of_the_library(
+        version in 0..=16_u8,
+        program in prop::collection::vec(any::<u8>(), 0..45),
+        plain in prop::bool::weighted(0.3),
+    ) {
+        let opcode = if version == 0 { 0 } else { 0x50 + version };
+        // Of version 0 only two lengths have an address.
+        let program = if plain { vec![7; if version % 2 == 0 { 20 } else { 32 }] } else { program };
+        let script = ScriptBuf::from_bytes([vec![opcode, program.len() as u8], program].concat());
+        for network in [Network::Bitcoin, Network::Testnet, Network::Signet, Network::Regtest] {
+            let expected = bitcoin::Address::from_script(&script, network).ok().map(|address| address.to_string());
+            prop_assert_eq!(destination_of(&script, network), expected);
+        }
+    }
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! A mempool in memory that accepts what spends known coins.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use bitcoin::{OutPoint, Transaction, Txid, consensus};
+use bitcoin::{BlockHash, OutPoint, Transaction, Txid, consensus};
 
 use super::chain::MemoryChain;
 use super::lock;
-use crate::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, RawTransaction, Selected};
+use crate::service::mempool::{
+    Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction, Selected, Selection,
+};
 use crate::service::{Chain, Mempool, Result, Scope};
 use crate::wire::Blob;
 
@@ -14,6 +17,10 @@ use crate::wire::Blob;
 struct State {
     entries: Vec<(Transaction, u64)>,
     sequence: u64,
+    deltas: BTreeMap<Txid, i64>,
+    /// The version of the selection given last, and the tip and sequence that it is of.
+    version: u64,
+    selected: Option<(BlockHash, u64)>,
 }
 
 /// A mempool in memory.
@@ -68,6 +75,26 @@ impl MemoryMempool {
             Some(fee) => Ok((transaction, fee)),
             None => Err(Admission::Rejected { reason: "bad-txns-in-belowout".into(), detail: String::new() }),
         })
+    }
+}
+
+impl State {
+    fn selection(&self) -> Selection {
+        let select = |(transaction, fee): &(Transaction, u64)| Selected {
+            raw: consensus::serialize(transaction).into(),
+            txid: transaction.compute_txid(),
+            wtxid: transaction.compute_wtxid(),
+            fee: *fee,
+            sigops: 0,
+            weight: transaction.weight().to_wu(),
+            depends: transaction
+                .input
+                .iter()
+                .filter_map(|input| self.position(input.previous_output.txid))
+                .map(|position| position as u32 + 1)
+                .collect(),
+        };
+        self.entries.iter().map(select).collect::<Vec<_>>().into()
     }
 }
 
@@ -177,28 +204,36 @@ impl Mempool for MemoryMempool {
         Ok(self.judge(&raw)?.map_or_else(|admission| admission, |(transaction, fee)| accepted(&transaction, fee)))
     }
 
-    fn candidate(&self, _: Scope) -> Result<Candidate> {
-        let state = lock(&self.state);
-        let select = |(transaction, fee): &(Transaction, u64)| Selected {
-            raw: consensus::serialize(transaction).into(),
-            txid: transaction.compute_txid(),
-            wtxid: transaction.compute_wtxid(),
-            fee: *fee,
-            sigops: 0,
-            weight: transaction.weight().to_wu(),
-            depends: transaction
-                .input
-                .iter()
-                .filter_map(|input| state.position(input.previous_output.txid))
-                .map(|position| position as u32 + 1)
-                .collect(),
-        };
+    fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Option<Candidate>> {
+        let next = self.chain.next_block(Scope::NONE)?;
+        let mut state = lock(&self.state);
+        let of = Some((next.tip.hash, state.sequence));
+        if state.selected != of {
+            state.selected = of;
+            state.version += 1;
+        }
+        if known == Some(state.version) {
+            return Ok(None);
+        }
         let fees = state.entries.iter().map(|(_, fee)| fee).sum();
-        Ok(Candidate { transactions: state.entries.iter().map(select).collect(), fees, sequence: state.sequence })
+        let (version, sequence) = (state.version, state.sequence);
+        Ok(Some(Candidate { version, next, transactions: state.selection(), fees, sequence }))
     }
 
-    fn prioritise(&self, _: Scope, _: Txid, _: i64) -> Result<()> {
-        lock(&self.state).sequence += 1;
+    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: i64) -> Result<()> {
+        let mut state = lock(&self.state);
+        *state.deltas.entry(txid).or_default() += fee_delta;
+        state.deltas.retain(|_, delta| *delta != 0);
+        state.sequence += 1;
         Ok(())
+    }
+
+    fn prioritised(&self, _: Scope) -> Result<Vec<Prioritised>> {
+        let state = lock(&self.state);
+        let describe = |(txid, delta): (&Txid, &i64)| {
+            let modified_fee = state.entry(*txid).map(|entry| entry.fee.cast_signed() + delta);
+            Prioritised { txid: *txid, fee_delta: *delta, modified_fee }
+        };
+        Ok(state.deltas.iter().map(describe).collect())
     }
 }

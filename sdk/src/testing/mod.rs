@@ -39,7 +39,7 @@ use serde_json::Value;
 
 pub use chain::MemoryChain;
 pub use mempool::MemoryMempool;
-pub use wallet::{MemoryWallet, WalletState};
+pub use wallet::{KnownTransaction, MemoryWallet, WalletState};
 
 use crate::error::RpcError;
 use crate::manifest::Manifest;

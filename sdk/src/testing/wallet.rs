@@ -10,12 +10,29 @@ use secp256k1::{Secp256k1, SecretKey};
 use super::lock;
 use crate::service::signer::{SignBatch, SignRequest};
 use crate::service::wallet::{
-    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, Import,
-    ImportOutcome, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
+    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow,
+    Import, ImportOutcome, Outlook, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
 use crate::sign::sign_digest;
-use crate::wire::{Blob, Secret};
+use crate::wire::{Blob, Encoded, Framed, Secret};
+
+/// A transaction that a wallet in memory knows.
+#[derive(Clone, Debug)]
+pub struct KnownTransaction {
+    /// It.
+    pub transaction: WalletTransaction,
+    /// What the moment says of it.
+    pub outlook: Option<Outlook>,
+    /// Its serialisation.
+    pub raw: Vec<u8>,
+}
+
+impl KnownTransaction {
+    fn row(&self) -> HistoryRow {
+        HistoryRow { transaction: Framed(self.transaction.clone()), outlook: self.outlook.clone() }
+    }
+}
 
 /// What the wallet answers with.
 #[derive(Clone, Debug)]
@@ -24,8 +41,10 @@ pub struct WalletState {
     pub info: WalletInfo,
     /// What is known of scripts.
     pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
-    /// The transactions, in the order of their arrival, with their serialisation.
-    pub transactions: Vec<(WalletTransaction, Vec<u8>)>,
+    /// The transactions, in the order of their arrival.
+    pub transactions: Vec<KnownTransaction>,
+    /// The texts of descriptors by the numbers that outputs name.
+    pub descriptor_texts: BTreeMap<u32, String>,
     /// The coins.
     pub coins: Vec<WalletCoin>,
     /// The descriptors.
@@ -69,6 +88,7 @@ impl WalletState {
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),
+            descriptor_texts: BTreeMap::new(),
             coins: Vec::new(),
             descriptors: Vec::new(),
             addresses: VecDeque::new(),
@@ -84,6 +104,14 @@ impl WalletState {
     /// An empty wallet that has not followed any chain.
     pub fn empty(name: &str) -> Self {
         Self::new(name, BlockHash::all_zeros(), 0, 0)
+    }
+
+    fn known(&self, txid: Txid) -> Option<&KnownTransaction> {
+        self.transactions.iter().find(|known| known.transaction.txid == txid)
+    }
+
+    fn transaction_mut(&mut self, txid: Txid) -> Option<&mut WalletTransaction> {
+        self.transactions.iter_mut().map(|known| &mut known.transaction).find(|transaction| transaction.txid == txid)
     }
 
     fn lock_now(&mut self) {
@@ -128,6 +156,9 @@ fn order(transaction: &WalletTransaction, range: HistoryRange) -> (u32, u64) {
         _ => (0, transaction.arrival),
     }
 }
+
+/// The most rows of a batch of the history, so few that a test meets several batches.
+const MAX_BATCH: u32 = 3;
 
 /// The position at which a batch goes on.
 fn position(after: Option<&Blob>) -> Result<usize> {
@@ -183,30 +214,34 @@ impl Wallet for MemoryWallet {
         self.with(|state| scripts.iter().map(|script| state.scripts.get(script).cloned()).collect())
     }
 
-    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<WalletTransaction>>> {
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Encoded<HistoryBatch>> {
         self.with(|state| {
-            let find = |txid| state.transactions.iter().find(|(transaction, _)| transaction.txid == txid);
-            txids.into_iter().map(|txid| find(txid).map(|(transaction, _)| transaction.clone())).collect()
+            let rows = txids.into_iter().filter_map(|txid| state.known(txid).map(KnownTransaction::row)).collect();
+            Encoded::new(&HistoryBatch { rows, next: None })
         })
     }
 
     fn raw_transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
         self.with(|state| {
-            let find = |txid| state.transactions.iter().find(|(transaction, _)| transaction.txid == txid);
-            txids.into_iter().map(|txid| find(txid).map(|(_, raw)| Blob(raw.clone()))).collect()
+            let raw = |txid| state.known(txid).map(|known| Blob(known.raw.clone()));
+            txids.into_iter().map(raw).collect()
         })
     }
 
-    fn history(&self, _: Scope, query: HistoryQuery) -> Result<HistoryBatch> {
-        let mut all: Vec<WalletTransaction> =
-            self.with(|state| state.transactions.iter().map(|(transaction, _)| transaction.clone()).collect())?;
-        all.retain(|transaction| in_range(transaction, query.range));
-        all.sort_by_key(|transaction| order(transaction, query.range));
+    fn history(&self, _: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
+        let mut all = self.with(|state| state.transactions.clone())?;
+        all.retain(|known| in_range(&known.transaction, query.range));
+        all.sort_by_key(|known| order(&known.transaction, query.range));
         if query.reverse {
             all.reverse();
         }
-        let (transactions, next) = batch(all, query.after.as_ref(), query.limit)?;
-        Ok(HistoryBatch { transactions, next })
+        let rows = all.iter().map(KnownTransaction::row).collect();
+        let (rows, next) = batch(rows, query.after.as_ref(), query.limit.min(MAX_BATCH))?;
+        Ok(Encoded::new(&HistoryBatch { rows, next }))
+    }
+
+    fn descriptor_texts(&self, _: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
+        self.with(|state| numbers.iter().map(|number| state.descriptor_texts.get(number).cloned()).collect())
     }
 
     fn coins(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
@@ -277,7 +312,7 @@ impl Wallet for MemoryWallet {
 
     fn set_metadata(&self, _: Scope, txid: Txid, key: String, value: String) -> Result<()> {
         self.with(|state| {
-            if let Some((transaction, _)) = state.transactions.iter_mut().find(|(t, _)| t.txid == txid) {
+            if let Some(transaction) = state.transaction_mut(txid) {
                 transaction.metadata.push((key, value));
             }
         })
@@ -285,8 +320,7 @@ impl Wallet for MemoryWallet {
 
     fn abandon(&self, _: Scope, txid: Txid) -> Result<()> {
         self.with(|state| {
-            let found = state.transactions.iter_mut().find(|(transaction, _)| transaction.txid == txid);
-            let (transaction, _) = found.ok_or(ErrorKind::NotFound)?;
+            let transaction = state.transaction_mut(txid).ok_or(ErrorKind::NotFound)?;
             transaction.state = TxState::Abandoned;
             Ok(())
         })?

@@ -48,6 +48,15 @@ pub enum Terms {
     /// Again, after a reorganisation: it need not pay, nor keep within the limits of what builds on what. What it had
     /// when it first came is kept, if it did.
     Again(Option<Seniority>),
+    /// Anew, after a start: it keeps what it had before, and must satisfy every rule.
+    Kept(Seniority),
+}
+
+impl Terms {
+    /// Whether it must pay, and keep within the limits of what builds on what.
+    fn is_held_to_limits(self) -> bool {
+        matches!(self, Self::New | Self::Kept(_))
+    }
 }
 
 /// What an entry keeps when it is put back.
@@ -183,11 +192,11 @@ impl Pool {
         if sigops > MAX_SIGOPS_COST {
             return Err(Refusal::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
         }
-        if terms == Terms::New {
+        if terms.is_held_to_limits() {
             self.check_feerate(size, modified, now)?;
         }
         let Seniority { time, height } = match terms {
-            Terms::Again(Some(seniority)) => seniority,
+            Terms::Again(Some(seniority)) | Terms::Kept(seniority) => seniority,
             Terms::Again(None) | Terms::New => Seniority { time: now, height: view.tip.height },
         };
         Ok(Entry {
@@ -232,7 +241,7 @@ impl Pool {
             ancestors,
             conflicts,
         };
-        if terms == Terms::New {
+        if terms.is_held_to_limits() {
             self.check_chain_limits(&measured)?;
         }
         if let Some(conflict) = measured.ancestors.intersection(&measured.conflicts).next() {
@@ -291,8 +300,7 @@ impl Pool {
         let Admissible { entry, replaced } = admissible;
         self.remove_all(replaced, Removal::Replaced, events);
         let (txid, tx) = (entry.txid, entry.tx.clone());
-        self.graph.insert(entry);
-        self.sequence += 1;
+        self.add(entry);
         events.push(NodeEvent::TransactionAdded { transaction: tx, time: now, sequence: self.sequence });
         self.trim(now, events);
         self.graph.get(&txid).is_some()

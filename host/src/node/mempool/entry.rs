@@ -44,16 +44,40 @@ impl Totals {
         self.sigops = self.sigops.saturating_sub(other.sigops);
     }
 
-    /// How the feerates compare.
-    pub fn cmp_feerate(&self, other: &Self) -> Ordering {
-        compare_feerates(self.fees, self.size, other.fees, other.size)
+    /// What they pay for what they take.
+    pub fn rate(&self) -> Rate {
+        Rate { fees: self.fees, size: self.size }
     }
 }
 
-/// How two feerates compare, each a fee in satoshi and a size in virtual bytes.
-pub fn compare_feerates(fee: i64, size: u64, other_fee: i64, other_size: u64) -> Ordering {
-    (i128::from(fee) * i128::from(other_size)).cmp(&(i128::from(other_fee) * i128::from(size)))
+/// A feerate as it is compared: exactly, without a division.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    /// Fees, in satoshi.
+    pub fees: i64,
+    /// What they are paid for, in virtual bytes.
+    pub size: u64,
 }
+
+impl Ord for Rate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (i128::from(self.fees) * i128::from(other.size)).cmp(&(i128::from(other.fees) * i128::from(self.size)))
+    }
+}
+
+impl PartialOrd for Rate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Rate {}
 
 /// A transaction of the mempool.
 #[derive(Clone, Debug)]
@@ -109,6 +133,17 @@ impl Entry {
     /// Itself as a sum.
     pub fn own(&self) -> Totals {
         Totals { count: 1, size: self.virtual_size(), fees: self.modified_fee(), sigops: self.sigops }
+    }
+
+    /// The rate it is chosen for a block by: that of all it builds on with it, or its own if that is lower.
+    pub fn mining_rate(&self) -> Rate {
+        self.ancestors.rate().min(self.own().rate())
+    }
+
+    /// The rate it is kept by when the mempool is full: that of all that build on it with it, or its own if that is
+    /// higher.
+    pub fn keeping_rate(&self) -> Rate {
+        self.descendants.rate().max(self.own().rate())
     }
 
     /// The memory it is reckoned to take, in bytes.
@@ -192,8 +227,9 @@ mod tests {
 
     #[test]
     fn feerates_compare_without_division() {
-        assert_eq!(compare_feerates(1, 3, 2, 6), Ordering::Equal);
-        assert_eq!(compare_feerates(i64::MAX, 1, i64::MAX, 2), Ordering::Greater);
-        assert_eq!(compare_feerates(-1, 1, 0, 1), Ordering::Less);
+        let rate = |fees, size| Rate { fees, size };
+        assert_eq!(rate(1, 3), rate(2, 6));
+        assert!(rate(i64::MAX, 1) > rate(i64::MAX, 2));
+        assert!(rate(-1, 1) < rate(0, 1));
     }
 }

@@ -22,11 +22,20 @@ impl Pool {
         } else {
             self.rebuild(view, off, &on, events);
         }
-        for tx in on.iter().flat_map(|block| &block.txdata) {
-            self.deltas.remove(&tx.compute_txid());
+        if !self.deltas.is_empty() {
+            for tx in on.iter().flat_map(|block| &block.txdata) {
+                let txid = tx.compute_txid();
+                if self.deltas.remove(&txid).is_some() {
+                    self.records.prioritised(&txid, 0);
+                }
+            }
         }
         self.sequence += 1;
-        self.trim(view.node.time(), events);
+        let now = view.node.time();
+        if !on.is_empty() {
+            self.floor.block(now, self.fullness());
+        }
+        self.trim(now, events);
     }
 
     /// Forgets everything, because the chain could not be consulted.
@@ -59,8 +68,7 @@ impl Pool {
             match self.examine(view, &offer, Terms::Again(None)) {
                 Ok(admissible) => {
                     let time = admissible.entry.time;
-                    self.graph.insert(admissible.entry);
-                    self.sequence += 1;
+                    self.add(admissible.entry);
                     let sequence = self.sequence;
                     events.push(NodeEvent::TransactionAdded { transaction: offer.tx, time, sequence });
                 }
@@ -96,6 +104,7 @@ impl Pool {
             }
         };
         self.sequence += 1;
+        self.records.removed(&txid);
         events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }
 }

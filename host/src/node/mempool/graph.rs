@@ -1,13 +1,15 @@
 //! The transactions of the mempool and how they build on each other.
 //!
 //! Invariants: `spent` names for every outpoint that an entry spends that entry; parents and children mirror each
-//! other; each entry's totals are the sums over its ancestors and descendants, itself included.
+//! other; each entry's totals are the sums over its ancestors and descendants, itself included; each entry stands in
+//! `ranks` where its totals put it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bitcoin::{OutPoint, Txid};
 
 use super::entry::{Entry, Totals};
+use super::ranks::{Places, Ranks};
 
 /// The entries and their links.
 #[derive(Default)]
@@ -15,6 +17,7 @@ pub struct Graph {
     entries: HashMap<Txid, Entry>,
     order: BTreeMap<u64, Txid>,
     spent: HashMap<OutPoint, Txid>,
+    ranks: Ranks,
     next_order: u64,
     /// The sum over all entries.
     pub totals: Totals,
@@ -33,6 +36,21 @@ impl Graph {
     /// All entries in the order they came.
     pub fn in_order(&self) -> impl Iterator<Item = &Entry> {
         self.order.values().filter_map(|txid| self.entries.get(txid))
+    }
+
+    /// All entries, the best to mine first: by the rate of each with all it builds on.
+    pub fn best_first(&self) -> impl Iterator<Item = &Entry> {
+        self.ranks.best_first().filter_map(|txid| self.entries.get(txid))
+    }
+
+    /// The entry that is least worth keeping: whose rate, with all that build on it, is the lowest.
+    pub fn worst(&self) -> Option<&Entry> {
+        self.get(self.order.get(&self.ranks.worst()?)?)
+    }
+
+    /// The entries that came before a time, in seconds.
+    pub fn older_than(&self, time: u64) -> impl Iterator<Item = Txid> {
+        self.ranks.older_than(time).filter_map(|order| self.order.get(&order)).copied()
     }
 
     /// The entry that spends an outpoint.
@@ -84,9 +102,7 @@ impl Graph {
         let ancestors = self.ancestors(entry.parents.iter().copied());
         let own = entry.own();
         for ancestor in &ancestors {
-            if let Some(ancestor) = self.entries.get_mut(ancestor) {
-                ancestor.descendants.add(&own);
-            }
+            self.change(ancestor, |ancestor| ancestor.descendants.add(&own));
         }
         for parent in &entry.parents {
             if let Some(parent) = self.entries.get_mut(parent) {
@@ -102,25 +118,31 @@ impl Graph {
         self.usage += entry.usage();
         self.fees = self.fees.saturating_add(entry.fee);
         self.order.insert(entry.order, txid);
+        self.ranks.insert(Places::of(&entry));
         self.entries.insert(txid, entry);
+    }
+
+    /// Changes an entry's totals.
+    fn change(&mut self, txid: &Txid, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.get_mut(txid) {
+            let before = Places::of(entry);
+            change(entry);
+            self.ranks.shift(before, Places::of(entry));
+        }
     }
 
     /// Takes one entry out and leaves those that build on it.
     pub fn remove(&mut self, txid: &Txid) -> Option<Entry> {
         let own = self.get(txid)?.own();
-        let ancestors = self.ancestors([*txid]);
-        let descendants = self.descendants([*txid]);
-        for ancestor in ancestors {
-            if let Some(ancestor) = self.entries.get_mut(&ancestor) {
-                ancestor.descendants.subtract(&own);
-            }
+        let (ancestors, descendants) = (self.ancestors([*txid]), self.descendants([*txid]));
+        for ancestor in ancestors.iter().filter(|ancestor| *ancestor != txid) {
+            self.change(ancestor, |ancestor| ancestor.descendants.subtract(&own));
         }
-        for descendant in descendants {
-            if let Some(descendant) = self.entries.get_mut(&descendant) {
-                descendant.ancestors.subtract(&own);
-            }
+        for descendant in descendants.iter().filter(|descendant| *descendant != txid) {
+            self.change(descendant, |descendant| descendant.ancestors.subtract(&own));
         }
         let entry = self.entries.remove(txid)?;
+        self.ranks.remove(Places::of(&entry));
         for parent in &entry.parents {
             if let Some(parent) = self.entries.get_mut(parent) {
                 parent.children.remove(txid);
@@ -143,26 +165,20 @@ impl Graph {
 
     /// Changes what was added to an entry's fee.
     pub fn set_delta(&mut self, txid: &Txid, delta: i64) {
-        let Some(entry) = self.entries.get_mut(txid) else { return };
-        let before = entry.own();
-        entry.delta = delta;
-        let after = entry.own();
-        let (ancestors, descendants) = (self.ancestors([*txid]), self.descendants([*txid]));
-        let change = |totals: &mut Totals| {
+        let Some(before) = self.get(txid).map(Entry::own) else { return };
+        self.change(txid, |entry| entry.delta = delta);
+        let Some(after) = self.get(txid).map(Entry::own) else { return };
+        let exchange = |totals: &mut Totals| {
             totals.subtract(&before);
             totals.add(&after);
         };
-        for ancestor in ancestors {
-            if let Some(ancestor) = self.entries.get_mut(&ancestor) {
-                change(&mut ancestor.descendants);
-            }
+        for ancestor in self.ancestors([*txid]) {
+            self.change(&ancestor, |ancestor| exchange(&mut ancestor.descendants));
         }
-        for descendant in descendants {
-            if let Some(descendant) = self.entries.get_mut(&descendant) {
-                change(&mut descendant.ancestors);
-            }
+        for descendant in self.descendants([*txid]) {
+            self.change(&descendant, |descendant| exchange(&mut descendant.ancestors));
         }
-        change(&mut self.totals);
+        exchange(&mut self.totals);
     }
 
     /// Takes all entries out, in the order they came.
@@ -170,6 +186,7 @@ impl Graph {
         let order = std::mem::take(&mut self.order);
         let mut entries = std::mem::take(&mut self.entries);
         self.spent.clear();
+        self.ranks = Ranks::default();
         (self.totals, self.usage, self.fees) = (Totals::default(), 0, 0);
         order.into_values().filter_map(|txid| entries.remove(&txid)).collect()
     }
@@ -190,7 +207,9 @@ impl Graph {
             for child in &entry.children {
                 assert!(self.entries[child].parents.contains(&entry.txid));
             }
+            assert!(self.ranks.has(Places::of(entry)), "places of {}", entry.txid);
         }
+        assert_eq!(self.ranks.counts(), [self.entries.len(); 3]);
         assert_eq!(self.totals, totals);
         assert_eq!(self.order.len(), self.entries.len());
         assert_eq!(self.spent.len(), self.entries.values().map(|entry| entry.tx.input.len()).sum::<usize>());

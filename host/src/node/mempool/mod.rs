@@ -1,33 +1,36 @@
-//! The mempool: valid transactions that no block holds yet. It lives in memory and is empty after a start.
+//! The mempool: valid transactions that no block holds yet. It lives in memory; a journal beside the chain brings it
+//! back after a start.
 //!
 //! It belongs to one tip: every entry could be in the next block on it, as far as locks, maturity, coins and scripts
 //! go. It changes under the node's write lock only; `sequence` counts each change.
 
 mod admit;
 mod entry;
+mod floor;
 mod follow;
 mod graph;
 mod policy;
+mod ranks;
 mod replace;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::service::chain::{Coin, Tip};
-use outrigger_sdk::service::mempool::{MempoolEntry, MempoolInfo, RawTransaction};
+use outrigger_sdk::service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_sdk::wire::Blob;
 
-pub use admit::{Admissible, Offer, Rejection, Terms};
-pub use entry::{Entry, FeeRate, Totals};
+pub use admit::{Admissible, Offer, Rejection, Seniority, Terms};
+pub use entry::{Entry, FeeRate, Rate, Totals};
 
+use super::journal::Records;
 use super::observer::{NodeEvent, Removal};
 use super::params::MempoolLimits;
 use super::store::Reading;
 use super::{EmbeddedNode, NodeError};
+use floor::{Floor, Fullness};
 use graph::Graph;
-
-/// After how many seconds the feerate that a full mempool demands has halved.
-const FEERATE_HALF_LIFE: u64 = 12 * 3_600;
 
 /// The chain as the mempool consults it.
 pub struct View<'a> {
@@ -47,7 +50,7 @@ impl<'a> View<'a> {
         self.tip.height.saturating_add(1)
     }
 
-    fn coin(&self, outpoint: &OutPoint) -> Result<Option<Coin>, NodeError> {
+    pub(super) fn coin(&self, outpoint: &OutPoint) -> Result<Option<Coin>, NodeError> {
         self.node.store.coin(&self.txn, outpoint)
     }
 
@@ -74,14 +77,40 @@ pub struct Pool {
     /// What prioritisetransaction added, also to transactions that are not here.
     deltas: HashMap<Txid, i64>,
     sequence: u64,
-    /// What a mempool that was full demanded (satoshi per 1000 virtual bytes), and when (seconds).
-    demanded: (u64, u64),
+    /// What is demanded since the mempool was full.
+    floor: Floor,
+    /// What changed and is not in the journal yet.
+    records: Records,
+}
+
+/// A mempool at one moment, as its journal has it.
+pub struct Snapshot {
+    transactions: Vec<(Arc<[u8]>, u64, u32)>,
+    deltas: Vec<(Txid, i64)>,
+}
+
+impl Snapshot {
+    /// The journal's records.
+    pub fn records(&self) -> Records {
+        let mut records = Records::default();
+        self.transactions.iter().for_each(|(raw, time, height)| records.kept(raw, *time, *height));
+        self.deltas.iter().for_each(|(txid, delta)| records.prioritised(txid, *delta));
+        records
+    }
 }
 
 impl Pool {
     /// An empty mempool.
     pub fn new(limits: MempoolLimits, tip: Tip) -> Self {
-        Self { limits, tip, graph: Graph::default(), deltas: HashMap::new(), sequence: 1, demanded: (0, 0) }
+        Self {
+            limits,
+            tip,
+            graph: Graph::default(),
+            deltas: HashMap::new(),
+            sequence: 1,
+            floor: Floor::default(),
+            records: Records::default(),
+        }
     }
 
     /// The tip that it belongs to.
@@ -92,6 +121,25 @@ impl Pool {
     /// Counts every change.
     pub fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// What changed since this was asked last, for the journal.
+    pub fn take_records(&mut self) -> Records {
+        std::mem::take(&mut self.records)
+    }
+
+    /// What the journal of this mempool must say. Copies nothing.
+    pub fn snapshot(&self) -> Snapshot {
+        let kept = |entry: &Entry| (entry.raw.clone(), entry.time, entry.height);
+        Snapshot {
+            transactions: self.graph.in_order().map(kept).collect(),
+            deltas: self.deltas.iter().map(|(txid, delta)| (*txid, *delta)).collect(),
+        }
+    }
+
+    /// The memory that the transactions are reckoned to take, in bytes.
+    pub fn usage(&self) -> u64 {
+        self.graph.usage
     }
 
     /// Whether a transaction of this id is here.
@@ -119,13 +167,14 @@ impl Pool {
         }
     }
 
-    /// The feerate demanded because the mempool was full, in satoshi per 1000 virtual bytes. It halves with time and
-    /// ends when it gets small.
+    /// The feerate demanded because the mempool was full, in satoshi per 1000 virtual bytes; 0 for none.
     fn demanded_feerate(&self, now: u64) -> u64 {
-        let (rate, since) = self.demanded;
-        let halvings = u32::try_from(now.saturating_sub(since) / FEERATE_HALF_LIFE).unwrap_or(u32::MAX);
-        let rate = rate.checked_shr(halvings).unwrap_or(0);
-        if rate < self.limits.incremental_feerate.div_ceil(2) { 0 } else { rate }
+        self.floor.at(now, self.fullness())
+    }
+
+    fn fullness(&self) -> Fullness {
+        let MempoolLimits { max_usage, incremental_feerate, .. } = self.limits;
+        Fullness { usage: self.graph.usage, max_usage, incremental: incremental_feerate }
     }
 
     /// All ids, in the order they came.
@@ -163,14 +212,33 @@ impl Pool {
 
     /// Adds to the fee that a transaction is selected by, in satoshi, now or when it comes.
     pub fn prioritise(&mut self, txid: Txid, delta: i64) {
-        let total = self.deltas.get(&txid).copied().unwrap_or(0).saturating_add(delta);
+        self.set_delta(txid, self.deltas.get(&txid).copied().unwrap_or(0).saturating_add(delta));
+    }
+
+    /// Sets what is added to the fee that a transaction is selected by, in satoshi.
+    pub fn set_delta(&mut self, txid: Txid, total: i64) {
         if total == 0 {
             self.deltas.remove(&txid);
         } else {
             self.deltas.insert(txid, total);
         }
-        self.graph.set_delta(&txid, total);
-        self.sequence += 1;
+        self.records.prioritised(&txid, total);
+        if self.has(&txid) {
+            self.graph.set_delta(&txid, total);
+            self.sequence += 1;
+        }
+    }
+
+    /// All that was added and stands, by txid.
+    pub fn prioritised(&self) -> Vec<Prioritised> {
+        let describe = |(txid, delta): (&Txid, &i64)| Prioritised {
+            txid: *txid,
+            fee_delta: *delta,
+            modified_fee: self.graph.get(txid).map(Entry::modified_fee),
+        };
+        let mut all: Vec<_> = self.deltas.iter().map(describe).collect();
+        all.sort_unstable_by_key(|one| one.txid);
+        all
     }
 
     /// Takes an entry out, and all that build on it; the last ones first.
@@ -188,24 +256,28 @@ impl Pool {
     fn remove_one(&mut self, txid: &Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
         if self.graph.remove(txid).is_some() {
             self.sequence += 1;
+            self.records.removed(txid);
             events.push(NodeEvent::TransactionRemoved { txid: *txid, reason, sequence: self.sequence });
         }
     }
 
+    /// Takes in an entry for which there is room.
+    fn add(&mut self, entry: Entry) {
+        self.sequence += 1;
+        self.records.added(&entry);
+        self.graph.insert(entry);
+    }
+
     /// Takes out what is too old, then what pays least until the rest fits.
     fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
-        let oldest = now.saturating_sub(self.limits.expiry);
-        // They stand in the order they came, so what is too old comes first.
-        let expired: Vec<_> =
-            self.graph.in_order().take_while(|entry| entry.time < oldest).map(|entry| entry.txid).collect();
+        let expired: Vec<_> = self.graph.older_than(now.saturating_sub(self.limits.expiry)).collect();
         self.remove_all(expired, Removal::Dropped, events);
         while self.graph.usage > self.limits.max_usage {
-            let worst = self.graph.in_order().min_by(|one, other| one.descendants.cmp_feerate(&other.descendants));
-            let Some(worst) = worst else { break };
+            let Some(worst) = self.graph.worst() else { break };
             let paid = FeeRate::paid(worst.descendants.fees, worst.descendants.size).0;
             let rate = paid.saturating_add(self.limits.incremental_feerate);
             let txid = worst.txid;
-            self.demanded = (rate.max(self.demanded_feerate(now)), now);
+            self.floor.raise(rate, now, self.fullness());
             self.remove_all([txid], Removal::Dropped, events);
         }
     }

@@ -323,8 +323,31 @@ fn a_full_mempool_drops_what_pays_least_and_demands_more() {
     assert!(node.mempool_info().min_feerate > 30_000);
     let said = refusal(submit(&node, &paying(4, 1_000)));
     assert!(said.starts_with("mempool min fee not met, 1000 < "), "{said}");
+    // Time alone makes no room; with a block it starts to count.
+    let demanded = node.mempool_info().min_feerate;
     node.set_mock_time(2_000_000_000 + 7 * 12 * 3_600);
+    assert_eq!(node.mempool_info().min_feerate, demanded);
+    extend(&node, &[]);
+    node.set_mock_time(2_000_000_000 + 8 * 12 * 3_600);
+    assert_eq!(node.mempool_info().min_feerate, demanded.div_ceil(2));
+    node.set_mock_time(2_000_000_000 + 14 * 12 * 3_600);
     assert_eq!(node.mempool_info().min_feerate, 1_000);
+}
+
+#[test]
+fn a_full_mempool_keeps_parents_whose_children_pay() {
+    let limits = MempoolLimits { max_usage: 3_000, ..MempoolLimits::default() };
+    let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
+    let coinbases = extend_by(&node, 105);
+    let poor = spend(&[(coinbases[0], 0)], &[COINBASE - 200]);
+    let child = spend(&[(poor.compute_txid(), 0)], &[COINBASE - 50_200]);
+    let middle = spend(&[(coinbases[1], 0)], &[COINBASE - 3_000]);
+    let rich = spend(&[(coinbases[2], 0)], &[COINBASE - 9_000]);
+    let fresh = spend(&[(coinbases[3], 0)], &[COINBASE - 8_000]);
+    for tx in [&poor, &child, &middle, &rich, &fresh] {
+        accept(&node, tx);
+    }
+    assert_eq!(node.mempool_ids(), [&poor, &child, &rich, &fresh].map(Transaction::compute_txid));
 }
 
 #[test]
@@ -336,6 +359,20 @@ fn old_transactions_are_dropped() {
     let fresh = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
     accept(&node, &fresh);
     assert_eq!(node.mempool_ids(), [fresh.compute_txid()]);
+}
+
+#[test]
+fn what_is_too_old_is_found_behind_what_is_younger() {
+    let (node, coinbases) = funded(3);
+    let spend_of = |index: usize| spend(&[(coinbases[index], 0)], &[COINBASE - 10_000]);
+    node.set_mock_time(2_000_001_000);
+    accept(&node, &spend_of(0));
+    // The clock went back: this one came later and is older.
+    node.set_mock_time(2_000_000_000);
+    accept(&node, &spend_of(1));
+    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1);
+    accept(&node, &spend_of(2));
+    assert_eq!(node.mempool_ids(), [0, 2].map(|index| spend_of(index).compute_txid()));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod coins;
 mod mempool;
 mod miner;
 mod recorded;
+mod restart;
 mod selection;
 mod storage;
 

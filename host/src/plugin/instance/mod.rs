@@ -6,6 +6,7 @@
 
 mod answers;
 mod end;
+pub mod probe;
 mod start;
 
 use std::ffi::c_void;

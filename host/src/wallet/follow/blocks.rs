@@ -13,7 +13,7 @@ use outrigger_sdk::service::wallet::{Synced, TxState};
 use crate::wallet::error::{Result, WalletError};
 use crate::wallet::live::Wallet;
 use crate::wallet::store::rows::BlockRow;
-use crate::wallet::store::tables::{put, txid_from};
+use crate::wallet::store::tables::put;
 use crate::wallet::write::Write;
 
 /// How many blocks are written in one transaction at most.
@@ -145,17 +145,15 @@ impl Write<'_> {
     }
 
     fn undo_height(&mut self, height: u32, undone: &mut BTreeSet<Txid>) -> Result<()> {
-        let mut txids = Vec::new();
+        let mut rows = Vec::new();
         for table in [self.t.confirmed, self.t.conflicted] {
             for entry in table.prefix_iter(&self.txn, &height.to_be_bytes())? {
-                txids.push(txid_from(entry?.1)?);
+                rows.push(self.t.transaction_at(&self.txn, entry?.1)?);
             }
         }
-        for txid in txids {
-            if let Some(row) = self.t.transaction(&self.txn, &txid)? {
-                self.set_state(txid, row, TxState::Inactive)?;
-                undone.insert(txid);
-            }
+        for row in rows {
+            undone.insert(row.txid);
+            self.set_state(row, TxState::Inactive)?;
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use bitcoin::consensus::deserialize;
-use bitcoin::hashes::Hash;
 use bitcoin::{Transaction, Txid};
 use heed::RoTxn;
 use outrigger_sdk::service::Scope;
@@ -14,7 +13,6 @@ use crate::wallet::error::{Result, WalletError};
 use crate::wallet::live::Wallet;
 use crate::wallet::lock;
 use crate::wallet::matching::{Match, examine};
-use crate::wallet::store::tables::txid_from;
 use crate::wallet::write::Write;
 
 /// How many events are taken over in one write at most.
@@ -79,10 +77,9 @@ impl Wallet {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         let mut gone = Vec::new();
         for entry in t.unconfirmed.iter(&txn)? {
-            let txid = txid_from(entry?.1)?;
-            let in_mempool = t.transaction(&txn, &txid)?.is_some_and(|row| row.state == TxState::InMempool);
-            if in_mempool && !present.contains(&txid) {
-                gone.push(txid);
+            let row = t.transaction_at(&txn, entry?.1)?;
+            if row.state == TxState::InMempool && !present.contains(&row.txid) {
+                gone.push(row.txid);
             }
         }
         Ok(gone)
@@ -141,7 +138,7 @@ impl Write<'_> {
 
     fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
         match self.t.transaction(&self.txn, &txid)? {
-            Some(row) if row.state == TxState::InMempool => self.set_state(txid, row, TxState::Inactive),
+            Some(row) if row.state == TxState::InMempool => self.set_state(row, TxState::Inactive),
             _ => Ok(()),
         }
     }
@@ -153,7 +150,7 @@ impl Write<'_> {
             let entries = self.wallet.shared.mempool.entries(Scope::NONE, txids.to_vec())?;
             for txid in txids.iter().zip(entries).filter_map(|(txid, entry)| entry.map(|_| *txid)) {
                 match self.t.transaction(&self.txn, &txid)? {
-                    Some(row) if row.state == TxState::Inactive => self.set_state(txid, row, TxState::InMempool)?,
+                    Some(row) if row.state == TxState::Inactive => self.set_state(row, TxState::InMempool)?,
                     _ => {}
                 }
             }
@@ -167,9 +164,9 @@ pub(super) fn idle_transactions(wallet: &Wallet) -> Result<Vec<Vec<u8>>> {
     let (txn, t) = (wallet.store.read()?, &wallet.store.tables);
     let mut raw = Vec::new();
     for entry in t.unconfirmed.iter(&txn)? {
-        let txid = txid_from(entry?.1)?;
-        let idle = t.transaction(&txn, &txid)?.is_some_and(|row| row.state == TxState::Inactive && !row.coinbase);
-        if idle && let Some(bytes) = t.raw.get(&txn, txid.as_byte_array())? {
+        let row = t.transaction_at(&txn, entry?.1)?;
+        let idle = row.state == TxState::Inactive && !row.coinbase;
+        if idle && let Some(bytes) = t.serialised(&txn, &row.txid)? {
             raw.push(bytes.to_vec());
         }
     }

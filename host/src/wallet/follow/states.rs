@@ -1,12 +1,11 @@
 //! Where a transaction stands, and what follows from a change of it: its place in the history, its coins, the coins
 //! that it spends, its descendants.
 
-use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint, Txid};
-use outrigger_sdk::service::wallet::{Ownership, TxState};
+use outrigger_sdk::service::wallet::{Ownership, TxState, WalletTransaction};
 
 use crate::wallet::error::Result;
-use crate::wallet::store::rows::{CoinRow, TxRow};
+use crate::wallet::store::rows::CoinRow;
 use crate::wallet::store::tables::{outpoint_key, put};
 use crate::wallet::write::Write;
 
@@ -17,25 +16,25 @@ fn counts(state: &TxState) -> bool {
 
 impl Write<'_> {
     /// Moves a stored transaction to `state`.
-    pub fn set_state(&mut self, txid: Txid, mut row: TxRow, state: TxState) -> Result<()> {
+    pub fn set_state(&mut self, mut row: WalletTransaction, state: TxState) -> Result<()> {
         if row.state == state {
             return Ok(());
         }
         let (table, key) = self.history_place(&row);
         // After a reorganisation the place may have been taken by the transaction that is there now.
-        if table.get(&self.txn, &key)? == Some(txid.as_byte_array().as_slice()) {
+        if table.get(&self.txn, &key)? == Some(row.arrival.to_be_bytes().as_slice()) {
             table.delete(&mut self.txn, &key)?;
         }
         row.state = state;
-        self.put_history(txid, &row)?;
-        self.put_transaction(txid, &row)
+        self.put_history(&row)?;
+        self.put_transaction(&row)
     }
 
     /// Brings the coins that a transaction makes and those that it spends up to date.
-    pub fn refresh_coins(&mut self, txid: Txid, row: &TxRow) -> Result<()> {
+    pub fn refresh_coins(&mut self, row: &WalletTransaction) -> Result<()> {
         for (vout, output) in (0_u32..).zip(&row.outputs) {
             if output.ownership != Ownership::None {
-                self.refresh_coin(&OutPoint { txid, vout }, Some(row))?;
+                self.refresh_coin(&OutPoint { txid: row.txid, vout }, Some(row))?;
             }
         }
         for input in &row.inputs {
@@ -45,7 +44,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    fn refresh_coin(&mut self, outpoint: &OutPoint, parent: Option<&TxRow>) -> Result<()> {
+    fn refresh_coin(&mut self, outpoint: &OutPoint, parent: Option<&WalletTransaction>) -> Result<()> {
         let key = outpoint_key(outpoint);
         match parent.and_then(|parent| parent.output(outpoint.vout).map(|output| (parent, output))) {
             Some((parent, output)) if self.is_coin(outpoint, parent, output.ownership)? => {
@@ -68,7 +67,7 @@ impl Write<'_> {
         }
     }
 
-    fn is_coin(&self, outpoint: &OutPoint, parent: &TxRow, ownership: Ownership) -> Result<bool> {
+    fn is_coin(&self, outpoint: &OutPoint, parent: &WalletTransaction, ownership: Ownership) -> Result<bool> {
         let orphaned = parent.coinbase && !matches!(parent.state, TxState::Confirmed { .. });
         if ownership == Ownership::None || orphaned || !counts(&parent.state) {
             return Ok(false);
@@ -106,7 +105,7 @@ impl Write<'_> {
             };
             if !deeper {
                 pending.extend(self.children(txid)?);
-                self.set_state(txid, row, TxState::Conflicted { block, height })?;
+                self.set_state(row, TxState::Conflicted { block, height })?;
             }
         }
         Ok(())
@@ -119,7 +118,7 @@ impl Write<'_> {
             let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
             if row.state == TxState::Inactive {
                 pending.extend(self.children(txid)?);
-                self.set_state(txid, row, TxState::Abandoned)?;
+                self.set_state(row, TxState::Abandoned)?;
             }
         }
         Ok(())

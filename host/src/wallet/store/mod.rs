@@ -21,7 +21,7 @@ pub const DATA_FILE: &str = "data.mdb";
 /// LMDB's table of readers beside it.
 pub const LOCK_FILE: &str = "lock.mdb";
 /// The version of the tables' layout that this code reads and writes.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 
 /// LMDB's page, in bytes, on all systems this runs on.
 const PAGE: u64 = 4096;
@@ -59,14 +59,17 @@ impl Store {
     /// Opens the tables in `folder`.
     ///
     /// # Errors
-    /// [`WalletError::NotAWallet`] when a table is missing or the layout is of another version.
+    /// [`WalletError::NotAWallet`] when a table is missing, [`WalletError::OtherLayout`] when the layout is of another
+    /// version.
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
         let env = open_env(folder, settings)?;
         let txn = env.read_txn()?;
-        let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
-        if tables.meta(&txn).map_err(|_| WalletError::NotAWallet)?.version != LAYOUT {
-            return Err(WalletError::NotAWallet);
+        match Tables::layout(&env, &txn).map_err(|_| WalletError::NotAWallet)? {
+            None => return Err(WalletError::NotAWallet),
+            Some(LAYOUT) => {}
+            Some(found) => return Err(WalletError::OtherLayout { found }),
         }
+        let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
         // Handles of tables that a read transaction opened become the environment's own when it commits.
         txn.commit()?;
         Ok(Self { env, tables })

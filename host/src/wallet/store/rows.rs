@@ -1,9 +1,12 @@
 //! The rows of a wallet's tables.
 //!
 //! A row is its fields in order in the SDK's wire encoding: little-endian integers of fixed width, counted lists. A
-//! field may only be added at the end, with [`outrigger_sdk::wire::Reader::rest_or`] in its reader.
+//! field may only be added at the end, marked with the minor version of the ABI that has it.
+//!
+//! A transaction's row is a message of the SDK, [`outrigger_sdk::service::wallet::WalletTransaction`]: what plugins are told is
+//! the row as it is stored.
 
-use bitcoin::{BlockHash, OutPoint, ScriptBuf, Wtxid};
+use bitcoin::{BlockHash, ScriptBuf};
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, TxState};
 use outrigger_sdk::wire::{Blob, wire_struct};
 
@@ -112,72 +115,6 @@ impl ScriptRow {
     /// Whose it is: what a descriptor expands to is ours; otherwise what imported keys and scripts say.
     pub fn ownership(&self) -> Ownership {
         if self.owners.is_empty() { self.imported } else { Ownership::Spendable }
-    }
-}
-
-wire_struct! {
-    /// An output of a wallet's transaction.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct OutputRow {
-        /// Its value, in satoshi.
-        pub value: u64,
-        /// Its script.
-        pub script: ScriptBuf,
-        /// Whose it is.
-        pub ownership: Ownership,
-        /// Whether it is change.
-        pub change: bool,
-        /// The label of its address; none where it has no entry in the address book.
-        pub label: Option<String>,
-        /// The descriptors that expand to it.
-        pub descriptors: Vec<u32>,
-    }
-}
-
-wire_struct! {
-    /// A transaction.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct TxRow {
-        /// Where it stands.
-        pub state: TxState,
-        /// Its number in the order in which the wallet met its transactions.
-        pub arrival: u64,
-        /// Its smart time, in seconds.
-        pub time: u64,
-        /// When the wallet met it, in seconds.
-        pub time_received: u64,
-        /// Its id with witness.
-        pub wtxid: Wtxid,
-        /// Whether it is a coinbase.
-        pub coinbase: bool,
-        /// Whether an input of its own signals replaceability (BIP 125).
-        pub signals: bool,
-        /// Its lock time where an input's sequence enforces it, else 0.
-        pub lock_time: u32,
-        /// The sum of all its outputs, in satoshi.
-        pub total_output: u64,
-        /// What it spends of ours that is spendable, in satoshi.
-        pub debit_spendable: u64,
-        /// What it spends of ours that is watched, in satoshi.
-        pub debit_watch_only: u64,
-        /// What it spends; empty for a coinbase.
-        pub inputs: Vec<OutPoint>,
-        /// Its outputs.
-        pub outputs: Vec<OutputRow>,
-        /// What was stored with it, by key.
-        pub metadata: Vec<(String, String)>,
-    }
-}
-
-impl TxRow {
-    /// Whether it spends anything of ours.
-    pub fn is_from_us(&self) -> bool {
-        self.debit_spendable > 0 || self.debit_watch_only > 0
-    }
-
-    /// The output at a position.
-    pub fn output(&self, vout: u32) -> Option<&OutputRow> {
-        self.outputs.get(usize::try_from(vout).ok()?)
     }
 }
 

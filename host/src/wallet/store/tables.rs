@@ -9,12 +9,12 @@
 //! | scripts | SHA-256 of the script | [`ScriptRow`] |
 //! | labels | SHA-256 of the address's script | label |
 //! | keys | `d` number (BE), or `k` key hash | private text, sealed |
-//! | transactions | txid | [`TxRow`] |
-//! | raw | txid | serialisation |
-//! | confirmed | height (BE), index (BE) | txid |
-//! | unconfirmed | arrival (BE) | txid |
-//! | conflicted | conflict's height (BE), arrival (BE) | txid |
-//! | arrivals | arrival (BE) | txid |
+//! | transactions | arrival (BE) | [`WalletTransaction`] |
+//! | raw | arrival (BE) | serialisation |
+//! | arrivals | txid | arrival (BE) |
+//! | confirmed | height (BE), index (BE) | arrival (BE) |
+//! | unconfirmed | arrival (BE) | arrival (BE) |
+//! | conflicted | conflict's height (BE), arrival (BE) | arrival (BE) |
 //! | spends | txid, vout (LE) of the prevout, then the spender's txid | |
 //! | outputs | SHA-256 of the address's script, txid, vout (LE) | |
 //! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
@@ -24,14 +24,17 @@
 //! | imported_watch | SHA-256 of the script | birth time in seconds (LE) |
 //! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
 //! | imported_pool | internal, number (BE) | HASH160 of the public key |
+//!
+//! Transactions stand by their arrival, which is nearly the order of the chain: what is listed together lies together.
 
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::{OutPoint, Script, Txid};
 use heed::types::Bytes;
 use heed::{Database, Env, RoTxn, RwTxn, WithoutTls};
+use outrigger_sdk::service::wallet::WalletTransaction;
 use outrigger_sdk::wire::{Wire, from_bytes, to_bytes};
 
-use super::rows::{DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow, TxRow};
+use super::rows::{DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow};
 use crate::wallet::error::{Result, WalletError};
 
 /// A table: bytes to bytes.
@@ -93,10 +96,10 @@ tables!(
     keys,
     transactions,
     raw,
+    arrivals,
     confirmed,
     unconfirmed,
     conflicted,
-    arrivals,
     spends,
     outputs,
     coins,
@@ -129,6 +132,13 @@ pub fn number_from(bytes: &[u8]) -> Result<u32> {
 }
 
 impl Tables {
+    /// The version of the layout that a wallet was written with; none where there is no wallet.
+    pub fn layout(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> Result<Option<u32>> {
+        let Some(meta) = env.open_database(txn, Some("meta"))? else { return Ok(None) };
+        // The version is the row's first field in every layout.
+        get(meta, txn, b"meta")
+    }
+
     /// What the wallet is.
     pub fn meta(&self, txn: &RoTxn<'_>) -> Result<MetaRow> {
         get(self.meta, txn, b"meta")?.ok_or(WalletError::damaged(0))
@@ -149,9 +159,31 @@ impl Tables {
         get(self.meta, txn, b"rescan")
     }
 
+    /// A transaction's row, as it is stored.
+    pub fn stored<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
+        let Some(arrival) = self.arrivals.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        self.stored_at(txn, arrival).map(Some)
+    }
+
+    /// The row of a transaction that an index names by its arrival (BE), as it is stored.
+    pub fn stored_at<'t>(&self, txn: &'t RoTxn<'_>, arrival: &[u8]) -> Result<&'t [u8]> {
+        self.transactions.get(txn, arrival)?.ok_or(WalletError::damaged(arrival.len()))
+    }
+
     /// A transaction's row.
-    pub fn transaction(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Option<TxRow>> {
-        get(self.transactions, txn, txid.as_byte_array())
+    pub fn transaction(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransaction>> {
+        self.stored(txn, txid)?.map(|row| from_bytes(row).map_err(WalletError::Damaged)).transpose()
+    }
+
+    /// The row of a transaction that an index names by its arrival (BE).
+    pub fn transaction_at(&self, txn: &RoTxn<'_>, arrival: &[u8]) -> Result<WalletTransaction> {
+        from_bytes(self.stored_at(txn, arrival)?).map_err(WalletError::Damaged)
+    }
+
+    /// A transaction's serialisation.
+    pub fn serialised<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
+        let Some(arrival) = self.arrivals.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        Ok(self.raw.get(txn, arrival)?)
     }
 
     /// A script's row.

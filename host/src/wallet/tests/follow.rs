@@ -3,20 +3,19 @@
 use bitcoin::{OutPoint, Sequence};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::service::wallet::{
-    AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState, WalletTransaction,
-};
+use outrigger_sdk::service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
 
-use super::{Bench, SUBSIDY, descriptor, elsewhere, foreign, kind_of, lock, spend};
+use super::{Bench, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, lock, spend};
 use crate::node::observer::Removal;
 
-fn history(bench: &Bench, range: HistoryRange, reverse: bool) -> Vec<WalletTransaction> {
+fn history(bench: &Bench, range: HistoryRange, reverse: bool) -> Vec<Known> {
     let view = bench.view();
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let batch = view.history(HistoryQuery { range, reverse, after, limit: 2 }).unwrap();
-        all.extend(batch.transactions);
-        after = batch.next;
+        let batch = view.history(&HistoryQuery { range, reverse, after, limit: 2 }).unwrap();
+        let batch = batch.view().unwrap();
+        all.extend(batch.rows.iter().map(Known::read));
+        after = batch.next.map(|next| next.to_vec().into());
         if after.is_none() {
             return all;
         }
@@ -45,7 +44,10 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
     assert_eq!((seen.total_output, seen.debit_spendable), (70_005, 0));
     assert_eq!(seen.outputs[0].ownership, Ownership::None);
     assert_eq!((seen.outputs[1].ownership, seen.outputs[1].label.as_deref()), (Ownership::Spendable, Some("rent")));
-    assert!(!seen.outputs[1].change && seen.outputs[1].parents.len() == 1);
+    assert!(!seen.outputs[1].change && seen.outputs[1].descriptors.len() == 1);
+    let text = bench.view().descriptor_texts(&seen.outputs[1].descriptors).unwrap().remove(0).unwrap();
+    assert!(text.starts_with("wpkh(tpub") && text.contains("/*)#"), "{text}");
+    assert_eq!(bench.view().descriptor_texts(&[99]).unwrap(), [None]);
     assert!(!bench.coins()[0].trusted);
 
     let hash = bench.mine(vec![payment.clone()]);
@@ -55,7 +57,7 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
     assert!(confirmed.trusted && confirmed.arrival == seen.arrival && confirmed.time == seen.time);
     assert_eq!(bench.coins().len(), 1);
     assert_eq!(
-        bench.view().raw_transactions(vec![txid]).unwrap()[0].as_ref().unwrap().0,
+        bench.view().raw_transactions(&[txid]).unwrap()[0].as_ref().unwrap().0,
         bitcoin::consensus::serialize(&payment)
     );
     let told = Event::WalletTransaction { wallet: "w".into(), txid };
@@ -111,6 +113,8 @@ fn a_replaced_transaction_is_inactive_and_gives_way_for_good_in_a_block() {
 
     let block = bench.mine(vec![second.clone()]);
     let height = bench.height_of(block);
+    // Also who has won says whom it stood against.
+    assert_eq!(bench.known(second_id).conflicts, [first_id]);
     for txid in [first_id, child_id] {
         assert_eq!(bench.known(txid).state, TxState::Conflicted { block, height });
     }

@@ -19,7 +19,7 @@ use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{
-    AddressType, CreateOptions, DescriptorImport, Import, WalletCoin, WalletTransaction,
+    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, Replaceable, WalletCoin, WalletTransaction,
 };
 use outrigger_sdk::service::{Chain, ErrorKind, Result as ServiceResult};
 use outrigger_sdk::testing::{MemoryChain, MemoryMempool};
@@ -160,11 +160,12 @@ impl Bench {
         self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
     }
 
-    fn transaction(&self, txid: Txid) -> Option<WalletTransaction> {
-        self.view().transactions(vec![txid]).unwrap().remove(0)
+    fn transaction(&self, txid: Txid) -> Option<Known> {
+        let answer = self.view().transactions(&[txid]).unwrap();
+        answer.view().unwrap().rows.iter().next().map(Known::read)
     }
 
-    fn known(&self, txid: Txid) -> WalletTransaction {
+    fn known(&self, txid: Txid) -> Known {
         self.transaction(txid).expect("the wallet knows it")
     }
 
@@ -178,6 +179,36 @@ impl Bench {
 
     fn height_of(&self, hash: BlockHash) -> u32 {
         self.chain.block_info(Scope::NONE, BlockRef::Hash { hash }).unwrap().unwrap().height
+    }
+}
+
+/// A transaction as the wallet tells it.
+#[derive(Debug)]
+struct Known {
+    row: WalletTransaction,
+    conflicts: Vec<Txid>,
+    mempool_conflicts: Vec<Txid>,
+    trusted: bool,
+    replaceable: Replaceable,
+}
+
+impl Known {
+    fn read(row: HistoryRowView<'_>) -> Self {
+        let outlook = row.open().unwrap().1;
+        Self {
+            row: row.transaction.read().unwrap(),
+            conflicts: outlook.conflicts.iter().collect(),
+            mempool_conflicts: outlook.mempool_conflicts.iter().collect(),
+            trusted: outlook.trusted,
+            replaceable: outlook.replaceable,
+        }
+    }
+}
+
+impl std::ops::Deref for Known {
+    type Target = WalletTransaction;
+    fn deref(&self) -> &WalletTransaction {
+        &self.row
     }
 }
 

@@ -5,6 +5,7 @@ use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::wire::Secret;
 
 use super::{Bench, kind_of};
+use crate::wallet::store::LAYOUT;
 
 #[test]
 fn a_new_wallet_has_the_descriptors_of_bitcoind() {
@@ -113,6 +114,25 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
     assert_eq!(kind_of(keyless), ErrorKind::Refused);
     assert_eq!(kind_of(bench.try_create("../out", |_| {})), ErrorKind::Refused);
     assert_eq!(bench.manager.directory().unwrap(), ["junk", "w"]);
+}
+
+#[test]
+fn a_wallet_of_another_layout_is_refused_by_name() {
+    let bench = Bench::with_wallet();
+    let former = LAYOUT - 1;
+    bench
+        .view()
+        .wallet()
+        .write(|write| {
+            write.meta.version = former;
+            Ok(())
+        })
+        .unwrap();
+    bench.manager.unload("w".into(), None).unwrap();
+    let refused = bench.manager.load("w".into(), None).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::WalletNotLoaded);
+    let why = format!("The wallet has layout {former}, and this version of the program reads only layout {LAYOUT}.");
+    assert!(refused.detail.ends_with(&why), "{}", refused.detail);
 }
 
 #[test]

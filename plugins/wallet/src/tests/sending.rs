@@ -1,6 +1,7 @@
 use bitcoin::{Sequence, Transaction, consensus};
 use outrigger_sdk::service::Mempool;
-use outrigger_sdk::service::wallet::{Replaceable, WalletTransaction};
+use outrigger_sdk::service::wallet::WalletTransaction;
+use outrigger_sdk::testing::KnownTransaction;
 
 use super::*;
 
@@ -253,6 +254,7 @@ fn comments_are_stored_with_the_payment() {
     first.call("sendtoaddress", arguments.clone()).unwrap();
     let payment = sent(&first).pop().unwrap();
     let known = WalletTransaction {
+        contested: false,
         txid: payment.compute_txid(),
         wtxid: payment.compute_wtxid(),
         state: TxState::InMempool,
@@ -260,21 +262,21 @@ fn comments_are_stored_with_the_payment() {
         time: 0,
         time_received: 0,
         coinbase: false,
+        signals: true,
+        lock_time: 0,
         total_output: 0,
         debit_spendable: 0,
         debit_watch_only: 0,
-        outputs: Vec::new(),
-        conflicts: Vec::new(),
-        mempool_conflicts: Vec::new(),
         metadata: Vec::new(),
-        trusted: true,
-        replaceable: Replaceable::Yes,
+        inputs: Vec::new(),
+        outputs: Vec::new(),
     };
+    let known = KnownTransaction { transaction: known, outlook: None, raw: Vec::new() };
     let metadata = |arguments: &Value| {
         let test = prepare();
-        test.wallet(|state| state.transactions.push((known.clone(), Vec::new())));
+        test.wallet(|state| state.transactions.push(known.clone()));
         test.call("sendtoaddress", arguments.clone()).unwrap();
-        test.wallet(|state| state.transactions[0].0.metadata.clone())
+        test.wallet(|state| state.transactions[0].transaction.metadata.clone())
     };
     let stored = |key: &str, text: &str| (key.to_owned(), text.to_owned());
     assert_eq!(metadata(&arguments), [stored("comment", "rent"), stored("to", "landlord")]);

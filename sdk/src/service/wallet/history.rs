@@ -3,7 +3,7 @@
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 
 use super::Ownership;
-use crate::wire::{Blob, wire_enum, wire_struct};
+use crate::wire::{Blob, Framed, ListView, view_by_value, wire_enum, wire_struct, wire_view};
 
 wire_enum! {
     /// Where a wallet's transaction stands.
@@ -49,7 +49,9 @@ wire_enum! {
     }
 }
 
-wire_struct! {
+view_by_value!(TxState, Replaceable, Ownership);
+
+wire_view! { WalletOutputView of
     /// An output of a wallet's transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct WalletOutput {
@@ -63,21 +65,23 @@ wire_struct! {
         pub change: bool,
         /// The label of its address; none where it has no entry in the address book.
         pub label: Option<String>,
-        /// The descriptors of the wallet it was derived from, public and with checksum.
-        pub parents: Vec<String>,
+        /// The numbers of the wallet's descriptors it was derived from; [`super::Wallet::descriptor_texts`] has the texts.
+        pub descriptors: Vec<u32>,
     }
 }
 
-wire_struct! {
-    /// A transaction as the wallet knows it. Ownership, debit and labels are those of now: imports re-derive them.
+wire_view! { WalletTransactionView of
+    /// A transaction as the wallet stores it. Ownership, debit and labels are those of now: imports re-derive them.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct WalletTransaction {
+        /// Whether another transaction of the wallet spends one of its inputs.
+        pub contested: bool,
+        /// Where it stands.
+        pub state: TxState,
         /// Its id.
         pub txid: Txid,
         /// Its id with witness.
         pub wtxid: Wtxid,
-        /// Where it stands.
-        pub state: TxState,
         /// Its number in the order in which the wallet met its transactions.
         pub arrival: u64,
         /// Its smart time, in seconds.
@@ -86,24 +90,82 @@ wire_struct! {
         pub time_received: u64,
         /// Whether it is a coinbase.
         pub coinbase: bool,
+        /// Whether an input of its own signals replaceability (BIP 125).
+        pub signals: bool,
+        /// Its lock time where an input's sequence enforces it, else 0.
+        pub lock_time: u32,
         /// The sum of all its outputs, in satoshi.
         pub total_output: u64,
         /// What it spends of ours that is spendable, in satoshi.
         pub debit_spendable: u64,
         /// What it spends of ours that is watched, in satoshi.
         pub debit_watch_only: u64,
-        /// All its outputs.
-        pub outputs: Vec<WalletOutput>,
-        /// Other transactions of the wallet that spend one of its inputs, by internal bytes.
-        pub conflicts: Vec<Txid>,
-        /// Transactions of the mempool that spend one of its inputs, by internal bytes.
-        pub mempool_conflicts: Vec<Txid>,
         /// What was stored with it (`comment`, `to`, ...), by key.
         pub metadata: Vec<(String, String)>,
-        /// Whether its unconfirmed outputs may be relied on; meaningful while it is unconfirmed.
+        /// What it spends; empty for a coinbase.
+        pub inputs: Vec<OutPoint>,
+        /// All its outputs.
+        pub outputs: Vec<WalletOutput>,
+    }
+}
+
+impl WalletTransaction {
+    /// Whether it spends anything of ours.
+    pub fn is_from_us(&self) -> bool {
+        self.debit_spendable > 0 || self.debit_watch_only > 0
+    }
+
+    /// The output at a position.
+    pub fn output(&self, vout: u32) -> Option<&WalletOutput> {
+        self.outputs.get(usize::try_from(vout).ok()?)
+    }
+}
+
+wire_view! { OutlookView of
+    /// What only the moment says of a transaction: computed when it is told, never stored.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Outlook {
+        /// Other transactions of the wallet that spend one of its inputs, by internal bytes.
+        pub conflicts: Vec<Txid>,
+        /// Transactions of the mempool that spend one of its inputs, by internal bytes; none looked for while it is in
+        /// the chain or the mempool itself.
+        pub mempool_conflicts: Vec<Txid>,
+        /// Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen.
         pub trusted: bool,
         /// Whether it can be replaced.
         pub replaceable: Replaceable,
+    }
+}
+
+impl OutlookView<'_> {
+    /// That of a transaction in the best chain that is not contested.
+    pub const SETTLED: Self = Self {
+        conflicts: ListView::EMPTY,
+        mempool_conflicts: ListView::EMPTY,
+        trusted: true,
+        replaceable: Replaceable::No,
+    };
+}
+
+wire_view! { HistoryRowView of
+    /// A transaction of the wallet as it is told.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct HistoryRow {
+        /// It, as it is stored.
+        pub transaction: Framed<WalletTransaction>,
+        /// What the moment says of it. None for one in the best chain that is not contested: it is trusted, cannot be
+        /// replaced, and has no conflicts.
+        pub outlook: Option<Outlook>,
+    }
+}
+
+impl<'a> HistoryRowView<'a> {
+    /// The transaction and what the moment says of it.
+    ///
+    /// # Errors
+    /// `Malformed` when the row is damaged.
+    pub fn open(&self) -> crate::service::Result<(WalletTransactionView<'a>, OutlookView<'a>)> {
+        Ok((self.transaction.open()?, self.outlook.unwrap_or(OutlookView::SETTLED)))
     }
 }
 
@@ -138,17 +200,17 @@ wire_struct! {
         pub reverse: bool,
         /// Where the last batch ended; none for the first.
         pub after: Option<Blob>,
-        /// The most to give; the host may give fewer.
+        /// The most to give; the host ends a batch sooner when it grows large.
         pub limit: u32,
     }
 }
 
-wire_struct! {
+wire_view! { HistoryBatchView of
     /// A part of the history.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct HistoryBatch {
         /// The transactions.
-        pub transactions: Vec<WalletTransaction>,
+        pub rows: Vec<HistoryRow>,
         /// Where to go on; none when this was the end.
         pub next: Option<Blob>,
     }

@@ -4,20 +4,71 @@
 //! its URI names, or the only one loaded) and fail with [`super::ErrorKind::WalletNotLoaded`],
 //! [`super::ErrorKind::NoWallet`] or [`super::ErrorKind::WalletNotSpecified`] where there is none. The first of them
 //! in a call waits until the wallet has followed the chain to the tip that the call met, and opens the call's snapshot.
+//!
+//! What may be long comes in batches, each with the place where the next one goes on:
+//!
+//! ```
+//! use outrigger_sdk::bitcoin::{OutPoint, ScriptBuf};
+//! use outrigger_sdk::service::wallet::{Ownership, TxState, WalletCoin};
+//! use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
+//! use outrigger_sdk::testing::{TestHost, WalletState};
+//! use outrigger_sdk::Host;
+//!
+//! /// The most coins that are asked for at a time.
+//! const BATCH: u32 = 256;
+//!
+//! /// What can be spent of the coins with a label, in satoshi.
+//! fn labelled(host: &Host, scope: Scope, label: &str) -> Result<u64, ServiceError> {
+//!     let (mut total, mut after) = (0, None);
+//!     loop {
+//!         let batch = host.wallet.coins(scope, after, BATCH)?;
+//!         let coins = batch.coins.iter().filter(|coin| coin.ownership == Ownership::Spendable);
+//!         total += coins.filter(|coin| coin.label.as_deref() == Some(label)).map(|coin| coin.value).sum::<u64>();
+//!         match batch.next {
+//!             None => return Ok(total),
+//!             next => after = next,
+//!         }
+//!     }
+//! }
+//!
+//! let coin = |vout: u32, label: &str| WalletCoin {
+//!     outpoint: OutPoint { vout, ..OutPoint::null() },
+//!     value: 1000,
+//!     script: ScriptBuf::new(),
+//!     state: TxState::InMempool,
+//!     coinbase: false,
+//!     ownership: Ownership::Spendable,
+//!     change: false,
+//!     label: Some(label.to_owned()),
+//!     trusted: true,
+//!     from_us: false,
+//! };
+//! let test = TestHost::new();
+//! assert_eq!(labelled(&test.handle(), Scope::NONE, "rent").unwrap_err().kind, ErrorKind::NoWallet);
+//! let mut wallet = WalletState::empty("home");
+//! wallet.coins = vec![coin(0, "rent"), coin(1, "food"), coin(2, "rent")];
+//! test.wallet.set(Some(wallet));
+//! assert_eq!(labelled(&test.handle(), Scope::NONE, "rent"), Ok(2000));
+//! ```
 
 mod history;
 mod import;
+#[cfg(test)]
+mod tests;
+mod write;
 
 use bitcoin::{BlockHash, ScriptBuf, Txid};
 
 pub use history::{
-    CoinBatch, HistoryBatch, HistoryQuery, HistoryRange, Replaceable, TxState, WalletCoin, WalletOutput,
-    WalletTransaction,
+    CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Outlook,
+    OutlookView, Replaceable, TxState, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,
+    WalletTransactionView,
 };
 pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport};
+pub use write::HistoryWriter;
 
 use super::service;
-use crate::wire::{Blob, Secret, wire_enum, wire_struct};
+use crate::wire::{Blob, Encoded, Secret, wire_enum, wire_struct};
 
 wire_struct! {
     /// How a wallet is made (createwallet).
@@ -244,6 +295,11 @@ wire_enum! {
 
 service! {
     /// The wallets.
+    ///
+    /// From [`Wallet::info`] on, the functions concern the wallet of the call: the one that its URI names, or the only one
+    /// loaded. They fail with [`crate::service::ErrorKind::WalletNotLoaded`], [`crate::service::ErrorKind::NoWallet`] or
+    /// [`crate::service::ErrorKind::WalletNotSpecified`] where there is none. The first of them in a call waits until the
+    /// wallet has followed the chain to the tip that the call met.
     pub trait Wallet as WalletClient = "wallet/1" {
         /// Makes a wallet and loads it. Gives its warnings.
         fn create(options: CreateOptions) -> Vec<String>;
@@ -260,12 +316,15 @@ service! {
         fn info() -> WalletInfo;
         /// What the wallet knows of these scripts, in their order; none where it knows nothing.
         fn scripts(scripts: Vec<ScriptBuf>) -> Vec<Option<ScriptInfo>>;
-        /// The wallet's transactions of these ids, in their order.
-        fn transactions(txids: Vec<Txid>) -> Vec<Option<WalletTransaction>>;
-        /// The same, serialised.
+        /// Those of these transactions that the wallet has, in their order, in one batch.
+        fn transactions(txids: Vec<Txid>) -> Encoded<HistoryBatch>;
+        /// The serialisations of the wallet's transactions of these ids, in their order.
         fn raw_transactions(txids: Vec<Txid>) -> Vec<Option<Blob>>;
         /// A part of the history.
-        fn history(query: HistoryQuery) -> HistoryBatch;
+        fn history(query: HistoryQuery) -> Encoded<HistoryBatch>;
+        /// The public texts of descriptors by their numbers, as they were imported and with checksum, in their order; none
+        /// where the wallet has no such descriptor.
+        fn descriptor_texts(numbers: Vec<u32>) -> Vec<Option<String>>;
         /// Coins, from the outpoint after `after` on.
         fn coins(after: Option<Blob>, limit: u32) -> CoinBatch;
         /// The descriptors; with private keys only when unlocked.

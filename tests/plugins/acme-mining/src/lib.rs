@@ -1,7 +1,7 @@
 //! A third party's mining plugin: it takes getblocktemplate over and mines only what pays well.
 
 use outrigger_sdk::service::mempool::Selected;
-use outrigger_sdk::service::{Scope, ServiceError};
+use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
 
@@ -34,8 +34,11 @@ impl AcmeMining {
     }
 
     fn template(&self, scope: Scope) -> Result<Value, ServiceError> {
-        let next = self.host.chain.next_block(scope)?;
-        let candidate = self.host.mempool.candidate(scope)?;
+        // No version is known, so there is always a selection; a plugin that keeps one would name its version here.
+        let Some(candidate) = self.host.mempool.candidate(scope, None)? else {
+            return Err(ErrorKind::Internal.into());
+        };
+        let next = candidate.next;
         let mined: Vec<&Selected> = candidate.transactions.iter().filter(|selected| self.pays(selected)).collect();
         let fees: u64 = mined.iter().map(|selected| selected.fee).sum();
         let transactions: Vec<Value> = mined

@@ -28,6 +28,9 @@ pub const MANIFEST: &str = include_str!("../manifest.json");
 /// How often a call that runs for ever looks whether anybody waits for it.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// A scope that no call has.
+const FOREIGN_SCOPE: u64 = 12_345;
+
 /// How many instances this library has made.
 static INSTANCES: AtomicU64 = AtomicU64::new(0);
 
@@ -102,6 +105,14 @@ impl Plugin for Faulty {
                 self.raw.reply(reply.token(), 0, b"1");
                 self.raw.reply(reply.token(), 0, b"2");
                 std::mem::forget(reply);
+            }
+            "faultthread" => {
+                let thread = std::thread::spawn(move || {
+                    assert!(reply.token() == 0, "faultthread was called");
+                    reply.send(Ok("no panic"));
+                });
+                // What becomes of the thread is told by its reply.
+                let _ = thread.join();
             }
             "faultgarbage" => {
                 reply.send_json(Ok(b"{\"half\":".to_vec()));
@@ -197,6 +208,13 @@ impl Faulty {
                 let token = int64(call.params.get(0))?.cast_unsigned();
                 return Ok(json!(self.raw.reply(token, 0, b"\"forged\"")));
             }
+            "faultkept" => std::mem::forget(self.raw.tip(call.scope.0)),
+            "faultfreed" => raw::release_twice(self.raw.tip(call.scope.0)),
+            "faultscope" => {
+                let tip = self.host.chain.tip(Scope(FOREIGN_SCOPE))?;
+                return Ok(json!(tip.height));
+            }
+            "faultnewer" => return Ok(json!(self.raw.wanted(call.scope.0))),
             "faulttips" => {
                 let before = self.host.chain.tip(call.scope)?.height;
                 gate::wait(gate::connect(call.params.text(0)?)?);

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 
 use outrigger_sdk::abi::{
-    Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, manifest_bytes, plugin_table,
+    Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, ServiceFn, manifest_bytes, plugin_table,
 };
 
 use crate::{Faulty, MANIFEST};
@@ -39,7 +39,39 @@ impl RawHost {
     }
 }
 
-const SDK: PluginTable = plugin_table::<Faulty>();
+impl RawHost {
+    /// Asks whether a call is wanted, without a look at whether the host has this function.
+    pub fn wanted(&self, token: u64) -> bool {
+        // SAFETY: none on a host of minor version 0, which has no such function: that is the fault.
+        unsafe { ((*self.0).wanted)((*self.0).ctx, token) != 0 }
+    }
+
+    /// The bytes of an answer of `chain/1`: those of its first function, which takes nothing.
+    pub fn tip(&self, scope: u64) -> OwnedBytes {
+        let mut response = OwnedBytes::EMPTY;
+        // SAFETY: a table that is not null begins with its size and context, behind which its functions stand; the service is
+        // granted whole, and takes an empty request.
+        unsafe {
+            let table = ((*self.0).service)((*self.0).ctx, Bytes::lend(b"chain/1"));
+            if !table.is_null()
+                && let Some(tip) = table.add(1).cast::<Option<ServiceFn>>().read()
+            {
+                tip((*table).ctx, scope, Bytes::lend(&[]), &mut response);
+            }
+        }
+        response
+    }
+}
+
+/// Releases bytes twice.
+pub fn release_twice(bytes: OwnedBytes) {
+    // SAFETY: none but on a host that counts releases and frees nothing: that is the fault.
+    let copy = unsafe { std::ptr::read(&raw const bytes) };
+    drop(bytes);
+    drop(copy);
+}
+
+const SDK: PluginTable = plugin_table::<Faulty>(0);
 
 unsafe extern "C" fn init(instance: Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32 {
     HOST.set(host);
@@ -59,4 +91,4 @@ pub static outrigger_plugin: PluginTable = PluginTable { init: Some(init), ..SDK
 #[allow(non_upper_case_globals, reason = "the name is the interface's")]
 // SAFETY: as above.
 #[unsafe(no_mangle)]
-pub static outrigger_manifest: [u8; MANIFEST_HEADER_LEN + MANIFEST.len()] = manifest_bytes(MANIFEST);
+pub static outrigger_manifest: [u8; MANIFEST_HEADER_LEN + MANIFEST.len()] = manifest_bytes(MANIFEST, 0);

@@ -1,19 +1,17 @@
 //! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+mod history;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, ScriptBuf, Txid};
+use bitcoin::{OutPoint, ScriptBuf};
 use heed::RoTxn;
 use outrigger_sdk::service::signer::SignBatch;
 use outrigger_sdk::service::wallet::{
-    CoinBatch, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, Ownership, ScriptInfo, Synced, TxState,
-    WalletCoin, WalletInfo, WalletKind, WalletOutput, WalletTransaction,
+    CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo, WalletKind,
 };
-use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, Scope};
+use outrigger_sdk::service::{ErrorKind, Result as ServiceResult};
 use outrigger_sdk::wire::{Blob, Secret, from_bytes};
 
 use super::error::{Result, WalletError};
@@ -21,26 +19,26 @@ use super::keypool::private_key_of;
 use super::legacy;
 use super::live::Wallet;
 use super::ownership::label;
-use super::store::rows::{CoinRow, DescriptorRow, OutputRow, ScriptRow, TxRow};
+use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, number_from, txid_from};
 use super::store::{Snapshot, Tables};
-use super::trust::{Judge, replaceable};
+use super::trust::Judge;
 
-/// The most rows that one answer holds.
+/// The most coins that one answer holds.
 const MAX_BATCH: u32 = 256;
+/// The longest key of the tables that are read in parts, in bytes; longer ones are nobody's.
+const MAX_KEY: usize = 64;
 
 /// A snapshot of a wallet. Used by one thread at a time.
 pub struct WalletView {
     // Before the wallet, so that the snapshot ends first.
     txn: Snapshot,
     wallet: Arc<Wallet>,
-    /// The public texts of descriptors that were asked for.
-    texts: RefCell<HashMap<u32, String>>,
 }
 
 impl WalletView {
     pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
-        Ok(Self { txn: wallet.store.snapshot()?, wallet, texts: RefCell::default() })
+        Ok(Self { txn: wallet.store.snapshot()?, wallet })
     }
 
     /// The wallet itself, for what changes it.
@@ -103,20 +101,13 @@ impl WalletView {
         self.t().synced(&self.txn)
     }
 
-    /// The public text of a descriptor.
-    fn text(&self, number: u32) -> Result<Option<String>> {
-        if let Some(text) = self.texts.borrow().get(&number) {
-            return Ok(Some(text.clone()));
-        }
-        let text = self.t().descriptor(&self.txn, number)?.map(|row| row.identity);
-        if let Some(text) = &text {
-            self.texts.borrow_mut().insert(number, text.clone());
-        }
-        Ok(text)
-    }
-
-    fn texts(&self, numbers: impl IntoIterator<Item = u32>) -> Result<Vec<String>> {
-        numbers.into_iter().filter_map(|number| self.text(number).transpose()).collect()
+    /// The public texts of descriptors by their numbers, in their order.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn descriptor_texts(&self, numbers: &[u32]) -> ServiceResult<Vec<Option<String>>> {
+        let text = |number: &u32| Ok(self.t().descriptor(&self.txn, *number)?.map(|row| row.identity));
+        Ok(numbers.iter().map(text).collect::<Result<_>>()?)
     }
 
     /// What the wallet knows of these scripts, in their order; none where it knows nothing.
@@ -182,115 +173,6 @@ impl WalletView {
         Ok(())
     }
 
-    /// The wallet's transactions of these ids, in their order.
-    ///
-    /// # Errors
-    /// `Storage`.
-    pub fn transactions(&self, txids: Vec<Txid>) -> ServiceResult<Vec<Option<WalletTransaction>>> {
-        Ok(self.read_transactions(&txids)?)
-    }
-
-    fn read_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<WalletTransaction>>> {
-        let mut judge = Judge::new(self.t(), &self.txn, self.synced()?, &self.wallet.shared)?;
-        let mut found = Vec::with_capacity(txids.len());
-        for txid in txids {
-            let row = self.t().transaction(&self.txn, txid)?;
-            found.push(row.map(|row| self.transaction(*txid, row, &mut judge)).transpose()?);
-        }
-        Ok(found)
-    }
-
-    fn transaction(&self, txid: Txid, row: TxRow, judge: &mut Judge<'_>) -> Result<WalletTransaction> {
-        let trusted = judge.trusted(&row)?;
-        let outputs = row.outputs.iter().map(|output| self.output(output)).collect::<Result<_>>()?;
-        Ok(WalletTransaction {
-            txid,
-            wtxid: row.wtxid,
-            state: row.state,
-            arrival: row.arrival,
-            time: row.time,
-            time_received: row.time_received,
-            coinbase: row.coinbase,
-            total_output: row.total_output,
-            debit_spendable: row.debit_spendable,
-            debit_watch_only: row.debit_watch_only,
-            outputs,
-            conflicts: self.conflicts(txid, &row.inputs)?,
-            mempool_conflicts: self.mempool_conflicts(txid, &row)?,
-            trusted,
-            replaceable: replaceable(&self.wallet.shared, txid, &row)?,
-            metadata: row.metadata,
-        })
-    }
-
-    fn output(&self, row: &OutputRow) -> Result<WalletOutput> {
-        Ok(WalletOutput {
-            value: row.value,
-            script: row.script.clone(),
-            ownership: row.ownership,
-            change: row.change,
-            label: row.label.clone(),
-            parents: self.texts(row.descriptors.iter().copied())?,
-        })
-    }
-
-    /// The other transactions of the wallet that spend one of these.
-    fn conflicts(&self, txid: Txid, inputs: &[OutPoint]) -> Result<Vec<Txid>> {
-        let mut conflicts = Vec::new();
-        for input in inputs {
-            conflicts.extend(self.t().spenders(&self.txn, input)?.into_iter().filter(|other| *other != txid));
-        }
-        conflicts.sort_unstable_by_key(|txid| txid.to_byte_array());
-        conflicts.dedup();
-        Ok(conflicts)
-    }
-
-    /// The transactions of the mempool that stand in the way of one that is in neither the mempool nor the chain.
-    fn mempool_conflicts(&self, txid: Txid, row: &TxRow) -> Result<Vec<Txid>> {
-        if matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool) {
-            return Ok(Vec::new());
-        }
-        let spenders = self.wallet.shared.mempool.spenders(Scope::NONE, row.inputs.clone())?;
-        let mut conflicts: Vec<Txid> = spenders.into_iter().flatten().filter(|other| *other != txid).collect();
-        conflicts.sort_unstable_by_key(|txid| txid.to_byte_array());
-        conflicts.dedup();
-        Ok(conflicts)
-    }
-
-    /// The same transactions, serialised.
-    ///
-    /// # Errors
-    /// `Storage`.
-    pub fn raw_transactions(&self, txids: Vec<Txid>) -> ServiceResult<Vec<Option<Blob>>> {
-        let raw = |txid: &Txid| Ok(self.t().raw.get(&self.txn, txid.as_byte_array())?.map(|raw| Blob(raw.to_vec())));
-        Ok(txids.iter().map(raw).collect::<Result<_>>()?)
-    }
-
-    /// A part of the history.
-    ///
-    /// # Errors
-    /// `Storage`.
-    pub fn history(&self, query: HistoryQuery) -> ServiceResult<HistoryBatch> {
-        Ok(self.read_history(&query)?)
-    }
-
-    fn read_history(&self, query: &HistoryQuery) -> Result<HistoryBatch> {
-        let t = self.t();
-        let (table, from) = match query.range {
-            HistoryRange::Confirmed { from_height } => (t.confirmed, from_height.to_be_bytes().to_vec()),
-            HistoryRange::Unconfirmed => (t.unconfirmed, Vec::new()),
-            HistoryRange::Conflicted { from_height } => (t.conflicted, from_height.to_be_bytes().to_vec()),
-            HistoryRange::All => (t.arrivals, Vec::new()),
-        };
-        let after = query.after.as_deref();
-        let limit = query.limit.clamp(1, MAX_BATCH) as usize;
-        let (keys, more) = page(table, &self.txn, &from, query.reverse, after, limit)?;
-        let next = more.then(|| keys.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let txids = keys.iter().map(|(_, txid)| txid_from(txid)).collect::<Result<Vec<_>>>()?;
-        let transactions = self.read_transactions(&txids)?.into_iter().flatten().collect();
-        Ok(HistoryBatch { transactions, next })
-    }
-
     /// Coins, from the outpoint after `after` on.
     ///
     /// # Errors
@@ -301,7 +183,7 @@ impl WalletView {
 
     fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
-        let (rows, more) = page(self.t().coins, &self.txn, &[], false, after, limit)?;
+        let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
         let mut judge = Judge::new(self.t(), &self.txn, self.synced()?, &self.wallet.shared)?;
         let mut coins = Vec::with_capacity(rows.len());
@@ -384,24 +266,11 @@ impl WalletView {
 /// A part of a table, and whether there is more.
 type Page = (Vec<(Vec<u8>, Vec<u8>)>, bool);
 
-/// A key and its value, in place.
-type Entry<'a> = heed::Result<(&'a [u8], &'a [u8])>;
-
-fn page(table: Table, txn: &RoTxn<'_>, from: &[u8], reverse: bool, after: Option<&[u8]>, limit: usize) -> Result<Page> {
-    if after.is_some_and(|after| after.is_empty() || after.len() > 64) {
-        return Err(ErrorKind::Malformed.into());
-    }
-    // LMDB has no empty keys to begin at.
-    let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
-    let entries: Box<dyn Iterator<Item = Entry<'_>>> = if reverse {
-        let end = after.map_or(Bound::Unbounded, Bound::Excluded);
-        Box::new(table.rev_range(txn, &(first, end))?)
-    } else {
-        let begin = after.map_or(first, Bound::Excluded);
-        Box::new(table.range(txn, &(begin, Bound::Unbounded))?)
-    };
+fn page(table: Table, txn: &RoTxn<'_>, after: Option<&[u8]>, limit: usize) -> Result<Page> {
+    check_place(after)?;
+    let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
     let mut rows = Vec::new();
-    for entry in entries {
+    for entry in table.range(txn, &(begin, Bound::Unbounded))? {
         let (key, value) = entry?;
         if rows.len() == limit {
             return Ok((rows, true));
@@ -409,4 +278,12 @@ fn page(table: Table, txn: &RoTxn<'_>, from: &[u8], reverse: bool, after: Option
         rows.push((key.to_vec(), value.to_vec()));
     }
     Ok((rows, false))
+}
+
+/// Whether a caller's word for where it stopped can be a key.
+fn check_place(after: Option<&[u8]>) -> Result<()> {
+    match after {
+        Some(after) if after.is_empty() || after.len() > MAX_KEY => Err(ErrorKind::Malformed.into()),
+        _ => Ok(()),
+    }
 }

@@ -1,0 +1,143 @@
+//! Calls with all kinds of arguments: one after the other, kept, and many at the same time.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+use super::Outcome;
+use crate::cli::conformance::arguments;
+use crate::cli::conformance::session::{Bench, Session, Shape};
+
+/// A method that no manifest lists: a host never calls it, and a plugin must survive it.
+const UNKNOWN_METHOD: &str = "nosuchmethod";
+
+/// Threads that call at the same time.
+const THREADS: usize = 4;
+
+/// Calls that each of them makes.
+const CALLS_OF_THREAD: usize = 400;
+
+/// Every so many-th call of a thread, the call that its neighbour makes is cancelled.
+const CANCEL_EVERY: usize = 5;
+
+/// Every method with every kind of arguments, one call after the other. Each is answered at once, or its token is kept; then
+/// it is cancelled.
+pub fn parameters(session: &Session<'_>) -> Outcome {
+    let Some(bench) = session.bring_up(Shape::USUAL) else { return not_started() };
+    let mut calls = 0;
+    for method in session.methods() {
+        let sets = arguments::all(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
+        for set in sets {
+            let token = bench.probe.call(&method.name, &set);
+            if bench.probe.host.is_open(token) {
+                bench.probe.cancel(token, &method.name, &set);
+            }
+            calls += 1;
+        }
+    }
+    bench.probe.call(UNKNOWN_METHOD, "[]");
+    session.finish(bench);
+    Outcome::Done(format!("{calls} calls of {} methods", session.methods().count()))
+}
+
+fn not_started() -> Outcome {
+    Outcome::Done("it does not start".to_owned())
+}
+
+/// The same calls, without a cancellation: what is kept must be answered by `quiesce`.
+pub fn tokens(session: &Session<'_>) -> Outcome {
+    let Some(bench) = session.bring_up(Shape::USUAL) else { return not_started() };
+    let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
+    for method in session.methods() {
+        let sets = arguments::all(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
+        for set in sets {
+            let token = bench.probe.call(&method.name, &set);
+            if bench.probe.host.is_open(token) {
+                *kept.entry(&method.name).or_default() += 1;
+            }
+        }
+    }
+    session.finish(bench);
+    if kept.is_empty() {
+        return Outcome::Done("no call was kept".to_owned());
+    }
+    let list: Vec<String> = kept.iter().map(|(method, count)| format!("{count} of {method}")).collect();
+    Outcome::Done(format!("kept until quiesce: {}", list.join(", ")))
+}
+
+/// Several threads call all methods at the same time, cancel each other's calls, and are still at it when `quiesce` comes.
+pub fn concurrency(session: &Session<'_>) -> Outcome {
+    let Some(bench) = session.bring_up(Shape::USUAL) else { return not_started() };
+    let mut calls: Vec<(&str, String)> = Vec::new();
+    for method in session.methods() {
+        let sets = arguments::few(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
+        calls.extend(sets.map(|set| (method.name.as_str(), set)));
+    }
+    if calls.is_empty() {
+        session.finish(bench);
+        return Outcome::Skipped("no method is left".to_owned());
+    }
+    let crowd = Crowd { calls, current: Default::default(), closing: AtomicBool::new(false) };
+    crowd.run(&bench);
+    let made = bench.probe.host.calls();
+    session.finish(bench);
+    Outcome::Done(format!("{made} calls on {THREADS} threads"))
+}
+
+/// What the threads share.
+struct Crowd<'a> {
+    calls: Vec<(&'a str, String)>,
+    /// The call that each thread makes: its token, and its position in `calls`.
+    current: [(AtomicU64, AtomicUsize); THREADS],
+    /// No further call is to be made.
+    closing: AtomicBool,
+}
+
+impl Crowd<'_> {
+    fn run(&self, bench: &Bench<'_>) {
+        let (far, reached) = channel();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let far = far.clone();
+                scope.spawn(move || self.call(bench, thread, &far));
+            }
+            // Comes from the first thread, and when all have ended.
+            drop(far);
+            let _ = reached.recv();
+            self.closing.store(true, Ordering::SeqCst);
+            bench.probe.quiesce();
+        });
+    }
+
+    fn call(&self, bench: &Bench<'_>, thread: usize, far: &Sender<()>) {
+        for number in 0..CALLS_OF_THREAD {
+            if self.closing.load(Ordering::SeqCst) {
+                return;
+            }
+            // Strides without a common divisor bring different methods together.
+            let position = (number * (2 * thread + 1) + thread * 7) % self.calls.len();
+            let Some((method, set)) = self.calls.get(position) else { return };
+            let token = bench.probe.host.open(method, set);
+            if let Some((current, at)) = self.current.get(thread) {
+                at.store(position, Ordering::SeqCst);
+                current.store(token, Ordering::SeqCst);
+            }
+            bench.probe.call_as(token, method, set);
+            if number % CANCEL_EVERY == thread {
+                self.cancel_neighbour(bench, thread);
+            }
+            if thread == 0 && number == CALLS_OF_THREAD * 3 / 4 {
+                // Whoever waited for it has gone only when the check is over.
+                let _ = far.send(());
+            }
+        }
+    }
+
+    fn cancel_neighbour(&self, bench: &Bench<'_>, thread: usize) {
+        let Some((current, at)) = self.current.get((thread + 1) % THREADS) else { return };
+        let (token, position) = (current.load(Ordering::SeqCst), at.load(Ordering::SeqCst));
+        if let Some((method, set)) = self.calls.get(position).filter(|_| token != 0) {
+            bench.probe.cancel(token, method, set);
+        }
+    }
+}

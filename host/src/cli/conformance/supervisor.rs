@@ -1,0 +1,262 @@
+//! Starts the process that runs the plugin, listens to it, and ends it when it does not go on.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::protocol::{Finding, Job, Message, Step};
+
+/// The name of the hidden command that does a job.
+pub const PART_COMMAND: &str = "check-part";
+
+/// How much longer than any function of the plugin the process may take between two messages.
+const IDLE_SPARE: Duration = Duration::from_secs(20);
+
+/// How long the rest of standard error is waited for; a process that the plugin started may hold it open.
+const REST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a check came to.
+#[derive(Default)]
+pub struct Part {
+    /// What is wrong with the plugin, each once for a method.
+    pub findings: Vec<Finding>,
+    /// What the check did.
+    pub done: String,
+    /// Why there was nothing to check.
+    pub skipped: Option<String>,
+    /// An instance came up.
+    pub started: bool,
+    /// Methods and settings that it went on without.
+    pub without: Vec<String>,
+    /// The last errors that the plugin logged and the last that it wrote to standard error, where something is wrong.
+    pub last_words: Vec<String>,
+}
+
+impl Part {
+    fn found(&mut self, finding: Finding) {
+        let same = |known: &Finding| known.method == finding.method && known.what == finding.what;
+        if !self.findings.iter().any(same) {
+            self.findings.push(finding);
+        }
+    }
+}
+
+/// How a process ended.
+enum End {
+    /// The check was made.
+    Done,
+    /// It was lost while these steps ran, in a setting.
+    Lost(Vec<Step>, Option<String>),
+}
+
+/// Makes the check of a job. Methods that fail are taken out of it, so that later checks are about the others.
+pub fn run(job: &mut Job) -> Part {
+    let mut part = Part::default();
+    job.without.clear();
+    loop {
+        let (steps, setting) = match attempt(job, &mut part) {
+            Ok(End::Done) => break,
+            Ok(End::Lost(steps, setting)) => (steps, setting),
+            Err(error) => {
+                part.found(Finding::new(format!("the process that runs the plugin cannot be started: {error}")));
+                break;
+            }
+        };
+        if !job.go_on_without(&steps, setting, &mut part.without) {
+            break;
+        }
+    }
+    let failed = |method: &String| part.findings.iter().any(|finding| finding.method.as_ref() == Some(method));
+    job.methods.retain(|method| !failed(method));
+    part
+}
+
+impl Job {
+    /// Takes what ended the process out of the job: the method, where one call alone ran, or else the setting. False when there
+    /// is nothing to take out, or nothing would be left.
+    fn go_on_without(&mut self, steps: &[Step], setting: Option<String>, without: &mut Vec<String>) -> bool {
+        let culprit = match (steps, setting) {
+            ([Step { method: Some(culprit), .. }], _) if self.methods.contains(culprit) => {
+                self.methods.retain(|method| method != culprit);
+                culprit.clone()
+            }
+            (_, Some(setting)) if !self.without.contains(&setting) => {
+                self.without.push(setting.clone());
+                setting
+            }
+            _ => return false,
+        };
+        without.push(culprit);
+        !(self.methods.is_empty() && self.check.needs_methods())
+    }
+}
+
+/// Starts a process for the job and follows it to its end.
+fn attempt(job: &Job, part: &mut Part) -> std::io::Result<End> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(["plugin", PART_COMMAND, &serde_json::to_string(job)?])
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let stderr = child.stderr.take().map(lines_of);
+    let messages = lines_of(ours);
+    let mut listener = Listener { part, running: HashMap::new(), setting: None, done: false };
+    let lost = listener.listen(&messages, super::deadline(job));
+    if lost.is_some() {
+        // One that has ended by itself cannot be killed, and need not be.
+        let _ = child.kill();
+    }
+    let end = listener.judge(lost, child.wait()?);
+    part.last_words.extend(stderr.map(rest_of).unwrap_or_default());
+    Ok(end)
+}
+
+/// Reads lines on a thread, so that they can be waited for with a limit.
+fn lines_of(source: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(source);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            if sender.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    lines
+}
+
+/// All lines that still come.
+fn rest_of(lines: Receiver<String>) -> Vec<String> {
+    let deadline = Instant::now() + REST_PATIENCE;
+    let next = || lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
+    std::iter::from_fn(next).collect()
+}
+
+/// Why the process had to be ended.
+struct Hung {
+    limit: Duration,
+}
+
+struct Listener<'a> {
+    part: &'a mut Part,
+    /// What each thread of the process runs, and since when.
+    running: HashMap<u64, (Step, Instant)>,
+    /// The setting in which the plugin runs.
+    setting: Option<String>,
+    done: bool,
+}
+
+impl Listener<'_> {
+    /// Follows the messages to their end; what it did not go on with, if it had to be given up.
+    fn listen(&mut self, messages: &Receiver<String>, limit: Duration) -> Option<Hung> {
+        loop {
+            let now = Instant::now();
+            let idle = now + limit + IDLE_SPARE;
+            let until = self.running.values().map(|(_, since)| *since + limit).min().unwrap_or(idle);
+            match messages.recv_timeout(until.saturating_duration_since(now)) {
+                Ok(line) => self.hear(&line),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    let late = |since: &Instant| since.elapsed() >= limit;
+                    self.running.retain(|_, (_, since)| late(since));
+                    return Some(Hung { limit });
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, line: &str) {
+        // The process is ours; a line that is cut off by its end is its last.
+        let Ok(message) = serde_json::from_str(line) else { return };
+        match message {
+            Message::Enter { thread, step } => {
+                self.running.insert(thread, (step, Instant::now()));
+            }
+            Message::Leave { thread } => {
+                self.running.remove(&thread);
+            }
+            Message::Started => self.part.started = true,
+            Message::Setting(setting) => self.setting = setting,
+            Message::Logged(line) => self.part.last_words.push(line),
+            Message::Found(finding) => self.part.found(finding),
+            Message::Skipped(why) => {
+                self.part.skipped = Some(why);
+                self.done = true;
+            }
+            Message::Done(what) => {
+                self.part.done = what;
+                self.done = true;
+            }
+        }
+    }
+
+    /// What is to be said of the end.
+    fn judge(self, hung: Option<Hung>, status: ExitStatus) -> End {
+        let what = match hung {
+            Some(Hung { limit }) => format!("it did not return within {} s", limit.as_secs()),
+            None if self.done && status.success() => return End::Done,
+            None => format!("it ended the process {}", described(status)),
+        };
+        let steps: Vec<Step> = self.running.into_values().map(|(step, _)| step).collect();
+        let findings = match steps.as_slice() {
+            [] if self.done => vec![Finding::new(format!("{what} after everything was done"))],
+            [] => vec![Finding::new(format!("{what} while none of its functions ran"))],
+            [step] => vec![Finding::at(step, &what)],
+            several => {
+                let what = format!("{what}; {} functions ran", several.len());
+                several.iter().map(|step| Finding::at(step, &what)).collect()
+            }
+        };
+        for finding in findings {
+            self.part.found(finding.in_setting(self.setting.as_deref()));
+        }
+        End::Lost(steps, self.setting)
+    }
+}
+
+fn described(status: ExitStatus) -> String {
+    const NAMES: [(i32, &str); 7] =
+        [(4, "SIGILL"), (5, "SIGTRAP"), (6, "SIGABRT"), (7, "SIGBUS"), (8, "SIGFPE"), (9, "SIGKILL"), (11, "SIGSEGV")];
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("with exit code {code}"),
+        (None, Some(signal)) => {
+            let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(" ({name})"));
+            format!("with signal {signal}{}", name.unwrap_or_default())
+        }
+        (None, None) => "in an unknown way".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_described() {
+        assert_eq!(described(ExitStatus::from_raw(3 << 8)), "with exit code 3");
+        assert_eq!(described(ExitStatus::from_raw(6)), "with signal 6 (SIGABRT)");
+        assert_eq!(described(ExitStatus::from_raw(10)), "with signal 10");
+    }
+
+    #[test]
+    fn a_finding_is_kept_once_for_a_method() {
+        let mut part = Part::default();
+        let of = |arguments: &str| Finding {
+            method: Some("m".into()),
+            arguments: Some(arguments.into()),
+            what: "it is wrong".into(),
+        };
+        part.found(of("[1]"));
+        part.found(of("[2]"));
+        assert_eq!(part.findings, [of("[1]")]);
+    }
+}

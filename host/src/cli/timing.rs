@@ -1,0 +1,118 @@
+//! `outrigger plugin time`: how long a call of a plugin takes, from the host's side of the ABI and back.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use outrigger_sdk::abi::ExportedService;
+use outrigger_sdk::service::{Chain, Mempool, Signer, Wallet};
+use outrigger_sdk::testing::{TestHost, WalletState};
+use serde_json::Map;
+
+use crate::plugin::calls::Calls;
+use crate::plugin::file::PluginFile;
+use crate::plugin::grants::{Grant, ServiceSource};
+use crate::plugin::instance::{Code, Instance, Launch};
+
+/// Calls before the first that counts.
+const WARM_UP: usize = 1_000;
+
+/// Calls that count; their median is told.
+const CALLS: usize = 20_000;
+
+/// How long the plugin may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What to time.
+#[derive(Args)]
+pub struct TimeArgs {
+    /// The plugin's file.
+    file: PathBuf,
+    /// One of its methods.
+    method: String,
+    /// The arguments: a JSON array.
+    #[arg(default_value = "[]")]
+    arguments: String,
+}
+
+/// Times a method on a host in memory.
+///
+/// # Errors
+/// Why the plugin does not start, or does not answer at once.
+pub fn time(args: &TimeArgs) -> Result<String, String> {
+    let file = PluginFile::read(&args.file).map_err(|error| error.to_string())?;
+    let folder = std::env::temp_dir().join(format!("outrigger-time-{}", std::process::id()));
+    // A folder that was there before, or that others may write to, is not where code is loaded from.
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let outcome = run(file, args, &folder);
+    // What remains is a copy of the file in the folder for temporary files.
+    let _ = std::fs::remove_dir_all(&folder);
+    outcome
+}
+
+fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, String> {
+    let code = Arc::new(Code::open(file, folder).map_err(|error| error.to_string())?);
+    let calls = Arc::new(Calls::default());
+    let options = code.manifest.options(&Map::new()).map_err(|error| error.to_string())?;
+    let services = InMemory(TestHost::new());
+    services.0.chain.mine(vec![]);
+    services.0.wallet.set(Some(WalletState::empty("timed")));
+    let grants = ["chain/1", "mempool/1", "wallet/1", "signer/1", "events/1", "log/1"].map(Grant::all);
+    let (trouble, _troubles) = std::sync::mpsc::channel();
+    let launch = Launch {
+        id: 1,
+        grants: &grants,
+        options: &options,
+        services: &services,
+        calls: calls.clone(),
+        deadline: None,
+        health: Arc::default(),
+        trouble,
+    };
+    let instance = Instance::start(&code, launch).map_err(|error| error.to_string())?;
+    let timed = (0..WARM_UP + CALLS).map(|_| once(&instance, &calls, args)).collect::<Result<Vec<_>, _>>();
+    instance.retire(PATIENCE);
+    instance.wait_ended(Instant::now() + 2 * PATIENCE);
+    let mut times = timed?.split_off(WARM_UP);
+    times.sort_unstable();
+    let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default().as_nanos();
+    Ok(format!(
+        "{} {}: median {} ns, 99 of 100 within {} ns ({CALLS} calls)",
+        args.method,
+        args.arguments,
+        at(50),
+        at(99)
+    ))
+}
+
+/// One call there and back.
+fn once(instance: &Instance, calls: &Calls, args: &TimeArgs) -> Result<Duration, String> {
+    let began = Instant::now();
+    let (token, mut answer) = calls.open(instance.id);
+    instance.call(token, &args.method, args.arguments.as_bytes(), None);
+    let answer = answer.try_recv().map_err(|_| format!("{} does not answer at once", args.method))?;
+    let spent = began.elapsed();
+    answer.map(|_| spent).map_err(|error| format!("{} answers error {}: {}", args.method, error.code.0, error.message))
+}
+
+/// The services of a host in memory.
+struct InMemory(TestHost);
+
+impl ServiceSource for InMemory {
+    fn has(&self, service: &str) -> bool {
+        ["chain/1", "mempool/1", "wallet/1", "signer/1"].contains(&service)
+    }
+
+    fn export(&self, service: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
+        let TestHost { chain, mempool, wallet, .. } = &self.0;
+        Some(Arc::new(match service {
+            "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
+            "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
+            "wallet/1" => ExportedService::new::<dyn Wallet>(wallet.clone()),
+            "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
+            _ => return None,
+        }))
+    }
+}

@@ -1,0 +1,118 @@
+//! The feerate that a mempool demands which has been full: it rises with each package that had to go, and falls again
+//! with time once a block has made room.
+
+/// After how many seconds the feerate has halved, while the mempool is more than half full.
+const HALF_LIFE: f64 = 12.0 * 3_600.0;
+/// It is reckoned anew only after more than so many seconds.
+const STEP: u64 = 10;
+
+/// How full the mempool is, and what one package more must pay at least.
+#[derive(Clone, Copy)]
+pub struct Fullness {
+    /// The memory in use, in bytes.
+    pub usage: u64,
+    /// The memory allowed, in bytes.
+    pub max_usage: u64,
+    /// The least step between feerates, in satoshi per 1000 virtual bytes.
+    pub incremental: u64,
+}
+
+impl Fullness {
+    /// The half life in seconds: an empty mempool forgets sooner.
+    fn half_life(&self) -> f64 {
+        if self.usage < self.max_usage / 4 {
+            HALF_LIFE / 4.0
+        } else if self.usage < self.max_usage / 2 {
+            HALF_LIFE / 2.0
+        } else {
+            HALF_LIFE
+        }
+    }
+}
+
+/// The feerate, in satoshi per 1000 virtual bytes. It is no amount of money, and decays by fractions as bitcoind's does.
+#[derive(Clone, Copy, Default)]
+pub struct Floor {
+    rate: f64,
+    /// When it was reckoned last, in seconds.
+    since: u64,
+    /// Whether a block has come since it rose.
+    falling: bool,
+}
+
+impl Floor {
+    /// The feerate at a time in seconds; 0 while there is no demand.
+    pub fn at(&self, now: u64, fullness: Fullness) -> u64 {
+        let Self { rate, falling, .. } = self.fallen(now, fullness);
+        // Neither is negative, and a feerate beyond 64 bits is beyond all money.
+        let rounded = rate.round() as u64;
+        if falling && rounded > 0 { rounded.max(fullness.incremental) } else { rounded }
+    }
+
+    /// The same at a later time.
+    fn fallen(self, now: u64, fullness: Fullness) -> Self {
+        if !self.falling || self.rate == 0.0 || now <= self.since.saturating_add(STEP) {
+            return self;
+        }
+        let rate = self.rate / 2_f64.powf((now - self.since) as f64 / fullness.half_life());
+        let rate = if rate < fullness.incremental as f64 / 2.0 { 0.0 } else { rate };
+        Self { rate, since: now, ..self }
+    }
+
+    /// Notes that a package had to go, whose feerate with the least step above it is `rate`.
+    pub fn raise(&mut self, rate: u64, now: u64, fullness: Fullness) {
+        *self = self.fallen(now, fullness);
+        let rate = rate as f64;
+        if rate > self.rate {
+            self.rate = rate;
+            self.falling = false;
+        }
+    }
+
+    /// Notes that a block has come.
+    pub fn block(&mut self, now: u64, fullness: Fullness) {
+        *self = Self { since: now, falling: true, ..self.fallen(now, fullness) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u64 = 3_600;
+
+    fn full(usage: u64) -> Fullness {
+        Fullness { usage, max_usage: 1_000, incremental: 1_000 }
+    }
+
+    #[test]
+    fn it_stays_until_a_block_comes_and_halves_from_then_on() {
+        let mut floor = Floor::default();
+        assert_eq!(floor.at(5, full(0)), 0);
+        floor.raise(16_000, 5, full(900));
+        floor.raise(8_000, 5, full(900));
+        assert_eq!(floor.at(1_000 * HOUR, full(900)), 16_000);
+        floor.block(1_000 * HOUR, full(900));
+        assert_eq!(floor.at(1_000 * HOUR + STEP, full(900)), 16_000);
+        assert_eq!(floor.at(1_012 * HOUR, full(900)), 8_000);
+        assert_eq!(floor.at(1_012 * HOUR, full(499)), 4_000);
+        assert_eq!(floor.at(1_012 * HOUR, full(249)), 1_000);
+        // Below half a step there is no demand any more.
+        assert_eq!(floor.at(1_060 * HOUR, full(900)), 1_000);
+        assert_eq!(floor.at(1_061 * HOUR, full(900)), 0);
+    }
+
+    #[test]
+    fn a_rise_stops_the_fall() {
+        let mut floor = Floor::default();
+        floor.raise(16_000, HOUR, full(900));
+        floor.block(HOUR, full(900));
+        floor.raise(16_001, 13 * HOUR, full(900));
+        assert_eq!(floor.at(100 * HOUR, full(900)), 16_001);
+        floor.raise(20_000, 13 * HOUR, full(900));
+        assert_eq!(floor.at(100 * HOUR, full(900)), 20_000);
+        floor.block(100 * HOUR, full(900));
+        floor.block(112 * HOUR, full(900));
+        assert_eq!(floor.at(124 * HOUR, full(900)), 5_000);
+    }
+}

@@ -1,0 +1,96 @@
+//! Services with a door in front: each function of a service is reached through one of ours, which notes who comes.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use outrigger_sdk::abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK, Service, ServiceFn, ServiceTable};
+
+use super::host::StrictHost;
+
+/// A service to be offered.
+pub struct Offer {
+    /// Name and revision, as `chain/1`.
+    pub name: &'static str,
+    service: ExportedService,
+    functions: &'static [(&'static str, ServiceFn)],
+    /// How many of its functions the table has.
+    len: usize,
+}
+
+impl Offer {
+    /// Offers a service whole.
+    pub fn new<S: ?Sized + Service + 'static>(service: Arc<S>) -> Self {
+        const { assert!(S::FUNCTIONS.len() <= FORWARDS.len(), "FORWARDS must be as long as the longest service") };
+        let (functions, len) = (S::FUNCTIONS, S::FUNCTIONS.len());
+        Self { name: S::NAME, service: ExportedService::new(service), functions, len }
+    }
+
+    /// The same service without any function, as a host that has none of them yet.
+    pub fn empty(self) -> Self {
+        Self { len: 0, ..self }
+    }
+}
+
+/// A service behind its door.
+pub struct Door {
+    words: Box<[usize]>,
+}
+
+/// What the `ctx` of a door's table points to; it is never freed.
+struct Room {
+    host: &'static StrictHost,
+    offer: Offer,
+}
+
+impl Door {
+    /// Puts a door of a host before a service.
+    pub fn new(host: &'static StrictHost, offer: Offer) -> Self {
+        let len = offer.len;
+        let room: &Room = Box::leak(Box::new(Room { host, offer }));
+        let mut words = vec![(2 + len) * size_of::<usize>(), &raw const *room as usize];
+        words.extend(FORWARDS.iter().take(len).map(|function| *function as usize));
+        Self { words: words.into_boxed_slice() }
+    }
+
+    /// The table. It is valid as long as `self`.
+    pub fn table(&self) -> *const ServiceTable {
+        self.words.as_ptr().cast()
+    }
+}
+
+unsafe extern "C" fn forward<const N: usize>(
+    ctx: *const c_void,
+    scope: u64,
+    request: Bytes,
+    response: *mut OwnedBytes,
+) -> i32 {
+    // SAFETY: `ctx` is the room of the door whose table held this function.
+    let Room { host, offer } = unsafe { &*ctx.cast::<Room>() };
+    let Some((name, function)) = offer.functions.get(N) else { return STATUS_OK };
+    let function_name = format!("{} {name}", offer.name);
+    let mut inner = OwnedBytes::EMPTY;
+    let status = match host.enter_service(&function_name, scope) {
+        Err(kind) => kind as i32,
+        Ok(()) => {
+            // SAFETY: the service is kept by the room and never freed, so its table may be read.
+            let service = unsafe { (*offer.service.table()).ctx };
+            // SAFETY: the function stands in the service's table; the request is the plugin's, and `inner` can be written.
+            let status = unsafe { function(service, scope, request, &mut inner) };
+            host.leave_service(scope);
+            status
+        }
+    };
+    host.given.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: the plugin passes memory that can be written and holds nothing to release.
+    unsafe { response.write(inner.watched(&host.releases)) };
+    status
+}
+
+macro_rules! forwards {
+    ($($n:literal)*) => { [$(forward::<$n>),*] };
+}
+
+/// One function for each place in a table.
+const FORWARDS: [ServiceFn; 48] = forwards!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29
+    30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47);

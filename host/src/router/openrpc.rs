@@ -1,0 +1,81 @@
+//! `rpc.discover`: an OpenRPC document of everything that a running host answers, made of the manifests.
+
+use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
+use serde_json::{Value, json};
+
+/// The version of the OpenRPC specification that the document follows.
+const OPENRPC: &str = "1.3.2";
+
+/// The document of these methods.
+pub fn document<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
+    let mut methods: Vec<&MethodSpec> = methods.collect();
+    methods.sort_by(|a, b| a.name.cmp(&b.name));
+    json!({
+        "openrpc": OPENRPC,
+        "info": {
+            "title": "Outrigger",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Bitcoin's JSON-RPC operations, as the loaded plugins answer them.",
+        },
+        "methods": methods.into_iter().map(method).collect::<Vec<_>>(),
+    })
+}
+
+fn method(spec: &MethodSpec) -> Value {
+    let summary = spec.help.lines().next().unwrap_or_default();
+    json!({
+        "name": spec.name,
+        "summary": summary,
+        "description": spec.help,
+        "tags": [{"name": spec.category}],
+        "paramStructure": "either",
+        "params": spec.params.iter().map(param).collect::<Vec<_>>(),
+        "result": {"name": "result", "description": spec.result, "schema": {}},
+    })
+}
+
+fn param(spec: &ParamSpec) -> Value {
+    json!({
+        "name": spec.name,
+        "description": spec.help,
+        "required": spec.required,
+        "schema": schema(spec.kind),
+    })
+}
+
+/// The JSON Schema of a declared type.
+fn schema(kind: ParamType) -> Value {
+    match kind {
+        ParamType::String => json!({"type": "string"}),
+        ParamType::Hex => json!({"type": "string", "pattern": "^([0-9a-fA-F]{2})*$"}),
+        ParamType::Numeric => json!({"type": "number"}),
+        ParamType::Amount => json!({"type": ["number", "string"]}),
+        ParamType::Boolean => json!({"type": "boolean"}),
+        ParamType::Array => json!({"type": "array"}),
+        ParamType::Object => json!({"type": "object"}),
+        ParamType::Verbosity => json!({"type": ["number", "boolean"]}),
+        ParamType::Any => json!({}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_are_listed_by_name_with_their_parameters() {
+        let specs: Vec<MethodSpec> = serde_json::from_value(json!([
+            {"name": "b", "category": "C", "help": "Does.\nMore.", "params": [
+                {"name": "x", "type": "verbosity", "required": true, "help": "How much."}]},
+            {"name": "a", "category": "C", "help": "Is."}
+        ]))
+        .unwrap();
+        let document = document(specs.iter());
+        assert_eq!(document["methods"][0]["name"], json!("a"));
+        let b = &document["methods"][1];
+        assert_eq!((&b["summary"], &b["description"]), (&json!("Does."), &json!("Does.\nMore.")));
+        let param = json!({"name": "x", "description": "How much.", "required": true,
+            "schema": {"type": ["number", "boolean"]}});
+        assert_eq!(b["params"], json!([param]));
+    }
+}

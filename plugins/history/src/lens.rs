@@ -1,0 +1,77 @@
+//! From where a transaction is looked at: its depth, and what of it is ours.
+
+use bitcoin::Network;
+use outrigger_sdk::service::wallet::{Ownership, Synced, TxState, WalletOutputView, WalletTransactionView};
+
+/// The depth from which a coinbase can be spent.
+pub const COINBASE_MATURITY_DEPTH: i64 = 101;
+
+/// From where a transaction is looked at.
+#[derive(Clone, Copy)]
+pub struct Lens {
+    /// The block up to which the wallet has followed the chain: depths are counted from here.
+    pub synced: Synced,
+    /// Whether watched scripts count as ours.
+    pub watch_only: bool,
+    /// For addresses.
+    pub network: Network,
+}
+
+impl Lens {
+    /// How deep a transaction is: 0 when unconfirmed, negative when another one made it impossible.
+    pub fn depth(&self, transaction: &WalletTransactionView<'_>) -> i64 {
+        let depth_of = |height: u32| i64::from(self.synced.height) - i64::from(height) + 1;
+        match transaction.state {
+            TxState::Confirmed { height, .. } => depth_of(height),
+            TxState::Conflicted { height, .. } => -depth_of(height),
+            TxState::InMempool | TxState::Inactive | TxState::Abandoned => 0,
+        }
+    }
+
+    /// Whether an output counts as ours.
+    pub fn owns(&self, output: &WalletOutputView<'_>) -> bool {
+        match output.ownership {
+            Ownership::Spendable => true,
+            Ownership::WatchOnly => self.watch_only,
+            Ownership::None => false,
+        }
+    }
+
+    /// What the transaction spends of ours, in satoshi.
+    pub fn debit(&self, transaction: &WalletTransactionView<'_>) -> i64 {
+        let watched = if self.watch_only { transaction.debit_watch_only } else { 0 };
+        satoshi(transaction.debit_spendable.saturating_add(watched))
+    }
+
+    /// What it pays to us, in satoshi; nothing while it is an immature coinbase.
+    pub fn credit(&self, transaction: &WalletTransactionView<'_>) -> i64 {
+        if transaction.coinbase && self.depth(transaction) < COINBASE_MATURITY_DEPTH {
+            return 0;
+        }
+        let ours = transaction.outputs.iter().filter(|output| self.owns(output));
+        ours.fold(0, |sum: i64, output| sum.saturating_add(satoshi(output.value)))
+    }
+
+    /// The fee as replies show it: outputs less what was spent, so normally negative; none when nothing of ours was spent.
+    pub fn fee(&self, transaction: &WalletTransactionView<'_>) -> Option<i64> {
+        let debit = self.debit(transaction);
+        (debit > 0).then(|| satoshi(transaction.total_output) - debit)
+    }
+
+    /// What a received entry is called.
+    pub fn category(&self, transaction: &WalletTransactionView<'_>) -> &'static str {
+        if !transaction.coinbase {
+            return "receive";
+        }
+        match self.depth(transaction) {
+            ..1 => "orphan",
+            1..COINBASE_MATURITY_DEPTH => "immature",
+            _ => "generate",
+        }
+    }
+}
+
+/// Money fits in an `i64`: there are at most 2.1 * 10^15 satoshi.
+pub fn satoshi(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

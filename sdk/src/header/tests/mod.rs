@@ -1,0 +1,5 @@
+//! The header is current, complete, and compiles; what was promised stands.
+
+mod compiled;
+mod frozen;
+mod sample;

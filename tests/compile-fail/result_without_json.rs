@@ -1,0 +1,22 @@
+// A result of which nobody knows how it becomes JSON.
+//~ the trait bound `Block: serde::Serialize` is not satisfied
+//~ for local types consider adding `#[derive(serde::Serialize)]` to your `Block` type
+
+use outrigger_sdk::serde_json::{Map, Value};
+use outrigger_sdk::{Call, Host, Plugin, Reply};
+
+struct Block {
+    height: u32,
+}
+
+struct Blocks;
+
+impl Plugin for Blocks {
+    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self)
+    }
+
+    fn call(&self, _: Call<'_>, reply: Reply) {
+        reply.send(Ok(Block { height: 7 }));
+    }
+}

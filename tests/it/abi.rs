@@ -1,0 +1,283 @@
+//! The interface is a promise: a plugin in C does all that a plugin can do, and plugins that were built against older and
+//! newer minor versions run, as long as they do not need what this host does not have.
+
+use std::process::Command;
+
+use outrigger_tests::{
+    CPlugin, Client, Host, HostOptions, built, c_header, c_header_of_minor_0, c_plugin, c_sample, groups,
+};
+use serde_json::{Value, json};
+
+const GRANTS: &str = "grants = [\"chain/1\", \"wallet/1\", \"log/1\"]\n";
+
+fn all_groups() -> String {
+    std::fs::read_to_string(groups("regtest.toml")).unwrap()
+}
+
+/// A host with all groups and the plugin.
+fn start(plugin: &CPlugin) -> Host {
+    Host::start_with(plugin.options(&all_groups(), GRANTS))
+}
+
+/// The minor version of a header.
+fn minor(header: &str) -> u32 {
+    let (_, rest) = header.split_once("#define OUTRIGGER_ABI_MINOR ").unwrap();
+    rest.split_once('u').unwrap().0.parse().unwrap()
+}
+
+#[track_caller]
+fn replaced(text: &str, old: &str, new: &str) -> String {
+    assert_eq!(text.matches(old).count(), 1, "{old}");
+    text.replace(old, new)
+}
+
+/// A header in which a struct has another field of eight bytes at its end.
+fn grown(header: &str, name: &str, field: &str) -> String {
+    let size = format!("OUTRIGGER_SIZE_IS({name}, ");
+    let (_, rest) = header.split_once(&size).unwrap();
+    let bytes = rest.split_once(')').unwrap().0;
+    let larger = bytes.parse::<usize>().unwrap() + 8;
+    let header = replaced(header, &format!("{size}{bytes})"), &format!("{size}{larger})"));
+    replaced(&header, &format!("}} {name};\n"), &format!("    {field};\n}} {name};\n"))
+}
+
+/// The header of the minor version after this host's, in which both sides' tables have grown.
+fn header_of_the_future() -> String {
+    let header = grown(&c_header(), "outrigger_plugin_t", "int32_t (*future)(void *instance)");
+    let header = grown(&header, "outrigger_host_t", "uint64_t future");
+    let minor = minor(&header);
+    let define = |minor: u32| format!("#define OUTRIGGER_ABI_MINOR {minor}u");
+    replaced(&header, &define(minor), &define(minor + 1))
+}
+
+/// A fresh wallet with coinbases, which leaves the chain at height 3.
+fn mine(host: &Host) -> Client {
+    let mut wallet = host.new_wallet("w\"1");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([3, address]));
+    wallet
+}
+
+/// What the plugin does whatever it was built against.
+fn check_methods(host: &Host) {
+    let mut wallet = mine(host);
+    let best = wallet.call("getbestblockhash", json!([]));
+    assert_eq!(wallet.call("ctip", json!([])), json!({"height": 3, "hash": best}));
+    let second = wallet.call("getblockhash", json!([2]));
+    let header = wallet.call("getblockheader", json!([second, false]));
+    let expected = json!({"height": 2, "header": header, "next": best});
+    assert_eq!(wallet.call("cblockheader", json!([2])), expected);
+    assert_eq!(wallet.call("cblockheader", json!([second])), expected);
+    assert_eq!(wallet.call("cblockheader", json!([3]))["next"], Value::Null);
+    let info = json!({"name": "w\"1", "height": 3, "transactions": 3, "locked": false});
+    assert_eq!(wallet.call("cwalletinfo", json!([])), info);
+    let block = wallet.call("getblock", json!([best]));
+    let newest = json!({"txid": block["tx"][0], "coinbase": true, "received": 5_000_000_000_u64});
+    let history = wallet.call("chistory", json!([2]));
+    assert_eq!((history.as_array().unwrap().len(), &history[0]), (2, &newest));
+}
+
+#[test]
+fn a_plugin_in_c_reads_the_chain_and_a_wallet() {
+    check_methods(&start(&c_sample(&c_header(), &[])));
+}
+
+#[test]
+fn a_plugin_in_c_checks_its_arguments_and_answers_with_codes() {
+    let plugin = c_sample(&c_header(), &[]);
+    let host = start(&plugin);
+    let mut client = host.client();
+    for (method, params, code, message) in [
+        ("cblockheader", json!([1.5]), -3, "Expected a whole number"),
+        ("cblockheader", json!([null]), -3, "Expected a whole number"),
+        ("cblockheader", json!([-1]), -8, "Number out of range"),
+        ("cblockheader", json!([7]), -5, "Block not found"),
+        ("cblockheader", json!(["00ff"]), -8, "Not a block hash"),
+        ("cblockheader", json!(["00".repeat(32)]), -5, "Block not found"),
+        ("chistory", json!([0]), -8, "Count out of range"),
+        ("chistory", json!([101]), -8, "Count out of range"),
+        ("chistory", json!(["1"]), -3, "Expected a whole number"),
+        ("cfail", json!([-4711, "say \"no\" \u{1f600}\n"]), -4711, "say \"no\" \u{1f600}\n"),
+        ("cfail", json!([0, "none"]), -3, "Expected an error code"),
+        ("cfail", json!([-1, ""]), -3, "Expected a message"),
+        (
+            "cwalletinfo",
+            json!([]),
+            -18,
+            "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)",
+        ),
+    ] {
+        assert_eq!(client.refused(method, params.clone()), (code, message.to_owned()), "{method} {params}");
+    }
+    // The host counts arguments by the manifest.
+    assert_eq!(client.refused("cblockheader", json!([])).0, -1);
+}
+
+/// Waits until as many calls wait in the plugin, and gives what else it tells.
+fn until_waiting(client: &mut Client, calls: u64) -> Value {
+    loop {
+        let events = client.call("cevents", json!([]));
+        if events["waiting"] == json!(calls) {
+            return events;
+        }
+    }
+}
+
+#[test]
+fn a_plugin_in_c_answers_late_from_a_thread_of_its_own() {
+    let plugin = c_sample(&c_header(), &[]);
+    let mut host = start(&plugin);
+    let mut wallet = mine(&host);
+    assert_eq!(wallet.call("cwaitforheight", json!([3])), json!({"height": 3, "late": false}));
+    let wait = |height: u32| {
+        let mut client = host.client();
+        std::thread::spawn(move || client.try_call("cwaitforheight", json!([height])))
+    };
+    let (next, never) = (wait(4), wait(1000));
+    until_waiting(&mut wallet, 2);
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([1, address]));
+    assert_eq!(next.join().unwrap(), Ok(json!({"height": 4, "late": true})));
+    let events = until_waiting(&mut wallet, 1);
+    assert_eq!((&events["height"], &events["cancelled"]), (&json!(4), &json!(0)));
+    assert!(events["heard"].as_u64().unwrap() >= 1);
+
+    // A client that leaves takes its call along.
+    let leaving = host.client().post_and_stay(&json!({"method": "cwaitforheight", "params": [1000]}).to_string());
+    until_waiting(&mut wallet, 2);
+    drop(leaving);
+    assert_eq!(until_waiting(&mut wallet, 1)["cancelled"], json!(1));
+
+    // What still waits when the plugin is stopped is answered by it, and its thread ends: it can be started again.
+    wallet.call("stopplugin", json!(["c-sample"]));
+    assert_eq!(never.join().unwrap().unwrap_err().message, "Shutting down");
+    wallet.call("startplugin", json!(["c-sample"]));
+    let never = wait(1000);
+    until_waiting(&mut wallet, 1);
+
+    // So is what waits when the host stops.
+    wallet.call("stop", json!([]));
+    let error = never.join().unwrap().unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (-9, "Shutting down"));
+    assert!(host.wait().success());
+}
+
+#[test]
+fn a_plugin_in_c_writes_to_the_log_and_reads_its_options() {
+    let plugin = c_sample(&c_header(), &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let rest = format!("{GRANTS}options = {{ most_transactions = 1 }}\n");
+    let host = Host::start_with(HostOptions { log: Some(log.clone()), ..plugin.options(&all_groups(), &rest) });
+    let mut wallet = mine(&host);
+    assert_eq!(wallet.call("clog", json!(["a line from C"])), json!(true));
+    assert_eq!(wallet.refused("clog", json!([5])), (-3, "Expected a text".into()));
+    assert_eq!(wallet.refused("chistory", json!([2])), (-8, "Count out of range".into()));
+    drop(host);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.lines().any(|line| line.contains("a line from C") && line.contains("c-sample")), "{log}");
+
+    let rest = format!("{GRANTS}options = {{ most_transactions = 0 }}\n");
+    let output = Host::fail(&plugin.options("", &rest));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    let expected = "plugin 'c-sample' refused to start: most_transactions must be at least 1";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn a_service_that_is_not_granted_is_refused_to_a_plugin_in_c() {
+    let plugin = c_sample(&c_header(), &[]);
+    let grants = "grants = [\"chain/1\", \"log/1\"]\n";
+    let host = Host::start_with(plugin.options(&all_groups(), grants));
+    let refusal = (-32603, "The plugin lacks the grant for this service".to_owned());
+    assert_eq!(host.new_wallet("w").refused("cwalletinfo", json!([])), refusal);
+}
+
+#[test]
+fn a_plugin_built_against_the_first_minor_version_runs() {
+    let header = c_header_of_minor_0();
+    assert_eq!(minor(&header), 0);
+    let host = start(&c_sample(&header, &[]));
+    check_methods(&host);
+    let versions = json!({"built": "1.0", "host": format!("1.{}", minor(&c_header()))});
+    assert_eq!(host.client().call("cversions", json!([])), versions);
+}
+
+#[test]
+fn a_plugin_built_against_a_newer_minor_version_runs_where_it_does_not_need_it() {
+    let (header, own) = (header_of_the_future(), minor(&c_header()));
+    let plugin = c_sample(&header, &["SAMPLE_OF_THE_FUTURE", &format!("SAMPLE_MINOR_NEEDED={own}")]);
+    let host = start(&plugin);
+    check_methods(&host);
+    let versions = host.client().call("cversions", json!([]));
+    let (built, host) = (format!("1.{}", own + 1), format!("1.{own}"));
+    assert_eq!(versions, json!({"built": built, "host": host, "wanted": true, "deadline": true, "future": false}));
+}
+
+/// Starts a host with a plugin that must be refused, and gives the error.
+#[track_caller]
+fn refused(plugin: &CPlugin) -> String {
+    let output = Host::fail(&plugin.options("", GRANTS));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    error
+}
+
+#[test]
+fn a_plugin_that_needs_a_newer_interface_is_refused_with_both_versions() {
+    let own = minor(&c_header());
+    let needed = format!("SAMPLE_MINOR_NEEDED={}", own + 1);
+    let error = refused(&c_sample(&header_of_the_future(), &["SAMPLE_OF_THE_FUTURE", &needed]));
+    assert!(error.contains(&format!("needs plugin ABI 1.{}, this host has 1.{own}", own + 1)), "{error}");
+    let header = replaced(&c_header(), "#define OUTRIGGER_ABI_MAJOR 1u", "#define OUTRIGGER_ABI_MAJOR 2u");
+    let error = refused(&c_sample(&header, &[]));
+    assert!(error.contains(&format!("needs plugin ABI 2.0, this host has 1.{own}")), "{error}");
+}
+
+#[test]
+fn a_table_that_is_cut_short_is_refused() {
+    let header =
+        replaced(&c_header(), "OUTRIGGER_PLUGIN_MAGIC, sizeof(outrigger_plugin_t)", "OUTRIGGER_PLUGIN_MAGIC, 96");
+    let error = refused(&c_sample(&header, &[]));
+    assert!(error.contains("its function table does not begin as one, or is cut short"), "{error}");
+}
+
+fn outrigger(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(&built().binary).args(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn the_plugin_in_c_passes_the_check() {
+    let plugin = c_sample(&c_header(), &[]);
+    let library = plugin.library().display().to_string();
+    let (good, report) = outrigger(&["plugin", "check", &library]);
+    assert!(good, "{report}");
+    let (good, text) = outrigger(&["plugin", "inspect", &library]);
+    assert!(good && text.starts_with("c-sample 1.0.0: A plugin in C."), "{text}");
+}
+
+#[test]
+fn the_command_prints_the_header() {
+    assert_eq!(outrigger(&["plugin", "header"]), (true, c_header()));
+    assert_eq!(outrigger(&["plugin", "header", "--minor", "0"]), (true, c_header_of_minor_0()));
+    let (good, error) = outrigger(&["plugin", "header", "--minor", &(minor(&c_header()) + 1).to_string()]);
+    assert!(!good && error.contains("is not in 0..="), "{error}");
+}
+
+#[test]
+fn the_page_for_authors_in_c_has_a_plugin_that_works() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
+    let source = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(source.lines().count() < 50, "the page is about how little it takes");
+    let plugin = c_plugin(source);
+    let library = plugin.library().display().to_string();
+    let (good, report) = outrigger(&["plugin", "check", &library]);
+    assert!(good, "{report}");
+    let host = Host::start_with(plugin.options(&all_groups(), "grants = [\"chain/1\"]\n"));
+    let mut client = host.client();
+    assert_eq!(client.call("hello", json!(["C"])), json!("Hello, C! The chain has 0 blocks."));
+    assert_eq!(client.refused("hello", json!([5])), (-3, "Expected a name".into()));
+}

@@ -1,0 +1,219 @@
+//! `outrigger plugin check`: good plugins pass, and each kind of misbehaviour is called by its name.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use outrigger_tests::built;
+use serde_json::Value;
+
+fn run(file: &Path, arguments: &[&str]) -> Output {
+    Command::new(&built().binary).args(["plugin", "check"]).arg(file).args(arguments).output().unwrap()
+}
+
+/// The report on a plugin, as JSON; the exit code must agree with it.
+fn report(library: &str, arguments: &[&str]) -> Value {
+    let output = run(built().library(library), &[arguments, &["--json"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(report["passed"] == Value::Bool(true), output.status.success(), "{report:#}");
+    report
+}
+
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["check"] == name).unwrap_or_else(|| panic!("no check {name}: {report:#}"))
+}
+
+/// What a check of the faulty plugin finds.
+fn findings(name: &str, arguments: &[&str]) -> Vec<String> {
+    let report = report("outrigger_faulty", &[arguments, &["--only", name]].concat());
+    let check = check(&report, name);
+    assert_eq!(check["verdict"], "FAILED", "{arguments:?}: {report:#}");
+    check["findings"].as_array().unwrap().iter().map(|finding| finding.as_str().unwrap().to_owned()).collect()
+}
+
+#[track_caller]
+fn found(findings: &[String], expected: &str) {
+    assert!(findings.iter().any(|finding| finding.contains(expected)), "{expected}: {findings:#?}");
+}
+
+#[track_caller]
+fn passes(library: &str) -> Value {
+    let report = report(library, &[]);
+    assert_eq!(report["passed"], true, "{report:#}");
+    report
+}
+
+#[test]
+fn the_groups_that_read_pass() {
+    passes("outrigger_chain");
+    passes("outrigger_history");
+}
+
+#[test]
+fn the_groups_that_use_wallets_pass() {
+    passes("outrigger_wallet");
+    passes("outrigger_signing");
+    passes("outrigger_import");
+}
+
+#[test]
+fn the_mining_group_passes_with_its_long_polls() {
+    let report = passes("outrigger_mining");
+    let tokens = check(&report, "tokens")["detail"].as_str().unwrap();
+    assert!(tokens.starts_with("kept until quiesce: ") && tokens.contains("of getblocktemplate"), "{tokens}");
+}
+
+#[test]
+fn a_third_partys_plugin_passes() {
+    let report = passes("outrigger_acme_mining");
+    assert_eq!(report["plugin"]["id"], "acme-mining");
+    assert!(check(&report, "options")["detail"].as_str().unwrap().contains("of which it refused 2"), "{report:#}");
+}
+
+#[test]
+fn the_faulty_plugin_passes_where_it_does_nothing_wrong() {
+    let good = ["--method", "faultwho", "--method", "faultlate", "--method", "faultevents"];
+    let report = report("outrigger_faulty", &[&good[..], &["--only", "tokens", "--only", "concurrency"]].concat());
+    assert_eq!(report["passed"], true, "{report:#}");
+    let tokens = check(&report, "tokens")["detail"].as_str().unwrap();
+    assert!(tokens.contains("of faultevents") && tokens.contains("of faultlate"), "{tokens}");
+}
+
+#[test]
+fn wrong_calls_are_named_with_method_and_arguments() {
+    let findings = findings("parameters", &["--deadline", "3"]);
+    for expected in [
+        "faultpanic []: the call ended in a fault of the plugin (status 18)",
+        "faultabort []: it ended the process with signal 6 (SIGABRT)",
+        "faultexit []: it ended the process with exit code 3",
+        "faultendless []: it did not return within 3 s",
+        "faultblocked []: it did not return within 3 s",
+        "faultscope []: it asked chain/1 tip with a scope that no call has",
+        "it released an answer of a service again, 2 times",
+        "answers of services it never released 2",
+        "faultdrop []: its reply was dropped unanswered",
+        "faulttwice []: it was answered twice",
+        "faultforge [1]: it answered a call that was never made",
+        "faultgarbage []: the answer is not JSON",
+        "faultnewline []: the answer is not one line",
+        "faultempty []: its error -1 has no message",
+        "faultbadtext []: the message of its error -1 is not UTF-8",
+        "faultunhandled []: the manifest lists the method, and the plugin answers that there is none",
+    ] {
+        found(&findings, expected);
+    }
+    for good in ["faultwho", "faultrelease", "faultlate", "faultevents"] {
+        assert!(!findings.iter().any(|finding| finding.contains(good)), "{findings:#?}");
+    }
+}
+
+#[test]
+fn what_no_function_tells_of_is_seen_all_the_same() {
+    let thread = findings("parameters", &["--method", "faultthread"]);
+    found(&thread, "a thread of its own ended in a panic: panic at ");
+    let newer = findings("versions", &["--method", "faultnewer"]);
+    assert_eq!(
+        newer,
+        ["faultnewer []: on a host of minor version 0: it called a function beyond the host's struct_size"]
+    );
+}
+
+#[test]
+fn a_token_that_is_kept_for_ever_is_named() {
+    let methods = ["--method", "faultsilent", "--method", "faultlate", "--method", "faultwho"];
+    let findings = findings("tokens", &[&methods[..], &["--deadline", "1"]].concat());
+    assert_eq!(
+        findings,
+        ["faultsilent []: it was never answered, though quiesce was called: its token is kept for ever"]
+    );
+}
+
+#[test]
+fn what_happens_while_it_starts_is_told() {
+    for (option, expected) in [
+        ("refuse_init", "init refused: refuse_init was asked for"),
+        ("refuse_start", "start refused: refuse_start was asked for"),
+        ("panic_init", "init failed with status 18 and no reason"),
+        ("panic_start", "start failed with status 18 and no reason"),
+        ("abort_init", "init: it ended the process with signal 6 (SIGABRT)"),
+        ("block_init", "init: it did not return within 1 s"),
+    ] {
+        let option = format!("{option}=true");
+        found(&findings("lifecycle", &["--option", &option, "--deadline", "1"]), expected);
+    }
+    let report = report("outrigger_faulty", &["--option", "refuse_init=true"]);
+    let events = check(&report, "events");
+    assert_eq!((&events["verdict"], &events["detail"]), (&"skipped".into(), &"it does not start".into()));
+}
+
+#[test]
+fn what_happens_while_it_ends_is_told() {
+    for (option, expected) in [
+        ("panic_quiesce", "quiesce ended in a fault of the plugin (status 18)"),
+        ("panic_stop", "stop ended in a fault of the plugin (status 18)"),
+        ("block_stop", "stop: it did not return within 1 s"),
+        ("talk_after_stop", "it asked log/1 write after stop had returned"),
+    ] {
+        let option = format!("{option}=true");
+        let arguments = ["--option", &option, "--method", "faultwho", "--deadline", "1"];
+        found(&findings("lifecycle", &arguments), expected);
+    }
+}
+
+#[test]
+fn faults_of_handlers_are_told_with_what_they_handle() {
+    let who = ["--method", "faultwho", "--option"];
+    let events = findings("events", &[&who[..], &["panic_event=true"]].concat());
+    found(&events, "the event tip ended in a fault of the plugin (status 18)");
+    found(&events, "the event shutdown ended in a fault");
+    let cancelled = findings("cancellation", &[&who[..], &["panic_cancel=true"]].concat());
+    assert_eq!(cancelled, ["faultwho []: cancel ended in a fault of the plugin (status 18)"]);
+    let services = findings("services", &[&who[..], &["rely_on_chain=true"]].concat());
+    found(&services, "with chain/1 withheld: init failed with status 18 and no reason");
+    found(&services, "with chain/1 without functions: init failed");
+    let options = findings("options", &["--method", "faultwho", "--deadline", "1"]);
+    found(&options, "with the option panic_stop = true: stop ended in a fault");
+    let panics = findings("lifecycle", &["--method", "faultpanic"]);
+    assert_eq!(panics, ["faultpanic []: the call ended in a fault of the plugin (status 18)"]);
+    found(&options, "with the option abort_init = true: init: it ended the process with signal 6 (SIGABRT)");
+}
+
+#[test]
+fn the_report_has_a_line_for_each_check() {
+    let output = run(built().library("outrigger_acme_mining"), &["--only", "open", "--only", "options"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("ok       manifest: acme-mining 2.1.0, 2 methods, "), "{text}");
+    assert_eq!((lines[1], lines[3]), ("ok       open", "3 ok, 0 failed, 0 skipped"), "{text}");
+    assert!(lines[2].starts_with("ok       options: 5 values of 1 options"), "{text}");
+    let output = run(built().library("outrigger_faulty"), &["--only", "concurrency", "--method", "faultpanic"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("\nFAILED   concurrency: ")
+            && text.contains("\n           faultpanic [")
+            && text.contains("]: the call ended"),
+        "{text}"
+    );
+    assert!(text.ends_with("\n1 ok, 1 failed, 0 skipped\n") && !output.status.success(), "{text}");
+}
+
+#[test]
+fn what_is_no_plugin_and_what_it_does_not_have_is_refused() {
+    let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
+    std::fs::write(text.path(), "not a library").unwrap();
+    let output = run(text.path(), &[]);
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(report.starts_with("FAILED   manifest\n") && report.contains("is not an Outrigger plugin"), "{report}");
+    assert!(!output.status.success());
+    let acme = built().library("outrigger_acme_mining");
+    for (arguments, expected) in [
+        (["--method", "nosuch"], "the manifest lists no method 'nosuch'"),
+        (["--call", "getacmepolicy=5"], "the arguments of 'getacmepolicy=5' are no JSON array"),
+        (["--option", "min_feerate=much"], "option 'min_feerate' must be of type integer"),
+    ] {
+        let output = run(acme, &arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(expected), "{error}");
+    }
+}

@@ -1,0 +1,243 @@
+//! A host that is killed at any instant, while blocks come, reorganise, and transactions wait for them, loses nothing that
+//! it has answered.
+//!
+//! `OUTRIGGER_KILLS` says how often it is killed, `OUTRIGGER_KILLS_SEED` at which instants.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
+use outrigger_tests::{Client, Host, miner};
+use serde_json::{Value, json};
+
+/// How often the host is killed unless told otherwise.
+const KILLS: u64 = 15;
+/// The longest that it lives after a start, in microseconds.
+const MAX_LIFE: u64 = 400_000;
+/// The outputs that there are to spend at the beginning.
+const OUTPUTS: u64 = 1_000;
+/// What each of them is worth, in satoshi.
+const OUTPUT_VALUE: u64 = 4_000_000;
+/// What a transaction pays, in satoshi.
+const FEE: u64 = 1_000;
+
+/// The script that commits to the witnesses of a block without transactions.
+const EMPTY_COMMITMENT: &str = "6a24aa21a9ede2f61c3f71d1defd3fa999dfa36953755c690689799962b48bebd836974e8cf9";
+
+/// A sequence of numbers that is the same for the same seed (xorshift64*).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
+}
+
+/// The script that a spend must show: it succeeds by itself.
+fn witness_script() -> ScriptBuf {
+    ScriptBuf::from_bytes(vec![0x51])
+}
+
+/// A transaction of outputs that anyone can spend.
+fn spend(from: OutPoint, outputs: u64, value: u64) -> Transaction {
+    let input = TxIn {
+        previous_output: from,
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::MAX,
+        witness: Witness::from_slice(&[witness_script().as_bytes()]),
+    };
+    let output = TxOut { value: Amount::from_sat(value), script_pubkey: witness_script().to_p2wsh() };
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: vec![input],
+        output: vec![output; usize::try_from(outputs).unwrap()],
+    }
+}
+
+/// What the host has answered, and must therefore know for ever.
+#[derive(Default)]
+struct Answered {
+    /// Blocks that were answered null, with their heights.
+    valid: BTreeMap<String, u64>,
+    /// Blocks that were answered otherwise, but kept.
+    stored: Vec<String>,
+    transactions: Vec<String>,
+    /// Outputs that can be spent, with their values.
+    outputs: Vec<(OutPoint, u64)>,
+}
+
+/// One life of the host: what its client does until it is gone.
+struct Life<'a> {
+    client: Client,
+    numbers: &'a mut Numbers,
+    answered: &'a mut Answered,
+}
+
+impl Life<'_> {
+    /// Goes on until the host is gone.
+    fn run(mut self) {
+        while self.step().is_some() {}
+    }
+
+    fn step(&mut self) -> Option<()> {
+        match self.numbers.below(10) {
+            0..4 => self.pay(),
+            4..8 => self.extend(),
+            _ => self.reorganise(),
+        }
+    }
+
+    fn template(&mut self) -> Option<Value> {
+        let template = self.client.call_while_alive("getblocktemplate", json!([{"rules": ["segwit"]}]))?;
+        Some(template.unwrap())
+    }
+
+    /// Submits a transaction.
+    fn pay(&mut self) -> Option<()> {
+        let index = usize::try_from(self.numbers.below(self.answered.outputs.len() as u64)).unwrap();
+        let (outpoint, value) = self.answered.outputs.swap_remove(index);
+        let tx = spend(outpoint, 1, value - FEE);
+        let txid = tx.compute_txid();
+        // Too long a chain of transactions is refused; the output is then spent another time, or never.
+        if self.client.call_while_alive("sendrawtransaction", json!([serialize_hex(&tx)]))?.is_ok() {
+            self.answered.transactions.push(txid.to_string());
+            if value > 2 * FEE {
+                self.answered.outputs.push((OutPoint { txid, vout: 0 }, value - FEE));
+            }
+        }
+        Some(())
+    }
+
+    /// Submits a block on the tip.
+    fn extend(&mut self) -> Option<()> {
+        let template = self.template()?;
+        let block = miner::build(&template, self.script());
+        self.submit(&block, template["height"].as_u64().unwrap())
+    }
+
+    /// Submits a branch beside the tip, which becomes the better one.
+    fn reorganise(&mut self) -> Option<()> {
+        let mut template = self.template()?;
+        let height = template["height"].as_u64().unwrap();
+        let depth = 1 + self.numbers.below(2);
+        let fork = self.client.call_while_alive("getblockhash", json!([height - 1 - depth]))?.unwrap();
+        template["previousblockhash"] = fork;
+        template["transactions"] = json!([]);
+        template["default_witness_commitment"] = json!(EMPTY_COMMITMENT);
+        for height in height - depth..=height {
+            template["height"] = json!(height);
+            template["coinbasevalue"] = json!(5_000_000_000_u64 >> (height / 150).min(63));
+            let block = miner::build(&template, self.script());
+            self.submit(&block, height)?;
+            template["previousblockhash"] = json!(block.block_hash().to_string());
+            template["curtime"] = json!(template["curtime"].as_u64().unwrap() + 1);
+        }
+        Some(())
+    }
+
+    fn submit(&mut self, block: &Block, height: u64) -> Option<()> {
+        let answer = self.client.call_while_alive("submitblock", json!([miner::hex(block)]))?.unwrap();
+        let hash = block.block_hash().to_string();
+        match answer.as_str() {
+            None => drop(self.answered.valid.insert(hash, height)),
+            Some("inconclusive") => self.answered.stored.push(hash),
+            Some(reason) => panic!("block {hash} was refused: {reason}"),
+        }
+        Some(())
+    }
+
+    /// An output script that no other block has.
+    fn script(&mut self) -> ScriptBuf {
+        let tag = self.numbers.below(u64::from(u32::MAX)).to_le_bytes();
+        ScriptBuf::from_bytes([&[0x04, tag[0], tag[1], tag[2], tag[3], 0x75, 0x51][..]].concat())
+    }
+}
+
+/// A host with outputs to spend.
+fn prepare(host: &Host, answered: &mut Answered) {
+    let mut client = host.client();
+    let mut funding = None;
+    for height in 1..=101 {
+        let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+        let block = miner::build(&template, witness_script().to_p2wsh());
+        assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+        answered.valid.insert(block.block_hash().to_string(), height);
+        funding.get_or_insert(OutPoint { txid: block.txdata[0].compute_txid(), vout: 0 });
+    }
+    let tx = spend(funding.unwrap(), OUTPUTS, OUTPUT_VALUE);
+    let txid: Txid = tx.compute_txid();
+    client.call("sendrawtransaction", json!([serialize_hex(&tx), 0]));
+    answered.transactions.push(txid.to_string());
+    answered.outputs.extend((0..).take(1_000).map(|vout| (OutPoint { txid, vout }, OUTPUT_VALUE)));
+}
+
+/// Checks that the chain holds together, and that everything of `answered` is there. `from` leaves out what was seen before:
+/// blocks and transactions up to there.
+fn check(client: &mut Client, answered: &Answered, transactions_from: usize, everything: bool) {
+    let height = client.call("getblockcount", json!([])).as_u64().unwrap();
+    let best = client.call("getbestblockhash", json!([]));
+    let highest = answered.valid.values().max().unwrap();
+    assert!(height >= *highest, "the tip is at {height}, and a block at {highest} was answered null");
+    let lowest = if everything { 0 } else { height.saturating_sub(20) };
+    let mut expected = best;
+    for height in (lowest..=height).rev() {
+        assert_eq!(client.call("getblockhash", json!([height])), expected, "height {height}");
+        let header = client.call("getblockheader", json!([expected]));
+        assert_eq!(header["height"], json!(height));
+        expected = header["previousblockhash"].clone();
+    }
+    let recent = |height: &u64| everything || *height + 20 > *highest;
+    for (hash, _) in answered.valid.iter().filter(|(_, height)| recent(height)) {
+        let hex = client.call("getblock", json!([hash, 0]));
+        assert!(hex.as_str().unwrap().len() > 160, "{hash}");
+    }
+    for hash in &answered.stored {
+        client.call("getblock", json!([hash, 0]));
+    }
+    // Each is in the mempool or in the chain; a reorganisation moves it, and loses it as little as a kill.
+    for txid in &answered.transactions[transactions_from..] {
+        let found = client.call("getrawtransaction", json!([txid, true]));
+        assert_eq!(found["txid"], json!(txid));
+    }
+}
+
+#[test]
+fn what_was_answered_survives_a_kill_at_any_instant() {
+    let mut host = Host::start();
+    let mut answered = Answered::default();
+    prepare(&host, &mut answered);
+    let kills = setting("OUTRIGGER_KILLS", KILLS);
+    let mut numbers = Numbers(setting("OUTRIGGER_KILLS_SEED", 0x6f75_7472));
+    for _ in 0..kills {
+        let seen = answered.transactions.len();
+        let life = Duration::from_micros(numbers.below(MAX_LIFE));
+        std::thread::scope(|scope| {
+            let client = host.client();
+            let (numbers, answered) = (&mut numbers, &mut answered);
+            let (begun, begins) = mpsc::channel();
+            scope.spawn(move || {
+                begun.send(()).unwrap();
+                Life { client, numbers, answered }.run();
+            });
+            begins.recv().unwrap();
+            // Not a wait for anything: this is the instant of the kill.
+            std::thread::sleep(life);
+            host.kill();
+        });
+        host = host.start_again();
+        check(&mut host.client(), &answered, seen.saturating_sub(50), false);
+    }
+    check(&mut host.client(), &answered, 0, true);
+    assert!(answered.valid.len() > 101 && answered.transactions.len() > 1, "no life was long enough to do anything");
+}

@@ -1,0 +1,102 @@
+//! `outrigger plugin new`, as a third party uses it: the crate is built outside of the workspace, in another profile and with
+//! other features of the dependencies than the host's, and is installed by the configuration that it came with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use outrigger_tests::{Host, HostOptions, built};
+use serde_json::json;
+
+/// What the host's own build does not have: another optimisation, other features of what both are made of.
+const PROFILE: &str =
+    "[profile.release]\nopt-level = \"s\"\ncodegen-units = 16\nlto = false\noverflow-checks = false\n";
+const DEPENDENCIES: &str = "[dependencies]\n\
+    serde_json = { version = \"1\", features = [\"float_roundtrip\", \"unbounded_depth\"] }\n\
+    bitcoin = { version = \"0.32\", default-features = false, features = [\"secp-lowmemory\"] }\n";
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+/// Where such crates are built, kept between runs, so that only the plugin itself is built anew.
+fn workshop() -> PathBuf {
+    built().folder().join("../third-party")
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Runs `outrigger plugin new` in an empty folder and gives the new one.
+fn create(name: &str, parent: &Path) -> PathBuf {
+    // What an earlier run left, whose path must be the same for cargo to know it again.
+    let _ = fs::remove_dir_all(parent.join(name));
+    fs::create_dir_all(parent).unwrap();
+    let mut command = Command::new(&built().binary);
+    let output = run(command.args(["plugin", "new", name, "--sdk"]).arg(workspace().join("sdk")).current_dir(parent));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with(&format!("Wrote {name}/. Next:")), "{text}");
+    parent.join(name)
+}
+
+fn change(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "{}: {text}", file.display());
+    fs::write(file, text.replacen(from, to, 1)).unwrap();
+}
+
+/// Builds and tests a new crate with nothing but what the workspace has downloaded. The library.
+fn build(folder: &Path, library: &str) -> PathBuf {
+    fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let target = workshop().join("target");
+    let cargo = |arguments: &[&str]| {
+        let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+        command.args(arguments).args(["--release", "--offline", "--target-dir"]).arg(&target);
+        run(command.current_dir(folder))
+    };
+    let tests = String::from_utf8(cargo(&["test"]).stdout).unwrap();
+    assert!(tests.contains("2 passed; 0 failed"), "{tests}");
+    cargo(&["build"]);
+    let file = format!("target/release/liboutrigger_{library}{}", std::env::consts::DLL_SUFFIX);
+    let installed = folder.join(&file);
+    fs::create_dir_all(installed.parent().unwrap()).unwrap();
+    fs::copy(workshop().join(&file), &installed).unwrap();
+    run(Command::new("chmod").arg("go-w").arg(&installed).arg(installed.parent().unwrap()));
+    installed
+}
+
+#[test]
+fn a_new_plugin_builds_is_installed_and_answers() {
+    let folder = create("acme-countdown", &workshop());
+    change(&folder.join("Cargo.toml"), "[profile.release]\n", PROFILE);
+    change(&folder.join("Cargo.toml"), "[dependencies]\n", DEPENDENCIES);
+    let library = build(&folder, "acme_countdown");
+    let checked = Command::new(&built().binary).args(["plugin", "check"]).arg(&library).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    let config = folder.join("outrigger.toml");
+    change(&config, "spacing_seconds = 600", "spacing_seconds = 60");
+    let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
+    let mut client = host.client();
+    assert_eq!(client.call("acmecountdown", json!([5])), json!({"blocks": 5, "seconds": 300}));
+    let (code, message) = client.refused("acmecountdown", json!(["five"]));
+    assert_eq!((code, message.as_str()), (-3, "height: invalid type: string \"five\", expected u32"));
+    let help = client.call("help", json!([]));
+    assert!(help.as_str().unwrap().contains("== AcmeCountdown ==\nacmecountdown height"), "{help}");
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let parent = tempfile::tempdir().unwrap();
+    fs::create_dir(parent.path().join("taken")).unwrap();
+    for (name, expected) in [("taken", "taken exists already"), ("Nine", "is no plugin's name")] {
+        let mut command = Command::new(&built().binary);
+        command.args(["plugin", "new", name, "--sdk"]).arg(workspace().join("sdk")).current_dir(parent.path());
+        let output = command.output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(expected), "{error}");
+    }
+    assert_eq!(fs::read_dir(parent.path().join("taken")).unwrap().count(), 0);
+}

@@ -1,0 +1,78 @@
+//! Plugins in C, built by the machine's compiler with warnings as errors.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::HostOptions;
+
+/// What the compiler is told of a plugin's source, beside where the header is.
+const FLAGS: [&str; 9] =
+    ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"];
+
+/// A plugin's library. The file is deleted when the value is dropped.
+pub struct CPlugin {
+    folder: TempDir,
+}
+
+/// The header of today's interface, as it is committed.
+pub fn c_header() -> String {
+    read(&sources("../sdk/include/outrigger.h"))
+}
+
+/// The header of the interface's first minor version.
+pub fn c_header_of_minor_0() -> String {
+    read(&sources("data/abi/outrigger-1.0.h"))
+}
+
+/// The sample plugin of `tests/c`, built against a header with these definitions (`NAME=VALUE`).
+pub fn c_sample(header: &str, defines: &[&str]) -> CPlugin {
+    let sample = sources("c");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&sample).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "c"));
+    files.sort();
+    compile(header, &files, &sample, defines)
+}
+
+/// A plugin of one source, built against today's header.
+pub fn c_plugin(source: &str) -> CPlugin {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plugin.c");
+    std::fs::write(&file, source).unwrap();
+    compile(&c_header(), &[file], folder.path(), &[])
+}
+
+fn sources(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn compile(header: &str, files: &[PathBuf], include: &Path, defines: &[&str]) -> CPlugin {
+    let plugin = CPlugin { folder: tempfile::tempdir().unwrap() };
+    std::fs::write(plugin.folder.path().join("outrigger.h"), header).unwrap();
+    let mut command = Command::new("cc");
+    command.args(FLAGS).args(defines.iter().map(|define| format!("-D{define}")));
+    command.arg("-I").arg(plugin.folder.path()).arg("-I").arg(include).args(files);
+    let output = command.arg("-o").arg(plugin.library()).arg("-pthread").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    plugin
+}
+
+impl CPlugin {
+    /// The library's file.
+    pub fn library(&self) -> PathBuf {
+        self.folder.path().join("liboutrigger_sample.so")
+    }
+
+    /// A host with this configuration, and the plugin with `rest` in its section.
+    pub fn options(&self, configuration: &str, rest: &str) -> HostOptions {
+        let config = self.folder.path().join("host.toml");
+        let library = self.library().display().to_string();
+        std::fs::write(&config, format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}")).unwrap();
+        HostOptions { config: Some(config), ..HostOptions::default() }
+    }
+}

@@ -2,8 +2,8 @@
 //~ the trait bound `Filter: serde::Deserialize<'de>` is not satisfied
 //~ for local types consider adding `#[derive(serde::Deserialize)]` to your `Filter` type
 
-use outrigger_sdk::params::Params;
 use outrigger_sdk::RpcError;
+use outrigger_sdk::params::Params;
 
 pub struct Filter {
     pub label: String,

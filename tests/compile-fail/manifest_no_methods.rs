@@ -16,4 +16,7 @@ impl Plugin for Hello {
     }
 }
 
-outrigger_sdk::export_plugin!(Hello, r#"{"id": "hello", "version": "1", "summary": "Says hello", "options": {"methods": []}}"#);
+outrigger_sdk::export_plugin!(
+    Hello,
+    r#"{"id": "hello", "version": "1", "summary": "Says hello", "options": {"methods": []}}"#
+);

@@ -1,7 +1,7 @@
 //! The two dialects, and bad input that must change nothing.
 
 use outrigger_tests::Host;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn both_dialects_are_answered_in_their_own_shape() {
@@ -116,4 +116,20 @@ fn bad_input_is_named_and_changes_nothing() {
     }
     assert_eq!(unknown.call("getblockcount", json!([])), json!(0));
     assert_eq!((client.call("getblockchaininfo", json!([])), wallet.call("listdescriptors", json!([]))), before);
+}
+
+#[test]
+fn arguments_that_no_plugin_can_read_are_the_callers_fault() {
+    let host = Host::start();
+    let mut client = host.client();
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    for (argument, expected) in [(r#""\ud800""#, "Parse error"), (&deep, "Parse error: recursion limit exceeded")] {
+        let reply = client.post(&format!(r#"{{"id":1,"method":"importdescriptors","params":[{argument}]}}"#));
+        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(body["error"]["code"], json!(-32700), "{body}");
+        assert!(body["error"]["message"].as_str().unwrap().starts_with(expected), "{body}");
+    }
+    let plugins = client.call("listplugins", json!([]));
+    let import = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "import").unwrap();
+    assert_eq!((&import["state"], &import["faults"]), (&json!("running"), &json!(0)));
 }

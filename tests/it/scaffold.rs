@@ -2,6 +2,7 @@
 //! other features of the dependencies than the host's, and is installed by the configuration that it came with.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -64,7 +65,9 @@ fn build(folder: &Path, library: &str) -> PathBuf {
     let installed = folder.join(&file);
     fs::create_dir_all(installed.parent().unwrap()).unwrap();
     fs::copy(workshop().join(&file), &installed).unwrap();
-    run(Command::new("chmod").arg("go-w").arg(&installed).arg(installed.parent().unwrap()));
+    for trusted in [&installed, &installed.parent().unwrap().to_owned()] {
+        fs::set_permissions(trusted, fs::Permissions::from_mode(0o755)).unwrap();
+    }
     installed
 }
 

@@ -18,9 +18,10 @@ pub enum PluginCommand {
         /// The plugin's file.
         file: PathBuf,
     },
-    /// Runs a plugin on a host in memory and checks that it keeps to the ABI: instances come and go, every call is answered
-    /// once, in time, by JSON or an error, also with arguments that make no sense, on several threads, and when it is
-    /// cancelled. What crashes or hangs the plugin is named.
+    /// Runs a plugin on a host in memory and checks that it keeps to the ABI.
+    ///
+    /// Instances come and go; every call must be answered once, in time, by JSON or an error, also with arguments that make no
+    /// sense, on several threads, and when it is cancelled. What crashes the plugin, or does not end, is named.
     Check(conformance::CheckArgs),
     /// Does one part of `check`, in a process of its own.
     #[command(name = conformance::PART_COMMAND, hide = true)]

@@ -232,10 +232,13 @@ fn an_instance_that_is_replaced_ends_long_polls_with_a_template() {
     plugin.stop();
 }
 
+/// The answers by token.
+type Answers = HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>;
+
 /// Keeps the answers of calls that are begun by hand, and may say that they are not wanted.
 #[derive(Default)]
 struct Sink {
-    answers: Mutex<HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>>,
+    answers: Mutex<Answers>,
     /// How often the answers are said to be wanted; none for always.
     wanted: Option<AtomicU64>,
 }

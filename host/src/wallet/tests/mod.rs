@@ -2,7 +2,6 @@
 
 mod encryption;
 mod follow;
-mod history;
 mod imports;
 mod model;
 mod rescans;

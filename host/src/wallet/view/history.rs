@@ -21,7 +21,7 @@ use crate::wallet::trust::{Judge, replaceable};
 /// it and its reader, and the allocator keeps it at hand for the next batch.
 const BATCH_BYTES: usize = 64 << 10;
 /// Room for the transaction that a batch ends with, in bytes. A larger one makes it grow.
-const SPARE_BYTES: usize = 8 << 10;
+const LAST_ROW_BYTES: usize = 8 << 10;
 
 /// A key and its value, in place.
 type Entry<'t> = heed::Result<(&'t [u8], &'t [u8])>;
@@ -37,7 +37,7 @@ impl WalletView {
 
     fn read_transactions(&self, txids: &[Txid]) -> Result<Encoded<HistoryBatch>> {
         let mut outlooks = Outlooks { view: self, judge: None };
-        let mut batch = HistoryWriter::with_capacity(SPARE_BYTES);
+        let mut batch = HistoryWriter::with_capacity(LAST_ROW_BYTES);
         for txid in txids {
             if let Some(row) = self.t().stored(&self.txn, txid)? {
                 batch.push(row, outlooks.of(row)?.as_ref());
@@ -93,14 +93,17 @@ impl WalletView {
         let limit = query.limit.max(1) as usize;
         let mut rows = Rows { view: self, ahead: None, last: None };
         let mut outlooks = Outlooks { view: self, judge: None };
-        let mut batch = HistoryWriter::with_capacity(BATCH_BYTES + SPARE_BYTES);
+        let mut batch = HistoryWriter::with_capacity(BATCH_BYTES + LAST_ROW_BYTES);
         let mut last: &[u8] = &[];
         for entry in entries {
             let (key, value) = entry?;
             if batch.count() == limit || batch.size() >= BATCH_BYTES {
                 return Ok(batch.finish(Some(last)));
             }
-            let row = if query.range == HistoryRange::All { value } else { rows.at(value)? };
+            let row = match query.range {
+                HistoryRange::All => value,
+                _ => rows.at(value)?,
+            };
             batch.push(row, outlooks.of(row)?.as_ref());
             last = key;
         }
@@ -144,10 +147,10 @@ fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
     txids
 }
 
-/// Reads the rows that an index names.
+/// Reads the rows that an index names one after the other.
 struct Rows<'v> {
     view: &'v WalletView,
-    /// The rows of the table from the one after the last one on, where two have followed one another.
+    /// The rows behind the last one, in the order of the table.
     ahead: Option<RoRange<'v, Bytes, Bytes>>,
     /// The arrival of the last one.
     last: Option<u64>,
@@ -157,9 +160,9 @@ impl<'v> Rows<'v> {
     /// The row of a transaction, given its arrival (BE).
     fn at(&mut self, key: &[u8]) -> Result<&'v [u8]> {
         let arrival = u64::from_be_bytes(key.try_into().map_err(|_| WalletError::damaged(key.len()))?);
-        // What stands together in the chain has mostly arrived together: then the next row of the table is the one, and it
+        // A block's transactions mostly arrived one after the other: then the next row of the table is the one, and it
         // is not searched for.
-        if self.last.replace(arrival).is_some_and(|last| last.checked_add(1) != Some(arrival)) {
+        if self.last.replace(arrival) != arrival.checked_sub(1) {
             self.ahead = None;
             return self.view.t().stored_at(&self.view.txn, key);
         }
@@ -184,8 +187,13 @@ struct Outlooks<'v> {
 
 impl Outlooks<'_> {
     /// What the moment says of a transaction, given its row; none where it is settled.
+    #[inline]
     fn of(&mut self, row: &[u8]) -> Result<Option<Outlook>> {
-        if WalletTransaction::is_settled(row) { Ok(None) } else { self.foresee(row).map(Some) }
+        // What a row begins with is enough for almost all.
+        match from_bytes(row).map_err(WalletError::Damaged)? {
+            (false, TxState::Confirmed { .. }) => Ok(None),
+            _ => self.foresee(row).map(Some),
+        }
     }
 
     fn foresee(&mut self, row: &[u8]) -> Result<Outlook> {

@@ -18,11 +18,17 @@ pub struct Bitcoind {
 impl Bitcoind {
     /// Starts it and gives how long it took to answer.
     pub fn start(path: &str) -> (Self, Duration) {
+        Self::start_with(path, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn start_with(path: &str, arguments: &[&str]) -> (Self, Duration) {
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let began = Instant::now();
         let child = Command::new(path)
             .args(["-regtest", "-listen=0", "-connect=0", "-server", "-printtoconsole=0"])
+            .args(arguments)
             .arg(format!("-rpcport={port}"))
             .arg(format!("-datadir={}", folder.path().display()))
             .stdout(Stdio::null())

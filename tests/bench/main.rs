@@ -4,9 +4,11 @@
 //! cargo run --release -p outrigger-tests --bin bench [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench rows
 //! cargo run --release -p outrigger-tests --bin bench plugins
+//! cargo run --release -p outrigger-tests --bin bench template [-- --bitcoind PATH]
 //! ```
 //!
-//! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`).
+//! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`), the
+//! fourth templates, blocks and transactions (`template.rs`).
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
@@ -15,6 +17,8 @@ mod bitcoind;
 mod payments;
 mod plugins;
 mod rows;
+mod template;
+mod transactions;
 
 use std::time::{Duration, Instant};
 
@@ -82,6 +86,10 @@ fn main() {
     }
     if arguments.iter().any(|argument| argument == "plugins") {
         plugins::run();
+        return;
+    }
+    if arguments.iter().any(|argument| argument == "template") {
+        template::run(path.map(String::as_str));
         return;
     }
     let starts = (0..STARTS).map(|_| {

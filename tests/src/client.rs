@@ -113,6 +113,14 @@ impl Client {
         stream
     }
 
+    /// Posts a body on a connection of its own, whose reply is read later.
+    pub fn begin(&self, body: &str) -> Pending {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.write_all(self.request(body).as_bytes()).unwrap();
+        Pending(BufReader::new(stream))
+    }
+
     fn request(&self, body: &str) -> String {
         let Self { path, authorization, .. } = self;
         let length = body.len();
@@ -135,6 +143,16 @@ impl Client {
     }
 }
 
+/// A request whose reply has not been read.
+pub struct Pending(BufReader<TcpStream>);
+
+impl Pending {
+    /// Waits for the reply.
+    pub fn finish(mut self) -> Reply {
+        read(&mut self.0).unwrap()
+    }
+}
+
 fn read_reply(method: &str, reply: &Reply) -> Result<Value, RpcFailure> {
     let body: Value = serde_json::from_str(&reply.body)
         .unwrap_or_else(|error| panic!("{method}: {error} in {} {:?}", reply.status, reply.body));
@@ -150,6 +168,10 @@ fn read_reply(method: &str, reply: &Reply) -> Result<Value, RpcFailure> {
 
 fn exchange(stream: &mut BufReader<TcpStream>, request: &str) -> std::io::Result<Reply> {
     stream.get_mut().write_all(request.as_bytes())?;
+    read(stream)
+}
+
+fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Reply> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 pub use built::{Built, built};
 pub use c::{CPlugin, c_header, c_header_of_minor_0, c_plugin, c_sample};
-pub use client::{Client, Reply, RpcFailure};
+pub use client::{Client, Pending, Reply, RpcFailure};
 pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups};
 

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bitcoin::consensus::serialize;
-use bitcoin::{Block, BlockHash, Transaction, Txid};
+use bitcoin::{BlockHash, Txid};
 use heed::RwTxn;
 use outrigger_sdk::service::chain::Tip;
 
+use super::decode::NamedBlock;
 use super::journal::Records;
 use super::judge::{self, Court, JudgeError, Parent, Refusal};
 use super::mempool::View;
@@ -25,7 +26,7 @@ pub(super) struct Change<'a> {
     /// Whether there is anything to commit.
     touched: bool,
     /// The blocks that went on or off the best chain on the way.
-    blocks: HashMap<BlockHash, Block>,
+    blocks: HashMap<BlockHash, NamedBlock>,
     /// Those that were found valid on the way.
     pub connected: HashSet<BlockHash>,
     /// Those that were found to break a rule.
@@ -177,11 +178,11 @@ impl Change<'_> {
     }
 
     /// Remembers a decoded block that is about to be connected, so that it is not read again.
-    pub fn keep_block(&mut self, hash: BlockHash, block: Block) {
+    pub fn keep_block(&mut self, hash: BlockHash, block: NamedBlock) {
         self.blocks.insert(hash, block);
     }
 
-    fn take_block(&mut self, hash: &BlockHash) -> Result<Block, NodeError> {
+    fn take_block(&mut self, hash: &BlockHash) -> Result<NamedBlock, NodeError> {
         match self.blocks.remove(hash) {
             Some(block) => Ok(block),
             None => self.node.store.block(&self.txn, hash),
@@ -217,7 +218,7 @@ impl Change<'_> {
         let mut events: Vec<_> =
             off.iter().map(|(hash, height, _)| NodeEvent::BlockDisconnected { hash: *hash, height: *height }).collect();
         events.extend(on.iter().map(|(hash, height, _)| NodeEvent::BlockConnected { hash: *hash, height: *height }));
-        let blocks = |list: Vec<(BlockHash, u32, Block)>| list.into_iter().map(|(_, _, block)| block).collect();
+        let blocks = |list: Vec<Step>| list.into_iter().map(|(_, _, block)| block).collect();
         // The chain is on disk and stays so, whatever becomes of the mempool.
         match View::new(node, tip) {
             Ok(view) => pool.follow(&view, blocks(off), blocks(on), &mut events),
@@ -239,7 +240,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    fn with_blocks(&mut self, hashes: Vec<BlockHash>) -> Result<Vec<(BlockHash, u32, Block)>, NodeError> {
+    fn with_blocks(&mut self, hashes: Vec<BlockHash>) -> Result<Vec<Step>, NodeError> {
         let mut found = Vec::with_capacity(hashes.len());
         for hash in hashes {
             found.push((hash, self.tree.known(&hash)?.height, self.take_block(&hash)?));
@@ -248,14 +249,16 @@ impl Change<'_> {
     }
 }
 
+/// A block that leaves or comes to the best chain: its hash, its height and itself.
+type Step = (BlockHash, u32, NamedBlock);
+
 /// The transactions of the first blocks that are not in the second ones, with their serialisations; no coinbases.
-fn homeless(off: &[(BlockHash, u32, Block)], on: &[(BlockHash, u32, Block)]) -> Vec<(Txid, Vec<u8>)> {
+fn homeless(off: &[Step], on: &[Step]) -> Vec<(Txid, Vec<u8>)> {
     if off.is_empty() {
         return Vec::new();
     }
-    let confirmed: HashSet<Txid> =
-        on.iter().flat_map(|(_, _, block)| &block.txdata).map(Transaction::compute_txid).collect();
-    let back = off.iter().rev().flat_map(|(_, _, block)| block.txdata.iter().skip(1));
-    let back = back.map(|tx| (tx.compute_txid(), tx)).filter(|(txid, _)| !confirmed.contains(txid));
-    back.map(|(txid, tx)| (txid, serialize(tx))).collect()
+    let confirmed: HashSet<Txid> = on.iter().flat_map(|(_, _, block)| block.txids()).collect();
+    let back = off.iter().rev().flat_map(|(_, _, block)| block.transactions().skip(1));
+    let back = back.filter(|(_, ids)| !confirmed.contains(&ids.txid));
+    back.map(|(tx, ids)| (ids.txid, serialize(tx))).collect()
 }

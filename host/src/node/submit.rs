@@ -1,12 +1,12 @@
 //! What comes to the chain from outside: blocks, headers, and the operator's opinion of blocks.
 
+use bitcoin::BlockHash;
 use bitcoin::block::Header;
 use bitcoin::consensus::{deserialize, serialize};
-use bitcoin::{Block, BlockHash};
 use outrigger_sdk::service::chain::Verdict;
 
 use super::change::Change;
-use super::decode::decode_block;
+use super::decode::{NamedBlock, decode_block};
 use super::judge::{
     self, Court, JudgeError, Parent, Refusal, check_block, check_header, check_in_context, check_proof_of_work,
     fill_coinbase_witness,
@@ -73,7 +73,7 @@ impl EmbeddedNode {
                 _ => {}
             }
             if self.store.entry(&txn, &block.header.prev_blockhash)?.is_some() && fill_coinbase_witness(&mut block) {
-                filled = Some(serialize(&block));
+                filled = Some(serialize(&*block));
             }
         }
         if let Err(refusal) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
@@ -188,7 +188,7 @@ impl Change<'_> {
     }
 
     /// Takes in a block that is right by itself.
-    fn accept_block(&mut self, hash: BlockHash, block: Block, raw: &[u8]) -> Result<Verdict, NodeError> {
+    fn accept_block(&mut self, hash: BlockHash, block: NamedBlock, raw: &[u8]) -> Result<Verdict, NodeError> {
         if let Err(verdict) = self.accept_header(hash, &block.header)? {
             return Ok(verdict);
         }

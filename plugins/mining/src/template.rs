@@ -4,6 +4,7 @@
 //! five seconds; callers see the same long poll id meanwhile. The host hands a selection over once: while it stays the same,
 //! only time and long poll id are written anew, and calls within one second share the very bytes of the answer.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::MiningError;
 use crate::lock;
-use crate::transactions::TransactionsJson;
+use crate::transactions::Parts;
 
 /// The age from which a change of the mempool makes a new template, in seconds.
 const REFRESH_AGE: u64 = 5;
@@ -28,10 +29,12 @@ const SIGOP_LIMIT: u32 = 80_000;
 const WEIGHT_LIMIT: u32 = 4_000_000;
 /// What a template leaves for header and coinbase, in weight units.
 const RESERVED_WEIGHT: u64 = 8_000;
+/// What an answer takes beside its transactions, in bytes.
+const FRAME_SIZE: usize = 2_048;
 /// What the output begins with that commits to the witnesses (BIP 141).
 const COMMITMENT_HEADER: [u8; 4] = [0xaa, 0x21, 0xa9, 0xed];
 
-/// A template's transactions and what follows from them.
+/// A template.
 struct Template {
     /// The host's name for tip and transactions.
     version: u64,
@@ -40,12 +43,18 @@ struct Template {
     sequence: u64,
     /// The host's time when it was made, in seconds.
     made: u64,
-    transactions: TransactionsJson,
-    /// The sum of their fees, in satoshi.
+    /// The sum of its transactions' fees, in satoshi.
     fees: u64,
     commitment: ScriptBuf,
-    /// The whole answer, until something in it changes.
-    answer: Option<Arc<Vec<u8>>>,
+    /// The whole answer.
+    answer: Arc<Vec<u8>>,
+    /// Where in it the array of transactions stands, and where what is said of each.
+    array: Range<usize>,
+    parts: Parts,
+    /// Whether something is not in the answer yet.
+    changed: bool,
+    /// The answer before, whose memory is used again once nobody needs it.
+    spare: Arc<Vec<u8>>,
 }
 
 /// The template that is kept, and what the last one was, of this or of a block mined on the spot.
@@ -80,7 +89,7 @@ impl Templates {
         match host.mempool.candidate(scope, known)? {
             Some(candidate) => {
                 self.note(LastBlock::of(&candidate));
-                let template = Template::make(candidate, now, kept.as_ref());
+                let template = Template::make(candidate, now, kept.take());
                 Ok(kept.insert(template).answer())
             }
             None => {
@@ -117,19 +126,35 @@ impl LastBlock {
 }
 
 impl Template {
-    /// The template of a selection. What the one before has written of it is taken over.
-    fn make(candidate: Candidate, now: u64, before: Option<&Self>) -> Self {
+    /// The template of a selection. What the one before has written of its transactions is taken over.
+    fn make(candidate: Candidate, now: u64, before: Option<Self>) -> Self {
         let Candidate { version, next, transactions, fees, sequence } = candidate;
-        Self {
+        let (last, last_parts, spare) = match before {
+            Some(before) => (before.answer, before.parts, before.spare),
+            None => Default::default(),
+        };
+        let mut json = memory(spare, Parts::size(&transactions) + FRAME_SIZE);
+        push_before(&mut json, &next);
+        let start = json.len();
+        let parts = Parts::push(&mut json, &transactions, Some((&last_parts, &last)));
+        let array = start..json.len();
+        let commitment = commitment(transactions.iter().map(|selected| selected.wtxid));
+        let mut template = Self {
             version,
             next,
             sequence,
             made: now,
             fees,
-            commitment: commitment(transactions.iter().map(|selected| selected.wtxid)),
-            transactions: TransactionsJson::of(&transactions, before.map(|before| &before.transactions)),
-            answer: None,
-        }
+            commitment,
+            answer: Arc::default(),
+            array,
+            parts,
+            changed: false,
+            spare: last,
+        };
+        template.push_after(&mut json);
+        template.answer = Arc::new(json);
+        template
     }
 
     /// Whether it is good for now, whatever came to the mempool. A clock that was set back must not keep it for ever.
@@ -140,52 +165,46 @@ impl Template {
     /// Notes that at this time and sequence the selection was still the same.
     fn renew(&mut self, sequence: u64, now: u64) {
         self.made = now;
-        if self.sequence != sequence {
-            self.sequence = sequence;
-            self.answer = None;
-        }
+        self.changed |= self.sequence != sequence;
+        self.sequence = sequence;
     }
 
     /// Takes over the time of a call, which never goes back, and the target that may follow from it.
     fn refresh(&mut self, next: NextBlock) {
         // A call may have seen the tip before or after this one's.
-        if next.tip.hash != self.next.tip.hash {
-            return;
-        }
-        let next = NextBlock { time: self.next.time.max(next.time), ..next };
-        if self.next != next {
+        if next.tip.hash == self.next.tip.hash {
+            let next = NextBlock { time: self.next.time.max(next.time), ..next };
+            self.changed |= self.next != next;
             self.next = next;
-            self.answer = None;
         }
     }
 
+    /// The answer. What has changed is written anew, and the transactions are copied.
     fn answer(&mut self) -> Arc<Vec<u8>> {
-        if let Some(answer) = &self.answer {
-            return answer.clone();
+        if std::mem::take(&mut self.changed) {
+            let mut json = memory(std::mem::take(&mut self.spare), self.answer.len() + FRAME_SIZE);
+            push_before(&mut json, &self.next);
+            let start = json.len();
+            json.extend_from_slice(self.answer.get(self.array.clone()).unwrap_or_default());
+            if start != self.array.start {
+                // What is said of each transaction stands elsewhere now: it is not known where.
+                self.parts = Parts::default();
+            }
+            self.array = start..json.len();
+            self.push_after(&mut json);
+            self.spare = std::mem::replace(&mut self.answer, Arc::new(json));
         }
-        let answer = Arc::new(self.json());
-        self.answer = Some(answer.clone());
-        answer
+        self.answer.clone()
     }
 
-    fn json(&self) -> Vec<u8> {
+    /// Appends what follows the transactions.
+    fn push_after(&self, json: &mut Vec<u8>) {
         let next = &self.next;
-        let bits = CompactTarget::from_consensus(next.bits);
-        let available: Map<String, Value> =
-            next.available.iter().map(|(rule, bit)| (rule.clone(), json!(bit))).collect();
-        let before = json!({
-            "capabilities": ["proposal"],
-            "version": next.version,
-            "rules": next.rules,
-            "vbavailable": available,
-            "vbrequired": 0,
-            "previousblockhash": next.tip.hash,
-        });
         let after = json!({
             "coinbaseaux": {},
             "coinbasevalue": next.subsidy.saturating_add(self.fees),
             "longpollid": format!("{}{}", next.tip.hash, self.sequence),
-            "target": work::target_hex(bits),
+            "target": work::target_hex(CompactTarget::from_consensus(next.bits)),
             "mintime": next.min_time,
             "mutable": ["time", "transactions", "prevblock"],
             "noncerange": "00000000ffffffff",
@@ -197,17 +216,33 @@ impl Template {
             "height": u64::from(next.tip.height) + 1,
             "default_witness_commitment": encode_hex(self.commitment.as_bytes()),
         });
-        let (before, after) = (before.to_string(), after.to_string());
-        let transactions = self.transactions.as_bytes();
-        let mut json = Vec::with_capacity(before.len() + transactions.len() + after.len() + 32);
-        // The two objects become one: without the brace at the end of the first, and that at the start of the second.
-        json.extend_from_slice(before.trim_end_matches('}').as_bytes());
-        json.extend_from_slice(b",\"transactions\":");
-        json.extend_from_slice(transactions);
+        // The object goes on where the array ended.
         json.push(b',');
-        json.extend_from_slice(after.trim_start_matches('{').as_bytes());
-        json
+        json.extend_from_slice(after.to_string().trim_start_matches('{').as_bytes());
     }
+}
+
+/// Appends what precedes the transactions.
+fn push_before(json: &mut Vec<u8>, next: &NextBlock) {
+    let available: Map<String, Value> = next.available.iter().map(|(rule, bit)| (rule.clone(), json!(bit))).collect();
+    let before = json!({
+        "capabilities": ["proposal"],
+        "version": next.version,
+        "rules": next.rules,
+        "vbavailable": available,
+        "vbrequired": 0,
+        "previousblockhash": next.tip.hash,
+    });
+    json.extend_from_slice(before.to_string().trim_end_matches('}').as_bytes());
+    json.extend_from_slice(b",\"transactions\":");
+}
+
+/// Memory for an answer: what an older one took, where nobody needs that any more.
+fn memory(spare: Arc<Vec<u8>>, size: usize) -> Vec<u8> {
+    let mut memory = Arc::into_inner(spare).unwrap_or_default();
+    memory.clear();
+    memory.reserve(size);
+    memory
 }
 
 /// The output script that commits to the witnesses of these transactions, which follow the coinbase, with a reserved value of

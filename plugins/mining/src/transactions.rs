@@ -15,52 +15,44 @@ use outrigger_sdk::service::mempool::Selected;
 /// What an entry takes beside the transaction itself, in bytes.
 const ENTRY_SIZE: usize = 256;
 
-/// Transactions as a JSON array.
+/// Where in a text stands what was written of transactions.
 #[derive(Default)]
-pub struct TransactionsJson {
-    json: Vec<u8>,
-    /// Where that part of each entry stands which says nothing of other transactions.
-    parts: HashMap<Wtxid, Range<usize>>,
-}
+pub struct Parts(HashMap<Wtxid, Range<usize>>);
 
-impl TransactionsJson {
-    /// The JSON of these transactions. What `before` has is taken from there.
-    pub fn of(transactions: &[Selected], before: Option<&Self>) -> Self {
-        let size = transactions.iter().map(|selected| selected.raw.len() * 2 + ENTRY_SIZE).sum();
-        let mut rendered = Self { json: Vec::with_capacity(size), parts: HashMap::with_capacity(transactions.len()) };
-        rendered.json.push(b'[');
+impl Parts {
+    /// About how many bytes the JSON of transactions takes.
+    pub fn size(transactions: &[Selected]) -> usize {
+        transactions.iter().map(|selected| selected.raw.len() * 2 + ENTRY_SIZE).sum()
+    }
+
+    /// Appends the JSON array of transactions. What was written of some of them before is copied from there.
+    pub fn push(json: &mut Vec<u8>, transactions: &[Selected], before: Option<(&Self, &[u8])>) -> Self {
+        let mut parts = Self(HashMap::with_capacity(transactions.len()));
+        json.push(b'[');
         for (index, selected) in transactions.iter().enumerate() {
             if index > 0 {
-                rendered.json.push(b',');
+                json.push(b',');
             }
-            rendered.entry(selected, before.and_then(|before| before.part(&selected.wtxid)));
+            let start = json.len();
+            match before.and_then(|(parts, text)| text.get(parts.0.get(&selected.wtxid)?.clone())) {
+                Some(part) => json.extend_from_slice(part),
+                None => push_part(json, selected),
+            }
+            parts.0.insert(selected.wtxid, start..json.len());
+            push_rest(json, selected);
         }
-        rendered.json.push(b']');
-        rendered
+        json.push(b']');
+        parts
     }
+}
 
-    /// The array.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.json
+/// What follows the part of an entry that says nothing of other transactions.
+fn push_rest(json: &mut Vec<u8>, selected: &Selected) {
+    for (index, position) in selected.depends.iter().enumerate() {
+        push_text(json, format_args!("{}{position}", if index > 0 { "," } else { "" }));
     }
-
-    fn part(&self, wtxid: &Wtxid) -> Option<&[u8]> {
-        self.json.get(self.parts.get(wtxid)?.clone())
-    }
-
-    fn entry(&mut self, selected: &Selected, before: Option<&[u8]>) {
-        let start = self.json.len();
-        match before {
-            Some(part) => self.json.extend_from_slice(part),
-            None => push_part(&mut self.json, selected),
-        }
-        self.parts.insert(selected.wtxid, start..self.json.len());
-        for (index, position) in selected.depends.iter().enumerate() {
-            push_text(&mut self.json, format_args!("{}{position}", if index > 0 { "," } else { "" }));
-        }
-        let Selected { fee, sigops, weight, .. } = selected;
-        push_text(&mut self.json, format_args!("],\"fee\":{fee},\"sigops\":{sigops},\"weight\":{weight}}}"));
-    }
+    let Selected { fee, sigops, weight, .. } = selected;
+    push_text(json, format_args!("],\"fee\":{fee},\"sigops\":{sigops},\"weight\":{weight}}}"));
 }
 
 /// The part of an entry that says nothing of other transactions.
@@ -103,22 +95,30 @@ mod tests {
         }
     }
 
+    fn json(transactions: &[Selected], before: Option<(&Parts, &[u8])>) -> (Parts, Vec<u8>) {
+        // Something stands before the array, as in an answer.
+        let mut json = b"...".to_vec();
+        let parts = Parts::push(&mut json, transactions, before);
+        (parts, json)
+    }
+
     #[test]
     fn what_is_copied_is_what_would_be_written() {
-        let first = TransactionsJson::of(&[selected(1, vec![]), selected(3, vec![1, 1])], None);
+        let (parts, first) = json(&[selected(1, vec![]), selected(3, vec![1, 1])], None);
         let id = |byte: &str| byte.repeat(32);
         let expected = format!(
-            "[{{\"data\":\"010101\",\"txid\":\"{}\",\"hash\":\"{}\",\"depends\":[],\"fee\":7,\"sigops\":8,\"weight\":9}},\
+            "...[{{\"data\":\"010101\",\"txid\":\"{}\",\"hash\":\"{}\",\"depends\":[],\"fee\":7,\"sigops\":8,\"weight\":9}},\
              {{\"data\":\"030303\",\"txid\":\"{}\",\"hash\":\"{}\",\"depends\":[1,1],\"fee\":7,\"sigops\":8,\"weight\":9}}]",
             id("01"),
             id("02"),
             id("03"),
             id("04")
         );
-        assert_eq!(String::from_utf8_lossy(first.as_bytes()), expected);
+        assert_eq!(String::from_utf8_lossy(&first), expected);
         let next = [selected(5, vec![]), selected(3, vec![1]), selected(1, vec![])];
-        let (fresh, copied) = (TransactionsJson::of(&next, None), TransactionsJson::of(&next, Some(&first)));
-        assert_eq!(fresh.as_bytes(), copied.as_bytes());
-        assert_eq!(TransactionsJson::of(&[], Some(&copied)).as_bytes(), b"[]");
+        let (_, fresh) = json(&next, None);
+        let (parts, copied) = json(&next, Some((&parts, &first)));
+        assert_eq!(fresh, copied);
+        assert_eq!(json(&[], Some((&parts, &copied))).1, b"...[]");
     }
 }

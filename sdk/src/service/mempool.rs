@@ -103,12 +103,44 @@ wire_struct! {
     }
 }
 
+/// A byte string in a message that others share: a copy of it copies nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SharedBlob(pub Arc<[u8]>);
+
+impl Deref for SharedBlob {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<Vec<u8>> for SharedBlob {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl Wire for SharedBlob {
+    const SHAPE: &'static Shape = Blob::SHAPE;
+
+    fn put(&self, out: &mut Writer) {
+        // As a Blob: the length, then the bytes.
+        u32::try_from(self.len()).unwrap_or(u32::MAX).put(out);
+        out.extend_from_slice(self);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self(reader.byte_string()?.into()))
+    }
+}
+
 wire_struct! {
     /// A transaction selected for the next block.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Selected {
         /// Its serialisation, with witness.
-        pub raw: Blob,
+        pub raw: SharedBlob,
         /// Its id.
         pub txid: Txid,
         /// Its id with witness.

@@ -1,11 +1,11 @@
 //! What a block is by itself, and what it must be on its parent.
 
-use bitcoin::Block;
 use bitcoin::script::Builder;
 use bitcoin::{Script, ScriptBuf};
 
 use super::witness::{check_commitment, merkle_root};
 use super::{Parent, Refusal, check_transaction, is_final};
+use crate::node::decode::NamedBlock;
 use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, WITNESS_SCALE_FACTOR};
 use outrigger_sdk::script::legacy_sigop_count;
 
@@ -16,8 +16,8 @@ const HEADER_SIZE: usize = 80;
 ///
 /// # Errors
 /// The first rule that is broken: merkle root, size, coinbase, transactions, legacy signature operations.
-pub fn check_block(block: &Block) -> Result<(), Refusal> {
-    let (root, mutated) = merkle_root(block.txdata.iter().map(|tx| tx.compute_txid().into()).collect());
+pub fn check_block(block: &NamedBlock) -> Result<(), Refusal> {
+    let (root, mutated) = merkle_root(block.txids().map(Into::into).collect());
     if root != block.header.merkle_root.into() {
         return Err(Refusal::mutated("bad-txnmrklroot"));
     }
@@ -57,7 +57,7 @@ fn exceeds_weight(bytes: usize) -> bool {
 ///
 /// # Errors
 /// `bad-txns-nonfinal`, `bad-cb-height`, what is wrong with the witness commitment, `bad-blk-weight`, in this order.
-pub fn check_in_context(block: &Block, parent: &Parent) -> Result<(), Refusal> {
+pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), Refusal> {
     let height = parent.height + 1;
     if block.txdata.iter().any(|tx| !is_final(tx, height, parent.median_time)) {
         return Err(Refusal::new("bad-txns-nonfinal"));

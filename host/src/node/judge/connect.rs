@@ -1,13 +1,14 @@
 //! What a block does to the coins.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use bitcoin::{Block, OutPoint, Transaction};
+use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::chain::{Coin, SpentOutputs};
 
 use super::scripts::{Job, verify_all};
 use super::{Court, InputError, JudgeError, Parent, Refusal, check_inputs, is_unspendable, sequence_lock};
 use crate::node::NodeError;
+use crate::node::decode::NamedBlock;
 use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_MONEY};
 use outrigger_sdk::script::{Flags, transaction_sigop_cost};
 
@@ -23,17 +24,27 @@ pub struct Effect {
 ///
 /// # Errors
 /// [`JudgeError::Refused`] with the first rule that the block breaks.
-pub fn connect(court: &Court, block: &Block, parent: &Parent, scripts: bool) -> Result<Effect, JudgeError> {
-    check_overwriting(court, block)?;
-    let mut session = Session { court, parent, created: HashMap::new(), spent: Vec::new(), fees: 0, sigops: 0 };
+pub fn connect(court: &Court, block: &NamedBlock, parent: &Parent, scripts: bool) -> Result<Effect, JudgeError> {
+    let result = check_coins(court, block, parent, scripts);
+    // That a transaction overwrites another is told before anything else that is wrong. One that does is wrong otherwise,
+    // too, since what it spends was spent by that other one; only a coinbase spends nothing.
+    let suspects = if matches!(result, Err(JudgeError::Refused(_))) { block.txdata.len() } else { 1 };
+    match overwriting(court, block.txids().take(suspects))? {
+        Some(refusal) => Err(refusal.into()),
+        None => result,
+    }
+}
+
+fn check_coins(court: &Court, block: &NamedBlock, parent: &Parent, scripts: bool) -> Result<Effect, JudgeError> {
+    let mut session = Session::new(court, block, parent);
     let mut jobs = Vec::new();
     let mut found = Ok(());
-    for (index, tx) in block.txdata.iter().enumerate() {
-        found = session.apply(tx, index == 0);
+    for (index, (tx, ids)) in block.transactions().enumerate() {
+        found = session.apply(tx, ids.txid, index);
         if found.is_err() {
             break;
         }
-        if scripts && index > 0 && !court.cache.contains(&tx.compute_wtxid(), Flags::CONSENSUS) {
+        if scripts && index > 0 && !court.cache.contains(&ids.wtxid, Flags::CONSENSUS) {
             let coins = session.spent.last().map_or(&[][..], |spent| &spent.coins);
             jobs.push(Job { tx, spent: coins.iter().map(|coin| coin.output.clone()).collect() });
         }
@@ -52,17 +63,13 @@ pub fn connect(court: &Court, block: &Block, parent: &Parent, scripts: bool) -> 
     Ok(Effect { spent: session.spent })
 }
 
-/// Whether a transaction of the block has the id of one whose outputs are not all spent (BIP 30).
-fn check_overwriting(court: &Court, block: &Block) -> Result<(), JudgeError> {
-    for tx in &block.txdata {
-        let txid = tx.compute_txid();
-        for (vout, _) in (0_u32..).zip(&tx.output) {
-            if court.store.has_coin(court.txn, &OutPoint { txid, vout })? {
-                return Err(Refusal::new("bad-txns-BIP30").into());
-            }
-        }
-    }
-    Ok(())
+/// Whether one of these ids is that of a transaction whose outputs are not all spent (BIP 30).
+fn overwriting(court: &Court, mut txids: impl Iterator<Item = Txid>) -> Result<Option<Refusal>, NodeError> {
+    let found = txids.find_map(|txid| match court.store.has_coin_of(court.txn, &txid) {
+        Ok(false) => None,
+        found => Some(found),
+    });
+    Ok(found.transpose()?.map(|_| Refusal::new("bad-txns-BIP30")))
 }
 
 fn total(tx: &Transaction) -> u64 {
@@ -72,48 +79,64 @@ fn total(tx: &Transaction) -> u64 {
 /// The coins in the middle of a block.
 struct Session<'a> {
     court: &'a Court<'a>,
+    block: &'a NamedBlock,
     parent: &'a Parent,
-    /// What the block created so far; none where it spent it again, or spent it of the chain.
-    created: HashMap<OutPoint, Option<Coin>>,
+    /// The transactions so far, and their positions.
+    done: HashMap<Txid, usize>,
+    /// What they spent.
+    gone: HashSet<OutPoint>,
     spent: Vec<SpentOutputs>,
     fees: u64,
     sigops: u64,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn new(court: &'a Court<'a>, block: &'a NamedBlock, parent: &'a Parent) -> Self {
+        let count = block.txdata.len();
+        Self {
+            court,
+            block,
+            parent,
+            done: HashMap::with_capacity(count),
+            gone: HashSet::new(),
+            spent: Vec::with_capacity(count),
+            fees: 0,
+            sigops: 0,
+        }
+    }
+
     /// Checks the next transaction in all but its scripts, and moves its coins.
-    fn apply(&mut self, tx: &Transaction, coinbase: bool) -> Result<(), JudgeError> {
-        let height = self.parent.height + 1;
-        let coins = if coinbase { Vec::new() } else { self.spend(tx, height)? };
-        let outputs: HashMap<_, _> =
-            tx.input.iter().map(|input| input.previous_output).zip(coins.iter().map(|coin| &coin.output)).collect();
-        let cost = transaction_sigop_cost(tx, |outpoint| outputs.get(outpoint).copied(), Flags::CONSENSUS)
+    fn apply(&mut self, tx: &Transaction, txid: Txid, index: usize) -> Result<(), JudgeError> {
+        let coins = if index == 0 { Vec::new() } else { self.spend(tx, self.parent.height + 1)? };
+        let mut outputs = coins.iter().map(|coin| &coin.output);
+        let cost = transaction_sigop_cost(tx, |_| outputs.next(), Flags::CONSENSUS)
             .map_err(|_| Refusal::new("bad-txns-inputs-missingorspent"))?;
         self.sigops += cost;
         if self.sigops > MAX_BLOCK_SIGOPS_COST {
             return Err(Refusal::new("bad-blk-sigops").into());
         }
-        let txid = tx.compute_txid();
-        for input in tx.input.iter().take(coins.len()) {
-            self.created.insert(input.previous_output, None);
-        }
-        for (vout, output) in (0_u32..).zip(&tx.output) {
-            if !is_unspendable(&output.script_pubkey) {
-                self.created.insert(OutPoint { txid, vout }, Some(Coin { output: output.clone(), height, coinbase }));
-            }
-        }
+        self.gone.extend(tx.input.iter().take(coins.len()).map(|input| input.previous_output));
+        self.done.insert(txid, index);
         self.spent.push(SpentOutputs { coins });
         Ok(())
+    }
+
+    /// A coin that is there at this point of the block.
+    fn coin(&self, outpoint: &OutPoint) -> Result<Option<Coin>, NodeError> {
+        if self.gone.contains(outpoint) {
+            return Ok(None);
+        }
+        let Some(index) = self.done.get(&outpoint.txid) else { return self.court.store.coin(self.court.txn, outpoint) };
+        let output = self.block.txdata.get(*index).and_then(|tx| tx.output.get(outpoint.vout as usize));
+        let output = output.filter(|output| !is_unspendable(&output.script_pubkey)).cloned();
+        Ok(output.map(|output| Coin { output, height: self.parent.height + 1, coinbase: *index == 0 }))
     }
 
     /// The coins a transaction spends, once they are found to be there, mature, enough and not locked.
     fn spend(&mut self, tx: &Transaction, height: u32) -> Result<Vec<Coin>, JudgeError> {
         let mut coins = Vec::with_capacity(tx.input.len());
         for input in &tx.input {
-            let coin = match self.created.get(&input.previous_output) {
-                Some(coin) => coin.clone(),
-                None => self.court.store.coin(self.court.txn, &input.previous_output)?,
-            };
+            let coin = self.coin(&input.previous_output)?;
             coins.push(coin.ok_or_else(|| Refusal::new("bad-txns-inputs-missingorspent"))?);
         }
         let fee = check_inputs(tx, &coins, height).map_err(|error: InputError| Refusal::from(error))?;

@@ -25,9 +25,9 @@ pub use witness::fill_coinbase_witness;
 pub use witness::merkle_root;
 
 use super::NodeError;
+use super::decode::NamedBlock;
 use super::params::ChainParams;
 use super::store::{Reading, Store};
-use bitcoin::Block;
 
 /// A rule that a block or transaction breaks.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,7 +106,7 @@ pub struct Court<'a> {
 ///
 /// # Errors
 /// [`JudgeError::Refused`] with the first rule that the block breaks.
-pub fn judge(court: &Court, block: &Block, parent: &Parent, now: u64) -> Result<Effect, JudgeError> {
+pub fn judge(court: &Court, block: &NamedBlock, parent: &Parent, now: u64) -> Result<Effect, JudgeError> {
     check_header(&block.header, parent, court.params, now)?;
     check_block(block)?;
     check_in_context(block, parent)?;

@@ -1,9 +1,10 @@
 //! Merkle roots, and the commitment to the witnesses in the coinbase (BIP 141).
 
+use bitcoin::Transaction;
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
-use bitcoin::{Block, Transaction};
 
 use super::Refusal;
+use crate::node::decode::NamedBlock;
 
 /// How the script of the commitment's output begins: OP_RETURN, a push of 36 bytes, the header of the commitment.
 const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
@@ -43,7 +44,7 @@ fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
 ///
 /// # Errors
 /// `bad-witness-nonce-size`, `bad-witness-merkle-match`, and `unexpected-witness` where there is no commitment.
-pub(super) fn check_commitment(block: &Block) -> Result<(), Refusal> {
+pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), Refusal> {
     let Some(coinbase) = block.txdata.first() else { return Ok(()) };
     let Some(committed) = commitment(coinbase) else {
         let has_witness = block.txdata.iter().any(|tx| tx.input.iter().any(|input| !input.witness.is_empty()));
@@ -56,7 +57,7 @@ pub(super) fn check_commitment(block: &Block) -> Result<(), Refusal> {
         .filter(|reserved| reserved.len() == HASH_SIZE)
         .ok_or_else(|| Refusal::mutated("bad-witness-nonce-size"))?;
     let zero = sha256d::Hash::all_zeros();
-    let others = block.txdata.iter().skip(1).map(|tx| tx.compute_wtxid().into());
+    let others = block.ids().iter().skip(1).map(|ids| ids.wtxid.into());
     let (root, _) = merkle_root(std::iter::once(zero).chain(others).collect());
     let mut engine = sha256d::Hash::engine();
     engine.input(root.as_byte_array());
@@ -70,8 +71,8 @@ pub(super) fn check_commitment(block: &Block) -> Result<(), Refusal> {
 /// Gives the coinbase a reserved value of zeros where it commits to witnesses and has none. Says whether it did.
 ///
 /// Miners that know nothing of witnesses leave it out; `submitblock` forgives that.
-pub fn fill_coinbase_witness(block: &mut Block) -> bool {
-    let Some(coinbase) = block.txdata.first_mut() else { return false };
+pub fn fill_coinbase_witness(block: &mut NamedBlock) -> bool {
+    let Some(coinbase) = block.coinbase_mut() else { return false };
     if commitment(coinbase).is_none() || coinbase.input.iter().any(|input| !input.witness.is_empty()) {
         return false;
     }

@@ -11,6 +11,7 @@ use super::policy::{check_dust, check_size, check_spends, check_standard};
 use super::replace::check_replacement;
 use super::{Pool, View};
 use crate::node::NodeError;
+use crate::node::decode::Ids;
 use crate::node::judge::{Refusal, check_inputs, check_transaction, is_final, sequence_lock, verify_transaction};
 use crate::node::observer::{NodeEvent, Removal};
 use outrigger_sdk::script::{Flags, transaction_sigop_cost};
@@ -36,7 +37,8 @@ pub struct Offer {
 impl Offer {
     /// An offer of `tx`, whose serialisation is `raw`.
     pub fn new(tx: Transaction, raw: &[u8]) -> Self {
-        Self { txid: tx.compute_txid(), wtxid: tx.compute_wtxid(), tx: Arc::new(tx), raw: raw.into() }
+        let Ids { txid, wtxid } = Ids::of(&tx, raw);
+        Self { txid, wtxid, tx: Arc::new(tx), raw: raw.into() }
     }
 }
 

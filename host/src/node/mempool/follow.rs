@@ -3,17 +3,18 @@
 use std::collections::HashSet;
 
 use bitcoin::consensus::serialize;
-use bitcoin::{Block, OutPoint, Transaction, Txid};
+use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::chain::Tip;
 
 use super::admit::Seniority;
 use super::{Entry, Offer, Pool, Rejection, Terms, View};
+use crate::node::decode::NamedBlock;
 use crate::node::observer::{NodeEvent, Removal};
 
 impl Pool {
     /// Goes to another tip. `off` are the blocks that left the best chain, the highest first; `on` those that came to
     /// it, the lowest first.
-    pub fn follow(&mut self, view: &View, off: Vec<Block>, on: Vec<Block>, events: &mut Vec<NodeEvent>) {
+    pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>, events: &mut Vec<NodeEvent>) {
         self.tip = view.tip;
         if off.is_empty() {
             for block in &on {
@@ -23,8 +24,7 @@ impl Pool {
             self.rebuild(view, off, &on, events);
         }
         if !self.deltas.is_empty() {
-            for tx in on.iter().flat_map(|block| &block.txdata) {
-                let txid = tx.compute_txid();
+            for txid in on.iter().flat_map(NamedBlock::txids) {
                 if self.deltas.remove(&txid).is_some() {
                     self.records.prioritised(&txid, 0);
                 }
@@ -47,24 +47,26 @@ impl Pool {
     }
 
     /// Takes out what a block confirms, and what conflicts with it.
-    fn confirm(&mut self, block: &Block, events: &mut Vec<NodeEvent>) {
-        for tx in block.txdata.iter().skip(1) {
-            self.remove_one(&tx.compute_txid(), Removal::Confirmed, events);
+    fn confirm(&mut self, block: &NamedBlock, events: &mut Vec<NodeEvent>) {
+        for (tx, ids) in block.transactions().skip(1) {
+            self.remove_one(&ids.txid, Removal::Confirmed, events);
             let conflicts: Vec<_> =
                 tx.input.iter().filter_map(|input| self.graph.spender(&input.previous_output)).copied().collect();
-            self.remove_all(conflicts, Removal::Conflict, events);
+            if !conflicts.is_empty() {
+                self.remove_all(conflicts, Removal::Conflict, events);
+            }
         }
     }
 
     /// After a reorganisation: puts back what the chain no longer holds, in its order, then what was here before;
     /// drops what is valid no longer.
-    fn rebuild(&mut self, view: &View, off: Vec<Block>, on: &[Block], events: &mut Vec<NodeEvent>) {
+    fn rebuild(&mut self, view: &View, off: Vec<NamedBlock>, on: &[NamedBlock], events: &mut Vec<NodeEvent>) {
         let chain = Confirmed::by(on);
         let here = self.graph.drain();
-        let back = off.into_iter().rev().flat_map(|block| block.txdata.into_iter().skip(1));
-        for tx in back.filter(|tx| !chain.txids.contains(&tx.compute_txid())) {
-            let raw = serialize(&tx);
-            let offer = Offer::new(tx, &raw);
+        let back = off.iter().rev().flat_map(|block| block.transactions().skip(1));
+        for (tx, _) in back.filter(|(_, ids)| !chain.txids.contains(&ids.txid)) {
+            let raw = serialize(tx);
+            let offer = Offer::new(tx.clone(), &raw);
             match self.examine(view, &offer, Terms::Again(None)) {
                 Ok(admissible) => {
                     let time = admissible.entry.time;
@@ -116,11 +118,11 @@ struct Confirmed {
 }
 
 impl Confirmed {
-    fn by(blocks: &[Block]) -> Self {
-        let all = || blocks.iter().flat_map(|block| &block.txdata);
+    fn by(blocks: &[NamedBlock]) -> Self {
+        let transactions = blocks.iter().flat_map(|block| &block.txdata);
         Self {
-            txids: all().map(Transaction::compute_txid).collect(),
-            spent: all().flat_map(|tx| &tx.input).map(|input| input.previous_output).collect(),
+            txids: blocks.iter().flat_map(NamedBlock::txids).collect(),
+            spent: transactions.flat_map(|tx| &tx.input).map(|input| input.previous_output).collect(),
         }
     }
 

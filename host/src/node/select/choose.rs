@@ -4,13 +4,11 @@
 //! keeps them in that order, so that choosing costs what the block holds, however large the mempool is.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
-use std::sync::Arc;
 
-use bitcoin::{Txid, Wtxid};
-use outrigger_sdk::service::mempool::{Selected, Selection};
-use outrigger_sdk::wire::Blob;
+use bitcoin::Txid;
+use outrigger_sdk::service::mempool::{Selected, SharedBlob};
 
 use crate::node::judge::is_final;
 use crate::node::mempool::{Entry, FeeRate, Pool, Rate, Totals};
@@ -21,77 +19,42 @@ const MAX_FAILURES: usize = 1_000;
 /// A block that lacks less than this weight is nearly full.
 const NEARLY_FULL: u64 = 4_000;
 
-/// A chosen transaction.
-struct Picked {
-    raw: Arc<[u8]>,
-    txid: Txid,
-    wtxid: Wtxid,
-    fee: u64,
-    sigops: u64,
-    weight: u64,
-    depends: Vec<u32>,
-}
-
-/// What was chosen, without having copied any transaction.
-pub struct Choice(Vec<Picked>);
-
-impl Choice {
-    /// The choice for a block on the pool's tip.
-    pub fn of(pool: &Pool, settings: &Settings) -> Self {
-        Self(Builder::new(pool, settings).build())
-    }
-
-    /// Whether these are the transactions chosen, in this order.
-    pub fn is(&self, transactions: &[Selected]) -> bool {
-        self.0.iter().map(|picked| picked.wtxid).eq(transactions.iter().map(|selected| selected.wtxid))
-    }
-
-    /// The sum of their fees, in satoshi.
-    pub fn fees(&self) -> u64 {
-        self.0.iter().map(|picked| picked.fee).sum()
-    }
-
-    /// The transactions as the service tells them.
-    pub fn describe(self) -> Selection {
-        let selected = |picked: Picked| Selected {
-            raw: Blob(picked.raw.to_vec()),
-            txid: picked.txid,
-            wtxid: picked.wtxid,
-            fee: picked.fee,
-            sigops: picked.sigops,
-            weight: picked.weight,
-            depends: picked.depends,
-        };
-        self.0.into_iter().map(selected).collect::<Vec<_>>().into()
-    }
+/// Chooses for a block on the pool's tip. Copies no transaction.
+pub fn choose(pool: &Pool, settings: &Settings) -> Vec<Selected> {
+    Builder::new(pool, settings).build()
 }
 
 /// A transaction that needs less than all it builds on, since some of that has been chosen.
-struct Package {
-    txid: Txid,
+struct Package<'a> {
+    entry: &'a Entry,
     /// What it still needs, itself included.
     needs: Totals,
     rate: Rate,
 }
 
-impl PartialEq for Package {
+impl PartialEq for Package<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Package {}
+impl Eq for Package<'_> {}
 
-impl PartialOrd for Package {
+impl PartialOrd for Package<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Package {
+impl Ord for Package<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.rate.cmp(&other.rate).then_with(|| other.txid.cmp(&self.txid))
+        self.rate.cmp(&other.rate).then_with(|| other.entry.txid.cmp(&self.entry.txid))
     }
+}
+
+/// Whether an entry neither builds on others nor is built on, as most are.
+fn is_alone(entry: &Entry) -> bool {
+    entry.parents.is_empty() && entry.children.is_empty()
 }
 
 /// A block's transactions in the making.
@@ -99,11 +62,12 @@ struct Builder<'a> {
     pool: &'a Pool,
     settings: &'a Settings,
     /// Those that need less than all they build on.
-    queue: BinaryHeap<Package>,
+    queue: BinaryHeap<Package<'a>>,
     /// What they need by now; an older package in the queue is stale.
     needs: HashMap<Txid, Totals>,
     chosen: Vec<&'a Entry>,
-    inside: HashSet<Txid>,
+    /// Those chosen that build on others or are built on, with their positions: nobody asks for the rest.
+    inside: HashMap<Txid, u32>,
     weight: u64,
     sigops: u64,
 }
@@ -116,16 +80,16 @@ impl<'a> Builder<'a> {
             queue: BinaryHeap::new(),
             needs: HashMap::new(),
             chosen: Vec::new(),
-            inside: HashSet::new(),
+            inside: HashMap::new(),
             weight: settings.reserved_weight,
             sigops: settings.reserved_sigops,
         }
     }
 
-    fn build(mut self) -> Vec<Picked> {
+    fn build(mut self) -> Vec<Selected> {
         let mut failures = 0;
         let mut others = self.pool.graph().best_first().peekable();
-        while let Some((txid, package)) = self.next(&mut others) {
+        while let Some((entry, package)) = self.next(&mut others) {
             let least = FeeRate(self.settings.mempool.block_feerate).fee(package.size);
             if i128::from(package.fees) < i128::from(least) {
                 // Everything that follows pays less.
@@ -138,7 +102,7 @@ impl<'a> Builder<'a> {
                 }
                 continue;
             }
-            if self.take(&txid) {
+            if self.take(entry) {
                 failures = 0;
             }
         }
@@ -146,25 +110,32 @@ impl<'a> Builder<'a> {
     }
 
     /// The best of what is left: of the queue, or of those that still need all they build on. With what it needs.
-    fn next(&mut self, others: &mut Peekable<impl Iterator<Item = &'a Entry>>) -> Option<(Txid, Totals)> {
-        while others
-            .next_if(|entry| self.inside.contains(&entry.txid) || self.needs.contains_key(&entry.txid))
-            .is_some()
-        {}
+    fn next(&mut self, others: &mut Peekable<impl Iterator<Item = &'a Entry>>) -> Option<(&'a Entry, Totals)> {
+        while others.next_if(|entry| self.is_chosen(entry) || self.is_queued(entry)).is_some() {}
         while self.queue.peek().is_some_and(|package| self.is_stale(package)) {
             self.queue.pop();
         }
         let of_others = others.peek().map(|entry| (entry.mining_rate(), Reverse(entry.txid)));
-        let of_queue = self.queue.peek().map(|package| (package.rate, Reverse(package.txid)));
+        let of_queue = self.queue.peek().map(|package| (package.rate, Reverse(package.entry.txid)));
         if of_others > of_queue {
-            others.next().map(|entry| (entry.txid, entry.ancestors))
+            others.next().map(|entry| (entry, entry.ancestors))
         } else {
-            self.queue.pop().map(|package| (package.txid, package.needs))
+            self.queue.pop().map(|package| (package.entry, package.needs))
         }
     }
 
+    /// Whether it was chosen already, with one that builds on it.
+    fn is_chosen(&self, entry: &Entry) -> bool {
+        !is_alone(entry) && self.inside.contains_key(&entry.txid)
+    }
+
+    /// Whether some of what it builds on was chosen, so that it stands in the queue.
+    fn is_queued(&self, entry: &Entry) -> bool {
+        !entry.parents.is_empty() && self.needs.contains_key(&entry.txid)
+    }
+
     fn is_stale(&self, package: &Package) -> bool {
-        self.inside.contains(&package.txid) || self.needs.get(&package.txid) != Some(&package.needs)
+        self.is_chosen(package.entry) || self.needs.get(&package.entry.txid) != Some(&package.needs)
     }
 
     fn fits(&self, package: &Totals) -> bool {
@@ -173,20 +144,22 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes a transaction with all it still needs, unless one of them is not final.
-    fn take(&mut self, txid: &Txid) -> bool {
+    fn take(&mut self, entry: &'a Entry) -> bool {
         let graph = self.pool.graph();
-        let missing = |txid: &Txid| if self.inside.contains(txid) { None } else { graph.get(txid) };
-        let mut package: Vec<_> = graph.ancestors([*txid]).iter().filter_map(missing).collect();
+        let mut package = vec![entry];
+        if !entry.parents.is_empty() {
+            let missing = |txid: &Txid| if self.inside.contains_key(txid) { None } else { graph.get(txid) };
+            package = graph.ancestors([entry.txid]).iter().filter_map(missing).collect();
+            // Whoever has fewer ancestors cannot build on one who has more.
+            package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
+        }
         let tip = self.pool.tip();
         if !package.iter().all(|entry| is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time)) {
             return false;
         }
-        // Whoever has fewer ancestors cannot build on one who has more.
-        package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
         for entry in package {
             self.weight += entry.weight;
             self.sigops += entry.sigops;
-            self.inside.insert(entry.txid);
             self.chosen.push(entry);
             self.release(entry);
         }
@@ -195,30 +168,31 @@ impl<'a> Builder<'a> {
 
     /// Lets those that build on a chosen transaction need it no longer.
     fn release(&mut self, chosen: &Entry) {
-        if chosen.children.is_empty() {
+        if is_alone(chosen) {
             return;
         }
+        // A block has far fewer transactions than 32 bits count.
+        self.inside.insert(chosen.txid, u32::try_from(self.chosen.len()).unwrap_or(u32::MAX));
         let graph = self.pool.graph();
-        for descendant in graph.descendants([chosen.txid]) {
+        for descendant in graph.descendants(chosen.children.iter().copied()) {
             let Some(entry) = graph.get(&descendant) else { continue };
-            if self.inside.contains(&descendant) {
+            if self.is_chosen(entry) {
                 continue;
             }
             let needs = self.needs.entry(descendant).or_insert(entry.ancestors);
             needs.subtract(&chosen.own());
             let rate = needs.rate().min(entry.own().rate());
-            self.queue.push(Package { txid: descendant, needs: *needs, rate });
+            self.queue.push(Package { entry, needs: *needs, rate });
         }
     }
 
-    fn finish(self) -> Vec<Picked> {
-        let positions: HashMap<_, _> = (1_u32..).zip(&self.chosen).map(|(at, entry)| (entry.txid, at)).collect();
+    fn finish(self) -> Vec<Selected> {
         let parents = |entry: &Entry| {
             let inputs = entry.tx.input.iter();
-            inputs.filter_map(|input| positions.get(&input.previous_output.txid)).copied().collect()
+            inputs.filter_map(|input| self.inside.get(&input.previous_output.txid)).copied().collect()
         };
-        let picked = |entry: &&Entry| Picked {
-            raw: entry.raw.clone(),
+        let selected = |entry: &&Entry| Selected {
+            raw: SharedBlob(entry.raw.clone()),
             txid: entry.txid,
             wtxid: entry.wtxid,
             fee: entry.fee,
@@ -227,6 +201,6 @@ impl<'a> Builder<'a> {
             // Most build on nothing in the mempool.
             depends: if entry.parents.is_empty() { Vec::new() } else { parents(entry) },
         };
-        self.chosen.iter().map(picked).collect()
+        self.chosen.iter().map(selected).collect()
     }
 }

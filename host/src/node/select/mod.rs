@@ -15,7 +15,7 @@ use outrigger_sdk::service::mempool::Selection;
 
 use super::mempool::Pool;
 use super::params::Settings;
-use choose::Choice;
+use choose::choose;
 
 /// How long the thread rests after a selection that nobody waits for, so that a burst of changes takes little of a
 /// processor.
@@ -182,21 +182,25 @@ impl Shared {
     /// Selects, and keeps the outcome.
     fn select(&self) -> Arc<Chosen> {
         let _selecting = self.selecting.lock().unwrap_or_else(PoisonError::into_inner);
-        let (choice, tip, sequence) = {
+        let (chosen, tip, sequence) = {
             let pool = self.pool();
-            (Choice::of(&pool, &self.settings), pool.tip(), pool.sequence())
+            (choose(&pool, &self.settings), pool.tip(), pool.sequence())
+        };
+        let is_same = |last: &Chosen| {
+            let ids = last.transactions.iter().map(|selected| selected.wtxid);
+            last.tip.hash == tip.hash && ids.eq(chosen.iter().map(|selected| selected.wtxid))
         };
         let last = self.lock().last.clone();
         let selected = Arc::new(match last {
             // What is the same keeps its name, so that nobody has to read it again.
-            Some(last) if last.tip.hash == tip.hash && choice.is(&last.transactions) => {
+            Some(last) if is_same(&last) => {
                 let Chosen { version, fees, .. } = *last;
                 Chosen { version, tip, transactions: last.transactions.clone(), fees, sequence }
             }
             last => {
                 let version = last.map_or(1, |last| last.version + 1);
-                let (fees, transactions) = (choice.fees(), choice.describe());
-                Chosen { version, tip, transactions, fees, sequence }
+                let fees = chosen.iter().map(|selected| selected.fee).sum();
+                Chosen { version, tip, transactions: chosen.into(), fees, sequence }
             }
         });
         self.lock().last = Some(selected.clone());

@@ -1,7 +1,7 @@
 //! Reading the tables, from a snapshot or from within a write.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, OutPoint, Txid, consensus};
+use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::chain::{Coin, SpentOutputs};
 use outrigger_sdk::wire;
 use zerocopy::FromBytes;
@@ -9,6 +9,7 @@ use zerocopy::FromBytes;
 use super::rows::{BlockEntry, TxRow, outpoint_key, read_coin};
 use super::{Reading, Store, meta};
 use crate::node::NodeError;
+use crate::node::decode::{NamedBlock, decode_block};
 
 impl Store {
     /// The hash of the best block; none while the database is empty.
@@ -108,9 +109,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::tip`], and when it is not there.
-    pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<Block, NodeError> {
+    pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<NamedBlock, NodeError> {
         let raw = self.raw_block(txn, hash)?.ok_or_else(|| NodeError::corrupt("blocks", hash))?;
-        consensus::deserialize(raw).map_err(|_| NodeError::corrupt("blocks", hash))
+        decode_block(raw).map(|(block, _)| block).map_err(|_| NodeError::corrupt("blocks", hash))
     }
 
     /// What the transactions of a block that was connected once spent.
@@ -129,14 +130,6 @@ impl Store {
     pub fn coin(&self, txn: &Reading, outpoint: &OutPoint) -> Result<Option<Coin>, NodeError> {
         let Some(bytes) = self.coins.get(txn, &outpoint_key(outpoint))? else { return Ok(None) };
         read_coin(bytes).map(Some).ok_or_else(|| NodeError::corrupt("coins", outpoint))
-    }
-
-    /// Whether an output is unspent.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
-    pub fn has_coin(&self, txn: &Reading, outpoint: &OutPoint) -> Result<bool, NodeError> {
-        Ok(self.coins.get(txn, &outpoint_key(outpoint))?.is_some())
     }
 
     /// Whether any output of a transaction is unspent.

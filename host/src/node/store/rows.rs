@@ -148,16 +148,12 @@ struct CoinHead {
     coinbase: u8,
 }
 
-/// The row of a coin.
-pub fn coin_row(coin: &Coin) -> Vec<u8> {
-    let head = CoinHead {
-        value: U64::new(coin.output.value.to_sat()),
-        height: U32::new(coin.height),
-        coinbase: u8::from(coin.coinbase),
-    };
-    let mut row = head.as_bytes().to_vec();
-    row.extend_from_slice(coin.output.script_pubkey.as_bytes());
-    row
+/// Appends the row of a coin.
+pub fn push_coin(row: &mut Vec<u8>, output: &TxOut, height: u32, coinbase: bool) {
+    let head =
+        CoinHead { value: U64::new(output.value.to_sat()), height: U32::new(height), coinbase: u8::from(coinbase) };
+    row.extend_from_slice(head.as_bytes());
+    row.extend_from_slice(output.script_pubkey.as_bytes());
 }
 
 /// Reads the row of a coin; none when it is damaged.
@@ -234,7 +230,9 @@ mod tests {
         for script in [vec![], vec![0x51; 9_999]] {
             let output = TxOut { value: Amount::from_sat(u64::MAX), script_pubkey: ScriptBuf::from_bytes(script) };
             let coin = Coin { output, height: u32::MAX, coinbase: true };
-            assert_eq!(read_coin(&coin_row(&coin)), Some(coin));
+            let mut row = Vec::new();
+            push_coin(&mut row, &coin.output, coin.height, coin.coinbase);
+            assert_eq!(read_coin(&row), Some(coin));
         }
         assert_eq!(read_coin(&[0; 12]), None);
     }

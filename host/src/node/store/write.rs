@@ -2,15 +2,16 @@
 
 use bitcoin::consensus::encode::VarInt;
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, OutPoint};
+use bitcoin::{BlockHash, OutPoint};
 use heed::RwTxn;
-use outrigger_sdk::service::chain::{Coin, SpentOutputs};
+use outrigger_sdk::service::chain::SpentOutputs;
 use outrigger_sdk::wire;
 use zerocopy::IntoBytes;
 
-use super::rows::{BlockEntry, TxRow, coin_row, outpoint_key};
+use super::rows::{BlockEntry, TxRow, outpoint_key, push_coin};
 use super::{LAYOUT, Store, meta};
 use crate::node::NodeError;
+use crate::node::decode::NamedBlock;
 use crate::node::judge::is_unspendable;
 
 /// The bytes of a block's header.
@@ -94,13 +95,14 @@ impl Store {
         txn: &mut RwTxn,
         hash: &BlockHash,
         height: u32,
-        block: &Block,
+        block: &NamedBlock,
         spent: &Vec<SpentOutputs>,
     ) -> Result<(), NodeError> {
         let mut count = self.coin_count(txn)?;
         let mut offset = HEADER_SIZE + VarInt::from(block.txdata.len()).size();
-        for ((index, tx), spent) in (0_u32..).zip(&block.txdata).zip(spent) {
-            let txid = tx.compute_txid();
+        let mut coin_bytes = Vec::new();
+        for ((index, (tx, ids)), spent) in (0_u32..).zip(block.transactions()).zip(spent) {
+            let txid = ids.txid;
             for input in tx.input.iter().take(spent.coins.len()) {
                 self.coins.delete(txn, &outpoint_key(&input.previous_output))?;
                 count = count.saturating_sub(1);
@@ -109,8 +111,9 @@ impl Store {
                 if is_unspendable(&output.script_pubkey) {
                     continue;
                 }
-                let coin = Coin { output: output.clone(), height, coinbase: index == 0 };
-                self.coins.put(txn, &outpoint_key(&OutPoint { txid, vout }), &coin_row(&coin))?;
+                coin_bytes.clear();
+                push_coin(&mut coin_bytes, output, height, index == 0);
+                self.coins.put(txn, &outpoint_key(&OutPoint { txid, vout }), &coin_bytes)?;
                 count += 1;
             }
             let len = tx.total_size();
@@ -149,7 +152,7 @@ impl Store {
         txn: &mut RwTxn,
         hash: &BlockHash,
         height: u32,
-        block: &Block,
+        block: &NamedBlock,
         parent: &BlockHash,
     ) -> Result<(), NodeError> {
         let spent = self.spent(txn, hash)?.ok_or_else(|| NodeError::corrupt("undo", hash))?;
@@ -157,15 +160,18 @@ impl Store {
             return Err(NodeError::corrupt("undo", hash));
         }
         let mut count = self.coin_count(txn)?;
-        for (tx, spent) in block.txdata.iter().zip(&spent).rev() {
-            let txid = tx.compute_txid();
+        let transactions: Vec<_> = block.transactions().zip(&spent).collect();
+        for ((tx, ids), spent) in transactions.into_iter().rev() {
+            let txid = ids.txid;
             for (vout, _) in (0_u32..).zip(&tx.output) {
                 if self.coins.delete(txn, &outpoint_key(&OutPoint { txid, vout }))? {
                     count = count.saturating_sub(1);
                 }
             }
             for (input, coin) in tx.input.iter().zip(&spent.coins) {
-                self.coins.put(txn, &outpoint_key(&input.previous_output), &coin_row(coin))?;
+                let mut bytes = Vec::new();
+                push_coin(&mut bytes, &coin.output, coin.height, coin.coinbase);
+                self.coins.put(txn, &outpoint_key(&input.previous_output), &bytes)?;
                 count += 1;
             }
             self.transactions.delete(txn, txid.as_byte_array())?;

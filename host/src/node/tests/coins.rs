@@ -11,7 +11,7 @@ use super::super::EmbeddedNode;
 use super::super::judge::is_unspendable;
 use super::super::store::rows::outpoint_key;
 use super::TestNode;
-use super::miner::{Draft, extend_by, spend};
+use super::miner::{Draft, extend, extend_by, spend};
 
 /// Height, whether of a coinbase, value.
 type Plain = (u32, bool, u64);
@@ -100,6 +100,29 @@ fn transactions(coinbases: &[Txid], spends: &[(usize, u8, bool)]) -> Vec<Transac
 fn below(node: &EmbeddedNode, depth: u32) -> bitcoin::BlockHash {
     let height = node.tip().height.saturating_sub(depth).max(108);
     node.snapshot().unwrap().block_info(BlockRef::Height { height }).unwrap().unwrap().hash
+}
+
+#[test]
+fn a_confirmed_transaction_cannot_be_confirmed_again() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 102);
+    let first = spend(&[(coinbases[0], 0)], &[1_000, 2_000]);
+    extend(&node, std::slice::from_ref(&first));
+    let reason = |transactions: &[Transaction]| {
+        let block = Draft::on(&node, node.tip().hash, transactions, 7).finish();
+        match node.check_block(&serialize(&block)).unwrap() {
+            Verdict::Invalid { reason } => reason,
+            verdict => panic!("{verdict:?}"),
+        }
+    };
+    // That is told before anything else that is wrong, wherever it stands.
+    let missing = spend(&[(first.compute_txid(), 9)], &[500]);
+    assert_eq!(reason(&[missing.clone(), first.clone()]), "bad-txns-BIP30");
+    assert_eq!(reason(&[first.clone(), missing.clone()]), "bad-txns-BIP30");
+    // With all its outputs spent it only lacks what it spent.
+    extend(&node, &[spend(&[(first.compute_txid(), 0), (first.compute_txid(), 1)], &[2_500])]);
+    assert_eq!(reason(&[first]), "bad-txns-inputs-missingorspent");
+    assert_eq!(reason(&[missing]), "bad-txns-inputs-missingorspent");
 }
 
 proptest! {

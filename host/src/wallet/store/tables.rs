@@ -167,7 +167,7 @@ impl Tables {
 
     /// The row of a transaction that an index names by its arrival (BE), as it is stored.
     pub fn stored_at<'t>(&self, txn: &'t RoTxn<'_>, arrival: &[u8]) -> Result<&'t [u8]> {
-        self.transactions.get(txn, arrival)?.ok_or(WalletError::damaged(arrival.len()))
+        self.transactions.get(txn, arrival)?.ok_or_else(|| WalletError::damaged(arrival.len()))
     }
 
     /// A transaction's row.

@@ -2,6 +2,7 @@
 
 mod encryption;
 mod follow;
+mod history;
 mod imports;
 mod model;
 mod rescans;

@@ -17,14 +17,20 @@ use super::{WalletView, check_place};
 use crate::wallet::error::{Result, WalletError};
 use crate::wallet::trust::{Judge, replaceable};
 
-/// From how many bytes on a batch takes no further transaction. So much stays in the nearer caches between the copy into
+/// From how many bytes on a batch takes no further transactions. So much stays in the nearer caches between the copy into
 /// it and its reader, and the allocator keeps it at hand for the next batch.
 const BATCH_BYTES: usize = 64 << 10;
-/// Room for the transaction that a batch ends with, in bytes. A larger one makes it grow.
-const LAST_ROW_BYTES: usize = 8 << 10;
+/// Room for the transactions that a batch ends with, in bytes. Larger ones make it grow, to twice its size and one more.
+const SPARE_BYTES: usize = 16 << 10;
+/// How many transactions are looked up together.
+const AT_A_TIME: usize = 32;
+/// How many rows a cursor goes on at most to a row that would otherwise be searched for.
+const NEAR: u64 = 8;
 
 /// A key and its value, in place.
-type Entry<'t> = heed::Result<(&'t [u8], &'t [u8])>;
+type Pair<'t> = (&'t [u8], &'t [u8]);
+/// What a cursor gives.
+type Entry<'t> = heed::Result<Pair<'t>>;
 
 impl WalletView {
     /// Those of these transactions that the wallet has, in their order.
@@ -37,7 +43,7 @@ impl WalletView {
 
     fn read_transactions(&self, txids: &[Txid]) -> Result<Encoded<HistoryBatch>> {
         let mut outlooks = Outlooks { view: self, judge: None };
-        let mut batch = HistoryWriter::with_capacity(LAST_ROW_BYTES);
+        let mut batch = HistoryWriter::with_capacity(SPARE_BYTES);
         for txid in txids {
             if let Some(row) = self.t().stored(&self.txn, txid)? {
                 batch.push(row, outlooks.of(row)?.as_ref());
@@ -88,26 +94,39 @@ impl WalletView {
     fn fill<'t>(
         &'t self,
         query: &HistoryQuery,
-        entries: impl Iterator<Item = Entry<'t>>,
+        mut entries: impl Iterator<Item = Entry<'t>>,
     ) -> Result<Encoded<HistoryBatch>> {
         let limit = query.limit.max(1) as usize;
         let mut rows = Rows { view: self, ahead: None, last: None };
         let mut outlooks = Outlooks { view: self, judge: None };
-        let mut batch = HistoryWriter::with_capacity(BATCH_BYTES + LAST_ROW_BYTES);
+        let mut batch = HistoryWriter::with_capacity(BATCH_BYTES + SPARE_BYTES);
         let mut last: &[u8] = &[];
-        for entry in entries {
-            let (key, value) = entry?;
-            if batch.count() == limit || batch.size() >= BATCH_BYTES {
-                return Ok(batch.finish(Some(last)));
+        let mut some: Vec<Pair<'_>> = Vec::with_capacity(AT_A_TIME);
+        loop {
+            let wanted = AT_A_TIME.min(limit - batch.count());
+            some.clear();
+            for entry in entries.by_ref().take(wanted) {
+                some.push(entry?);
             }
-            let row = match query.range {
-                HistoryRange::All => value,
-                _ => rows.at(value)?,
-            };
-            batch.push(row, outlooks.of(row)?.as_ref());
-            last = key;
+            let ended = some.len() < wanted;
+            if query.range != HistoryRange::All {
+                rows.find(&mut some)?;
+            }
+            for (key, row) in &some {
+                if batch.size() >= 2 * BATCH_BYTES {
+                    return Ok(batch.finish(Some(last)));
+                }
+                batch.push(row, outlooks.of(row)?.as_ref());
+                last = key;
+            }
+            if ended {
+                return Ok(batch.finish(None));
+            }
+            if batch.count() == limit || batch.size() >= BATCH_BYTES {
+                let more = entries.next().transpose()?.is_some();
+                return Ok(batch.finish(more.then_some(last)));
+            }
         }
-        Ok(batch.finish(None))
     }
 
     /// The other transactions of the wallet that spend one of these.
@@ -147,35 +166,53 @@ fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
     txids
 }
 
-/// Reads the rows that an index names one after the other.
+/// Reads the rows that an index names.
 struct Rows<'v> {
     view: &'v WalletView,
-    /// The rows behind the last one, in the order of the table.
+    /// The rows of the table behind the last one, while each is near the one before.
     ahead: Option<RoRange<'v, Bytes, Bytes>>,
     /// The arrival of the last one.
     last: Option<u64>,
 }
 
 impl<'v> Rows<'v> {
+    /// Puts in the place of each arrival (BE) the transaction's row.
+    ///
+    /// What stands together in the chain has arrived at about the same time, if not in the same order: by their arrivals
+    /// most rows are near one another in the table, and such a row is not searched for.
+    fn find(&mut self, entries: &mut [Pair<'v>]) -> Result<()> {
+        if entries.is_sorted_by_key(|(_, key)| arrival(key)) {
+            return entries.iter_mut().try_for_each(|(_, value)| self.at(value).map(|row| *value = row));
+        }
+        let mut sorted: Vec<_> = entries.iter_mut().collect();
+        sorted.sort_unstable_by_key(|(_, key)| arrival(key));
+        sorted.into_iter().try_for_each(|(_, value)| self.at(value).map(|row| *value = row))
+    }
+
     /// The row of a transaction, given its arrival (BE).
     fn at(&mut self, key: &[u8]) -> Result<&'v [u8]> {
-        let arrival = u64::from_be_bytes(key.try_into().map_err(|_| WalletError::damaged(key.len()))?);
-        // A block's transactions mostly arrived one after the other: then the next row of the table is the one, and it
-        // is not searched for.
-        if self.last.replace(arrival) != arrival.checked_sub(1) {
-            self.ahead = None;
-            return self.view.t().stored_at(&self.view.txn, key);
+        let (t, txn) = (self.view.t(), &self.view.txn);
+        let arrival = arrival(key);
+        let steps = self.last.replace(arrival).and_then(|last| arrival.checked_sub(last));
+        if let Some(steps @ 1..=NEAR) = steps {
+            let found = match &mut self.ahead {
+                Some(ahead) => ahead.nth(steps as usize - 1),
+                none => none.insert(t.transactions.range(txn, &(Bound::Included(key), Bound::Unbounded))?).next(),
+            };
+            if let Some((found, row)) = found.transpose()?
+                && found == key
+            {
+                return Ok(row);
+            }
         }
-        let from = &(Bound::Included(key), Bound::Unbounded);
-        let ahead = match &mut self.ahead {
-            Some(ahead) => ahead,
-            none => none.insert(self.view.t().transactions.range(&self.view.txn, from)?),
-        };
-        match ahead.next().transpose()? {
-            Some((found, row)) if found == key => Ok(row),
-            _ => Err(WalletError::damaged(key.len())),
-        }
+        self.ahead = None;
+        t.stored_at(txn, key)
     }
+}
+
+/// A transaction's arrival as a number. What is no arrival stands for one that no transaction has, and is not found.
+fn arrival(key: &[u8]) -> u64 {
+    key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 
 /// Says of transactions what only the moment says.
@@ -187,13 +224,8 @@ struct Outlooks<'v> {
 
 impl Outlooks<'_> {
     /// What the moment says of a transaction, given its row; none where it is settled.
-    #[inline]
     fn of(&mut self, row: &[u8]) -> Result<Option<Outlook>> {
-        // What a row begins with is enough for almost all.
-        match from_bytes(row).map_err(WalletError::Damaged)? {
-            (false, TxState::Confirmed { .. }) => Ok(None),
-            _ => self.foresee(row).map(Some),
-        }
+        if WalletTransaction::is_settled(row) { Ok(None) } else { self.foresee(row).map(Some) }
     }
 
     fn foresee(&mut self, row: &[u8]) -> Result<Outlook> {

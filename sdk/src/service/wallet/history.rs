@@ -110,6 +110,13 @@ wire_view! { WalletTransactionView of
 }
 
 impl WalletTransaction {
+    /// Whether a transaction is in the best chain and not contested, given the beginning of its encoding: then the moment
+    /// has nothing to say of it.
+    pub fn is_settled(encoded: &[u8]) -> bool {
+        // Of its first two fields, the first is false, and the second begins with the tag of `TxState::Confirmed`.
+        matches!(encoded, [0, 0, ..])
+    }
+
     /// Whether it spends anything of ours.
     pub fn is_from_us(&self) -> bool {
         self.debit_spendable > 0 || self.debit_watch_only > 0

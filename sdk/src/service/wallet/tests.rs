@@ -160,6 +160,8 @@ proptest! {
         prop_assert_eq!(&copied(transaction), &expected.transaction.0);
         let settled = copied_outlook(OutlookView::SETTLED);
         prop_assert_eq!(copied_outlook(outlook), expected.outlook.clone().unwrap_or(settled));
+        let settled = !transaction.contested && matches!(transaction.state, TxState::Confirmed { .. });
+        prop_assert_eq!(WalletTransaction::is_settled(view.transaction.bytes()), settled);
         prop_assert_eq!(view.transaction.read().unwrap(), expected.transaction.0);
     }
 

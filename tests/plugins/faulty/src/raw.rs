@@ -5,7 +5,8 @@
 use std::cell::Cell;
 
 use outrigger_sdk::abi::{
-    Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, ServiceFn, manifest_bytes, plugin_table,
+    Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, ServiceFn, ServiceTable, manifest_bytes,
+    plugin_table,
 };
 
 use crate::{Faulty, MANIFEST};
@@ -37,9 +38,7 @@ impl RawHost {
         // SAFETY: the table is the host's and valid until the instance is destroyed, and `self` is part of the instance.
         Some(unsafe { ((*self.0).reply)((*self.0).ctx, token, code, body.to_vec().into()) })
     }
-}
 
-impl RawHost {
     /// Asks whether a call is wanted, without a look at whether the host has this function.
     pub fn wanted(&self, token: u64) -> bool {
         // SAFETY: none on a host of minor version 0, which has no such function: that is the fault.
@@ -49,11 +48,12 @@ impl RawHost {
     /// The bytes of an answer of `chain/1`: those of its first function, which takes nothing.
     pub fn tip(&self, scope: u64) -> OwnedBytes {
         let mut response = OwnedBytes::EMPTY;
-        // SAFETY: a table that is not null begins with its size and context, behind which its functions stand; the service is
-        // granted whole, and takes an empty request.
+        // SAFETY: a table that is not null begins with its size and context, behind which its functions stand as far as its
+        // size goes; the first of `chain/1` takes an empty request.
         unsafe {
             let table = ((*self.0).service)((*self.0).ctx, Bytes::lend(b"chain/1"));
             if !table.is_null()
+                && (*table).struct_size > size_of::<ServiceTable>()
                 && let Some(tip) = table.add(1).cast::<Option<ServiceFn>>().read()
             {
                 tip((*table).ctx, scope, Bytes::lend(&[]), &mut response);

@@ -1,0 +1,280 @@
+//! Templates, blocks and transactions: the same chain and the same mempool in this host and in bitcoind.
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench template -- --bitcoind PATH
+//! ```
+//!
+//! The transactions are payments of a few kinds, and a few build on others. What is timed is a call over one kept-alive
+//! connection, to the last byte of its answer; the answer is not parsed. Beside the medians of the times stand the means of
+//! what the node's processors worked, which says more where a machine is shared. bitcoind makes a template at most every five
+//! seconds unless the tip changes, so both clocks are set forward where a new one is due.
+
+use std::time::{Duration, Instant};
+
+use bitcoin::consensus::encode::serialize_hex;
+use outrigger_tests::{Client, Host, HostOptions, Pending, miner};
+use serde_json::{Value, json};
+
+use crate::bitcoind::Bitcoind;
+use crate::transactions::{INPUTS, Purse, funding};
+use crate::{Row, median, milliseconds};
+
+/// The sizes of mempools that are measured.
+const SIZES: [usize; 2] = [1_500, 20_000];
+/// How often an unchanged template is asked for.
+const UNCHANGED: usize = 200;
+/// How often a template is asked for after a change.
+const CHANGES: usize = 25;
+/// How many full blocks are submitted.
+const BLOCKS: usize = 6;
+/// How many long polls wait at once.
+const POLLS: usize = 2_000;
+/// The blocks before the first coinbase can be spent, and a few to spend.
+const BLOCKS_BEFORE: usize = 120;
+
+/// Without the first three, Knots makes blocks of 300 kB, partly by the age of coins. Without the others, a bitcoind checks
+/// all of its mempool and of its index after each change on this chain, which it does on no real one.
+const ARGUMENTS: [&str; 5] = [
+    "-blockmaxsize=4000000",
+    "-blockmaxweight=4000000",
+    "-blockprioritysize=0",
+    "-checkmempool=0",
+    "-checkblockindex=0",
+];
+
+/// A node, ours or bitcoind, and what was measured of it.
+struct Node {
+    client: Client,
+    process: u32,
+    times: Vec<Duration>,
+    worked: Duration,
+}
+
+impl Node {
+    fn new(client: Client, process: u32) -> Self {
+        Self { client, process, times: Vec::new(), worked: Duration::ZERO }
+    }
+
+    /// Measures one call, and gives its answer.
+    fn measure(&mut self, body: &str) -> String {
+        let (measured, answer) = self.try_out(body);
+        self.record(measured);
+        answer
+    }
+
+    /// Makes one call, and gives what it took and its answer.
+    fn try_out(&mut self, body: &str) -> ((Duration, Duration), String) {
+        let before = worked(self.process);
+        let (took, answer) = time_post(&mut self.client, body);
+        ((took, worked(self.process).saturating_sub(before)), answer)
+    }
+
+    fn record(&mut self, (took, worked): (Duration, Duration)) {
+        self.times.push(took);
+        self.worked += worked;
+    }
+
+    /// The median of the times, and the mean of the work.
+    fn result(&mut self) -> (Duration, Duration) {
+        let times = std::mem::take(&mut self.times);
+        let work = std::mem::take(&mut self.worked) / u32::try_from(times.len()).unwrap();
+        (median(times), work)
+    }
+}
+
+/// What a process has worked on all processors.
+fn worked(process: u32) -> Duration {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let of_task = |path: std::path::PathBuf| {
+        // A thread that has just ended counts no more.
+        let text = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
+        text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0)
+    };
+    Duration::from_nanos(tasks.map(|task| of_task(task.unwrap().path())).sum())
+}
+
+/// Prints what was measured of each, and forgets it.
+fn report(what: &str, nodes: &mut [Node]) {
+    let results: Vec<_> = nodes.iter_mut().map(Node::result).collect();
+    let row = |what: String, of: fn(&(Duration, Duration)) -> Duration| {
+        let time = |index: usize| results.get(index).map(of).map(milliseconds);
+        Row { what, unit: "ms", ours: time(0).unwrap(), theirs: time(1) }.print();
+    };
+    row(what.to_owned(), |result| result.0);
+    row(format!("{what} (work)"), |result| result.1);
+}
+
+fn request() -> String {
+    json!({"id": 1, "method": "getblocktemplate", "params": [{"rules": ["segwit"]}]}).to_string()
+}
+
+/// Times one call.
+fn time_post(client: &mut Client, body: &str) -> (Duration, String) {
+    let began = Instant::now();
+    let reply = client.post(body);
+    let took = began.elapsed();
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    (took, reply.body)
+}
+
+/// Runs the section.
+pub fn run(bitcoind: Option<&str>) {
+    println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
+    for size in SIZES {
+        let host = Host::start();
+        let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
+        let theirs_node = theirs.as_ref().map(|theirs| Node::new(theirs.client(), theirs.process_id()));
+        let nodes = std::iter::once(Node::new(host.client(), host.process_id())).chain(theirs_node).collect();
+        Bench { nodes, purse: Purse::default(), clock: 0 }.run(size);
+    }
+    long_polls();
+}
+
+struct Bench {
+    /// Ours, then bitcoind if it is there.
+    nodes: Vec<Node>,
+    purse: Purse,
+    /// The mocked time of both nodes, in seconds.
+    clock: u64,
+}
+
+impl Bench {
+    fn run(mut self, size: usize) {
+        self.prepare(size);
+        self.fill(size);
+        self.unchanged(size);
+        self.after_changes(size);
+        if size == SIZES[SIZES.len() - 1] {
+            self.full_blocks();
+        }
+    }
+
+    fn call_all(&mut self, method: &str, params: &Value) {
+        self.nodes.iter_mut().for_each(|node| drop(node.client.call(method, params.clone())));
+    }
+
+    /// Submits a block of our template to both. Gives the number of its transactions, and what it took.
+    fn block(&mut self) -> (usize, Vec<(Duration, Duration)>) {
+        let template = self.nodes[0].client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+        let block = miner::build(&template, self.purse.script());
+        self.purse.earned(&block.txdata[0]);
+        let body = json!({"id": 1, "method": "submitblock", "params": [miner::hex(&block)]}).to_string();
+        let submit = |node: &mut Node| {
+            let (measured, answer) = node.try_out(&body);
+            assert!(answer.contains("\"result\":null"), "{answer}");
+            measured
+        };
+        (block.txdata.len(), self.nodes.iter_mut().map(submit).collect())
+    }
+
+    /// A chain with outputs for as many transactions, and some more.
+    fn prepare(&mut self, size: usize) {
+        (0..BLOCKS_BEFORE).for_each(|_| drop(self.block()));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        self.clock = now + 1_000;
+        let inputs = (size + CHANGES + 4) * INPUTS / 4;
+        for tx in funding(&mut self.purse, inputs) {
+            self.call_all("sendrawtransaction", &json!([serialize_hex(&tx), 0]));
+            // Each fills a good part of a block.
+            self.forward(6);
+            self.block();
+        }
+    }
+
+    /// Sets both clocks forward.
+    fn forward(&mut self, seconds: u64) {
+        self.clock += seconds;
+        let clock = json!([self.clock]);
+        self.call_all("setmocktime", &clock);
+    }
+
+    /// Fills both mempools.
+    fn fill(&mut self, size: usize) {
+        let body = |tx| json!({"id": 1, "method": "sendrawtransaction", "params": [serialize_hex(&tx), 0]}).to_string();
+        let bodies: Vec<String> = (0..size).map(|_| body(self.purse.pay())).collect();
+        for node in &mut self.nodes {
+            let (began, before) = (Instant::now(), worked(node.process));
+            for body in &bodies {
+                time_post(&mut node.client, body);
+            }
+            let each = began.elapsed() / u32::try_from(size).unwrap();
+            node.times.push(each);
+            node.worked = worked(node.process).saturating_sub(before) / u32::try_from(size).unwrap();
+            assert_eq!(node.client.call("getmempoolinfo", json!([]))["size"], json!(size));
+        }
+        let rates: Vec<_> = self.nodes.iter().map(|node| format!("{:.0}", 1.0 / node.times[0].as_secs_f64())).collect();
+        report(&format!("sendrawtransaction, {size} in a row, each"), &mut self.nodes);
+        println!("({} transactions per second)", rates.join(" against "));
+    }
+
+    /// Times a template that stays the same.
+    fn unchanged(&mut self, size: usize) {
+        self.forward(6);
+        let request = request();
+        let mut last = String::new();
+        for node in &mut self.nodes {
+            (0..3).for_each(|_| drop(time_post(&mut node.client, &request)));
+            (0..UNCHANGED).for_each(|_| last = node.measure(&request));
+        }
+        report(&format!("getblocktemplate unchanged, {size} in the mempool"), &mut self.nodes);
+        let template: Value = serde_json::from_str(&last).unwrap();
+        let count = template["result"]["transactions"].as_array().unwrap().len();
+        println!("(a template of {count} transactions, {} bytes of JSON)", last.len());
+    }
+
+    /// Times the first template after one more transaction.
+    fn after_changes(&mut self, size: usize) {
+        let request = request();
+        for _ in 0..CHANGES {
+            let hex = serialize_hex(&self.purse.pay());
+            self.call_all("sendrawtransaction", &json!([hex, 0]));
+            self.forward(6);
+            self.nodes.iter_mut().for_each(|node| drop(node.measure(&request)));
+        }
+        report(&format!("getblocktemplate, first after a transaction, {size} in the mempool"), &mut self.nodes);
+    }
+
+    /// Times full blocks, and the first template after each.
+    fn full_blocks(&mut self) {
+        let request = request();
+        let mut blocks = Vec::new();
+        for _ in 0..BLOCKS {
+            self.forward(6);
+            blocks.push(self.block());
+            self.nodes.iter_mut().for_each(|node| drop(node.measure(&request)));
+        }
+        report("getblocktemplate, first after a full block", &mut self.nodes);
+        let counts: Vec<_> = blocks.iter().map(|(count, _)| *count).collect();
+        for (node, measured) in blocks.iter().flat_map(|(_, measured)| measured.iter().enumerate()) {
+            self.nodes[node].record(*measured);
+        }
+        report("submitblock of what was in the mempool", &mut self.nodes);
+        println!("(blocks of {counts:?} transactions)");
+    }
+}
+
+/// What thousands of long polls cost the others, and how long a new tip takes to all of them. bitcoind has a thread for
+/// each, and cannot hold so many.
+fn long_polls() {
+    let mut files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    files.current = files.maximum;
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, files).unwrap();
+    let host = Host::start_with(HostOptions::default());
+    let mut client = host.client();
+    let call = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
+    let time = |client: &mut Client| median((0..2_000).map(|_| time_post(client, &call).0).collect());
+    let row = |what: String, time| Row { what, unit: "ms", ours: milliseconds(time), theirs: None }.print();
+    row("getblockcount, no long poll waiting".to_owned(), time(&mut client));
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+    let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
+    let polls: Vec<Pending> = (0..POLLS).map(|_| client.begin(&body)).collect();
+    row(format!("getblockcount, {POLLS} long polls waiting"), time(&mut client));
+    let block = miner::build(&template, Purse::default().script());
+    client.call("submitblock", json!([miner::hex(&block)]));
+    let began = Instant::now();
+    for poll in polls {
+        assert_eq!(poll.finish().status, 200);
+    }
+    row(format!("from a block's answer to the last of {POLLS} long polls' answers"), began.elapsed());
+}

@@ -3,6 +3,7 @@
 
 mod cli;
 mod config;
+mod metrics;
 mod node;
 mod notify;
 mod plugin;

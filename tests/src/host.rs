@@ -33,6 +33,8 @@ pub struct Host {
     options: HostOptions,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where it tells its metrics, if it does.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// The path of a configuration that ships with the project.
@@ -61,7 +63,8 @@ impl Host {
             let status = child.wait().unwrap();
             panic!("the host did not start ({status}): {line:?}");
         };
-        Self { child, folder, options, address }
+        let metrics = line.split("metrics: http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
+        Self { child, folder, options, address, metrics }
     }
 
     /// Runs a host that is expected to end by itself, and gives what it left.

@@ -90,6 +90,11 @@ impl Pool {
         Ok(())
     }
 
+    /// How many jobs wait for a thread.
+    pub fn queued(&self) -> usize {
+        self.shared.lock().jobs.len()
+    }
+
     /// How many jobs of one owner run at a time.
     pub fn share(&self) -> usize {
         share(self.shared.threads)

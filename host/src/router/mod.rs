@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod builtins;
+mod door;
 mod openrpc;
 mod quick;
 
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::{Code, RpcError};
 
+use crate::metrics::{CallMetrics, Outcome};
 use crate::plugin::calls::{Answer, CallGuard, Calls, Phase};
 use crate::plugin::instance::Lease;
 use crate::plugin::pool::{Pool, contained};
@@ -22,6 +24,7 @@ use crate::plugin::registry::{Registry, Route};
 use crate::rpc::{Call, Dispatch, Failure};
 use crate::services::Scopes;
 use builtins::Builtins;
+pub use door::Door;
 use quick::Quick;
 
 /// Routes calls to the host's own methods and to plugins.
@@ -32,6 +35,7 @@ pub struct Router {
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
     quick: Quick,
+    metrics: CallMetrics,
 }
 
 impl Router {
@@ -43,10 +47,11 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         network_threads: usize,
+        metrics: CallMetrics,
     ) -> Self {
         // One thread stays free, whatever quick calls do.
         let quick = Quick::new(network_threads.saturating_sub(1));
-        Self { registry, builtins, calls, scopes, pool, quick }
+        Self { registry, builtins, calls, scopes, pool, quick, metrics }
     }
 
     /// Who answers a method, taken for one call; none when nobody does.
@@ -84,7 +89,7 @@ impl Router {
             let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
             let (lease, method) = (lease.clone(), method.clone());
             move || {
-                let _scope = scopes.open(token, lease.id, call.wallet);
+                let _scope = scopes.open(token, lease.id, call.wallet, call.only_wallet);
                 if lease.call(token, &method.name, params.as_bytes(), deadline).overdue {
                     pool.found_lost();
                 }
@@ -132,14 +137,23 @@ impl Router {
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
         tracing::debug!(user = &*call.user, method = call.method, "call");
-        match self.lease(&call.method) {
+        let lease = self.lease(&call.method);
+        let known = lease.is_some() || builtins::NAMES.contains(&&*call.method);
+        let meter = self.metrics.begin(known.then_some(&call.method));
+        let answer = match lease {
             Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await,
             Some(Err(error)) => Err(Failure::Rpc(error)),
             None => match self.builtins.call(&call).await {
                 Some(answer) => answer.map_err(Failure::Rpc),
                 None => Err(Failure::Rpc(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found"))),
             },
-        }
+        };
+        meter.ended(match &answer {
+            Ok(_) => Outcome::Ok,
+            Err(Failure::Rpc(_)) => Outcome::Error,
+            Err(Failure::Overloaded) => Outcome::Overloaded,
+        });
+        answer
     }
 }
 

@@ -26,17 +26,23 @@ const SALT_BYTES: usize = 16;
 pub struct Caller {
     name: Arc<str>,
     allowed: Option<Arc<BTreeSet<String>>>,
+    wallet: Option<Arc<str>>,
 }
 
 impl Caller {
     /// A caller who may call everything.
     pub fn unrestricted(name: &str) -> Self {
-        Self { name: Arc::from(name), allowed: None }
+        Self { name: Arc::from(name), allowed: None, wallet: None }
     }
 
     /// The name of the user.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// The only wallet that the user may use; none for all.
+    pub(super) fn only_wallet(&self) -> Option<&Arc<str>> {
+        self.wallet.as_ref()
     }
 
     /// Whether there is a method that the user may not call.
@@ -125,6 +131,13 @@ impl RpcUser {
     #[must_use]
     pub fn allowing(mut self, methods: impl IntoIterator<Item = String>) -> Self {
         self.caller.allowed = Some(Arc::new(methods.into_iter().collect()));
+        self
+    }
+
+    /// Keeps the user to one wallet, which its calls go to where they name none.
+    #[must_use]
+    pub fn confined_to(mut self, wallet: &str) -> Self {
+        self.caller.wallet = Some(Arc::from(wallet));
         self
     }
 

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::edge::{Edge, too_many_connections};
+use super::edge::{Edge, Refused};
 use super::gateway::RpcService;
 use super::limits::Limits;
 
@@ -56,9 +56,9 @@ pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, 
     }
 }
 
-/// Answers the first request on `stream` with HTTP 503 and closes it.
-pub(super) async fn refuse(stream: TcpStream, limits: &Limits) {
-    let service = service_fn(|_| async { Ok::<_, Infallible>(too_many_connections()) });
+/// Answers the first request on `stream` with the reason why it is not heard, and closes it.
+pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: Refused) {
+    let service = service_fn(|_| async { Ok::<_, Infallible>(reason.into_response()) });
     let connection = builder(limits).serve_connection(TokioIo::new(stream), service);
     if let Ok(ended) = timeout(REFUSAL_TIMEOUT, connection).await {
         log_end(ended);

@@ -84,6 +84,8 @@ pub struct Call {
     pub wallet: Option<Arc<str>>,
     /// The user whose credentials were shown.
     pub user: Arc<str>,
+    /// The only wallet that the user may use, which calls that name none go to; `None` for all wallets.
+    pub only_wallet: Option<Arc<str>>,
 }
 
 /// Why a call has no result.

@@ -142,12 +142,25 @@ impl Refusal {
     }
 }
 
-/// Answers a request on a connection beyond the limit, and closes it.
-pub(super) fn too_many_connections() -> Response<ReplyBody> {
-    let reply = Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections");
-    let mut response = into_response(reply);
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
+/// Why a connection is not heard at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is beyond the limit.
+    TooMany,
+    /// Its client's network is not one of those that are heard. bitcoind's answer is the same.
+    Network,
+}
+
+impl Refused {
+    /// What its first request is answered. The connection is closed with it.
+    pub(super) fn into_response(self) -> Response<ReplyBody> {
+        let mut response = into_response(match self {
+            Self::TooMany => Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections"),
+            Self::Network => Reply::empty(StatusCode::FORBIDDEN),
+        });
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
 }
 
 /// `reply` with its headers. Its length, which the body knows, becomes `Content-Length`.

@@ -30,6 +30,8 @@ impl<S> RpcService for S where S: RpcServiceT<MethodResponse = MethodResponse> +
 pub(super) struct Origin {
     /// The user whose credentials were shown.
     pub user: Arc<str>,
+    /// The only wallet that the user may use; none for all.
+    pub only_wallet: Option<Arc<str>>,
     /// The wallet that the path named.
     pub wallet: Option<Arc<str>>,
     /// The body that the parameters are a piece of.
@@ -74,12 +76,10 @@ impl<D: Dispatch> Gateway<D> {
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
     let origin = extensions.remove::<Origin>();
-    let (user, wallet, body) = match origin {
-        Some(Origin { user, wallet, body }) => (user, wallet, body),
-        None => (Arc::from(""), None, Bytes::new()),
-    };
+    let Origin { user, only_wallet, wallet, body } =
+        origin.unwrap_or_else(|| Origin { user: Arc::from(""), only_wallet: None, wallet: None, body: Bytes::new() });
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call { method: method.into_owned(), params, wallet, user }
+    Call { method: method.into_owned(), params, wallet, user, only_wallet }
 }
 
 /// `error` in jsonrpsee's form.

@@ -25,6 +25,7 @@ mod edge;
 mod envelope;
 mod gateway;
 mod limits;
+mod peers;
 mod server;
 
 pub use auth::{Authenticator, RpcUser};
@@ -32,6 +33,7 @@ pub use cookie::CookieFile;
 pub use dispatch::{Call, Dispatch, Failure, Params};
 pub use gateway::Gateway;
 pub use limits::Limits;
+pub use peers::Peers;
 #[cfg(test)]
 pub use server::Drained;
 pub use server::Server;

@@ -4,19 +4,21 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::auth::Authenticator;
 use super::connection;
-use super::edge::Edge;
+use super::edge::{Edge, Refused};
 use super::gateway::RpcService;
 use super::limits::Limits;
+use super::peers::Peers;
 
 /// Connections beyond the limit that are told so at one time. Further ones are closed unheard.
 const MAX_REFUSALS: usize = 64;
@@ -50,6 +52,8 @@ pub struct Server<S> {
     listener: TcpListener,
     address: SocketAddr,
     edge: Arc<Edge<S>>,
+    peers: Peers,
+    open: Arc<AtomicUsize>,
 }
 
 impl<S> std::fmt::Debug for Server<S> {
@@ -72,7 +76,20 @@ impl<S: RpcService> Server<S> {
         let failed = |source| ServerError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, edge: Arc::new(Edge::new(service, auth, limits)) })
+        let edge = Arc::new(Edge::new(service, auth, limits));
+        Ok(Self { listener, address, edge, peers: Peers::default(), open: Arc::default() })
+    }
+
+    /// Also hears clients of other machines.
+    #[must_use]
+    pub fn hearing(mut self, peers: Peers) -> Self {
+        self.peers = peers;
+        self
+    }
+
+    /// How many connections are open, as the time goes on.
+    pub fn open_connections(&self) -> Arc<AtomicUsize> {
+        self.open.clone()
     }
 
     /// The address that is listened on, with the true port.
@@ -87,16 +104,20 @@ impl<S: RpcService> Server<S> {
     /// Calls that wait for something to happen (long polls) should be ended by the dispatcher when
     /// shutdown begins, or they use up the whole of that time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
-        let Self { listener, edge, .. } = self;
+        let Self { listener, edge, peers, open, .. } = self;
         let (stop, stopping) = watch::channel(false);
-        let mut connections = Connections::new(edge, stopping);
+        let mut connections = Connections::new(edge, stopping, open);
         {
             let mut shutdown = std::pin::pin!(shutdown);
             loop {
                 tokio::select! {
                     () = &mut shutdown => break,
                     accepted = listener.accept() => match accepted {
-                        Ok((stream, _)) => connections.take(stream),
+                        Ok((stream, peer)) if peers.hears(peer.ip()) => connections.take(stream),
+                        Ok((stream, peer)) => {
+                            tracing::warn!(peer = %peer.ip(), "an RPC client of a network that is not allowed");
+                            connections.refuse(stream, Refused::Network);
+                        }
                         Err(error) => on_accept_error(&error).await,
                     },
                     // Ended connections are forgotten as they end.
@@ -117,17 +138,38 @@ struct Connections<S> {
     stopping: watch::Receiver<bool>,
     slots: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
+    open: Arc<AtomicUsize>,
     tasks: JoinSet<()>,
 }
 
+/// A place among the open connections, and its part of their number.
+struct Slot {
+    _permit: OwnedSemaphorePermit,
+    open: Arc<AtomicUsize>,
+}
+
+impl Slot {
+    fn new(permit: OwnedSemaphorePermit, open: &Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self { _permit: permit, open: open.clone() }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl<S: RpcService> Connections<S> {
-    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>) -> Self {
+    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, open: Arc<AtomicUsize>) -> Self {
         let slots = edge.limits().max_connections.min(Semaphore::MAX_PERMITS);
         Self {
             edge,
             stopping,
             slots: Arc::new(Semaphore::new(slots)),
             refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
+            open,
             tasks: JoinSet::new(),
         }
     }
@@ -137,17 +179,25 @@ impl<S: RpcService> Connections<S> {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        let edge = Arc::clone(&self.edge);
         if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
-            let stopping = self.stopping.clone();
+            let slot = Slot::new(slot, &self.open);
+            let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
             self.tasks.spawn(async move {
                 connection::serve(stream, edge, stopping).await;
                 drop(slot);
             });
-        } else if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
-            tracing::warn!(limit = edge.limits().max_connections, "too many RPC connections");
+        } else {
+            tracing::warn!(limit = self.edge.limits().max_connections, "too many RPC connections");
+            self.refuse(stream, Refused::TooMany);
+        }
+    }
+
+    /// Tells a client why it is not heard, unless many are being told already.
+    fn refuse(&mut self, stream: TcpStream, reason: Refused) {
+        if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
+            let edge = Arc::clone(&self.edge);
             self.tasks.spawn(async move {
-                connection::refuse(stream, edge.limits()).await;
+                connection::refuse(stream, edge.limits(), reason).await;
                 drop(refusal);
             });
         }

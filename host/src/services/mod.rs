@@ -29,6 +29,8 @@ pub struct CallScope {
     instance: u64,
     /// The wallet that the call's URI names.
     wallet: Option<Arc<str>>,
+    /// The only wallet that the caller may use; none for all.
+    only_wallet: Option<Arc<str>>,
     chain: Mutex<Option<ChainSnapshot>>,
     view: Mutex<Option<WalletView>>,
 }
@@ -57,9 +59,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Scopes {
-    /// Opens the scope of a call; it ends when the guard is dropped.
-    pub fn open(self: &Arc<Self>, token: u64, instance: u64, wallet: Option<Arc<str>>) -> ScopeGuard {
-        let scope = Arc::new(CallScope { instance, wallet, ..CallScope::default() });
+    /// Opens the scope of a call that names `wallet`, of a caller who may use only `only_wallet`, if that is some. It ends
+    /// when the guard is dropped.
+    pub fn open(
+        self: &Arc<Self>,
+        token: u64,
+        instance: u64,
+        wallet: Option<Arc<str>>,
+        only_wallet: Option<Arc<str>>,
+    ) -> ScopeGuard {
+        let scope = Arc::new(CallScope { instance, wallet, only_wallet, ..CallScope::default() });
         lock(&self.open).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }
     }
@@ -113,9 +122,31 @@ impl CallScope {
         let mut view = lock(&self.view);
         let opened = match view.take() {
             Some(opened) => opened,
-            None => manager.select(self.wallet.as_deref())?,
+            None => manager.select(self.selected()?)?,
         };
         read(view.insert(opened))
+    }
+
+    /// The wallet of the call, by name; none where there is only one to choose from.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WalletNotLoaded`] for one that the caller may not use: whether it exists is not told.
+    fn selected(&self) -> Result<Option<&str>> {
+        match self.wallet.as_deref() {
+            Some(name) => self.check_may_use(name).map(|()| Some(name)),
+            None => Ok(self.only_wallet.as_deref()),
+        }
+    }
+
+    /// Whether the caller may know of this wallet.
+    fn may_use(&self, name: &str) -> bool {
+        self.only_wallet.as_deref().is_none_or(|only| only == name)
+    }
+
+    /// # Errors
+    /// [`ErrorKind::WalletNotLoaded`] for a wallet that the caller may not use.
+    fn check_may_use(&self, name: &str) -> Result<()> {
+        if self.may_use(name) { Ok(()) } else { Err(ErrorKind::WalletNotLoaded.into()) }
     }
 
     /// Lets go of the snapshots, so that what was written is seen.
@@ -202,7 +233,7 @@ mod tests {
     #[test]
     fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
         let scopes = Arc::new(Scopes::default());
-        let guard = scopes.open(5, 1, Some("hot".into()));
+        let guard = scopes.open(5, 1, Some("hot".into()), None);
         let own = OwnScopes::of(scopes.clone(), 1);
         assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
         let others = OwnScopes::of(scopes.clone(), 2).get(Scope(5));

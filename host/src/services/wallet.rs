@@ -37,6 +37,18 @@ impl WalletService {
         })
     }
 
+    /// Checks that the caller may use a wallet.
+    fn check_may_use(&self, scope: Scope, name: &str) -> Result<()> {
+        self.scopes.get(scope)?.check_may_use(name)
+    }
+
+    /// Those of these wallets that the caller may use.
+    fn usable(&self, scope: Scope, mut names: Vec<String>) -> Result<Vec<String>> {
+        let call = self.scopes.get(scope)?;
+        names.retain(|name| call.may_use(name));
+        Ok(names)
+    }
+
     /// Changes the call's wallet; what the call reads afterwards is the wallet as changed.
     fn write<T>(&self, scope: Scope, write: impl FnOnce(&crate::wallet::Wallet) -> Result<T>) -> Result<T> {
         let call = self.scopes.get(scope)?;
@@ -49,24 +61,27 @@ impl WalletService {
 }
 
 impl Wallet for WalletService {
-    fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
+    fn create(&self, scope: Scope, options: CreateOptions) -> Result<Vec<String>> {
+        self.check_may_use(scope, &options.name)?;
         self.manager.create(options)
     }
 
-    fn load(&self, _: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+    fn load(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
         self.manager.load(name, load_on_startup)
     }
 
-    fn unload(&self, _: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+    fn unload(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
         self.manager.unload(name, load_on_startup)
     }
 
-    fn list(&self, _: Scope) -> Result<Vec<String>> {
-        Ok(self.manager.list())
+    fn list(&self, scope: Scope) -> Result<Vec<String>> {
+        self.usable(scope, self.manager.list())
     }
 
-    fn directory(&self, _: Scope) -> Result<Vec<String>> {
-        self.manager.directory()
+    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
+        self.usable(scope, self.manager.directory()?)
     }
 
     fn info(&self, scope: Scope) -> Result<WalletInfo> {

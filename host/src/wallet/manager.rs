@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bitcoin::Network;
 use heed::EnvClosingEvent;
-use outrigger_sdk::service::wallet::CreateOptions;
+use outrigger_sdk::service::wallet::{CreateOptions, RescanProgress};
 use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result as ServiceResult, Scope, ServiceError};
 
 use super::error::{Result, WalletError};
@@ -23,6 +23,19 @@ use crate::node::observer::{NodeEvent, Observer};
 
 /// How long loading waits for the snapshots of a wallet that was just unloaded.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How a loaded wallet stands.
+#[derive(Clone, Debug)]
+pub struct WalletStatus {
+    /// Its name.
+    pub name: String,
+    /// The height of the block up to which it has followed the chain; none while its file cannot be read.
+    pub height: Option<u32>,
+    /// The rescan that runs now.
+    pub rescan: Option<RescanProgress>,
+    /// Whether it could not follow the chain when it last tried.
+    pub lagging: bool,
+}
 
 /// All wallets of the host.
 pub struct WalletManager {
@@ -110,6 +123,17 @@ impl WalletManager {
     /// The names of the loaded wallets, in the order in which they were loaded.
     pub fn list(&self) -> Vec<String> {
         self.follower.loaded().iter().map(|wallet| wallet.name().to_owned()).collect()
+    }
+
+    /// How the loaded wallets stand.
+    pub fn status(&self) -> Vec<WalletStatus> {
+        let status = |wallet: &Arc<Wallet>| WalletStatus {
+            name: wallet.name().to_owned(),
+            height: wallet.synced().ok().map(|synced| synced.height),
+            rescan: wallet.rescan_progress(),
+            lagging: lock(&wallet.lag).is_some(),
+        };
+        self.follower.loaded().iter().map(status).collect()
     }
 
     /// The names of all wallets on disk.

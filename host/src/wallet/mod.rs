@@ -41,7 +41,7 @@ use outrigger_sdk::service::{Chain, Mempool};
 
 use follow::thread::Follower;
 pub use live::Wallet;
-pub use manager::WalletManager;
+pub use manager::{WalletManager, WalletStatus};
 pub use view::WalletView;
 
 /// What the host's configuration says of wallets.

@@ -43,7 +43,12 @@ pub(super) async fn answer<S: RpcService>(
     body: Bytes,
     limits: &Limits,
 ) -> Reply {
-    let origin = Origin { user: Arc::clone(caller.name()), wallet, body: body.clone() };
+    let origin = Origin {
+        user: Arc::clone(caller.name()),
+        only_wallet: caller.only_wallet().cloned(),
+        wallet,
+        body: body.clone(),
+    };
     match read_document(&body, limits) {
         Ok(Document::Single(request)) => answer_single(service, caller, &origin, request).await,
         Ok(Document::Batch(elements)) => answer_batch(service, caller, &origin, &elements).await,

@@ -82,6 +82,9 @@ impl Plugin for Faulty {
         if plugin.has("block_init") {
             block_for_ever();
         }
+        if let Some(gate) = plugin.options.get("gate_init").and_then(Value::as_str).filter(|gate| !gate.is_empty()) {
+            gate::wait(gate::connect(gate).map_err(|error| error.message)?);
+        }
         if plugin.has("rely_on_chain") {
             let tip = plugin.host.chain.tip(Scope::NONE);
             assert!(tip.is_ok(), "rely_on_chain was asked for, and the chain answers {tip:?}");

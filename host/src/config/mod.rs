@@ -2,19 +2,17 @@
 //!
 //! A key that is not known is an error, and every error names the file, the line and the key.
 
-use std::collections::BTreeMap;
+mod settings;
+
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use crate::plugin::grants::Grant;
+pub use settings::{Config, LogFormat, PluginConfig, UserConfig, seconds};
 
 /// The configuration that `run` uses where no file is named: `config/regtest.toml`.
-pub const BUILT_IN: &str = include_str!("../../config/regtest.toml");
+pub const BUILT_IN: &str = include_str!("../../../config/regtest.toml");
 
 /// The most address space that a database may reserve, in GiB.
 const MAX_MAP_GIB: u64 = 65_536;
@@ -25,197 +23,11 @@ const MAX_KEYPOOL: u64 = 100_000;
 /// The longest deadline of a call: a day.
 const MAX_DEADLINE_SECONDS: u64 = 86_400;
 
+/// The deepest that a body may be let nest, as in bitcoind.
+const MAX_NESTING: u64 = 512;
+
 /// The name of the built-in configuration in messages.
 const BUILT_IN_NAME: &str = "built-in configuration";
-
-/// All settings.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// The chain: `regtest`. The embedded chain is for development only.
-    #[serde(default = "default_network")]
-    pub network: String,
-    /// Where everything is kept; `~` is the home directory.
-    #[serde(default = "default_datadir")]
-    pub datadir: PathBuf,
-    /// The network edge.
-    #[serde(default)]
-    pub rpc: RpcConfig,
-    /// The embedded chain.
-    #[serde(default)]
-    pub chain: ChainConfig,
-    /// The wallets.
-    #[serde(default)]
-    pub wallet: WalletConfig,
-    /// The log.
-    #[serde(default)]
-    pub log: LogConfig,
-    /// The plugins, in the order in which they start.
-    #[serde(default)]
-    pub plugins: Vec<PluginConfig>,
-    /// Which plugin has a method that several claim.
-    #[serde(default)]
-    pub routes: BTreeMap<String, String>,
-}
-
-/// The network edge.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RpcConfig {
-    /// The address to listen on. Port 0 lets the system choose.
-    pub listen: SocketAddr,
-    /// Threads that run plugins' code.
-    pub threads: usize,
-    /// Calls that may wait for a thread; more are answered 503.
-    pub queue_depth: usize,
-    /// How long a call of a plugin may take, in seconds, unless its manifest calls the method long-running; 0 for as long as
-    /// it likes.
-    pub call_deadline_seconds: u64,
-    /// The largest request body, in bytes.
-    pub max_body_bytes: usize,
-    /// Connections at a time.
-    pub max_connections: usize,
-    /// Users beside the cookie's.
-    pub users: Vec<UserConfig>,
-}
-
-/// A user of the RPC interface.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct UserConfig {
-    /// `NAME:SALT$HMAC`, as `outrigger auth NAME` makes it.
-    pub rpcauth: String,
-    /// The methods the user may call; all where it is left out.
-    #[serde(default)]
-    pub methods: Option<Vec<String>>,
-}
-
-impl Default for RpcConfig {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 18443)),
-            threads: 8,
-            queue_depth: 256,
-            call_deadline_seconds: 120,
-            max_body_bytes: 32 << 20,
-            max_connections: 16_384,
-            users: Vec::new(),
-        }
-    }
-}
-
-/// The embedded chain.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ChainConfig {
-    /// Address space reserved for its database, in GiB; disk is taken as needed.
-    pub map_gib: usize,
-    /// The memory the mempool may take, in MiB.
-    pub mempool_mib: u64,
-    /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
-    pub min_relay_feerate: u64,
-}
-
-impl Default for ChainConfig {
-    fn default() -> Self {
-        Self { map_gib: 1024, mempool_mib: 300, min_relay_feerate: 1000 }
-    }
-}
-
-/// The wallets.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct WalletConfig {
-    /// Address space reserved for each wallet's database, in GiB; disk is taken as needed.
-    pub map_gib: usize,
-    /// Addresses derived ahead of the last one used.
-    pub keypool: u32,
-}
-
-impl Default for WalletConfig {
-    fn default() -> Self {
-        Self { map_gib: 64, keypool: 1000 }
-    }
-}
-
-/// The log.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LogConfig {
-    /// What is written: `error`, `warn`, `info`, `debug`, or a list of `target=level`.
-    pub level: String,
-    /// `text` or `json`.
-    pub format: LogFormat,
-}
-
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self { level: "info".to_owned(), format: LogFormat::Text }
-    }
-}
-
-/// How log lines are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-/// A plugin.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PluginConfig {
-    /// A bare name, looked for beside the executable and in `--plugin-dir`, or a path.
-    pub file: String,
-    /// Whether it is started.
-    #[serde(default = "yes")]
-    pub enabled: bool,
-    /// The SHA-256 that the file must have, in hexadecimal.
-    #[serde(default)]
-    pub sha256: Option<String>,
-    /// How long a call of it may take, in seconds, unless its manifest calls the method long-running; 0 for as long as it
-    /// likes. By default `rpc.call_deadline_seconds`.
-    #[serde(default)]
-    pub deadline_seconds: Option<u64>,
-    /// The services it may use.
-    #[serde(default)]
-    grants: Option<Vec<Grant>>,
-    /// Its options.
-    #[serde(default)]
-    pub options: Map<String, Value>,
-}
-
-impl PluginConfig {
-    /// The services it may use.
-    pub fn grants(&self) -> &[Grant] {
-        self.grants.as_deref().unwrap_or_default()
-    }
-
-    /// How long a call of it may take; `otherwise` where the plugin's own configuration does not say.
-    pub fn deadline(&self, otherwise: Option<Duration>) -> Option<Duration> {
-        self.deadline_seconds.map_or(otherwise, seconds)
-    }
-}
-
-/// A time limit of the configuration: 0 is none.
-pub fn seconds(limit: u64) -> Option<Duration> {
-    (limit > 0).then(|| Duration::from_secs(limit))
-}
-
-fn default_network() -> String {
-    "regtest".to_owned()
-}
-
-fn default_datadir() -> PathBuf {
-    PathBuf::from("~/.outrigger")
-}
-
-fn yes() -> bool {
-    true
-}
 
 /// A configuration that cannot be used: where, which key, and why.
 #[derive(Debug)]
@@ -283,7 +95,14 @@ impl Loaded {
             ("rpc.queue_depth", config.rpc.queue_depth as u64, 1, 1 << 20),
             ("rpc.call_deadline_seconds", config.rpc.call_deadline_seconds, 0, MAX_DEADLINE_SECONDS),
             ("rpc.max_body_bytes", config.rpc.max_body_bytes as u64, 1024, 1 << 32),
+            ("rpc.max_header_bytes", config.rpc.max_header_bytes as u64, 8192, 1 << 24),
+            ("rpc.max_batch", config.rpc.max_batch as u64, 1, 1 << 32),
+            ("rpc.max_nesting", config.rpc.max_nesting as u64, 16, MAX_NESTING),
             ("rpc.max_connections", config.rpc.max_connections as u64, 1, 1 << 20),
+            ("rpc.header_timeout_seconds", config.rpc.header_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
+            ("rpc.body_timeout_seconds", config.rpc.body_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
+            ("rpc.idle_timeout_seconds", config.rpc.idle_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
+            ("rpc.shutdown_grace_seconds", config.rpc.shutdown_grace_seconds, 0, MAX_DEADLINE_SECONDS),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
             ("chain.mempool_mib", config.chain.mempool_mib, 5, 1 << 20),
             ("wallet.map_gib", config.wallet.map_gib as u64, 1, MAX_MAP_GIB),

@@ -1,0 +1,279 @@
+//! The settings, with their defaults.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::plugin::grants::Grant;
+use crate::rpc::{Limits, Peers};
+
+/// All settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The chain: `regtest`. The embedded chain is for development only.
+    #[serde(default = "default_network")]
+    pub network: String,
+    /// Where everything is kept; `~` is the home directory.
+    #[serde(default = "default_datadir")]
+    pub datadir: PathBuf,
+    /// The network edge.
+    #[serde(default)]
+    pub rpc: RpcConfig,
+    /// The embedded chain.
+    #[serde(default)]
+    pub chain: ChainConfig,
+    /// The wallets.
+    #[serde(default)]
+    pub wallet: WalletConfig,
+    /// The log.
+    #[serde(default)]
+    pub log: LogConfig,
+    /// The metrics.
+    #[serde(default)]
+    pub metrics: MetricsConfig,
+    /// The plugins, in the order in which they start.
+    #[serde(default)]
+    pub plugins: Vec<PluginConfig>,
+    /// Which plugin has a method that several claim.
+    #[serde(default)]
+    pub routes: BTreeMap<String, String>,
+}
+
+/// The network edge.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RpcConfig {
+    /// The address to listen on. Port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// Threads that run plugins' code.
+    pub threads: usize,
+    /// Calls that may wait for a thread; more are answered 503.
+    pub queue_depth: usize,
+    /// How long a call of a plugin may take, in seconds, unless its manifest calls the method long-running; 0 for as long as
+    /// it likes.
+    pub call_deadline_seconds: u64,
+    /// The largest request body, in bytes.
+    pub max_body_bytes: usize,
+    /// The longest line and headers of a request, in bytes.
+    pub max_header_bytes: usize,
+    /// Requests in a batch.
+    pub max_batch: usize,
+    /// Arrays and objects that a body may nest.
+    pub max_nesting: usize,
+    /// Connections at a time.
+    pub max_connections: usize,
+    /// How long a request's headers may take to arrive, in seconds.
+    pub header_timeout_seconds: u64,
+    /// How long the next part of a body may take to arrive, in seconds.
+    pub body_timeout_seconds: u64,
+    /// How long a connection may idle, in seconds. Waiting for an answer is not idling.
+    pub idle_timeout_seconds: u64,
+    /// How long stopping waits for calls in flight, in seconds.
+    pub shutdown_grace_seconds: u64,
+    /// Networks whose clients are heard, beside this machine's own: `10.0.0.0/8`, `fd00::/8` or single addresses.
+    pub allow_from: Vec<Network>,
+    /// Users beside the cookie's.
+    pub users: Vec<UserConfig>,
+}
+
+impl RpcConfig {
+    /// The bounds of the network edge.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_body_bytes: self.max_body_bytes,
+            max_header_bytes: self.max_header_bytes,
+            header_read_timeout: Duration::from_secs(self.header_timeout_seconds),
+            body_stall_timeout: Duration::from_secs(self.body_timeout_seconds),
+            idle_timeout: Duration::from_secs(self.idle_timeout_seconds),
+            max_connections: self.max_connections,
+            max_batch: self.max_batch,
+            max_nesting: self.max_nesting,
+            shutdown_grace: Duration::from_secs(self.shutdown_grace_seconds),
+        }
+    }
+
+    /// Who is heard.
+    pub fn peers(&self) -> Peers {
+        Peers::of(self.allow_from.iter().map(|network| network.0).collect())
+    }
+}
+
+/// A network, or a single address.
+#[derive(Clone, Copy, Debug)]
+pub struct Network(pub IpNet);
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let single = || text.parse::<IpAddr>().map(IpNet::from);
+        text.parse().or_else(|_| single()).map(Self).map_err(|_| {
+            D::Error::custom(format!(
+                "'{text}' is no network: write an address, or one and its prefix as in 10.0.0.0/8"
+            ))
+        })
+    }
+}
+
+/// A user of the RPC interface.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserConfig {
+    /// `NAME:SALT$HMAC`, as `outrigger auth NAME` makes it.
+    pub rpcauth: String,
+    /// The methods the user may call; all where it is left out.
+    #[serde(default)]
+    pub methods: Option<Vec<String>>,
+    /// The only wallet the user may use, which calls go to that name none; all where it is left out.
+    #[serde(default)]
+    pub wallet: Option<String>,
+}
+
+/// The metrics' own port.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MetricsConfig {
+    /// The address to listen on; without one there are no metrics. They need no credentials.
+    pub listen: Option<SocketAddr>,
+}
+
+impl Default for RpcConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 18443)),
+            threads: 8,
+            queue_depth: 256,
+            call_deadline_seconds: 120,
+            max_body_bytes: 32 << 20,
+            max_header_bytes: 16 << 10,
+            max_batch: 65_536,
+            max_nesting: 512,
+            max_connections: 16_384,
+            header_timeout_seconds: 30,
+            body_timeout_seconds: 30,
+            idle_timeout_seconds: 120,
+            shutdown_grace_seconds: 10,
+            allow_from: Vec::new(),
+            users: Vec::new(),
+        }
+    }
+}
+
+/// The embedded chain.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChainConfig {
+    /// Address space reserved for its database, in GiB; disk is taken as needed.
+    pub map_gib: usize,
+    /// The memory the mempool may take, in MiB.
+    pub mempool_mib: u64,
+    /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
+    pub min_relay_feerate: u64,
+}
+
+impl Default for ChainConfig {
+    fn default() -> Self {
+        Self { map_gib: 1024, mempool_mib: 300, min_relay_feerate: 1000 }
+    }
+}
+
+/// The wallets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WalletConfig {
+    /// Address space reserved for each wallet's database, in GiB; disk is taken as needed.
+    pub map_gib: usize,
+    /// Addresses derived ahead of the last one used.
+    pub keypool: u32,
+}
+
+impl Default for WalletConfig {
+    fn default() -> Self {
+        Self { map_gib: 64, keypool: 1000 }
+    }
+}
+
+/// The log.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogConfig {
+    /// What is written: `error`, `warn`, `info`, `debug`, or a list of `target=level`.
+    pub level: String,
+    /// `text` or `json`.
+    pub format: LogFormat,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { level: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// A plugin.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PluginConfig {
+    /// A bare name, looked for beside the executable and in `--plugin-dir`, or a path.
+    pub file: String,
+    /// Whether it is started.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// The SHA-256 that the file must have, in hexadecimal.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// How long a call of it may take, in seconds, unless its manifest calls the method long-running; 0 for as long as it
+    /// likes. By default `rpc.call_deadline_seconds`.
+    #[serde(default)]
+    pub deadline_seconds: Option<u64>,
+    /// The services it may use.
+    #[serde(default)]
+    grants: Option<Vec<Grant>>,
+    /// Its options.
+    #[serde(default)]
+    pub options: Map<String, Value>,
+}
+
+impl PluginConfig {
+    /// The services it may use.
+    pub fn grants(&self) -> &[Grant] {
+        self.grants.as_deref().unwrap_or_default()
+    }
+
+    /// How long a call of it may take; `otherwise` where the plugin's own configuration does not say.
+    pub fn deadline(&self, otherwise: Option<Duration>) -> Option<Duration> {
+        self.deadline_seconds.map_or(otherwise, seconds)
+    }
+}
+
+/// A time limit of the configuration: 0 is none.
+pub fn seconds(limit: u64) -> Option<Duration> {
+    (limit > 0).then(|| Duration::from_secs(limit))
+}
+
+fn default_network() -> String {
+    "regtest".to_owned()
+}
+
+fn default_datadir() -> PathBuf {
+    PathBuf::from("~/.outrigger")
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,142 @@
+//! What the host does, told to Prometheus: how calls fare, counted as they end, and how everything stands, looked up when
+//! somebody asks.
+
+mod server;
+mod standing;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+pub use server::MetricsServer;
+pub use standing::Standing;
+
+/// The upper bounds of the classes of how long calls take, in seconds.
+const SECONDS: [f64; 14] = [25e-6, 50e-6, 1e-4, 25e-5, 5e-4, 1e-3, 25e-4, 5e-3, 1e-2, 5e-2, 0.25, 1.0, 5.0, 30.0];
+
+/// The method in the metrics of calls that name none of ours: clients must not make up as many as they like.
+const UNKNOWN: &str = "(unknown)";
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
+pub enum Outcome {
+    /// With a result.
+    Ok,
+    /// With an error.
+    Error,
+    /// It was not begun, since too much waited.
+    Overloaded,
+    /// The client went away, or the host stopped.
+    Abandoned,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct OfCalls {
+    method: String,
+    outcome: Outcome,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct OfMethod {
+    method: String,
+}
+
+/// The calls so far.
+#[derive(Clone)]
+pub struct CallMetrics {
+    calls: Family<OfCalls, Counter>,
+    seconds: Family<OfMethod, Histogram, fn() -> Histogram>,
+    in_flight: Gauge,
+}
+
+impl Default for CallMetrics {
+    fn default() -> Self {
+        let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
+        Self { calls: Family::default(), seconds: Family::new_with_constructor(histogram), in_flight: Gauge::default() }
+    }
+}
+
+impl CallMetrics {
+    /// A call begins, of a method of ours or of an unknown one.
+    pub fn begin(&self, method: Option<&str>) -> Meter<'_> {
+        self.in_flight.inc();
+        let method = method.unwrap_or(UNKNOWN).to_owned();
+        Meter { metrics: self, method, began: Instant::now(), outcome: Outcome::Abandoned }
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        registry.register("calls", "Calls that have ended, by method and outcome", self.calls.clone());
+        let help = "How long calls took, by method, long polls and rescans included";
+        registry.register_with_unit("call", help, Unit::Seconds, self.seconds.clone());
+        registry.register("calls_in_flight", "Calls that are not answered yet", self.in_flight.clone());
+    }
+}
+
+/// A call that has not ended. It ends with this value.
+pub struct Meter<'a> {
+    metrics: &'a CallMetrics,
+    method: String,
+    began: Instant,
+    outcome: Outcome,
+}
+
+impl Meter<'_> {
+    /// Notes how the call ended.
+    pub fn ended(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        let (method, outcome) = (std::mem::take(&mut self.method), self.outcome);
+        self.metrics.in_flight.dec();
+        self.metrics
+            .seconds
+            .get_or_create(&OfMethod { method: method.clone() })
+            .observe(self.began.elapsed().as_secs_f64());
+        self.metrics.calls.get_or_create(&OfCalls { method, outcome }).inc();
+    }
+}
+
+/// All that is told.
+pub fn registry(calls: &CallMetrics, standing: Standing) -> Arc<Registry> {
+    let mut registry = Registry::with_prefix("outrigger");
+    calls.register(&mut registry);
+    registry.register_collector(Box::new(standing));
+    Arc::new(registry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_counted_once_when_it_ends() {
+        let calls = CallMetrics::default();
+        let mut registry = Registry::default();
+        calls.register(&mut registry);
+        let waiting = calls.begin(Some("getblocktemplate"));
+        calls.begin(Some("getblockcount")).ended(Outcome::Ok);
+        calls.begin(None).ended(Outcome::Error);
+        let text = || {
+            let mut text = String::new();
+            prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+            text
+        };
+        let has = |line: &str| text().lines().any(|found| found == line);
+        assert!(has("calls_in_flight 1"), "{}", text());
+        assert!(has("calls_total{method=\"getblockcount\",outcome=\"Ok\"} 1"), "{}", text());
+        assert!(has("calls_total{method=\"(unknown)\",outcome=\"Error\"} 1"), "{}", text());
+        assert!(has("call_seconds_count{method=\"getblockcount\"} 1"), "{}", text());
+        drop(waiting);
+        assert!(has("calls_in_flight 0"), "{}", text());
+        assert!(has("calls_total{method=\"getblocktemplate\",outcome=\"Abandoned\"} 1"), "{}", text());
+    }
+}

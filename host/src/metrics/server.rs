@@ -1,0 +1,108 @@
+//! The metrics' own port: `GET /metrics`, without credentials.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Connections at a time. Further ones wait.
+const MAX_CONNECTIONS: usize = 16;
+
+/// How long a connection may last.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The form of the answer.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A port that tells the metrics.
+pub struct MetricsServer {
+    listener: TcpListener,
+    registry: Arc<Registry>,
+}
+
+impl MetricsServer {
+    /// Listens on `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on.
+    pub async fn bind(address: SocketAddr, registry: Arc<Registry>) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(address).await?, registry })
+    }
+
+    /// The address that is listened on, with the true port.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until it is dropped.
+    pub async fn serve(self) {
+        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            // Never closed, so this does not fail.
+            let Ok(slot) = slots.clone().acquire_owned().await else { return };
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let registry = self.registry.clone();
+                    tokio::spawn(async move {
+                        answer(stream, &registry).await;
+                        drop(slot);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection for the metrics");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+async fn answer(stream: TcpStream, registry: &Registry) {
+    let service = service_fn(|request: Request<hyper::body::Incoming>| async move {
+        Ok::<_, Infallible>(respond(request.method(), request.uri().path(), registry))
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).keep_alive(false);
+    let served = timeout(PATIENCE, builder.serve_connection(TokioIo::new(stream), service)).await;
+    if let Ok(Err(error)) = served {
+        tracing::debug!(%error, "a connection for the metrics ended early");
+    }
+}
+
+fn respond(method: &Method, path: &str, registry: &Registry) -> Response<Full<Bytes>> {
+    let empty = |status| {
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = status;
+        response
+    };
+    if path != "/metrics" {
+        return empty(StatusCode::NOT_FOUND);
+    }
+    if method != Method::GET {
+        return empty(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let mut text = String::new();
+    if encode(&mut text, registry).is_err() {
+        return empty(StatusCode::INTERNAL_SERVER_ERROR);
+    }
+    let mut response = Response::new(Full::from(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
+    response
+}

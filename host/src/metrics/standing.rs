@@ -1,0 +1,199 @@
+//! How the host's parts stand, looked up at each scrape: nothing is counted twice for it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use crate::node::EmbeddedNode;
+use crate::plugin::pool::Pool;
+use crate::plugin::registry::{Plugin, Registry};
+use crate::wallet::{WalletManager, WalletStatus};
+
+/// A millionth.
+const MILLIONTH: f64 = 1e-6;
+
+/// The parts that are asked.
+pub struct Standing {
+    /// The chain and the mempool.
+    pub node: Arc<EmbeddedNode>,
+    /// The wallets.
+    pub wallets: Arc<WalletManager>,
+    /// The plugins.
+    pub plugins: Arc<Registry>,
+    /// The threads that run calls.
+    pub pool: Arc<Pool>,
+    /// Open connections of clients.
+    pub connections: Arc<AtomicUsize>,
+}
+
+impl fmt::Debug for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Standing")
+    }
+}
+
+impl Collector for Standing {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let mut page = Page(encoder);
+        page.gauge("connections", "Open connections of clients", count(self.connections.load(Ordering::Relaxed)))?;
+        page.gauge("calls_queued", "Calls that wait for a thread", count(self.pool.queued()))?;
+        self.chain(&mut page)?;
+        self.wallets(&mut page)?;
+        self.plugins(&mut page)?;
+        process(&mut page)
+    }
+}
+
+impl Standing {
+    fn chain(&self, page: &mut Page<'_>) -> fmt::Result {
+        let (tip, mempool) = (self.node.tip(), self.node.mempool_info());
+        page.gauge("chain_height", "Height of the best block", f64::from(tip.height))?;
+        page.gauge("chain_tip_time_seconds", "Time in the best block's header", number(u64::from(tip.time)))?;
+        page.gauge("mempool_transactions", "Transactions in the mempool", number(mempool.transactions))?;
+        page.gauge(
+            "mempool_virtual_bytes",
+            "Virtual size of the mempool's transactions",
+            number(mempool.virtual_size),
+        )?;
+        page.gauge("mempool_memory_bytes", "Memory that the mempool takes", number(mempool.usage))?;
+        let help = "Least feerate that the mempool takes, in satoshi per 1000 virtual bytes";
+        page.gauge("mempool_min_feerate", help, number(mempool.min_feerate))
+    }
+
+    fn wallets(&self, page: &mut Page<'_>) -> fmt::Result {
+        let wallets = self.wallets.status();
+        let each = |value: fn(&WalletStatus) -> Option<f64>| {
+            wallets.iter().filter_map(move |wallet| Some((wallet.name.clone(), value(wallet)?)))
+        };
+        page.family(
+            "wallet_height",
+            "Height of the block up to which a wallet has followed the chain",
+            "wallet",
+            each(|wallet| wallet.height.map(f64::from)),
+        )?;
+        page.family(
+            "wallet_lagging",
+            "Whether a wallet could not follow the chain when it last tried",
+            "wallet",
+            each(|wallet| Some(f64::from(u8::from(wallet.lagging)))),
+        )?;
+        page.family(
+            "wallet_rescan_progress",
+            "Part of its rescan that is done, of a wallet that is scanning",
+            "wallet",
+            each(|wallet| wallet.rescan.as_ref().map(|rescan| f64::from(rescan.millionths) * MILLIONTH)),
+        )
+    }
+
+    fn plugins(&self, page: &mut Page<'_>) -> fmt::Result {
+        let serving = self.plugins.serving();
+        let state = |plugin: &Plugin| plugin.instance.as_ref().map(|instance| instance.state().name());
+        let states = serving.plugins.iter().map(|plugin| {
+            let labels = [("plugin", plugin.id().to_owned()), ("state", state(plugin).unwrap_or("stopped").to_owned())];
+            (labels, 1.0)
+        });
+        page.labelled("plugin_state", "The state that a plugin is in", states)?;
+        let counted = |value: fn(&Plugin) -> f64| {
+            serving.plugins.iter().map(move |plugin| (plugin.id().to_owned(), value(plugin))).collect::<Vec<_>>()
+        };
+        let counters: [(&str, &str, Vec<(String, f64)>); 6] = [
+            ("plugin_calls", "Calls of a plugin begun", counted(|plugin| read(&plugin.health.calls))),
+            (
+                "plugin_errors",
+                "Calls of a plugin answered with an error",
+                counted(|plugin| read(&plugin.health.errors)),
+            ),
+            ("plugin_faults", "Faults of a plugin's code", counted(|plugin| read(&plugin.health.faults))),
+            (
+                "plugin_timeouts",
+                "Calls of a plugin whose deadline passed",
+                counted(|plugin| read(&plugin.health.timeouts)),
+            ),
+            ("plugin_restarts", "Restarts of a plugin by the host", counted(|plugin| number(plugin.restart_count))),
+            (
+                "plugin_busy_seconds",
+                "Time inside a plugin's code",
+                counted(|plugin| number(plugin.health.microseconds()) * MILLIONTH),
+            ),
+        ];
+        for (name, help, values) in counters {
+            page.counters(name, help, "plugin", values)?;
+        }
+        Ok(())
+    }
+}
+
+fn read(counter: &AtomicU64) -> f64 {
+    number(counter.load(Ordering::Relaxed))
+}
+
+/// A count as Prometheus has numbers. Beyond 2^53, which nothing here reaches, it is rounded.
+fn number(count: u64) -> f64 {
+    count as f64
+}
+
+fn count(count: usize) -> f64 {
+    count as f64
+}
+
+/// The process, as far as the system tells.
+fn process(page: &mut Page<'_>) -> fmt::Result {
+    let resident = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = resident.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    if let Some(pages) = pages {
+        let bytes = number(pages.saturating_mul(rustix::param::page_size() as u64));
+        page.gauge("resident_memory_bytes", "Memory of the process that is in RAM", bytes)?;
+    }
+    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+        page.gauge("open_files", "Open file descriptors of the process", count(files.count()))?;
+    }
+    Ok(())
+}
+
+/// What is being written for a scrape.
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(value).encode(encoder)
+    }
+
+    /// A gauge for each of several things.
+    fn family(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: impl Iterator<Item = (String, f64)>,
+    ) -> fmt::Result {
+        self.labelled(name, help, values.map(|(of, value)| ([(label, of)], value)))
+    }
+
+    fn labelled<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl Iterator<Item = ([(&'static str, String); N], f64)>,
+    ) -> fmt::Result {
+        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (labels, value) in values {
+            ConstGauge::new(value).encode(encoder.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn counters(&mut self, name: &str, help: &str, label: &'static str, values: Vec<(String, f64)>) -> fmt::Result {
+        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (of, value) in values {
+            ConstCounter::new(value).encode(encoder.encode_family(&[(label, of)])?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! `outrigger run`: listens, puts the parts together, serves, and takes them apart in order.
+
+mod parts;
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
+use outrigger_sdk::service::events::Event;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::cli::RunArgs;
+use crate::config::{ConfigError, Loaded, LogFormat, UserConfig, expand_home};
+use crate::metrics::{self, MetricsServer, Standing};
+use crate::notify;
+use crate::rpc::{Authenticator, CookieFile, Gateway, RpcUser, Server};
+use parts::{Frame, Parts};
+
+/// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of quick methods; all
+/// other calls have threads of their own.
+const SPARE_EDGE_THREADS: usize = 1;
+
+/// The stack of a thread that serves connections, in bytes: calls run on it as on the pool's.
+const EDGE_STACK_BYTES: usize = 8 << 20;
+
+/// Why the host could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration cannot be used.
+    #[error("{0}")]
+    Configuration(#[from] ConfigError),
+    /// Something failed while starting or running.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn failed(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> RunError + '_ {
+    move |error| RunError::Failed(format!("{what}: {error}"))
+}
+
+/// Runs the host until it is told to stop.
+///
+/// # Errors
+/// A configuration that cannot be used, or whatever kept the host from starting.
+pub fn run(args: &RunArgs) -> Result<(), RunError> {
+    let loaded = configuration(args)?;
+    init_log(&loaded)?;
+    raise_file_limit();
+    let users = users(&loaded)?;
+    let folder = expand_home(&loaded.config.datadir).join(&loaded.config.network);
+    // Held as long as the host runs: two hosts must not share a data directory.
+    let _lock = lock_folder(&folder)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(edge_threads())
+        .thread_stack_size(EDGE_STACK_BYTES)
+        .enable_all()
+        .build()
+        .map_err(|error| RunError::Failed(format!("cannot start the network threads: {error}")))?;
+    let frame = Frame::default();
+    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame))?;
+    parts.stop();
+    match frame.fatal.get() {
+        Some(reason) => Err(RunError::Failed(reason.clone())),
+        None => Ok(()),
+    }
+}
+
+/// How many threads serve connections.
+fn edge_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_EDGE_THREADS
+}
+
+/// Listens and serves until the host is told to stop. While the parts are put together, calls hear that.
+async fn serve(
+    loaded: Arc<Loaded>,
+    args: &RunArgs,
+    users: Vec<RpcUser>,
+    folder: &Path,
+    frame: &Frame,
+) -> Result<Parts, RunError> {
+    let rpc = &loaded.config.rpc;
+    // From here on a signal stops in order; a host that has said that it is ready must not die of one.
+    let stopping = stop_requested(frame.stop.subscribe())?;
+    let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
+    let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
+    let service = RpcServiceBuilder::new().service(Gateway::new(frame.door.clone()));
+    let server = Server::bind(rpc.listen, service, Arc::new(known), rpc.limits())
+        .await
+        .map_err(|error| failed("cannot listen")(error.into()))?
+        .hearing(rpc.peers());
+    if rpc.peers().is_local() && !rpc.listen.ip().is_loopback() {
+        tracing::warn!(listen = %rpc.listen, "only this machine's clients are heard: rpc.allow_from names no network");
+    }
+    let (address, connections) = (server.local_addr(), server.open_connections());
+    tracing::info!(%address, "listening");
+    let hub = frame.hub.clone();
+    let served = tokio::spawn(server.serve(async move {
+        stopping.await;
+        notify::tell(notify::STOPPING);
+        // Long polls are answered now, so that the calls in flight can end.
+        hub.tell(&Event::ShuttingDown);
+    }));
+    let parts = match assemble(&loaded, args, folder, frame).await {
+        Ok(parts) => parts,
+        Err(error) => {
+            frame.stop.send_replace(true);
+            // Whoever was told that the host is starting has been told so.
+            let _ = served.await;
+            return Err(error);
+        }
+    };
+    frame.door.open(parts.router.clone());
+    let outcome = tell_metrics(&loaded, frame, &parts, connections).await;
+    match &outcome {
+        Err(_) => {
+            frame.stop.send_replace(true);
+        }
+        Ok(metrics) => {
+            let metrics = metrics.map(|metrics| format!(", metrics: http://{metrics}/metrics")).unwrap_or_default();
+            let network = &loaded.config.network;
+            println!("Outrigger is ready: http://{address}/ ({network}, {}){metrics}", folder.display());
+            notify::tell(notify::READY);
+        }
+    }
+    let drained = served.await.map_err(|_| RunError::Failed("the server of the RPC port was lost".to_owned()));
+    match outcome.and(drained) {
+        Ok(drained) if drained.dropped > 0 => {
+            tracing::warn!(connections = drained.dropped, "calls were cut off while stopping");
+        }
+        Ok(_) => {}
+        Err(error) => {
+            parts.stop();
+            return Err(error);
+        }
+    }
+    Ok(parts)
+}
+
+/// Puts the parts together on a thread that may wait.
+async fn assemble(loaded: &Arc<Loaded>, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Parts, RunError> {
+    let (loaded, args, folder, frame) = (loaded.clone(), args.clone(), folder.to_owned(), frame.clone());
+    let assembled = tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame)).await;
+    assembled.unwrap_or_else(|_| Err(RunError::Failed("the start was lost".to_owned())))
+}
+
+/// Opens the metrics' port, where there is to be one, and gives its address. It closes with the runtime.
+async fn tell_metrics(
+    loaded: &Loaded,
+    frame: &Frame,
+    parts: &Parts,
+    connections: Arc<AtomicUsize>,
+) -> Result<Option<SocketAddr>, RunError> {
+    let Some(listen) = loaded.config.metrics.listen else { return Ok(None) };
+    let standing = Standing {
+        node: parts.node.clone(),
+        wallets: parts.manager.clone(),
+        plugins: parts.registry.clone(),
+        pool: parts.pool.clone(),
+        connections,
+    };
+    let failed = |error: std::io::Error| {
+        let reason = format!("cannot listen on {listen}: {error}");
+        RunError::Configuration(loaded.error("metrics.listen", &listen.to_string(), reason))
+    };
+    let server = MetricsServer::bind(listen, metrics::registry(&frame.metrics, standing)).await.map_err(failed)?;
+    let address = server.local_addr().map_err(failed)?;
+    tokio::spawn(server.serve());
+    Ok(Some(address))
+}
+
+/// The configuration with what the command line changes.
+fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
+    let mut loaded = Loaded::read(args.config.as_deref(), &args.set)?;
+    if let Some(datadir) = &args.datadir {
+        loaded.config.datadir = datadir.clone();
+    }
+    if let Some(listen) = args.rpc_listen {
+        loaded.config.rpc.listen = listen;
+    }
+    if let Some(network) = &args.network {
+        loaded.set_network(network)?;
+    }
+    Ok(loaded)
+}
+
+fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
+    let level = &loaded.config.log.level;
+    // The filter itself would take an unknown word for a target's name, and write everything of that target.
+    let known = |directive: &str| {
+        let name = directive.rsplit('=').next().unwrap_or(directive).trim();
+        name.parse::<tracing_subscriber::filter::LevelFilter>().is_ok()
+    };
+    if let Some(unknown) = level.split(',').find(|directive| !known(directive)) {
+        let reason = format!("'{unknown}' is no level: use error, warn, info, debug, trace or off, or target=level");
+        return Err(loaded.error("log.level", level, reason));
+    }
+    let filter = tracing_subscriber::EnvFilter::try_new(level)
+        .map_err(|error| loaded.error("log.level", level, error.to_string()))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match loaded.config.log.format {
+        LogFormat::Text => builder.with_ansi(false).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+    Ok(())
+}
+
+/// Every connection is an open file; the soft limit is often far below what the system allows.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Without it fewer connections are accepted, which is no reason not to start.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// The users that the configuration names.
+fn users(loaded: &Loaded) -> Result<Vec<RpcUser>, ConfigError> {
+    let user = |configured: &UserConfig| {
+        let user = RpcUser::from_rpcauth(&configured.rpcauth)
+            .map_err(|error| loaded.error("rpc.users.rpcauth", &configured.rpcauth, error.to_string()))?;
+        let user = match &configured.methods {
+            Some(methods) => user.allowing(methods.clone()),
+            None => user,
+        };
+        Ok(match &configured.wallet {
+            Some(wallet) => user.confined_to(wallet),
+            None => user,
+        })
+    };
+    loaded.config.rpc.users.iter().map(user).collect()
+}
+
+/// Listens for signals at once, and gives what ends with the first of them or with the method `stop`.
+fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output = ()>, RunError> {
+    let listen = |kind| signal(kind).map_err(|error| RunError::Failed(format!("cannot listen for signals: {error}")));
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+    })
+}
+
+fn lock_folder(folder: &Path) -> Result<File, RunError> {
+    use rustix::fs::{FlockOperation, flock};
+    let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
+    // What is in there is the operator's alone: keys, the cookie, and code that is loaded.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+    let lock = File::create(folder.join(".lock")).map_err(io)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| RunError::Failed(format!("{} is in use by another Outrigger", folder.display())))?;
+    Ok(lock)
+}

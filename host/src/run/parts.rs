@@ -1,0 +1,220 @@
+//! The host's parts: how they are put together, and the order in which they are taken apart.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::{Chain, Mempool};
+use tokio::sync::watch;
+
+use super::{RunError, configuration, edge_threads, failed};
+use crate::cli::RunArgs;
+use crate::config::{Config, Loaded, seconds};
+use crate::metrics::CallMetrics;
+use crate::node::observer::{NodeEvent, Observer};
+use crate::node::{self, EmbeddedNode};
+use crate::plugin::calls::Calls;
+use crate::plugin::file::FileError;
+use crate::plugin::instance::StartError;
+use crate::plugin::pool::Pool;
+use crate::plugin::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
+use crate::router::builtins::{self, Builtins};
+use crate::router::{Door, Router};
+use crate::services::{ChainService, HostServices, MempoolService, OwnScopes, Scopes};
+use crate::wallet::{self, WalletManager};
+
+/// How long stopping waits for calls that are still running.
+const POOL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells the plugins what the node and the wallets tell. The plugins come last, so they are put in later.
+#[derive(Default)]
+pub struct Hub(OnceLock<Arc<Registry>>);
+
+impl Hub {
+    /// Tells the plugins, if there are any yet.
+    pub fn tell(&self, event: &Event) {
+        if let Some(registry) = self.0.get() {
+            registry.tell(event);
+        }
+    }
+}
+
+impl Observer for Hub {
+    fn notify(&self, event: NodeEvent) {
+        match event {
+            NodeEvent::TipChanged { hash, height } => self.tell(&Event::TipChanged { hash, height }),
+            NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. } => {
+                self.tell(&Event::MempoolChanged { sequence });
+            }
+            NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } => {}
+        }
+    }
+}
+
+/// What is there before the parts, and goes on while they are put together.
+#[derive(Clone)]
+pub struct Frame {
+    /// Where clients wait.
+    pub door: Arc<Door>,
+    /// The way to the plugins.
+    pub hub: Arc<Hub>,
+    /// Stops the host.
+    pub stop: watch::Sender<bool>,
+    /// Why the host cannot go on, when a plugin that it needs has died.
+    pub fatal: Arc<OnceLock<String>>,
+    /// How calls fare.
+    pub metrics: CallMetrics,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        let (stop, _) = watch::channel(false);
+        let (door, hub, fatal) = Default::default();
+        Self { door, hub, stop, fatal, metrics: CallMetrics::default() }
+    }
+}
+
+impl Frame {
+    /// Stops the host, and keeps the first reason for it.
+    fn stop_for(&self) -> Box<dyn Fn(String) + Send + Sync> {
+        let (stop, fatal) = (self.stop.clone(), self.fatal.clone());
+        Box::new(move |reason| {
+            // A later reason adds nothing.
+            let _ = fatal.set(reason);
+            stop.send_replace(true);
+        })
+    }
+}
+
+/// The host's parts. They are stopped in [`Parts::stop`]'s order.
+pub struct Parts {
+    /// The chain and the mempool.
+    pub node: Arc<EmbeddedNode>,
+    /// The wallets.
+    pub manager: Arc<WalletManager>,
+    /// The plugins.
+    pub registry: Arc<Registry>,
+    /// The threads that run calls.
+    pub pool: Arc<Pool>,
+    /// From a method's name to who answers it.
+    pub router: Arc<Router>,
+}
+
+impl Parts {
+    /// Puts the parts together: reads what was kept, and starts the plugins.
+    ///
+    /// # Errors
+    /// Whatever keeps one of them from starting.
+    pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
+        let (config, hub) = (&loaded.config, &frame.hub);
+        frame.door.stage("Loading the chain…");
+        let node = open_node(config, folder)?;
+        let scopes = Arc::new(Scopes::default());
+        frame.door.stage("Loading wallets…");
+        let manager = open_wallets(config, folder, &node, hub)?;
+        node.observe(manager.clone());
+        node.observe(hub.clone());
+        frame.door.stage("Starting plugins…");
+        let calls = Arc::new(Calls::default());
+        let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
+            .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
+        let services = HostServices { node: node.clone(), manager: manager.clone(), scopes: scopes.clone() };
+        let registry = Registry::new(Environment {
+            folders: plugin_folders(&args.plugin_dir),
+            copies: folder.join("plugins"),
+            services: Box::new(services),
+            calls: calls.clone(),
+            deadline: seconds(config.rpc.call_deadline_seconds),
+            builtins: &builtins::NAMES,
+            reread: reread(args),
+            fatal: frame.stop_for(),
+        })
+        .map_err(|error| failed("plugins")(error.into()))?;
+        let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
+        registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
+        // Set once: this is the only place that sets it.
+        let _ = hub.0.set(registry.clone());
+        let builtins = Builtins::new(registry.clone(), frame.stop.clone())
+            .map_err(|error| failed("built-in methods")(error.into()))?;
+        let pool = Arc::new(pool);
+        let (threads, metrics) = (edge_threads(), frame.metrics.clone());
+        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), threads, metrics);
+        Ok(Self { node, manager, registry, pool, router: Arc::new(router) })
+    }
+
+    /// Stops the parts, those first that use others.
+    pub fn stop(&self) {
+        self.registry.tell(&Event::ShuttingDown);
+        self.registry.stop();
+        self.manager.shutdown();
+        if !self.pool.stop(POOL_PATIENCE) {
+            tracing::error!("some calls did not end; they end with the process");
+        }
+        self.node.finish();
+        tracing::info!("stopped");
+    }
+}
+
+/// Reads the configuration as it is now, for plugins that are started or reloaded.
+fn reread(args: &RunArgs) -> Reread {
+    let args = args.clone();
+    Box::new(move || {
+        let Loaded { config, .. } = configuration(&args).map_err(|error| error.to_string())?;
+        Ok(Configured { plugins: config.plugins, routes: config.routes })
+    })
+}
+
+/// A plugin that cannot be brought up is an error of the configuration, at its place there, unless the system failed.
+fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
+    let reason = failure.error.to_string();
+    let key = match &failure.error {
+        RegistryError::Route { method, .. } => return loaded.error(&format!("routes.{method}"), "", reason).into(),
+        RegistryError::File(FileError::Io { .. }) | RegistryError::Start(StartError::Thread { .. }) => {
+            return RunError::Failed(reason);
+        }
+        RegistryError::Start(StartError::Grant(_)) => "grants",
+        RegistryError::File(FileError::Hash { .. }) => "sha256",
+        RegistryError::Option { .. } => "options",
+        _ => "file",
+    };
+    loaded.plugin_error(failure.plugin, key, reason).into()
+}
+
+fn open_node(config: &Config, folder: &Path) -> Result<Arc<EmbeddedNode>, RunError> {
+    let settings = node::Settings {
+        map_size: config.chain.map_gib << 30,
+        mempool: node::MempoolLimits {
+            max_usage: config.chain.mempool_mib << 20,
+            relay_feerate: config.chain.min_relay_feerate,
+            ..node::MempoolLimits::default()
+        },
+        ..node::Settings::default()
+    };
+    EmbeddedNode::open(&folder.join("chain"), settings).map_err(|error| failed("chain")(error.into()))
+}
+
+fn open_wallets(
+    config: &Config,
+    folder: &Path,
+    node: &Arc<EmbeddedNode>,
+    hub: &Arc<Hub>,
+) -> Result<Arc<WalletManager>, RunError> {
+    let settings = wallet::Settings {
+        map_size: config.wallet.map_gib << 30,
+        keypool: config.wallet.keypool,
+        ..wallet::Settings::default()
+    };
+    let chain: Arc<dyn Chain> = Arc::new(ChainService { node: node.clone(), scopes: OwnScopes::default() });
+    let mempool: Arc<dyn Mempool> = Arc::new(MempoolService { node: node.clone(), scopes: OwnScopes::default() });
+    let hub = hub.clone();
+    let sink = Arc::new(move |event: Event| hub.tell(&event));
+    WalletManager::open(&folder.join("wallets"), bitcoin::Network::Regtest, settings, chain, mempool, sink)
+        .map_err(|error| failed("wallets")(error.into()))
+}
+
+/// Where bare names of plugins are looked for: the folders given, then the executable's own.
+fn plugin_folders(given: &[PathBuf]) -> Vec<PathBuf> {
+    let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
+    given.iter().cloned().chain(own).collect()
+}

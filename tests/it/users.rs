@@ -1,0 +1,103 @@
+//! Who may call what, and what is answered before the host is up.
+
+use std::io::Write;
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use serde_json::json;
+
+/// `alice`, whose password is `pass:word`.
+const ALICE: &str =
+    "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
+
+/// All groups, and more lines of configuration.
+fn configuration(more: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    write!(file, "{groups}\n{more}").unwrap();
+    file
+}
+
+fn start(config: &tempfile::NamedTempFile) -> Host {
+    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+}
+
+#[test]
+fn a_user_with_a_list_of_methods_gets_403_for_others() {
+    let config =
+        configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\", \"getblockcount\"]\n"));
+    let host = start(&config);
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    alice.call("getblockcount", json!([]));
+    let refused = alice.post(r#"{"method":"getbestblockhash","id":1}"#);
+    assert_eq!((refused.status, refused.body.as_str()), (403, ""));
+    assert_eq!(Client::new(host.address, "alice:pass").post(r#"{"method":"uptime","id":1}"#).status, 401);
+    host.client().call("getbestblockhash", json!([]));
+}
+
+#[test]
+fn a_user_of_one_wallet_knows_of_no_other() {
+    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\n"));
+    let host = start(&config);
+    let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
+    let address = hot.call("getnewaddress", json!([]));
+    cold.call("getnewaddress", json!([]));
+
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    // With two wallets loaded, only a user who has one alone need not name it.
+    assert_eq!(host.client().refused("getwalletinfo", json!([])).0, -19);
+    assert_eq!(alice.call("getwalletinfo", json!([]))["walletname"], "hot");
+    assert_eq!(alice.wallet("hot").call("getaddressinfo", json!([address]))["ismine"], true);
+    let unknown = (-18, "Requested wallet does not exist or is not loaded".to_owned());
+    assert_eq!(alice.wallet("cold").refused("getwalletinfo", json!([])), unknown);
+    assert_eq!(alice.call("listwallets", json!([])), json!(["hot"]));
+    let directory: Vec<_> = alice.call("listwalletdir", json!([]))["wallets"].as_array().unwrap().clone();
+    assert_eq!(directory.len(), 1);
+    for (method, arguments) in
+        [("unloadwallet", json!(["cold"])), ("loadwallet", json!(["cold"])), ("createwallet", json!(["new"]))]
+    {
+        assert_eq!(alice.refused(method, arguments).0, -18, "{method}");
+    }
+    assert_eq!(host.client().call("listwallets", json!([])), json!(["hot", "cold"]));
+    alice.call("unloadwallet", json!(["hot"]));
+    assert_eq!(alice.refused("getwalletinfo", json!([])), unknown);
+    assert_eq!(cold.call("getwalletinfo", json!([]))["walletname"], "cold");
+}
+
+#[test]
+fn while_the_host_starts_calls_are_answered_that_it_does() {
+    let gate = Gate::new();
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let plugin = format!(
+        "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ gate_init = \"{}\" }}\n",
+        gate.address()
+    );
+    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let options = HostOptions {
+        config: Some(config.path().to_owned()),
+        set: vec!["log.level=info".into()],
+        log: Some(log.path().to_owned()),
+        ..HostOptions::default()
+    };
+    std::thread::scope(|scope| {
+        let starting = scope.spawn(|| Host::start_with(options));
+        let waiting = gate.wait();
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        let address = text.split("listening address=").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let address = address.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
+        let mut alice = Client::new(address, "alice:pass:word");
+        for method in ["getblockcount", "uptime", "stop", "nosuchmethod"] {
+            let failure = alice.try_call(method, json!([])).unwrap_err();
+            assert_eq!(
+                (failure.code, failure.message.as_str(), failure.status),
+                (-28, "Starting plugins…", 500),
+                "{method}"
+            );
+        }
+        assert_eq!(Client::new(address, "alice:wrong").post(r#"{"method":"uptime","id":1}"#).status, 401);
+        drop(waiting);
+        let host = starting.join().unwrap();
+        assert_eq!(host.address, address);
+        alice.call("getblockcount", json!([]));
+    });
+}

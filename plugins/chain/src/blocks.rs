@@ -23,7 +23,8 @@ const MAX_TIP_AGE: u64 = 24 * 60 * 60;
 const REGTEST_SOFT_FORKS: [(&str, u32); 6] =
     [("bip34", 1), ("bip66", 1), ("bip65", 1), ("csv", 1), ("segwit", 0), ("taproot", 0)];
 
-fn hash_argument(context: &Context<'_>, index: usize, name: &str) -> Result<BlockHash, ChainError> {
+/// The hash that the argument at `index` is; `name` is what messages call it.
+pub fn hash_argument(context: &Context<'_>, index: usize, name: &str) -> Result<BlockHash, ChainError> {
     Ok(BlockHash::from_byte_array(params::hash(context.params.get(index), name)?))
 }
 
@@ -136,15 +137,19 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     put("chainwork", json!(encode_hex(&best.chain_work)));
     put("size_on_disk", json!(info.size_on_disk));
     put("pruned", json!(false));
-    if info.name == "regtest" {
-        let fork = |(name, height): &(&str, u32)| {
-            let active = info.tip.height + 1 >= *height;
-            ((*name).to_owned(), json!({"type": "buried", "active": active, "height": height}))
-        };
-        put("softforks", Value::Object(REGTEST_SOFT_FORKS.iter().map(fork).collect()));
+    if let Some(forks) = soft_forks(&info.name, info.tip.height) {
+        put("softforks", Value::Object(forks));
     }
     put("warnings", json!([]));
     Ok(Value::Object(object))
+}
+
+/// The soft forks of a chain as they stand for the block after this height, where the chain's are known.
+pub fn soft_forks(chain: &str, height: u32) -> Option<Map<String, Value>> {
+    let fork = |(name, from): &(&str, u32)| {
+        ((*name).to_owned(), json!({"type": "buried", "active": height + 1 >= *from, "height": from}))
+    };
+    (chain == "regtest").then(|| REGTEST_SOFT_FORKS.iter().map(fork).collect())
 }
 
 pub fn invalidate_block(context: &Context<'_>) -> Outcome {

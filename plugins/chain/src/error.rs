@@ -98,6 +98,33 @@ pub enum ChainError {
     /// A range for a descriptor, or none for one, where it is the other way round.
     #[error("{0}")]
     Range(&'static str),
+    /// A confirmation target that fees are not estimated for.
+    #[error("Invalid conf_target, must be between 1 and {max}", max = crate::mempool::MAX_TARGET)]
+    ConfirmationTarget,
+    /// A way of estimating fees that there is none of.
+    #[error("Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"")]
+    EstimateMode,
+    /// A window with more blocks than there are.
+    #[error("Invalid block count: should be between 0 and the block's height - 1")]
+    BlockCount,
+    /// A block off the best chain.
+    #[error("Block is not in main chain")]
+    NotInMainChain,
+    /// A negative number of addresses.
+    #[error("Address count out of range")]
+    AddressCount,
+    /// A kind of network that there is none of.
+    #[error("Network not recognized: {0}")]
+    Network(String),
+    /// A block to fetch whose header is not known.
+    #[error("Block header missing")]
+    HeaderMissing,
+    /// A block to fetch that is there.
+    #[error("Block already downloaded")]
+    AlreadyDownloaded,
+    /// A peer that there is none of.
+    #[error("Peer does not exist")]
+    NoSuchPeer,
     /// A mock time that no clock can have.
     #[error("Mocktime must be in the range [0, {max}], not {0}.", max = crate::blocks::MAX_MOCK_TIME)]
     MockTime(i64),
@@ -112,7 +139,12 @@ impl From<ChainError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::IntegerOutOfRange | E::BlockNotAvailable | E::MockTimeOffRegtest => Code::MISC,
+            E::IntegerOutOfRange
+            | E::BlockNotAvailable
+            | E::MockTimeOffRegtest
+            | E::HeaderMissing
+            | E::AlreadyDownloaded
+            | E::NoSuchPeer => Code::MISC,
             E::WrongType { .. } => Code::TYPE,
             E::BlockNotFound
             | E::BlockHashNotFound
@@ -124,6 +156,12 @@ impl From<ChainError> for RpcError {
             | E::Descriptor(_) => Code::INVALID_ADDRESS_OR_KEY,
             E::HeightOutOfRange
             | E::VerboseSequence
+            | E::ConfirmationTarget
+            | E::EstimateMode
+            | E::BlockCount
+            | E::NotInMainChain
+            | E::AddressCount
+            | E::Network(_)
             | E::TriedCount
             | E::FeerateBound
             | E::Create(_)

@@ -11,8 +11,10 @@ mod descriptors;
 mod error;
 mod header;
 mod mempool;
+mod network;
 mod scripts;
 mod send;
+mod statistics;
 mod transactions;
 
 #[cfg(test)]
@@ -28,6 +30,7 @@ use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use crate::error::ChainError;
+use crate::mempool::Relatives;
 
 /// The plugin.
 pub struct ChainPlugin {
@@ -75,7 +78,19 @@ impl ChainPlugin {
             "validateaddress" => scripts::validate_address(context),
             "getdescriptorinfo" => descriptors::get_descriptor_info(context),
             "deriveaddresses" => descriptors::derive_addresses(context),
-            "getnetworkinfo" => mempool::get_network_info(context),
+            "getmempoolancestors" => mempool::get_relatives(context, Relatives::Ancestors),
+            "getmempooldescendants" => mempool::get_relatives(context, Relatives::Descendants),
+            "estimatesmartfee" => mempool::estimate_smart_fee(context),
+            "getdifficulty" => statistics::get_difficulty(context),
+            "getchaintxstats" => statistics::get_chain_tx_stats(context),
+            "getdeploymentinfo" => statistics::get_deployment_info(context),
+            "getindexinfo" => statistics::get_index_info(context),
+            "getnetworkinfo" => network::get_network_info(context),
+            "getconnectioncount" => network::get_connection_count(),
+            "getpeerinfo" => network::get_peer_info(),
+            "getnodeaddresses" => network::get_node_addresses(context),
+            "getnettotals" => network::get_net_totals(),
+            "getblockfrompeer" => network::get_block_from_peer(context),
             "invalidateblock" => blocks::invalidate_block(context),
             "reconsiderblock" => blocks::reconsider_block(context),
             "setmocktime" => blocks::set_mock_time(context),

@@ -1,4 +1,6 @@
-//! The mempool, and the network of peers that there is none of.
+//! The mempool, and what it says of fees.
+
+use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
@@ -8,17 +10,15 @@ use outrigger_sdk::service::mempool::MempoolEntry;
 use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
-use crate::{Context, Outcome};
+use crate::{Context, Outcome, args};
 
-/// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
-const VERSION: u32 = 290_000;
-/// The version of the peer-to-peer protocol that this release speaks.
-const PROTOCOL_VERSION: u32 = 70_016;
-/// The kinds of network that bitcoind lists.
-const NETWORKS: [&str; 5] = ["ipv4", "ipv6", "onion", "i2p", "cjdns"];
+/// The greatest confirmation target, in blocks.
+pub const MAX_TARGET: i32 = 1008;
+/// The names of estimate modes, in any case.
+const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
 
 /// Satoshi as an amount in a result.
-fn money(satoshi: u64) -> Value {
+pub fn money(satoshi: u64) -> Value {
     amount::to_json(i64::try_from(satoshi).unwrap_or(i64::MAX))
 }
 
@@ -60,8 +60,58 @@ pub fn get_raw_mempool(context: &Context<'_>) -> Outcome {
 
 pub fn get_mempool_entry(context: &Context<'_>) -> Outcome {
     let txid = Txid::from_byte_array(params::hash(context.params.get(0), "parameter 1")?);
-    let entry = context.host.mempool.entries(context.scope, vec![txid])?.pop().flatten();
-    entry.as_ref().map(entry_json).ok_or(ChainError::NotInMempool)
+    entry(context, txid).map(|entry| entry_json(&entry))
+}
+
+fn entry(context: &Context<'_>, txid: Txid) -> Result<MempoolEntry, ChainError> {
+    context.host.mempool.entries(context.scope, vec![txid])?.pop().flatten().ok_or(ChainError::NotInMempool)
+}
+
+/// Which way to follow transactions that spend each other's outputs.
+#[derive(Clone, Copy)]
+pub enum Relatives {
+    /// To those that a transaction builds on.
+    Ancestors,
+    /// To those that build on it.
+    Descendants,
+}
+
+pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Outcome {
+    let txid = Txid::from_byte_array(params::hash(context.params.get(0), "parameter 1")?);
+    let verbose = context.params.flag_or(1, false)?;
+    let next = |entry: &MempoolEntry| match which {
+        Relatives::Ancestors => entry.depends.clone(),
+        Relatives::Descendants => entry.spent_by.clone(),
+    };
+    let mut found: HashMap<Txid, MempoolEntry> = HashMap::new();
+    let mut wanted = next(&entry(context, txid)?);
+    // One request for each generation.
+    while !wanted.is_empty() {
+        let generation: Vec<MempoolEntry> =
+            context.host.mempool.entries(context.scope, wanted)?.into_iter().flatten().collect();
+        let further: BTreeSet<Txid> = generation.iter().flat_map(next).collect();
+        found.extend(generation.into_iter().map(|entry| (entry.txid, entry)));
+        wanted = further.into_iter().filter(|txid| !found.contains_key(txid)).collect();
+    }
+    let mut relatives: Vec<&MempoolEntry> = found.values().collect();
+    relatives.sort_by_key(|entry| entry.txid);
+    Ok(match verbose {
+        true => Value::Object(relatives.iter().map(|entry| (entry.txid.to_string(), entry_json(entry))).collect()),
+        false => relatives.iter().map(|entry| json!(entry.txid)).collect(),
+    })
+}
+
+/// Fees are not estimated here, which is what bitcoind answers on a chain that has told it too little.
+pub fn estimate_smart_fee(context: &Context<'_>) -> Outcome {
+    let target: i32 = args::integer(context.params.get(0))?;
+    if !(1..=MAX_TARGET).contains(&target) {
+        return Err(ChainError::ConfirmationTarget);
+    }
+    let mode = context.params.given(1).map(args::text).transpose()?;
+    if mode.is_some_and(|mode| !ESTIMATE_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode))) {
+        return Err(ChainError::EstimateMode);
+    }
+    Ok(json!({"errors": ["Insufficient data or no feerate found"], "blocks": 0}))
 }
 
 /// An entry in release 29's shape, then the fees as release 0.21 had them beside `fees`.
@@ -91,28 +141,4 @@ fn entry_json(entry: &MempoolEntry) -> Value {
         "descendantfees": entry.descendant_fees,
         "ancestorfees": entry.ancestor_fees,
     })
-}
-
-pub fn get_network_info(context: &Context<'_>) -> Outcome {
-    let mempool = context.host.mempool.info(context.scope)?;
-    let network = |name: &&str| json!({"name": name, "limited": true, "reachable": false, "proxy": "", "proxy_randomize_credentials": false});
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("version", json!(VERSION));
-    put("subversion", json!(concat!("/Outrigger:", env!("CARGO_PKG_VERSION"), "/")));
-    put("protocolversion", json!(PROTOCOL_VERSION));
-    put("localservices", json!("0000000000000000"));
-    put("localservicesnames", json!([]));
-    put("localrelay", json!(false));
-    put("timeoffset", json!(0));
-    put("networkactive", json!(false));
-    put("connections", json!(0));
-    put("connections_in", json!(0));
-    put("connections_out", json!(0));
-    put("networks", NETWORKS.iter().map(network).collect());
-    put("relayfee", money(mempool.relay_feerate));
-    put("incrementalfee", money(mempool.incremental_feerate));
-    put("localaddresses", json!([]));
-    put("warnings", json!([]));
-    Ok(Value::Object(object))
 }

@@ -52,6 +52,12 @@ pub enum MiningError {
     /// A block that is not known.
     #[error("Block not found")]
     BlockNotFound,
+    /// A number of blocks that no hash rate can be estimated from.
+    #[error("Invalid nblocks. Must be a positive number or -1.")]
+    HashRateBlocks,
+    /// A height above the best chain's.
+    #[error("Block does not exist at specified height")]
+    NoBlockAtHeight,
     /// Where a block shall pay to is no address.
     #[error("Error: Invalid address")]
     Address,
@@ -96,7 +102,13 @@ impl From<MiningError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::Mode | E::SegwitMissing | E::Ranged | E::Multipath | E::Priority => Code::INVALID_PARAMETER,
+            E::Mode
+            | E::SegwitMissing
+            | E::Ranged
+            | E::Multipath
+            | E::Priority
+            | E::HashRateBlocks
+            | E::NoBlockAtHeight => Code::INVALID_PARAMETER,
             E::ProposalData | E::NotText(_) => Code::TYPE,
             E::BlockUndecodable | E::NoCoinbase | E::HeaderUndecodable | E::TransactionUndecodable(_) => {
                 Code::DESERIALIZATION

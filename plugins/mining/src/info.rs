@@ -13,6 +13,8 @@ use crate::{Context, Outcome};
 
 /// The number of blocks that the network's hash rate is estimated from.
 const HASH_RATE_BLOCKS: u32 = 120;
+/// The number of blocks between two adjustments of the difficulty.
+const ADJUSTMENT_BLOCKS: u32 = 2016;
 
 pub fn get_mining_info(context: &Context<'_>, last: Option<LastBlock>) -> Outcome {
     let chain = &context.host.chain;
@@ -31,7 +33,7 @@ pub fn get_mining_info(context: &Context<'_>, last: Option<LastBlock>) -> Outcom
     put("bits", json!(format!("{:08x}", bits.to_consensus())));
     put("difficulty", work::float(work::difficulty(bits)));
     put("target", json!(work::target_hex(bits)));
-    put("networkhashps", work::float(hash_rate(context, &tip)?));
+    put("networkhashps", work::float(hash_rate(context, &tip, HASH_RATE_BLOCKS)?));
     put("pooledtx", json!(context.host.mempool.info(context.scope)?.transactions));
     put("chain", json!(info.name));
     put(
@@ -65,10 +67,28 @@ fn header_time(info: &BlockInfo) -> u32 {
     header_field(info, 68)
 }
 
-/// The hashes per second that the last blocks took: the work between the first and the last of them, by the time between the
-/// earliest and the latest.
-fn hash_rate(context: &Context<'_>, tip: &BlockInfo) -> Result<f64, MiningError> {
-    let first = block(context, tip.height.saturating_sub(HASH_RATE_BLOCKS))?;
+pub fn get_network_hash_rate(context: &Context<'_>) -> Outcome {
+    let blocks =
+        context.params.given(0).map_or(Ok(i32::try_from(HASH_RATE_BLOCKS).unwrap_or_default()), params::int32)?;
+    let height = context.params.given(1).map_or(Ok(-1), params::int32)?;
+    let tip = context.host.chain.tip(context.scope)?.height;
+    if blocks < -1 || blocks == 0 {
+        return Err(MiningError::HashRateBlocks);
+    }
+    let height = match u32::try_from(height) {
+        Err(_) if height == -1 => tip,
+        Ok(height) if height <= tip => height,
+        _ => return Err(MiningError::NoBlockAtHeight),
+    };
+    // A negative number means: since the difficulty was last adjusted.
+    let blocks = u32::try_from(blocks).unwrap_or(height % ADJUSTMENT_BLOCKS + 1);
+    Ok(work::float(hash_rate(context, &block(context, height)?, blocks)?))
+}
+
+/// The hashes per second that the last `blocks` up to `tip` took: the work between the first and the last of them, by the time
+/// between the earliest and the latest.
+fn hash_rate(context: &Context<'_>, tip: &BlockInfo, blocks: u32) -> Result<f64, MiningError> {
+    let first = block(context, tip.height.saturating_sub(blocks))?;
     let (mut earliest, mut latest) = (header_time(tip), header_time(tip));
     for height in first.height..tip.height {
         let time = header_time(&block(context, height)?);

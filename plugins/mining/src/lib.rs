@@ -108,6 +108,7 @@ impl MiningPlugin {
             "submitblock" => submit::submit_block(context),
             "submitheader" => submit::submit_header(context),
             "getmininginfo" => info::get_mining_info(context, self.templates.last()),
+            "getnetworkhashps" => info::get_network_hash_rate(context),
             "generatetoaddress" => generate::generate_to_address(context, &self.templates, watch),
             "generateblock" => generate::generate_block(context, watch),
             "getprioritisedtransactions" => info::get_prioritised_transactions(context),

@@ -428,6 +428,37 @@ fn mining_info_has_release_29s_keys() {
 }
 
 #[test]
+fn the_hash_rate_is_work_by_time_over_the_blocks_asked_for() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let hashes: Vec<_> = (0..4).map(|_| host.chain.mine(vec![])).collect();
+    let time = |height: usize| f64::from(host.chain.get(hashes[height - 1]).unwrap().header.time);
+    // A block of the development chain takes two hashes on average.
+    let rate = |first: usize, last: usize| (2 * (last - first)) as f64 / (time(last) - time(first));
+    for (arguments, expected) in [
+        (json!([2]), rate(2, 4)),
+        (json!([1, 3]), rate(2, 3)),
+        (json!([2, 3]), rate(1, 3)),
+        (json!([3, -1]), rate(1, 4)),
+        (json!([5, 0]), 0.0),
+    ] {
+        let answer = plugin.call("getnetworkhashps", arguments.clone()).unwrap().as_f64().unwrap();
+        assert!((answer - expected).abs() < 1e-12, "{arguments}: {answer}, not {expected}");
+    }
+    // Both reach back to the first block: there are fewer than 120, and the difficulty was never adjusted.
+    let all = plugin.call("getnetworkhashps", json!([])).unwrap();
+    assert_eq!(plugin.call("getnetworkhashps", json!([-1, null])).unwrap(), all);
+    for (arguments, message) in [
+        (json!([0]), "Invalid nblocks. Must be a positive number or -1."),
+        (json!([-2]), "Invalid nblocks. Must be a positive number or -1."),
+        (json!([5, 5]), "Block does not exist at specified height"),
+        (json!([5, -3]), "Block does not exist at specified height"),
+    ] {
+        assert_eq!(refusal(plugin.call("getnetworkhashps", arguments)), (-8, message.into()));
+    }
+}
+
+#[test]
 fn preferences_are_checked() {
     let host = TestHost::new();
     let plugin = start(&host);

@@ -1,0 +1,91 @@
+//! The network of peers that there is none of, in the shape that clients expect of one.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use outrigger_sdk::service::chain::{BlockRef, BlockState};
+use serde_json::{Map, Value, json};
+
+use crate::blocks::hash_argument;
+use crate::error::ChainError;
+use crate::mempool::money;
+use crate::{Context, Outcome, args};
+
+/// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
+const VERSION: u32 = 290_000;
+/// The version of the peer-to-peer protocol that this release speaks.
+const PROTOCOL_VERSION: u32 = 70_016;
+/// The kinds of network that bitcoind lists.
+const NETWORKS: [&str; 5] = ["ipv4", "ipv6", "onion", "i2p", "cjdns"];
+/// The period of bitcoind's upload target, in seconds.
+const UPLOAD_TIMEFRAME: u32 = 24 * 60 * 60;
+
+pub fn get_network_info(context: &Context<'_>) -> Outcome {
+    let mempool = context.host.mempool.info(context.scope)?;
+    let network = |name: &&str| json!({"name": name, "limited": true, "reachable": false, "proxy": "", "proxy_randomize_credentials": false});
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("version", json!(VERSION));
+    put("subversion", json!(concat!("/Outrigger:", env!("CARGO_PKG_VERSION"), "/")));
+    put("protocolversion", json!(PROTOCOL_VERSION));
+    put("localservices", json!("0000000000000000"));
+    put("localservicesnames", json!([]));
+    put("localrelay", json!(false));
+    put("timeoffset", json!(0));
+    put("networkactive", json!(false));
+    put("connections", json!(0));
+    put("connections_in", json!(0));
+    put("connections_out", json!(0));
+    put("networks", NETWORKS.iter().map(network).collect());
+    put("relayfee", money(mempool.relay_feerate));
+    put("incrementalfee", money(mempool.incremental_feerate));
+    put("localaddresses", json!([]));
+    put("warnings", json!([]));
+    Ok(Value::Object(object))
+}
+
+pub fn get_connection_count() -> Outcome {
+    Ok(json!(0))
+}
+
+pub fn get_peer_info() -> Outcome {
+    Ok(json!([]))
+}
+
+pub fn get_node_addresses(context: &Context<'_>) -> Outcome {
+    let count: i32 = context.params.given(0).map_or(Ok(1), args::integer)?;
+    if count < 0 {
+        return Err(ChainError::AddressCount);
+    }
+    let network = context.params.given(1).map(args::text).transpose()?;
+    match network.filter(|network| !NETWORKS.iter().any(|known| known.eq_ignore_ascii_case(network))) {
+        Some(unknown) => Err(ChainError::Network(unknown.to_owned())),
+        None => Ok(json!([])),
+    }
+}
+
+pub fn get_net_totals() -> Outcome {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(json!({
+        "totalbytesrecv": 0,
+        "totalbytessent": 0,
+        "timemillis": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        "uploadtarget": {
+            "timeframe": UPLOAD_TIMEFRAME,
+            "target": 0,
+            "target_reached": false,
+            "serve_historical_blocks": true,
+            "bytes_left_in_cycle": 0,
+            "time_left_in_cycle": 0,
+        },
+    }))
+}
+
+pub fn get_block_from_peer(context: &Context<'_>) -> Outcome {
+    let hash = hash_argument(context, 0, "blockhash")?;
+    let _peer: i64 = args::integer(context.params.get(1))?;
+    match context.host.chain.block_info(context.scope, BlockRef::Hash { hash })? {
+        None => Err(ChainError::HeaderMissing),
+        Some(info) if info.state != BlockState::HeaderOnly => Err(ChainError::AlreadyDownloaded),
+        Some(_) => Err(ChainError::NoSuchPeer),
+    }
+}

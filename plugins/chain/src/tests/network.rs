@@ -1,0 +1,66 @@
+//! A network without peers.
+
+use outrigger_sdk::testing::TestHost;
+use serde_json::{Value, json};
+
+use super::{GENESIS, check, check_refusals, keys, start};
+
+#[test]
+fn there_are_no_peers_in_the_shape_of_release_29() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let network = plugin.call("getnetworkinfo", json!([])).unwrap();
+    assert_eq!((&network["version"], network["relayfee"].to_string()), (&json!(290_000), "0.00001000".into()));
+    check(&plugin, "getconnectioncount", &[(json!([]), json!(0))]);
+    check(&plugin, "getpeerinfo", &[(json!([]), json!([]))]);
+    let none = [json!([]), json!([0]), json!([8, "IPv6"]), json!([null, null])];
+    check(&plugin, "getnodeaddresses", &none.map(|arguments| (arguments, json!([]))));
+    check_refusals(
+        &plugin,
+        "getnodeaddresses",
+        &[
+            (json!([-1]), -8, "Address count out of range"),
+            (json!([5, "foo"]), -8, "Network not recognized: foo"),
+            (json!([1.5]), -1, "JSON integer out of range"),
+        ],
+    );
+    let totals = plugin.call("getnettotals", json!([])).unwrap();
+    assert_eq!(keys(&totals), ["totalbytesrecv", "totalbytessent", "timemillis", "uploadtarget"]);
+    let target = "timeframe target target_reached serve_historical_blocks bytes_left_in_cycle time_left_in_cycle";
+    assert_eq!(keys(&totals["uploadtarget"]), target.split(' ').collect::<Vec<_>>());
+    assert!(totals["timemillis"].as_u64().unwrap() > 1_600_000_000_000);
+}
+
+#[test]
+fn a_block_cannot_be_fetched_and_the_first_hindrance_is_named() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    check_refusals(
+        &plugin,
+        "getblockfrompeer",
+        &[
+            (json!(["00", 1]), -8, "blockhash must be of length 64 (not 2, for '00')"),
+            (json!(["11".repeat(32), 0]), -1, "Block header missing"),
+            (json!([GENESIS, 0]), -1, "Block already downloaded"),
+        ],
+    );
+}
+
+#[test]
+fn fees_are_not_estimated_and_arguments_checked_all_the_same() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let answer = json!({"errors": ["Insufficient data or no feerate found"], "blocks": 0});
+    let good = [json!([6]), json!([1008, "ECONOMICAL"]), json!([1, Value::Null])];
+    check(&plugin, "estimatesmartfee", &good.map(|arguments| (arguments, answer.clone())));
+    let mode = "Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"";
+    check_refusals(
+        &plugin,
+        "estimatesmartfee",
+        &[
+            (json!([0]), -8, "Invalid conf_target, must be between 1 and 1008"),
+            (json!([1009]), -8, "Invalid conf_target, must be between 1 and 1008"),
+            (json!([6, "foo"]), -8, mode),
+        ],
+    );
+}

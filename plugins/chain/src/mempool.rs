@@ -7,7 +7,7 @@ use bitcoin::hashes::Hash;
 use outrigger_sdk::amount;
 use outrigger_sdk::params;
 use outrigger_sdk::service::mempool::MempoolEntry;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::error::ChainError;
 use crate::{Context, Outcome, args};

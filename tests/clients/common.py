@@ -1,0 +1,37 @@
+"""What the sessions in Python share: where the host is, and how they say what they found."""
+
+import os
+
+URL = os.environ["OUTRIGGER_URL"]
+COOKIE = os.environ["OUTRIGGER_COOKIE"]
+DATADIR = os.environ["OUTRIGGER_DATADIR"]
+USER = os.environ["OUTRIGGER_USER"]
+PASSWORD = os.environ["OUTRIGGER_PASSWORD"]
+PORT = int(URL.rsplit(":", 1)[1])
+
+# A key that is imported, and its descriptor with the checksum.
+KEY = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v"
+DESCRIPTOR = f"wpkh({KEY})#pdry7alk"
+
+# The subsidy of the first 149 blocks of regtest, in satoshi.
+SUBSIDY = 50 * 100_000_000
+
+
+def url_of(user, password, path=""):
+    """The host's address with a user and a password in it, as some clients want it."""
+    return URL.replace("http://", f"http://{user}:{password}@") + path
+
+
+def expect(what, found, wanted):
+    """Ends the session where something is not as it should be."""
+    if found != wanted:
+        raise SystemExit(f"{what}: expected {wanted!r}, found {found!r}")
+
+
+def refusal(kind, call, *arguments):
+    """The error of a certain type that a call raises."""
+    try:
+        answer = call(*arguments)
+    except kind as error:
+        return error
+    raise SystemExit(f"expected {kind.__name__}, was answered {answer!r}")

@@ -14,6 +14,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 # What stands in a client's folder once it is whole: the versions it was installed with.
 STAMP = "installed"
 
+# How long a package manager may take for one step, in seconds.
+PATIENCE = 900
+
 
 class NotInstalled(Exception):
     """Why a client is not here: no package manager, or one that does not reach its packages."""
@@ -34,21 +37,26 @@ def program(name):
 
 def attempt(arguments, **options):
     """Runs a package manager; its last words say why it failed."""
-    done = subprocess.run(
-        [str(argument) for argument in arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        **options,
-    )
+    name = pathlib.Path(arguments[0]).name
+    try:
+        done = subprocess.run(
+            [str(argument) for argument in arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+            **options,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotInstalled(f"{name}: {error}") from error
     if done.returncode != 0:
         said = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         # npm ends with the name of its log, whatever happened.
         telling = [line for line in said if re.search(r"error|could not|fail|unable", line, re.IGNORECASE)]
         why = (telling or said or ["no message"])[-1]
-        raise NotInstalled(f"{pathlib.Path(arguments[0]).name}: {why}")
+        raise NotInstalled(f"{name}: {why}")
     return done.stdout
 
 

@@ -2,6 +2,8 @@
 //!
 //! A key that is not known is an error, and every error names the file, the line and the key.
 
+#[cfg(test)]
+mod reference;
 mod settings;
 
 use std::fmt;

@@ -1,0 +1,119 @@
+//! The reference of the configuration, `config/regtest.toml`, held against the code.
+//!
+//! A line of it that is commented out and sets a key, or begins a table, is an example of that key or table.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use toml::{Table, Value};
+
+use super::settings::{
+    ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, RpcConfig, UserConfig, WalletConfig,
+};
+use super::{BUILT_IN, parse};
+
+/// A deserializer that only asks a struct what its keys are.
+struct KeysOf;
+
+/// The keys, which are what comes of asking.
+#[derive(Debug)]
+struct Keys(&'static [&'static str]);
+
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl std::error::Error for Keys {}
+
+impl Error for Keys {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self(&[])
+    }
+}
+
+impl<'de> Deserializer<'de> for KeysOf {
+    type Error = Keys;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Keys> {
+        Err(Keys(&[]))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Keys> {
+        Err(Keys(fields))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct
+        seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+fn keys<T: for<'de> Deserialize<'de>>() -> BTreeSet<&'static str> {
+    let Err(Keys(keys)) = T::deserialize(KeysOf) else { panic!("a struct that is made of nothing") };
+    assert!(!keys.is_empty(), "not a struct");
+    keys.iter().copied().collect()
+}
+
+/// The file with its examples in force.
+fn with_examples() -> String {
+    let is_example = |line: &str| {
+        let key = line.split_once(" = ").map_or("", |(key, _)| key);
+        line.starts_with('[') || (!key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+    };
+    let line = |line| match str::strip_prefix(line, "# ") {
+        Some(example) if is_example(example) => example,
+        _ => line,
+    };
+    BUILT_IN.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The keys of a table, or of all tables of an array.
+fn written(value: &Value) -> BTreeSet<&str> {
+    match value {
+        Value::Table(table) => table.keys().map(String::as_str).collect(),
+        Value::Array(tables) => tables.iter().flat_map(written).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+#[test]
+fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
+    let text = with_examples();
+    // Whatever is written there is read by the code.
+    parse("config/regtest.toml", &text).unwrap();
+    let table: Table = text.parse().unwrap();
+    let sections = [
+        ("rpc", keys::<RpcConfig>()),
+        ("chain", keys::<ChainConfig>()),
+        ("wallet", keys::<WalletConfig>()),
+        ("log", keys::<LogConfig>()),
+        ("metrics", keys::<MetricsConfig>()),
+        ("plugins", keys::<PluginConfig>()),
+    ];
+    // The names of methods are the keys of `routes`: any may stand there.
+    let named = sections.iter().map(|(name, _)| *name).chain(["network", "datadir", "routes"]);
+    assert_eq!(keys::<Config>(), named.collect(), "a section that is not looked at here");
+    assert_eq!(keys::<Config>(), table.keys().map(String::as_str).collect());
+    for (name, known) in sections {
+        assert_eq!(known, written(&table[name]), "[{name}]");
+    }
+    assert_eq!(keys::<UserConfig>(), written(&table["rpc"]["users"]), "[[rpc.users]]");
+}
+
+#[test]
+fn the_values_of_the_reference_are_the_defaults() {
+    let without_plugins = |text: &str| {
+        let mut config = parse("config/regtest.toml", text).unwrap();
+        config.plugins.clear();
+        format!("{config:#?}")
+    };
+    assert_eq!(without_plugins(BUILT_IN), without_plugins(""));
+}

@@ -66,7 +66,8 @@ fn keys<T: for<'de> Deserialize<'de>>() -> BTreeSet<&'static str> {
 fn with_examples() -> String {
     let is_example = |line: &str| {
         let key = line.split_once(" = ").map_or("", |(key, _)| key);
-        line.starts_with('[') || (!key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+        line.starts_with('[')
+            || (!key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))
     };
     let line = |line| match str::strip_prefix(line, "# ") {
         Some(example) if is_example(example) => example,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use outrigger_sdk::abi::ExportedService;
+use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::service::{Chain, Mempool, Signer, Wallet};
 use outrigger_sdk::testing::{TestHost, WalletState};
 use serde_json::Map;
@@ -54,6 +55,8 @@ pub fn time(args: &TimeArgs) -> Result<String, String> {
 
 fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, String> {
     let code = Arc::new(Code::open(file, folder).map_err(|error| error.to_string())?);
+    let named = |method: &&MethodSpec| method.name == args.method;
+    let method = code.manifest.methods.iter().find(named).ok_or("the plugin's manifest has no such method")?;
     let calls = Arc::new(Calls::default());
     let options = code.manifest.options(&Map::new()).map_err(|error| error.to_string())?;
     let services = InMemory(TestHost::new());
@@ -63,8 +66,10 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     let (trouble, _troubles) = std::sync::mpsc::channel();
     let launch = Launch {
         id: 1,
+        owner: 1,
+        trusted: false,
         grants: &grants,
-        options: &options,
+        options,
         services: &services,
         calls: calls.clone(),
         deadline: None,
@@ -72,7 +77,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
         trouble,
     };
     let instance = Instance::start(&code, launch).map_err(|error| error.to_string())?;
-    let timed = (0..WARM_UP + CALLS).map(|_| once(&instance, &calls, args)).collect::<Result<Vec<_>, _>>();
+    let timed = (0..WARM_UP + CALLS).map(|_| once(&instance, &calls, method, args)).collect::<Result<Vec<_>, _>>();
     instance.retire(PATIENCE);
     instance.wait_ended(Instant::now() + 2 * PATIENCE);
     let mut times = timed?.split_off(WARM_UP);
@@ -88,10 +93,10 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
 }
 
 /// One call there and back.
-fn once(instance: &Instance, calls: &Calls, args: &TimeArgs) -> Result<Duration, String> {
+fn once(instance: &Instance, calls: &Calls, method: &MethodSpec, args: &TimeArgs) -> Result<Duration, String> {
     let began = Instant::now();
     let (token, mut answer) = calls.open(instance.id);
-    instance.call(token, &args.method, args.arguments.as_bytes(), None);
+    instance.call(token, method, args.arguments.as_bytes(), true);
     let answer = answer.try_recv().map_err(|_| format!("{} does not answer at once", args.method))?;
     let spent = began.elapsed();
     answer.map(|_| spent).map_err(|error| format!("{} answers error {}: {}", args.method, error.code.0, error.message))

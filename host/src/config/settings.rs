@@ -241,6 +241,10 @@ pub struct PluginConfig {
     /// likes. By default `rpc.call_deadline_seconds`.
     #[serde(default)]
     pub deadline_seconds: Option<u64>,
+    /// Whether it is relied on to be quick where its manifest says so, and to answer JSON: its quick methods run on the
+    /// threads that serve connections, and its large answers are not checked.
+    #[serde(default)]
+    pub trusted: bool,
     /// The services it may use.
     #[serde(default)]
     grants: Option<Vec<Grant>>,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
 use outrigger_sdk::RpcError;
@@ -28,26 +29,48 @@ struct Pending {
     phase: Phase,
 }
 
-/// A call that was given up while it ran.
-struct Left {
-    instance: u64,
-    /// Because its deadline passed.
-    overdue: bool,
+/// Where a call's code runs, and how long it may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// When its code must have returned; none when it may take as long as it likes.
+    pub due: Option<Instant>,
+    /// Whether its answer may take longer than that.
+    pub long_running: bool,
+    /// Whether it runs on a thread of the pool.
+    pub pooled: bool,
 }
 
-/// What is told when the code of a call has returned.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Ended {
-    /// Nobody waited for its answer any more.
-    pub given_up: bool,
-    /// Because its deadline had passed.
-    pub overdue: bool,
+/// A call whose code has not returned.
+struct Running {
+    instance: u64,
+    run: Run,
+    /// It should have returned.
+    overdue: bool,
+    /// Nobody waits for its answer any more.
+    given_up: bool,
+}
+
+impl Running {
+    fn is_stuck(&self, instance: u64) -> bool {
+        self.instance == instance && self.overdue && !self.run.long_running
+    }
+}
+
+/// A call that was found not to have returned in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overdue {
+    /// The call.
+    pub token: u64,
+    /// The instance that runs it.
+    pub instance: u64,
+    /// How it runs.
+    pub run: Run,
 }
 
 #[derive(Default)]
 struct State {
     pending: HashMap<u64, Pending>,
-    left: HashMap<u64, Left>,
+    running: HashMap<u64, Running>,
 }
 
 /// The calls that wait for their answer, by token.
@@ -80,27 +103,55 @@ impl Calls {
     }
 
     /// The plugin's code begins with a call. False when nobody waits for it any more: then it need not run.
-    pub fn begin(&self, token: u64) -> bool {
-        self.lock().pending.get_mut(&token).map(|pending| pending.phase = Phase::Running).is_some()
+    pub fn begin(&self, token: u64, run: Run) -> bool {
+        let State { pending, running } = &mut *self.lock();
+        let Some(pending) = pending.get_mut(&token) else { return false };
+        pending.phase = Phase::Running;
+        let instance = pending.instance;
+        running.insert(token, Running { instance, run, overdue: false, given_up: false });
+        true
     }
 
-    /// The plugin's code has returned from a call.
-    pub fn end(&self, token: u64) -> Ended {
+    /// The plugin's code has returned from a call. Whether it was overdue; none when the call was given up meanwhile: then
+    /// it counts as running until [`Calls::end`], so that the plugin can be told first.
+    pub fn end_unless_given_up(&self, token: u64) -> Option<bool> {
         let mut state = self.lock();
+        if state.running.get(&token).is_some_and(|running| running.given_up) {
+            return None;
+        }
         if let Some(pending) = state.pending.get_mut(&token) {
             pending.phase = Phase::Kept;
         }
-        state.left.remove(&token).map_or_else(Ended::default, |left| Ended { given_up: true, overdue: left.overdue })
+        Some(state.running.remove(&token).is_some_and(|running| running.overdue))
     }
 
-    /// Gives a call up: a later answer is stale. How far it had come, if it was still waiting.
+    /// All that the plugin's code had to do for a call is done. Whether it was overdue.
+    pub fn end(&self, token: u64) -> bool {
+        self.lock().running.remove(&token).is_some_and(|running| running.overdue)
+    }
+
+    /// Gives a call up: a later answer is stale. How far it had come, if it was still waiting. One that is overdue and whose
+    /// code has not returned counts as stuck from now on.
     pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
         let mut state = self.lock();
-        let Pending { instance, phase, .. } = state.pending.remove(&token)?;
-        if phase == Phase::Running {
-            state.left.insert(token, Left { instance, overdue });
+        let Pending { phase, .. } = state.pending.remove(&token)?;
+        if let Some(running) = state.running.get_mut(&token) {
+            running.given_up = true;
+            running.overdue |= overdue;
         }
         Some(phase)
+    }
+
+    /// Finds the calls whose code should have returned by now, each once.
+    pub fn find_overdue(&self, now: Instant) -> Vec<Overdue> {
+        let mut found = Vec::new();
+        for (token, running) in &mut self.lock().running {
+            if !running.overdue && running.run.due.is_some_and(|due| due <= now) {
+                running.overdue = true;
+                found.push(Overdue { token: *token, instance: running.instance, run: running.run });
+            }
+        }
+        found
     }
 
     /// Answers all calls of an instance that still wait, with what `answer` makes.
@@ -121,7 +172,13 @@ impl Calls {
 
     /// How many overdue calls of an instance have not returned.
     pub fn stuck(&self, instance: u64) -> usize {
-        self.lock().left.values().filter(|left| left.instance == instance && left.overdue).count()
+        self.lock().running.values().filter(|running| running.is_stuck(instance)).count()
+    }
+
+    /// How many calls of an instance that may take long have been running for longer than others may.
+    pub fn long(&self, instance: u64) -> usize {
+        let is_long = |running: &&Running| running.instance == instance && running.overdue && running.run.long_running;
+        self.lock().running.values().filter(is_long).count()
     }
 
     /// How many calls of an instance wait.
@@ -208,23 +265,48 @@ mod tests {
         assert_eq!(calls.waiting(1), 1);
         let (token, _receiver) = calls.open(1);
         CallGuard::new(calls.clone(), token, |_| unreachable!("it never began")).not_begun();
-        assert!(!calls.begin(token));
+        assert!(!calls.begin(token, FREE));
     }
+
+    const FREE: Run = Run { due: None, long_running: false, pooled: true };
 
     #[test]
     fn what_is_given_up_while_it_runs_is_told_at_its_end() {
         let calls = Calls::default();
         let (token, _receiver) = calls.open(1);
-        assert!(calls.begin(token));
+        assert!(calls.begin(token, FREE));
         assert_eq!(calls.give_up(token, false), Some(Phase::Running));
-        assert_eq!(calls.end(token), Ended { given_up: true, overdue: false });
-        assert_eq!(calls.end(token), Ended::default());
+        assert_eq!(calls.end_unless_given_up(token), None);
+        assert!(!calls.end(token));
+        assert_eq!(calls.end_unless_given_up(token), Some(false));
         let (token, _receiver) = calls.open(1);
-        assert!(calls.begin(token));
-        assert_eq!(calls.end(token), Ended::default());
+        assert!(calls.begin(token, FREE));
+        assert_eq!(calls.end_unless_given_up(token), Some(false));
         assert_eq!(calls.give_up(token, false), Some(Phase::Kept));
         assert_eq!(calls.give_up(token, false), None);
-        assert_eq!(calls.end(token), Ended::default());
+    }
+
+    #[test]
+    fn what_does_not_return_is_found_once_whoever_waits() {
+        let calls = Calls::default();
+        let now = Instant::now();
+        let run = Run { due: Some(now), ..FREE };
+        let long = Run { long_running: true, ..run };
+        let (left, _receiver) = calls.open(7);
+        let (waiting, _receiver) = calls.open(7);
+        let (later, _receiver) = calls.open(7);
+        assert!(calls.begin(left, run) && calls.begin(waiting, long));
+        assert!(calls.begin(later, Run { due: Some(now + std::time::Duration::from_secs(1)), ..FREE }));
+        assert_eq!(calls.give_up(left, false), Some(Phase::Running));
+        let mut found = calls.find_overdue(now);
+        found.sort_by_key(|found| found.token);
+        let overdue = |token, run| Overdue { token, instance: 7, run };
+        assert_eq!(found, [overdue(left, run), overdue(waiting, long)]);
+        assert_eq!(calls.find_overdue(now), []);
+        assert_eq!((calls.stuck(7), calls.long(7)), (1, 1));
+        assert!(calls.end(left));
+        assert_eq!(calls.end_unless_given_up(waiting), Some(true));
+        assert_eq!((calls.stuck(7), calls.long(7)), (0, 0));
     }
 
     #[test]
@@ -232,10 +314,11 @@ mod tests {
         let calls = Arc::new(Calls::default());
         let (token, _receiver) = calls.open(7);
         let mut told = 0;
-        assert!(calls.begin(token));
+        assert!(calls.begin(token, FREE));
         assert_eq!(CallGuard::new(calls.clone(), token, |_| told += 1).expired(), Some(Phase::Running));
         assert_eq!((told, calls.stuck(7), calls.stuck(8)), (1, 1, 0));
-        assert_eq!(calls.end(token), Ended { given_up: true, overdue: true });
+        assert_eq!(calls.end_unless_given_up(token), None);
+        assert!(calls.end(token));
         assert_eq!(calls.stuck(7), 0);
         let (token, _receiver) = calls.open(7);
         let guard = CallGuard::new(calls.clone(), token, |_| unreachable!("it never began"));

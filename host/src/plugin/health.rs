@@ -1,6 +1,6 @@
 //! How a plugin fares: what its functions did, and what went wrong, in all its instances so far.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub struct Health {
     pub timeouts: AtomicU64,
     /// Answers that came late or twice.
     pub stale: AtomicU64,
+    /// Threads that are lost to its calls now. One can be back before it was missed, so this may be below 0 for a moment.
+    lost: AtomicI64,
     /// Time inside the plugin's `call`, in nanoseconds.
     nanoseconds: AtomicU64,
     last_fault: Mutex<Option<String>>,
@@ -64,6 +66,21 @@ impl Health {
     /// The time inside the plugin's `call`, in microseconds.
     pub fn microseconds(&self) -> u64 {
         self.nanoseconds.load(Ordering::Relaxed) / 1000
+    }
+
+    /// A thread is lost to a call that does not return.
+    pub fn lose_thread(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Such a call has returned after all.
+    pub fn find_thread(&self) {
+        self.lost.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many threads are lost to its calls.
+    pub fn lost_threads(&self) -> usize {
+        usize::try_from(self.lost.load(Ordering::Relaxed)).unwrap_or_default()
     }
 
     /// The code of something ended in a fault.

@@ -1,7 +1,8 @@
 //! The bounded pool of threads on which plugins' code runs.
 //!
-//! Each instance may take a share of the threads and of the queue, so that one that does not end its calls leaves room for
-//! the others. A thread that is lost to a call beyond its deadline is replaced until it comes back.
+//! Each plugin may take a share of the threads and of the queue, so that one that does not end its calls leaves room for
+//! the others. A thread that is lost to a call beyond its deadline is replaced until it comes back, and no longer counts as
+//! a part of the share.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,9 +30,9 @@ struct State {
     closed: bool,
     /// Threads that have not ended.
     threads: usize,
-    /// Threads lost to jobs that do not end, less those that came back. A thread can come back before it was missed, so
-    /// this may be below 0 for a moment.
-    lost: i64,
+    /// Threads lost to jobs that do not end, by owner, less those that came back. A thread can come back before it was
+    /// missed, so a count may be below 0 for a moment.
+    lost: HashMap<u64, i64>,
 }
 
 struct Shared {
@@ -100,20 +101,22 @@ impl Pool {
         share(self.shared.threads)
     }
 
-    /// A thread is lost to a job that does not end: another takes its place.
-    pub fn replace_lost(&self) {
+    /// A thread is lost to a job of an owner that does not end: another takes its place.
+    pub fn replace_lost(&self, owner: u64) {
         let mut state = self.shared.lock();
-        state.lost += 1;
+        state.count_lost(owner, 1);
         let missing = !state.closed && state.threads < self.shared.wanted(&state);
         drop(state);
         if missing && let Err(error) = self.add_thread() {
             tracing::error!(%error, "a lost call thread cannot be replaced");
         }
+        // The owner has a thread more to take.
+        self.shared.arrived.notify_all();
     }
 
-    /// A lost thread's job has ended after all: one thread too many ends.
-    pub fn found_lost(&self) {
-        self.shared.lock().lost -= 1;
+    /// The job that an owner's lost thread runs is about to end after all: one thread too many ends.
+    pub fn found_lost(&self, owner: u64) {
+        self.shared.lock().count_lost(owner, -1);
         self.shared.arrived.notify_all();
     }
 
@@ -150,12 +153,29 @@ fn share(whole: usize) -> usize {
 impl State {
     /// Takes the first job whose owner has not used up its share of the threads.
     fn take(&mut self, share: usize) -> Option<Job> {
-        let free = |job: &Job| self.running.get(&job.owner).is_none_or(|running| *running < share);
+        let free = |job: &Job| self.taken(job.owner) < share;
         let position = if self.closed { 0 } else { self.jobs.iter().position(free)? };
         let job = self.jobs.remove(position)?;
         less(&mut self.queued, job.owner);
         *self.running.entry(job.owner).or_default() += 1;
         Some(job)
+    }
+}
+
+impl State {
+    /// How much of its share an owner has taken: its threads but for the lost ones.
+    fn taken(&self, owner: u64) -> usize {
+        let running = self.running.get(&owner).copied().unwrap_or_default();
+        let lost = self.lost.get(&owner).copied().unwrap_or_default();
+        running.saturating_sub(usize::try_from(lost).unwrap_or_default())
+    }
+
+    fn count_lost(&mut self, owner: u64, change: i64) {
+        let lost = self.lost.entry(owner).or_default();
+        *lost += change;
+        if *lost == 0 {
+            self.lost.remove(&owner);
+        }
     }
 }
 
@@ -177,14 +197,15 @@ impl Shared {
 
     /// How many threads there should be: one more for each that is lost.
     fn wanted(&self, state: &State) -> usize {
-        self.threads + usize::try_from(state.lost).unwrap_or(0).min(MAX_REPLACED)
+        let lost: i64 = state.lost.values().sum();
+        self.threads + usize::try_from(lost).unwrap_or_default().min(MAX_REPLACED)
     }
 
     fn work(&self) {
         while let Some(Job { owner, work }) = self.next() {
             contained(work);
             let mut state = self.lock();
-            let full = state.running.get(&owner).is_some_and(|running| *running >= share(self.threads));
+            let full = state.taken(owner) >= share(self.threads);
             less(&mut state.running, owner);
             drop(state);
             if full {
@@ -270,10 +291,13 @@ mod tests {
         let (started, running) = mpsc::channel();
         let lost = gated(&pool, 1, &started);
         assert_eq!(running.recv(), Ok(1));
-        pool.replace_lost();
+        pool.replace_lost(1);
         drop(gated(&pool, 2, &started));
         assert_eq!(running.recv(), Ok(2));
-        pool.found_lost();
+        // What is lost is no part of its owner's share, here the only place.
+        drop(gated(&pool, 1, &started));
+        assert_eq!(running.recv(), Ok(1));
+        pool.found_lost(1);
         drop(lost);
         let one_is_left = |state: &State| state.threads == 1;
         let mut state = pool.shared.lock();

@@ -10,15 +10,17 @@ mod door;
 mod openrpc;
 mod quick;
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::{Code, RpcError};
 
 use crate::metrics::{CallMetrics, Outcome};
-use crate::plugin::calls::{Answer, CallGuard, Calls, Phase};
-use crate::plugin::instance::Lease;
+use crate::plugin::calls::{Answer, CallGuard, Calls, Overdue, Phase};
+use crate::plugin::instance::{Instance, Lease};
 use crate::plugin::pool::{Pool, contained};
 use crate::plugin::registry::{Registry, Route};
 use crate::rpc::{Call, Dispatch, Failure};
@@ -26,6 +28,9 @@ use crate::services::Scopes;
 use builtins::Builtins;
 pub use door::Door;
 use quick::Quick;
+
+/// How often calls are looked after.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -88,20 +93,23 @@ impl Router {
         let job = {
             let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
             let (lease, method) = (lease.clone(), method.clone());
-            move || {
+            move |pooled: bool| {
                 let _scope = scopes.open(token, lease.id, call.wallet, call.only_wallet);
-                if lease.call(token, &method.name, params.as_bytes(), deadline).overdue {
-                    pool.found_lost();
+                let overdue = lease.call(token, &method, params.as_bytes(), pooled);
+                if overdue && pooled {
+                    lease.health.find_thread();
+                    pool.found_lost(lease.owner);
                 }
             }
         };
-        let place = if method.quick { self.quick.take(&route.detour) } else { None };
+        // A quick method that is none would hold up whoever is served by the same thread, so the operator's word is needed.
+        let place = if method.quick && lease.trusted { self.quick.take(&route.detour) } else { None };
         match place {
             Some(place) => {
-                contained(job);
+                contained(|| job(false));
                 drop(place);
             }
-            None if self.pool.submit(lease.id, job).is_err() => {
+            None if self.pool.submit(lease.owner, || job(true)).is_err() => {
                 guard.not_begun();
                 return Err(Failure::Overloaded);
             }
@@ -120,17 +128,64 @@ impl Router {
     }
 
     /// A call's deadline has passed: `phase` is how far it had come, if it was not answered in the last moment.
-    fn expired(&self, lease: &Lease, method: &MethodSpec, phase: Option<Phase>, limit: std::time::Duration) -> Failure {
+    fn expired(&self, lease: &Lease, method: &MethodSpec, phase: Option<Phase>, limit: Duration) -> Failure {
         if phase == Some(Phase::Queued) {
             return Failure::Overloaded;
         }
-        let running = phase == Some(Phase::Running);
-        lease.timed_out(&method.name, running, self.pool.share());
-        if running {
-            self.pool.replace_lost();
+        lease.timed_out(&method.name);
+        if phase == Some(Phase::Running) {
+            self.does_not_return(lease, true);
         }
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
+    }
+}
+
+impl Router {
+    /// The code of a call has not returned in time.
+    fn does_not_return(&self, instance: &Instance, pooled: bool) {
+        if pooled {
+            instance.health.lose_thread();
+            self.pool.replace_lost(instance.owner);
+        }
+        instance.does_not_return(self.pool.share());
+    }
+
+    /// Looks for calls whose code should have returned: those that nobody waits for any more, those that may answer late,
+    /// and those on the threads that serve connections, which nothing else watches.
+    fn look_after_calls(&self) {
+        for Overdue { token, instance, run } in self.calls.find_overdue(Instant::now()) {
+            let Some(instance) = self.registry.instance_by_id(instance) else { continue };
+            if run.long_running {
+                tracing::warn!(plugin = instance.manifest().id, "a call takes long; another thread takes its place");
+                if run.pooled {
+                    instance.health.lose_thread();
+                    self.pool.replace_lost(instance.owner);
+                }
+                continue;
+            }
+            let late = || Err(RpcError::internal("The call did not return in time"));
+            if self.calls.answer(instance.id, token, late()) {
+                instance.health.timeouts.fetch_add(1, Ordering::Relaxed);
+            }
+            self.does_not_return(&instance, run.pooled);
+        }
+    }
+
+    /// Starts the thread that looks after calls. It ends with the router.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
+        let router: Weak<Self> = Arc::downgrade(self);
+        let work = move || {
+            while let Some(router) = router.upgrade() {
+                router.look_after_calls();
+                drop(router);
+                std::thread::sleep(LOOK);
+            }
+        };
+        std::thread::Builder::new().name("call-watch".to_owned()).spawn(work).map(drop)
     }
 }
 

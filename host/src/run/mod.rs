@@ -8,6 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use outrigger_sdk::service::events::Event;
@@ -27,6 +28,9 @@ const SPARE_EDGE_THREADS: usize = 1;
 
 /// The stack of a thread that serves connections, in bytes: calls run on it as on the pool's.
 const EDGE_STACK_BYTES: usize = 8 << 20;
+
+/// How long the end waits for the network threads, and for what runs beside them.
+const RUNTIME_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why the host could not run.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +66,13 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         .build()
         .map_err(|error| RunError::Failed(format!("cannot start the network threads: {error}")))?;
     let frame = Frame::default();
-    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame))?;
-    parts.stop();
+    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame));
+    if let Ok(parts) = &parts {
+        parts.stop();
+    }
+    // Code of plugins that does not return must not keep the process.
+    runtime.shutdown_timeout(RUNTIME_PATIENCE);
+    parts?;
     match frame.fatal.get() {
         Some(reason) => Err(RunError::Failed(reason.clone())),
         None => Ok(()),

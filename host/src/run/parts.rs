@@ -140,7 +140,9 @@ impl Parts {
         let pool = Arc::new(pool);
         let (threads, metrics) = (edge_threads(), frame.metrics.clone());
         let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), threads, metrics);
-        Ok(Self { node, manager, registry, pool, router: Arc::new(router) })
+        let router = Arc::new(router);
+        router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
+        Ok(Self { node, manager, registry, pool, router })
     }
 
     /// Stops the parts, those first that use others.

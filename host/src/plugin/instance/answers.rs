@@ -12,17 +12,20 @@ use outrigger_sdk::abi::{
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::{Code, RpcError};
 
+use super::release;
 use crate::plugin::calls::{Answer, Calls};
 use crate::plugin::health::Health;
 
-/// The largest answer that is checked whole, in bytes; of a larger one only what would break a client's framing is.
-const MAX_CHECKED_ANSWER: usize = 64 << 10;
+/// The largest answer that is copied, in bytes, and the largest of a trusted plugin that is checked whole; of a larger one
+/// of such a plugin only what would break a client's framing is.
+const SMALL_ANSWER: usize = 64 << 10;
 
 /// What `HostTable::ctx` points to.
 pub(super) struct Context {
     pub id: u64,
     pub calls: Arc<Calls>,
     pub health: Arc<Health>,
+    pub trusted: bool,
     pub services: HashMap<String, Arc<ExportedService>>,
 }
 
@@ -39,6 +42,23 @@ pub(super) fn host_table(context: &'static Context) -> HostTable {
     }
 }
 
+/// A large answer, which is sent from where the plugin wrote it. It is given back on a thread that may wait.
+struct Lent(Option<OwnedBytes>);
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(body) = self.0.take() {
+            release::give_back(body);
+        }
+    }
+}
+
 unsafe extern "C" fn find_service(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
     // SAFETY: `ctx` is the instance's context, which outlives it.
     let context = unsafe { &*ctx.cast::<Context>() };
@@ -52,8 +72,10 @@ unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: Owne
     // SAFETY: as above.
     let context = unsafe { &*ctx.cast::<Context>() };
     let answer: Answer = match code {
-        0 if !is_json(&body) => Err(RpcError::internal("The plugin's answer is not JSON")),
-        0 => Ok(SharedBytes::from_owner(body)),
+        0 if !is_json(&body, context.trusted) => Err(RpcError::internal("The plugin's answer is not JSON")),
+        // Released on this thread, which is the plugin's to hold up.
+        0 if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
+        0 => Ok(SharedBytes::from_owner(Lent(Some(body)))),
         code => Err(RpcError::new(Code(code), String::from_utf8_lossy(&body).into_owned())),
     };
     let counted = if answer.is_err() { &context.health.errors } else { &context.health.answers };
@@ -80,8 +102,8 @@ fn has_line_end(bytes: &[u8]) -> bool {
 }
 
 /// Whether an answer is one JSON value on one line, as clients take it.
-fn is_json(answer: &[u8]) -> bool {
-    if answer.len() > MAX_CHECKED_ANSWER {
+fn is_json(answer: &[u8], trusted: bool) -> bool {
+    if trusted && answer.len() > SMALL_ANSWER {
         return !has_line_end(answer);
     }
     !has_line_end(answer) && serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_ok()

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use outrigger_sdk::abi::STATUS_OK;
 use outrigger_sdk::{Code, RpcError};
 
 use super::Instance;
@@ -44,7 +45,11 @@ impl Instance {
             move || {
                 if let Some(_inside) = instance.enter() {
                     // SAFETY: the instance is started and not destroyed while we are inside.
-                    instance.run(instance.code.table.quiesce, |quiesce| unsafe { quiesce(instance.handle) });
+                    let status =
+                        instance.run(instance.code.table.quiesce, |quiesce| unsafe { quiesce(instance.handle) });
+                    if status != STATUS_OK {
+                        instance.health.fault(format!("quiesce ended with status {status}"));
+                    }
                 }
             }
         });

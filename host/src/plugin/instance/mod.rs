@@ -7,29 +7,33 @@
 mod answers;
 mod end;
 pub mod probe;
-mod start;
+mod release;
+pub mod start;
 
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::abi::{Bytes, CallFrame, HostTable, PluginTable, STATUS_OK};
-use outrigger_sdk::manifest::Manifest;
+use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{RpcError, wire};
 
-use super::calls::{Calls, Ended};
+use super::calls::{Calls, Run};
 use super::events::EventQueue;
 use super::file::{FileError, PluginFile};
 use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State};
 use answers::Context;
 pub use start::StartError;
+
+/// How long after a call's deadline its code is looked for. Whoever waits for the answer has seen the deadline pass by then.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A plugin's code, opened: instances are made of it, now or again later.
 pub struct Code {
@@ -69,10 +73,14 @@ pub enum Trouble {
 pub struct Launch<'a> {
     /// Names it among all instances of this process.
     pub id: u64,
+    /// Names the plugin among all plugins and instances of this process.
+    pub owner: u64,
+    /// Whether the operator relies on it to be quick where it says so, and to answer JSON.
+    pub trusted: bool,
     /// The services it may use.
     pub grants: &'a [Grant],
     /// Its options, checked and complete.
-    pub options: &'a serde_json::Map<String, serde_json::Value>,
+    pub options: serde_json::Map<String, serde_json::Value>,
     /// Where its services come from.
     pub services: &'a dyn ServiceSource,
     /// The calls in flight.
@@ -89,6 +97,10 @@ pub struct Launch<'a> {
 pub struct Instance {
     /// Names it among all instances of this process.
     pub id: u64,
+    /// Names the plugin among all plugins and instances of this process.
+    pub owner: u64,
+    /// Whether the operator relies on it to be quick where it says so, and to answer JSON.
+    pub trusted: bool,
     /// Its code.
     pub code: Arc<Code>,
     /// The services it was granted.
@@ -117,6 +129,10 @@ pub struct Instance {
     /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are
     /// to cancel, or behind another plugin's, such notices would come too late.
     cancels: Sender<u64>,
+    /// Since when such a notice is being given.
+    cancelling: Since,
+    /// Since when an event is being delivered.
+    delivering: Since,
     trouble: Sender<(u64, Trouble)>,
     deliverer: Mutex<Option<JoinHandle<()>>>,
     // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
@@ -128,6 +144,29 @@ pub struct Instance {
 unsafe impl Send for Instance {}
 // SAFETY: as above.
 unsafe impl Sync for Instance {}
+
+/// Since when something is going on; none while it is not.
+#[derive(Default)]
+struct Since(Mutex<Option<Instant>>);
+
+impl Since {
+    /// Does something that counts as going on meanwhile.
+    fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        *self.lock() = Some(Instant::now());
+        let done = work();
+        *self.lock() = None;
+        done
+    }
+
+    fn is_longer_than(&self, limit: Option<Duration>) -> bool {
+        let longer = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
+        self.lock().is_some_and(longer)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The right to make one call on an instance: it does not end before its leases do.
 pub struct Lease(Arc<Instance>);
@@ -179,9 +218,16 @@ impl Instance {
         State::of(self.damaged.load(Ordering::Relaxed), self.stuck())
     }
 
-    /// How many of its calls do not come to an end.
+    /// How many of its calls, cancellations and events do not come to an end.
     pub fn stuck(&self) -> usize {
-        self.context.calls.stuck(self.id)
+        let helpers = [&self.cancelling, &self.delivering];
+        let longer = helpers.iter().filter(|since| since.is_longer_than(self.deadline)).count();
+        self.context.calls.stuck(self.id) + longer
+    }
+
+    /// How many of its calls that may take long hold their thread for longer than others may.
+    pub fn long_calls(&self) -> usize {
+        self.context.calls.long(self.id)
     }
 
     /// How many of its calls wait for their answer.
@@ -202,25 +248,27 @@ impl Instance {
     }
 
     /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its
-    /// `deadline` is kept by whoever waits there.
-    pub fn call(&self, token: u64, method: &str, params: &[u8], deadline: Option<Duration>) -> Ended {
-        if !self.context.calls.begin(token) {
-            return Ended::default();
+    /// `deadline` is kept by whoever waits there. Whether its code was found not to return in time, before it did.
+    pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], pooled: bool) -> bool {
+        let due = self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE));
+        let run = Run { due, long_running: method.long_running, pooled };
+        if !self.context.calls.begin(token, run) {
+            return false;
         }
         let lost = AnswerLost { instance: self, token };
         match self.enter() {
-            Some(_inside) => self.enter_call(token, method, params, deadline),
+            Some(_inside) => self.enter_call(token, method, params),
             None => self.fail(token, "The plugin is stopping"),
         }
         std::mem::forget(lost);
-        let ended = self.context.calls.end(token);
-        if ended.given_up {
+        self.context.calls.end_unless_given_up(token).unwrap_or_else(|| {
             self.cancel(token);
-        }
-        ended
+            self.context.calls.end(token)
+        })
     }
 
-    fn enter_call(&self, token: u64, method: &str, params: &[u8], deadline: Option<Duration>) {
+    fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
+        let (deadline, method) = (self.deadline.filter(|_| !method.long_running), method.name.as_str());
         self.health.calls.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         let frame = CallFrame {
@@ -252,11 +300,15 @@ impl Instance {
         self.tell_keeper(Trouble::Fault);
     }
 
-    /// A call's deadline has passed and was answered for the plugin; `running` when its code has not returned. `share` is
-    /// how many threads the instance may take.
-    pub fn timed_out(&self, method: &str, running: bool, share: usize) {
+    /// A call's deadline has passed, and it was answered for the plugin.
+    pub fn timed_out(&self, method: &str) {
         self.health.timeouts.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(plugin = self.manifest().id, method, running, "a call was not answered by its deadline");
+        tracing::error!(plugin = self.manifest().id, method, "a call was not answered by its deadline");
+    }
+
+    /// A call's code has not returned by its deadline. `share` is how many threads the plugin may take.
+    pub fn does_not_return(&self, share: usize) {
+        tracing::error!(plugin = self.manifest().id, "a call has not returned by its deadline");
         if self.stuck() >= share {
             self.tell_keeper(Trouble::Stuck);
         }
@@ -278,7 +330,10 @@ impl Instance {
     pub fn cancel(&self, token: u64) {
         if let Some(_inside) = self.enter() {
             // SAFETY: as in `enter_call`.
-            self.run(self.code.table.cancel, |cancel| unsafe { cancel(self.handle, token) });
+            let status = self.run(self.code.table.cancel, |cancel| unsafe { cancel(self.handle, token) });
+            if status != STATUS_OK {
+                self.fault(format!("a cancellation ended with status {status}"));
+            }
         }
     }
 

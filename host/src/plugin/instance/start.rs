@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,13 +12,16 @@ use outrigger_sdk::service::{Events, Log};
 use serde_json::Value;
 
 use super::answers::{Context, host_table};
-use super::{Code, Instance, Launch};
+use super::{Code, Instance, Launch, Since};
 use crate::plugin::events::{EventQueue, EventsService};
 use crate::plugin::grants::{self, Grant, GrantError, OWN_SERVICES};
 use crate::plugin::log::LogService;
 
-/// How long a plugin may take for its `create`, `init` and `start` together.
+/// How long a plugin may take for its library's constructors, and for its `create`, `init` and `start` together.
 const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The stack of a thread that starts a plugin, in bytes: as that of a call.
+const START_STACK_BYTES: usize = 8 << 20;
 
 /// Why a plugin could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +40,7 @@ pub enum StartError {
         /// What it said.
         reason: String,
     },
-    /// Its `init` or `start` did not return.
+    /// Its library's constructors, or its `create`, `init` or `start`, did not return.
     #[error("plugin '{0}' did not start within {limit} s", limit = START_PATIENCE.as_secs())]
     TooLong(String),
     /// The system gave no thread.
@@ -64,22 +67,20 @@ impl Instance {
             id: launch.id,
             calls: launch.calls,
             health: launch.health.clone(),
+            trusted: launch.trusted,
             services,
         }));
-        // SAFETY: `create` takes nothing and may be called on any thread.
-        let handle = code.table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
-        if handle.is_null() {
-            return Err(StartError::Create(plugin));
-        }
         let (cancels, notices) = channel();
-        let instance = Arc::new(Self {
+        let mut instance = Self {
             id: launch.id,
+            owner: launch.owner,
+            trusted: launch.trusted,
             code: code.clone(),
             grants: launch.grants.to_vec(),
             deadline: launch.deadline,
             health: launch.health,
             events,
-            handle,
+            handle: std::ptr::null_mut(),
             leases: AtomicU64::new(0),
             inside: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -88,40 +89,30 @@ impl Instance {
             ended: AtomicBool::new(false),
             damaged: AtomicBool::new(false),
             cancels,
+            cancelling: Since::default(),
+            delivering: Since::default(),
             trouble: launch.trouble,
             deliverer: Mutex::new(None),
             host_table: Box::leak(Box::new(host_table(context))),
             context,
-        });
-        instance.bring_up(Value::Object(launch.options.clone()).to_string())?;
+        };
+        let options = Value::Object(launch.options).to_string();
+        let bring_up = move || {
+            instance.create()?;
+            let instance = Arc::new(instance);
+            instance.init_and_start(&options).inspect_err(|_| instance.end()).map(|()| instance)
+        };
+        // What came up too late is taken down again.
+        let late = |outcome: Result<Arc<Self>, StartError>| outcome.iter().for_each(|instance| instance.end());
+        let instance = in_time(&plugin, bring_up, late)??;
         instance.start_threads(notices).inspect_err(|_| instance.end())?;
         Ok(instance)
     }
 
-    /// Runs `init` and `start` on a thread of their own: a plugin that does not return from them must not hold its host.
-    fn bring_up(self: &Arc<Self>, options: String) -> Result<(), StartError> {
-        let plugin = self.manifest().id.clone();
-        let (done, outcome) = channel();
-        let instance = self.clone();
-        let work = move || {
-            let outcome = instance.init_and_start(&options);
-            let failed = outcome.is_err();
-            if failed {
-                instance.end();
-            }
-            if done.send(outcome).is_err() && !failed {
-                // Nobody waited that long. What came up too late is taken down by the thread that brought it up.
-                instance.end();
-            }
-        };
-        self.spawn("start", work)?;
-        match outcome.recv_timeout(START_PATIENCE) {
-            Ok(outcome) => outcome,
-            Err(RecvTimeoutError::Timeout) => Err(StartError::TooLong(plugin)),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(StartError::Refused { plugin, reason: "its start was lost".to_owned() })
-            }
-        }
+    fn create(&mut self) -> Result<(), StartError> {
+        // SAFETY: `create` takes nothing and may be called on any thread.
+        self.handle = self.code.table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
+        if self.handle.is_null() { Err(StartError::Create(self.manifest().id.clone())) } else { Ok(()) }
     }
 
     fn init_and_start(&self, options: &str) -> Result<(), StartError> {
@@ -151,7 +142,7 @@ impl Instance {
         let queue = self.events.clone();
         let deliver = move |event: Event| {
             if let Some(instance) = instance.upgrade() {
-                instance.deliver(&event);
+                instance.delivering.during(|| instance.deliver(&event));
             }
         };
         let deliverer = self.spawn("events", move || queue.run(deliver))?;
@@ -160,7 +151,7 @@ impl Instance {
         let cancel = move || {
             for token in notices {
                 if let Some(instance) = instance.upgrade() {
-                    instance.cancel(token);
+                    instance.cancelling.during(|| instance.cancel(token));
                 }
             }
         };
@@ -177,6 +168,32 @@ impl Instance {
         let builder = std::thread::Builder::new().name(format!("{purpose}-{plugin}"));
         builder.spawn(work).map_err(|source| StartError::Thread { plugin, source })
     }
+}
+
+/// Runs a plugin's code that may not return on a thread of its own: it must not hold its host. What it gives after all, but
+/// too late, goes to `late`, on that thread.
+///
+/// # Errors
+/// `TooLong`; `Thread` when the system gives none; `Refused` when the work was lost to a panic of the host's own.
+pub fn in_time<T: Send + 'static>(
+    plugin: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+    late: impl FnOnce(T) + Send + 'static,
+) -> Result<T, StartError> {
+    let (done, outcome) = channel();
+    let work = move || {
+        if let Err(SendError(unheard)) = done.send(work()) {
+            late(unheard);
+        }
+    };
+    let thread = std::thread::Builder::new().name(format!("start-{plugin}")).stack_size(START_STACK_BYTES);
+    thread.spawn(work).map_err(|source| StartError::Thread { plugin: plugin.to_owned(), source })?;
+    outcome.recv_timeout(START_PATIENCE).map_err(|error| match error {
+        RecvTimeoutError::Timeout => StartError::TooLong(plugin.to_owned()),
+        RecvTimeoutError::Disconnected => {
+            StartError::Refused { plugin: plugin.to_owned(), reason: "its start was lost".to_owned() }
+        }
+    })
 }
 
 /// The services an instance gets: those granted, of which `events/1` and `log/1` are its own.

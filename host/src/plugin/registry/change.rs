@@ -44,7 +44,7 @@ impl Registry {
         let _turn = lock(&self.turn);
         let configured = self.reread()?;
         let mut plugins = self.serving().plugins.clone();
-        let position = position_of(&mut plugins, &configured, name)?;
+        let position = self.position_of(&mut plugins, &configured, name)?;
         match plugins.get(position) {
             Some(plugin) if plugin.instance.is_some() => Err(ChangeError::Running(plugin.id().to_owned())),
             _ => self.bring_up(plugins, position, configured),
@@ -60,7 +60,7 @@ impl Registry {
         let _turn = lock(&self.turn);
         let configured = self.reread()?;
         let mut plugins = self.serving().plugins.clone();
-        let position = position_of(&mut plugins, &configured, name)?;
+        let position = self.position_of(&mut plugins, &configured, name)?;
         match plugins.get(position) {
             Some(plugin) if plugin.instance.is_none() => Err(ChangeError::NotRunning(plugin.id().to_owned())),
             _ => self.bring_up(plugins, position, configured),
@@ -101,9 +101,8 @@ impl Registry {
         let unknown = || ChangeError::Unknown(String::new());
         let plugin = plugins.get_mut(position).ok_or_else(unknown)?;
         let fresh = configured.plugins.iter().find(|fresh| fresh.file == plugin.config.file);
-        if let Some(fresh) = fresh {
-            plugin.config = fresh.clone();
-        }
+        // What was taken out of the configuration is not to run, also not as it once stood there.
+        plugin.config = fresh.cloned().ok_or_else(|| ChangeError::Unknown(plugin.id().to_owned()))?;
         let code = self.open(plugin, others.iter())?;
         let old = plugin.instance.take();
         self.launch(plugin, code)?;
@@ -138,15 +137,20 @@ impl Registry {
         drop(retired);
         instance.retire(DRAIN_PATIENCE);
     }
-}
 
-/// Where a plugin stands; one that the configuration has and that was not known is added at the end.
-fn position_of(plugins: &mut Vec<Plugin>, configured: &Configured, name: &str) -> Result<usize, ChangeError> {
-    if let Some(position) = plugins.iter().position(|plugin| plugin.is_called(name)) {
-        return Ok(position);
+    /// Where a plugin stands; one that the configuration has and that was not known is added at the end.
+    fn position_of(
+        &self,
+        plugins: &mut Vec<Plugin>,
+        configured: &Configured,
+        name: &str,
+    ) -> Result<usize, ChangeError> {
+        if let Some(position) = plugins.iter().position(|plugin| plugin.is_called(name)) {
+            return Ok(position);
+        }
+        let fresh = configured.plugins.iter().find(|plugin| plugin.file == name);
+        let fresh = fresh.ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
+        plugins.push(self.plugin_of(fresh.clone()));
+        Ok(plugins.len() - 1)
     }
-    let fresh = configured.plugins.iter().find(|plugin| plugin.file == name);
-    let fresh = fresh.ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
-    plugins.push(Plugin::of(fresh.clone()));
-    Ok(plugins.len() - 1)
 }

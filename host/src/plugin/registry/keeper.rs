@@ -10,6 +10,10 @@ use crate::plugin::instance::Trouble;
 /// How often a plugin is started again within [`RESTART_WINDOW`]; after that it goes on as it is.
 const MAX_RESTARTS: usize = 5;
 
+/// How many threads a plugin may hold that it does not give back, and still be started again: a new instance could take as
+/// many more.
+const MAX_LOST_THREADS: usize = 16;
+
 /// The time in which restarts count.
 const RESTART_WINDOW: Duration = Duration::from_secs(600);
 
@@ -61,6 +65,10 @@ impl Registry {
         if plugin.restarts.len() >= MAX_RESTARTS {
             let minutes = RESTART_WINDOW.as_secs() / 60;
             return Err(Some(format!("it was started again {MAX_RESTARTS} times in {minutes} minutes")));
+        }
+        let lost = plugin.health.lost_threads();
+        if lost >= MAX_LOST_THREADS {
+            return Err(Some(format!("{lost} threads are lost to its calls")));
         }
         let failed = |error: &dyn std::fmt::Display| Some(error.to_string());
         let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);

@@ -22,7 +22,7 @@ use super::calls::Calls;
 use super::file::{FileError, PluginFile, find};
 use super::grants::ServiceSource;
 use super::health::Health;
-use super::instance::{Code, Instance, Launch, StartError, Trouble};
+use super::instance::{Code, Instance, Launch, StartError, Trouble, start};
 use crate::config::PluginConfig;
 pub use change::ChangeError;
 use routes::routes;
@@ -142,6 +142,9 @@ pub struct Plugin {
     pub instance: Option<Arc<Instance>>,
     /// How it has fared.
     pub health: Arc<Health>,
+    /// Names it among all plugins and instances of this process: what it may take of the pool it has in all its instances
+    /// together.
+    owner: u64,
     /// When the host itself started it again after trouble, newest last.
     restarts: Vec<Instant>,
     /// How often it did so in all.
@@ -149,9 +152,9 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    fn of(config: PluginConfig) -> Self {
+    fn of(config: PluginConfig, owner: u64) -> Self {
         let (restarts, restart_count) = (Vec::new(), 0);
-        Self { config, code: None, instance: None, health: Arc::default(), restarts, restart_count }
+        Self { config, code: None, instance: None, health: Arc::default(), owner, restarts, restart_count }
     }
 
     /// The id of its manifest, or what the configuration calls it while its file was not read.
@@ -241,7 +244,7 @@ impl Registry {
     /// The first thing that went wrong, and with which plugin.
     pub fn start(&self, configured: Configured) -> Result<(), Failure> {
         let _turn = lock(&self.turn);
-        let mut plugins: Vec<Plugin> = configured.plugins.into_iter().map(Plugin::of).collect();
+        let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
         let outcome = self.start_all(&mut plugins).and_then(|()| {
             let routes = self.routes(&plugins, &configured.routes);
             routes.map_err(|(plugin, error)| Failure { plugin, error })
@@ -257,6 +260,10 @@ impl Registry {
                 Err(failure)
             }
         }
+    }
+
+    fn plugin_of(&self, config: PluginConfig) -> Plugin {
+        Plugin::of(config, self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
     fn start_all(&self, plugins: &mut [Plugin]) -> Result<(), Failure> {
@@ -297,7 +304,10 @@ impl Registry {
             .map_err(|source| RegistryError::Option { plugin: id.clone(), source })?;
         super::grants::check(&file.manifest, plugin.config.grants(), &*self.environment.services)
             .map_err(StartError::from)?;
-        Ok(Arc::new(Code::open(file, &self.environment.copies)?))
+        let (id, copies) = (id.clone(), self.environment.copies.clone());
+        // The library's constructors run here.
+        let code = start::in_time(&id, move || Code::open(file, &copies), drop)??;
+        Ok(Arc::new(code))
     }
 
     /// Makes an instance of the code the plugin's.
@@ -308,8 +318,10 @@ impl Registry {
             .map_err(|source| RegistryError::Option { plugin: code.manifest.id.clone(), source })?;
         let launch = Launch {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
+            owner: plugin.owner,
+            trusted: plugin.config.trusted,
             grants: plugin.config.grants(),
-            options: &options,
+            options,
             services: &*self.environment.services,
             calls: self.environment.calls.clone(),
             deadline: plugin.config.deadline(self.environment.deadline),
@@ -334,6 +346,12 @@ impl Registry {
         let stopped = plugins.iter().filter(|plugin| plugin.code.is_some() && plugin.instance.is_none());
         let known: Vec<String> = stopped.map(|plugin| plugin.id().to_owned()).collect();
         routes(&running, &known, overrides, self.environment.builtins)
+    }
+
+    /// An instance that has not ended, also one that is not served any more.
+    pub fn instance_by_id(&self, id: u64) -> Option<Arc<Instance>> {
+        let serving = self.serving.load().running().find(|instance| instance.id == id).cloned();
+        serving.or_else(|| lock(&self.retired).iter().find(|instance| instance.id == id).cloned())
     }
 
     /// Tells all plugins of an event.

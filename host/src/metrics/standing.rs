@@ -99,33 +99,18 @@ impl Standing {
             (labels, 1.0)
         });
         page.labelled("plugin_state", "The state that a plugin is in", states)?;
-        let counted = |value: fn(&Plugin) -> f64| {
-            serving.plugins.iter().map(move |plugin| (plugin.id().to_owned(), value(plugin))).collect::<Vec<_>>()
+        let mut told = |name: &str, help: &str, value: fn(&Plugin) -> f64| {
+            let values = serving.plugins.iter().map(|plugin| (plugin.id().to_owned(), value(plugin)));
+            page.counters(name, help, "plugin", values)
         };
-        let counters: [(&str, &str, Vec<(String, f64)>); 6] = [
-            ("plugin_calls", "Calls of a plugin begun", counted(|plugin| read(&plugin.health.calls))),
-            (
-                "plugin_errors",
-                "Calls of a plugin answered with an error",
-                counted(|plugin| read(&plugin.health.errors)),
-            ),
-            ("plugin_faults", "Faults of a plugin's code", counted(|plugin| read(&plugin.health.faults))),
-            (
-                "plugin_timeouts",
-                "Calls of a plugin whose deadline passed",
-                counted(|plugin| read(&plugin.health.timeouts)),
-            ),
-            ("plugin_restarts", "Restarts of a plugin by the host", counted(|plugin| number(plugin.restart_count))),
-            (
-                "plugin_busy_seconds",
-                "Time inside a plugin's code",
-                counted(|plugin| number(plugin.health.microseconds()) * MILLIONTH),
-            ),
-        ];
-        for (name, help, values) in counters {
-            page.counters(name, help, "plugin", values)?;
-        }
-        Ok(())
+        told("plugin_calls", "Calls of a plugin begun", |plugin| read(&plugin.health.calls))?;
+        told("plugin_errors", "Calls of a plugin answered with an error", |plugin| read(&plugin.health.errors))?;
+        told("plugin_faults", "Faults of a plugin's code", |plugin| read(&plugin.health.faults))?;
+        told("plugin_timeouts", "Calls of a plugin whose deadline passed", |plugin| read(&plugin.health.timeouts))?;
+        told("plugin_restarts", "Restarts of a plugin by the host", |plugin| number(plugin.restart_count))?;
+        told("plugin_busy_seconds", "Time inside a plugin's code", |plugin| {
+            number(plugin.health.microseconds()) * MILLIONTH
+        })
     }
 }
 
@@ -189,7 +174,13 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn counters(&mut self, name: &str, help: &str, label: &'static str, values: Vec<(String, f64)>) -> fmt::Result {
+    fn counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: impl Iterator<Item = (String, f64)>,
+    ) -> fmt::Result {
         let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         for (of, value) in values {
             ConstCounter::new(value).encode(encoder.encode_family(&[(label, of)])?)?;

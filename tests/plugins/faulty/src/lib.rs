@@ -31,6 +31,15 @@ const LOOK: Duration = Duration::from_millis(1);
 /// A scope that no call has.
 const FOREIGN_SCOPE: u64 = 12_345;
 
+/// The bytes of an answer that is too long to be searched for its end.
+const LONG_ANSWER: usize = 70_000;
+
+/// What ends a result and goes on as the envelope around it does.
+const FORGED: &str = r#"1,"error":{"code":-1,"message":"forged"},"id":"other""#;
+
+/// How long faultslow takes: far longer than a quick method may.
+const SLOW: Duration = Duration::from_millis(50);
+
 /// How many instances this library has made.
 static INSTANCES: AtomicU64 = AtomicU64::new(0);
 
@@ -80,9 +89,9 @@ impl Plugin for Faulty {
             std::process::abort();
         }
         if plugin.has("block_init") {
-            block_for_ever();
+            gate::block_for_ever();
         }
-        if let Some(gate) = plugin.options.get("gate_init").and_then(Value::as_str).filter(|gate| !gate.is_empty()) {
+        if let Some(gate) = plugin.gate("gate_init") {
             gate::wait(gate::connect(gate).map_err(|error| error.message)?);
         }
         if plugin.has("rely_on_chain") {
@@ -123,6 +132,25 @@ impl Plugin for Faulty {
             "faultnewline" => {
                 reply.send_json(Ok(b"[1,\n2]".to_vec()));
             }
+            "faultbraces" => {
+                reply.send_json(Ok(vec![b'{'; LONG_ANSWER]));
+            }
+            "faultinject" => {
+                reply.send_json(Ok(format!("{FORGED:LONG_ANSWER$}").into_bytes()));
+            }
+            "faultunreleased" => match gate_of(&call) {
+                Ok(gate) => {
+                    self.raw.reply_unreleased(reply.token(), gate.map(str::to_owned));
+                    std::mem::forget(reply);
+                }
+                Err(error) => {
+                    reply.send::<()>(Err(error));
+                }
+            },
+            "faultreused" => {
+                self.raw.reply_reused(reply.token(), self.calls.load(Ordering::Relaxed));
+                std::mem::forget(reply);
+            }
             "faultempty" => {
                 reply.send::<()>(Err(RpcError::misc("")));
             }
@@ -145,6 +173,9 @@ impl Plugin for Faulty {
 
     fn cancel(&self, token: u64) {
         self.panic_if("panic_cancel");
+        if let Some(gate) = self.gate("gate_cancel") {
+            gate::pass(gate);
+        }
         self.heard.cancel(token);
         let forgotten: Vec<_> = lock(&self.late).waiting.extract_if(.., |reply| reply.token() == token).collect();
         drop(forgotten);
@@ -156,10 +187,7 @@ impl Plugin for Faulty {
         let slow = lock(&self.slow).clone();
         match slow {
             Some(Slow::Release) => self.release.wait(),
-            // A gate that is gone blocks nothing.
-            Some(Slow::Gate(address)) => {
-                let _ = gate::connect(&address).map(gate::wait);
-            }
+            Some(Slow::Gate(address)) => gate::pass(&address),
             None => {}
         }
     }
@@ -174,7 +202,7 @@ impl Plugin for Faulty {
     fn stop(&self) {
         self.panic_if("panic_stop");
         if self.has("block_stop") {
-            block_for_ever();
+            gate::block_for_ever();
         }
     }
 }
@@ -192,6 +220,11 @@ impl Faulty {
         self.options.get(option) == Some(&Value::Bool(true))
     }
 
+    /// The gate that an option names.
+    fn gate(&self, option: &str) -> Option<&str> {
+        self.options.get(option).and_then(Value::as_str).filter(|gate| !gate.is_empty())
+    }
+
     fn panic_if(&self, option: &str) {
         assert!(!self.has(option), "{option} was asked for");
     }
@@ -207,6 +240,9 @@ impl Faulty {
                 Some(address) => gate::wait(gate::connect(address)?),
                 None => self.release.wait(),
             },
+            "faultquick" | "faultlong" => gate::wait(gate::connect(call.params.text(0)?)?),
+            "faultslow" => std::thread::sleep(SLOW),
+            "faultslowcreate" => raw::slow_create(gate_of(call)?.map(str::to_owned)),
             "faultforge" => {
                 let token = int64(call.params.get(0))?.cast_unsigned();
                 return Ok(json!(self.raw.reply(token, 0, b"\"forged\"")));
@@ -295,10 +331,4 @@ fn endless(call: &Call<'_>, reply: Reply) {
     }
     reply.send(Ok("too late"));
     drop(gate);
-}
-
-fn block_for_ever() -> ! {
-    loop {
-        std::thread::park();
-    }
 }

@@ -1,15 +1,30 @@
-//! The exports, written out, with an `init` that keeps the host's table: answering twice or for somebody else is what the
-//! SDK's `Reply` makes impossible, so it takes the C interface itself.
+//! The exports, written out, with a `create` that can be held up and an `init` that keeps the host's table: answering
+//! twice, for somebody else, or with bytes of one's own making is what the SDK's `Reply` makes impossible, so it takes the
+//! C interface itself.
 #![allow(unsafe_code, reason = "the rules of the interface can be broken only at the interface")]
 
 use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::{Mutex, Once};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use outrigger_sdk::abi::{
     Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, ServiceFn, ServiceTable, manifest_bytes,
     plugin_table,
 };
 
+use crate::gate::{self, lock};
 use crate::{Faulty, MANIFEST};
+
+/// The variable of the environment with the gate at which the first `create` of a process waits.
+const CREATE_GATE: &str = "FAULTY_CREATE_GATE";
+
+/// The gate at which each `create` from now on waits. It belongs to the library: an instance that is still to be made has
+/// no options.
+static NEXT_CREATE: Mutex<Option<String>> = Mutex::new(None);
+
+/// The bytes that all answers of faultreused share.
+static REUSED: [AtomicU8; 20] = [const { AtomicU8::new(b' ') }; 20];
 
 thread_local! {
     /// The host of the instance that is being made on this thread.
@@ -39,6 +54,31 @@ impl RawHost {
         Some(unsafe { ((*self.0).reply)((*self.0).ctx, token, code, body.to_vec().into()) })
     }
 
+    /// Answers 1, in bytes whose release function waits at a gate, or never returns without one.
+    pub fn reply_unreleased(&self, token: u64, gate: Option<String>) {
+        let owner = Box::into_raw(Box::new(gate)).cast();
+        self.reply_raw(token, RawBytes { ptr: b"1".as_ptr(), len: 1, owner, release: Some(release_slowly) });
+    }
+
+    /// Answers a number, in bytes that the next such answer overwrites.
+    pub fn reply_reused(&self, token: u64, number: u64) {
+        let width = REUSED.len();
+        for (byte, digit) in REUSED.iter().zip(format!("{number:width$}").bytes()) {
+            byte.store(digit, Ordering::Relaxed);
+        }
+        let ptr = REUSED.as_ptr().cast();
+        self.reply_raw(token, RawBytes { ptr, len: width, owner: std::ptr::null_mut(), release: None });
+    }
+
+    fn reply_raw(&self, token: u64, bytes: RawBytes) {
+        // SAFETY: both are the same struct of the interface, and the bytes are static.
+        let bytes = unsafe { std::mem::transmute::<RawBytes, OwnedBytes>(bytes) };
+        if !self.0.is_null() {
+            // SAFETY: as in `reply`.
+            unsafe { ((*self.0).reply)((*self.0).ctx, token, 0, bytes) };
+        }
+    }
+
     /// Asks whether a call is wanted, without a look at whether the host has this function.
     pub fn wanted(&self, token: u64) -> bool {
         // SAFETY: none on a host of minor version 0, which has no such function: that is the fault.
@@ -63,6 +103,29 @@ impl RawHost {
     }
 }
 
+/// [`OwnedBytes`] as the interface has them: the SDK makes them with release functions of its own only.
+#[repr(C)]
+struct RawBytes {
+    ptr: *const u8,
+    len: usize,
+    owner: *mut c_void,
+    release: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+unsafe extern "C" fn release_slowly(owner: *mut c_void) {
+    // SAFETY: `owner` came from `Box::into_raw` in `reply_unreleased`, and is released once.
+    let gate = *unsafe { Box::from_raw(owner.cast::<Option<String>>()) };
+    match gate {
+        Some(gate) => gate::pass(&gate),
+        None => gate::block_for_ever(),
+    }
+}
+
+/// From now on `create` waits at this gate, or no more.
+pub fn slow_create(gate: Option<String>) {
+    *lock(&NEXT_CREATE) = gate;
+}
+
 /// Releases bytes twice.
 pub fn release_twice(bytes: OwnedBytes) {
     // SAFETY: none but on a host that counts releases and frees nothing: that is the fault.
@@ -72,6 +135,21 @@ pub fn release_twice(bytes: OwnedBytes) {
 }
 
 const SDK: PluginTable = plugin_table::<Faulty>(0);
+
+unsafe extern "C" fn create() -> Instance {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| {
+        if let Ok(gate) = std::env::var(CREATE_GATE) {
+            gate::pass(&gate);
+        }
+    });
+    let gate = lock(&NEXT_CREATE).clone();
+    if let Some(gate) = gate {
+        gate::pass(&gate);
+    }
+    // SAFETY: it takes nothing.
+    SDK.create.map_or(std::ptr::null_mut(), |create| unsafe { create() })
+}
 
 unsafe extern "C" fn init(instance: Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32 {
     HOST.set(host);
@@ -85,7 +163,7 @@ unsafe extern "C" fn init(instance: Instance, host: *const HostTable, options: B
 #[allow(non_upper_case_globals, reason = "the name is the interface's")]
 // SAFETY: the name is the interface's, and no other symbol of this library has it.
 #[unsafe(no_mangle)]
-pub static outrigger_plugin: PluginTable = PluginTable { init: Some(init), ..SDK };
+pub static outrigger_plugin: PluginTable = PluginTable { create: Some(create), init: Some(init), ..SDK };
 
 #[doc(hidden)]
 #[allow(non_upper_case_globals, reason = "the name is the interface's")]

@@ -138,6 +138,21 @@ fn a_broken_file_or_configuration_keeps_the_old_instance_serving() {
 }
 
 #[test]
+fn what_was_taken_out_of_the_configuration_is_not_started_again() {
+    let setup = Setup::new("");
+    let host = setup.start();
+    let mut client = host.client();
+    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
+    std::fs::write(setup.config(), chain).unwrap();
+    let unknown = (-8, "No plugin 'faulty' in the configuration".to_owned());
+    assert_eq!(client.refused("reloadplugin", json!(["faulty"])), unknown);
+    client.call("faultwho", json!([]));
+    client.call("stopplugin", json!(["faulty"]));
+    assert_eq!(client.refused("startplugin", json!(["faulty"])), unknown);
+    assert_eq!(client.refused("faultwho", json!([])).0, -32601);
+}
+
+#[test]
 fn a_method_of_a_stopped_plugin_does_not_fall_to_another() {
     let acme = built().library("outrigger_acme_mining").display().to_string();
     let text = format!(
@@ -235,7 +250,7 @@ fn a_pinned_file_must_be_that_file() {
 #[test]
 fn the_signer_can_be_granted_for_some_wallets() {
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let all = "file = \"signing\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]";
+    let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]";
     let some = all.replace("\"signer/1\"", "{ service = \"signer/1\", wallets = [\"hot\"] }");
     assert!(text.contains(all), "the configuration has changed");
     let config = tempfile::NamedTempFile::new().unwrap();

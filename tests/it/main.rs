@@ -9,6 +9,7 @@ mod durability;
 mod envelope;
 mod faults;
 mod groups;
+mod held_up;
 mod history;
 mod import;
 mod kills;

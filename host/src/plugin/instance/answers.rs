@@ -79,10 +79,12 @@ unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: Owne
         code => Err(RpcError::new(Code(code), String::from_utf8_lossy(&body).into_owned())),
     };
     let counted = if answer.is_err() { &context.health.errors } else { &context.health.answers };
+    // Before the client can ask.
+    counted.fetch_add(1, Ordering::Relaxed);
     if context.calls.answer(context.id, token, answer) {
-        counted.fetch_add(1, Ordering::Relaxed);
         STATUS_OK
     } else {
+        counted.fetch_sub(1, Ordering::Relaxed);
         context.health.stale.fetch_add(1, Ordering::Relaxed);
         ErrorKind::Stale as i32
     }

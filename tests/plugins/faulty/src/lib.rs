@@ -136,7 +136,9 @@ impl Plugin for Faulty {
                 reply.send_json(Ok(vec![b'{'; LONG_ANSWER]));
             }
             "faultinject" => {
-                reply.send_json(Ok(format!("{FORGED:LONG_ANSWER$}").into_bytes()));
+                let mut bytes = FORGED.as_bytes().to_vec();
+                bytes.resize(LONG_ANSWER, b' ');
+                reply.send_json(Ok(bytes));
             }
             "faultunreleased" => match gate_of(&call) {
                 Ok(gate) => {

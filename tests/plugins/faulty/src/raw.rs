@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::{Mutex, Once};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, Once};
 
 use outrigger_sdk::abi::{
     Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, ServiceFn, ServiceTable, manifest_bytes,

@@ -1,0 +1,173 @@
+//! A plugin whose code does not return holds up its own callers and nobody else, and `listplugins` shows it.
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups};
+use serde_json::{Value, json};
+
+const INTERNAL: i64 = -32603;
+
+/// A host with all groups and `faulty`, whose calls may take a second; `rest` belongs to its section.
+fn start(rest: &str) -> Host {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let text = format!(
+        "{groups}\n[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\ndeadline_seconds = 1\n{rest}"
+    );
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), text).unwrap();
+    // The host reads it anew only where a plugin is started by hand.
+    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+}
+
+fn faulty(client: &mut Client) -> Value {
+    let plugins = client.call("listplugins", json!([]));
+    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
+}
+
+/// Waits until `listplugins` says something of the plugin.
+fn await_told(client: &mut Client, key: &str, value: &Value) {
+    while faulty(client)[key] != *value {}
+}
+
+/// Calls a method that waits at a gate, so many times at once, from clients that go away when all have come there.
+fn abandon(host: &Host, method: &str, count: usize) -> Vec<Waiting> {
+    let gate = Gate::new();
+    let body = json!({"method": method, "params": [gate.address()], "id": 1}).to_string();
+    let calls: Vec<_> = (0..count).map(|_| host.client().begin(&body)).collect();
+    let waiting = (0..count).map(|_| gate.wait()).collect();
+    drop(calls);
+    waiting
+}
+
+/// The other plugins answer.
+#[track_caller]
+fn check_others(client: &mut Client) {
+    client.call("getblockchaininfo", json!([]));
+    let tip = client.call("getbestblockhash", json!([]));
+    client.call("getblock", json!([tip]));
+    client.call("listwallets", json!([]));
+    client.call("uptime", json!([]));
+}
+
+#[test]
+fn calls_that_were_abandoned_before_their_deadline_are_found_all_the_same() {
+    let host = start("");
+    let mut client = host.client();
+    let waiting = abandon(&host, "faultblocked", 5);
+    await_told(&mut client, "stuck", &json!(5));
+    assert_eq!(faulty(&mut client)["state"], "stuck");
+    check_others(&mut client);
+    drop(waiting);
+    await_told(&mut client, "stuck", &json!(0));
+    assert_eq!(faulty(&mut client)["state"], "running");
+    client.call("faultwho", json!([]));
+}
+
+#[test]
+fn a_method_that_calls_itself_quick_holds_no_connection_up() {
+    let host = start("");
+    let mut client = host.client();
+    // More than there are threads that serve connections on most machines.
+    let waiting = abandon(&host, "faultquick", 5);
+    check_others(&mut client);
+    let gate = Gate::new();
+    let (code, message) = client.refused("faultquick", json!([gate.address()]));
+    assert_eq!((code, message.as_str()), (INTERNAL, "faultquick was not answered within 1 s"));
+    check_others(&mut client);
+    drop((waiting, gate.wait()));
+    await_told(&mut client, "state", &json!("running"));
+}
+
+#[test]
+fn calls_that_may_take_long_are_replaced_and_answered_when_they_end() {
+    let host = start("");
+    let mut client = host.client();
+    let gate = Gate::new();
+    let body = json!({"method": "faultlong", "params": [gate.address()], "id": 1}).to_string();
+    let calls: Vec<_> = (0..6).map(|_| host.client().begin(&body)).collect();
+    let waiting: Vec<_> = (0..6).map(|_| gate.wait()).collect();
+    await_told(&mut client, "long_calls", &json!(6));
+    // Their threads were replaced: the plugin itself has its whole share again.
+    client.call("faultwho", json!([]));
+    assert_eq!(faulty(&mut client)["state"], "running");
+    check_others(&mut client);
+    drop(waiting);
+    for call in calls {
+        assert_eq!(call.finish().status, 200);
+    }
+    await_told(&mut client, "long_calls", &json!(0));
+}
+
+#[test]
+fn a_cancellation_that_does_not_return_is_told() {
+    let gate = Gate::new();
+    let host = start(&format!("options = {{ gate_cancel = \"{}\" }}\n", gate.address()));
+    let mut client = host.client();
+    let kept = Gate::new();
+    let body = json!({"method": "faultlate", "params": [kept.address()], "id": 1}).to_string();
+    let call = host.client().begin(&body);
+    let answering = kept.wait();
+    drop(call);
+    let waiting = gate.wait();
+    await_told(&mut client, "state", &json!("stuck"));
+    check_others(&mut client);
+    drop((waiting, answering));
+    await_told(&mut client, "state", &json!("running"));
+}
+
+#[test]
+fn bytes_that_are_not_taken_back_cost_the_plugin_its_thread_and_nobody_else_anything() {
+    let host = start("");
+    let mut client = host.client();
+    let gate = Gate::new();
+    for _ in 0..5 {
+        assert_eq!(client.call("faultunreleased", json!([gate.address()])), json!(1));
+    }
+    let waiting: Vec<_> = (0..5).map(|_| gate.wait()).collect();
+    await_told(&mut client, "stuck", &json!(5));
+    check_others(&mut client);
+    drop(waiting);
+    await_told(&mut client, "stuck", &json!(0));
+}
+
+#[test]
+fn long_answers_that_are_no_json_reach_nobody() {
+    let host = start("");
+    let mut client = host.client();
+    for method in ["faultbraces", "faultinject"] {
+        let broken = (INTERNAL, "The plugin's answer is not JSON".to_owned());
+        assert_eq!(client.refused(method, json!([])), broken, "{method}");
+        let batch = json!([
+            {"method": "getblockcount", "id": 1}, {"method": method, "id": 2}, {"method": "getblockcount", "id": 3}
+        ]);
+        let answer: Value = serde_json::from_str(&client.post(&batch.to_string()).body).unwrap();
+        let told: Vec<_> = answer.as_array().unwrap().iter().map(|one| (&one["id"], &one["error"]["code"])).collect();
+        assert_eq!(told, [(&json!(1), &Value::Null), (&json!(2), &json!(INTERNAL)), (&json!(3), &Value::Null)]);
+    }
+    assert_eq!(faulty(&mut client)["errors"], 4);
+}
+
+#[test]
+fn a_new_instance_that_is_long_in_making_holds_up_no_call() {
+    let config = tempfile::NamedTempFile::new().unwrap();
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let file = built().library("outrigger_faulty").display().to_string();
+    let text = format!("{groups}\n[[plugins]]\nfile = \"{file}\"\ngrants = [\"chain/1\", \"log/1\"]\n");
+    std::fs::write(config.path(), text).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let mut client = host.client();
+    let gate = Gate::new();
+    client.call("faultslowcreate", json!([gate.address()]));
+    let reload = host.client().begin(r#"{"method":"reloadplugin","params":["faulty"],"id":1}"#);
+    let waiting = gate.wait();
+    assert_eq!(client.call("faultwho", json!([]))["instance"], 1);
+    check_others(&mut client);
+    drop(waiting);
+    assert_eq!(reload.finish().status, 200);
+    assert_eq!(client.call("faultwho", json!([]))["instance"], 2);
+    // A host that is told to stop does so, though a plugin is being made.
+    let _reload = host.client().begin(r#"{"method":"reloadplugin","params":["faulty"],"id":1}"#);
+    let waiting = gate.wait();
+    let mut host = host;
+    assert!(host.terminate().success());
+    drop(waiting);
+}

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::run;
 
@@ -39,6 +39,11 @@ enum Command {
     Auth {
         /// The user's name.
         name: String,
+    },
+    /// Prints the completions for a shell: `outrigger completions bash > /etc/bash_completion.d/outrigger`.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
     },
     /// Looks at plugins' files, tries them, and begins new ones.
     #[command(subcommand)]
@@ -81,6 +86,10 @@ pub fn main() -> ExitCode {
         },
         Command::Call(args) => call::call(&args),
         Command::Auth { name } => auth::auth(&name),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "outrigger", &mut std::io::stdout());
+            ExitCode::SUCCESS
+        }
         Command::Plugin(command) => plugin::run(&command),
     }
 }

@@ -5,15 +5,17 @@
 //! cargo run --release -p outrigger-tests --bin bench rows
 //! cargo run --release -p outrigger-tests --bin bench plugins
 //! cargo run --release -p outrigger-tests --bin bench template [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH]
 //! ```
 //!
 //! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`), the
-//! fourth templates, blocks and transactions (`template.rs`).
+//! fourth templates, blocks and transactions (`template.rs`), the fifth the history of large wallets (`history.rs`).
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod bitcoind;
+mod history;
 mod payments;
 mod plugins;
 mod rows;
@@ -86,6 +88,10 @@ fn main() {
     }
     if arguments.iter().any(|argument| argument == "plugins") {
         plugins::run();
+        return;
+    }
+    if arguments.iter().any(|argument| argument == "history") {
+        history::run(path.map(String::as_str));
         return;
     }
     if arguments.iter().any(|argument| argument == "template") {

@@ -4,7 +4,7 @@
 use bitcoin::absolute::LockTime;
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
 use outrigger_tests::{Client, miner};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// How many payments a block holds.
 const PER_BLOCK: usize = 5000;
@@ -20,6 +20,9 @@ const ELSEWHERE: u64 = 6_789;
 pub struct Payer {
     /// A client of the host, which may have been restarted.
     pub client: Client,
+    /// Another node that is given the same blocks.
+    follower: Option<Client>,
+    addresses: Vec<Value>,
     scripts: Vec<ScriptBuf>,
     /// Coins that anybody can spend.
     coins: Vec<OutPoint>,
@@ -54,19 +57,20 @@ fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
 impl Payer {
     /// Prepares enough coins for `payments` payments to `wallet`.
     pub fn new(mut client: Client, wallet: &mut Client, payments: usize) -> Self {
-        let scripts = (0..ADDRESSES)
-            .map(|number| {
-                let address = wallet.call("getnewaddress", json!([format!("customer {number}")]));
+        let addresses: Vec<Value> = (0..ADDRESSES).map(|number| address(wallet, number)).collect();
+        let scripts = addresses
+            .iter()
+            .map(|address| {
                 let info = wallet.call("getaddressinfo", json!([address]));
                 ScriptBuf::from_hex(info["scriptPubKey"].as_str().unwrap()).unwrap()
             })
             .collect();
         let blocks = payments.div_ceil(PER_BLOCK) + 1;
-        let coinbases: Vec<Txid> = (0..blocks).map(|_| mine(&mut client, Vec::new())).collect();
+        let coinbases: Vec<Txid> = (0..blocks).map(|_| mine(&mut client, None, Vec::new())).collect();
         for _ in 0..MATURITY {
-            mine(&mut client, Vec::new());
+            mine(&mut client, None, Vec::new());
         }
-        let mut payer = Self { client, scripts, coins: Vec::new(), paid: 0 };
+        let mut payer = Self { client, follower: None, addresses, scripts, coins: Vec::new(), paid: 0 };
         for coinbase in coinbases {
             payer.split(OutPoint { txid: coinbase, vout: 0 });
         }
@@ -78,8 +82,37 @@ impl Payer {
         let parts = vec![output(PAID + ELSEWHERE, anyone()); PER_BLOCK];
         let split = spend(&[coin], parts);
         let txid = split.compute_txid();
-        mine(&mut self.client, vec![split]);
+        mine(&mut self.client, self.follower.as_mut(), vec![split]);
         self.coins.extend((0..).take(PER_BLOCK).map(|vout| OutPoint { txid, vout }));
+    }
+
+    /// Gives another node the blocks so far, and all that come. Its wallet must be the same.
+    pub fn follow_with(&mut self, mut follower: Client, wallet: &mut Client) {
+        for (number, own) in self.addresses.iter().enumerate() {
+            assert_eq!(address(wallet, number), *own, "the wallets are not the same");
+        }
+        let tip = self.client.call("getblockcount", json!([])).as_u64().unwrap();
+        for height in 1..=tip {
+            let hash = self.client.call("getblockhash", json!([height]));
+            let block = self.client.call("getblock", json!([hash, 0]));
+            assert!(follower.call("submitblock", json!([block])).is_null());
+        }
+        self.follower = Some(follower);
+    }
+
+    /// Leaves the other node where it is.
+    pub fn leave(&mut self) {
+        self.follower = None;
+    }
+
+    fn payments(&mut self, count: usize) -> Vec<Transaction> {
+        let payment = |_| {
+            let coin = self.coins.pop().expect("enough coins were prepared");
+            let script = self.scripts[self.paid % self.scripts.len()].clone();
+            self.paid += 1;
+            spend(&[coin], vec![output(PAID, script), output(ELSEWHERE, anyone())])
+        };
+        (0..count).map(payment).collect()
     }
 
     /// Pays so many times, and lets the wallet follow.
@@ -87,32 +120,60 @@ impl Payer {
         let mut left = count;
         while left > 0 {
             let now = left.min(PER_BLOCK);
-            let payments = (0..now)
-                .map(|_| {
-                    let coin = self.coins.pop().expect("enough coins were prepared");
-                    let script = self.scripts[self.paid % self.scripts.len()].clone();
-                    self.paid += 1;
-                    spend(&[coin], vec![output(PAID, script), output(ELSEWHERE, anyone())])
-                })
-                .collect();
-            mine(&mut self.client, payments);
+            let payments = self.payments(now);
+            mine(&mut self.client, self.follower.as_mut(), payments);
             left -= now;
         }
     }
+
+    /// Makes blocks of so many payments each, one on the other, and keeps them back.
+    pub fn prepare(&mut self, blocks: usize, payments: usize) -> Vec<String> {
+        let template = self.client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+        let mut made: Vec<Block> = Vec::new();
+        for number in 0..blocks {
+            let mut block = bare(&template);
+            if let Some(before) = made.last() {
+                block.header.prev_blockhash = before.block_hash();
+                block.header.time = before.header.time + 1;
+            }
+            let height = template["height"].as_i64().unwrap() + i64::try_from(number).unwrap();
+            let coinbase = &mut block.txdata[0];
+            coinbase.input[0].script_sig = ScriptBuf::builder().push_int(height).push_int(0).into_script();
+            // The subsidy may be halved on the way: nothing is claimed.
+            coinbase.output[0].value = Amount::ZERO;
+            block.txdata.extend(self.payments(payments));
+            miner::set_merkle_root(&mut block);
+            miner::grind(&mut block);
+            made.push(block);
+        }
+        made.iter().map(miner::hex).collect()
+    }
 }
 
-/// Mines a block with these transactions, and gives its coinbase, which anybody can spend.
-fn mine(client: &mut Client, transactions: Vec<Transaction>) -> Txid {
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    let mut block: Block = miner::assemble(&template, anyone());
+fn address(wallet: &mut Client, number: usize) -> Value {
+    wallet.call("getnewaddress", json!([format!("customer {number}")]))
+}
+
+/// The next block with nothing but a coinbase.
+fn bare(template: &Value) -> Block {
+    let mut block: Block = miner::assemble(template, anyone());
     // Without witnesses a block needs no commitment to them.
     block.txdata.truncate(1);
     block.txdata[0].output.truncate(1);
     block.txdata[0].input[0].witness = Witness::new();
+    block
+}
+
+/// Mines a block with these transactions, and gives its coinbase, which anybody can spend.
+fn mine(client: &mut Client, follower: Option<&mut Client>, transactions: Vec<Transaction>) -> Txid {
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let mut block = bare(&template);
     block.txdata.extend(transactions);
     miner::set_merkle_root(&mut block);
     miner::grind(&mut block);
-    let answer = client.call("submitblock", json!([miner::hex(&block)]));
-    assert!(answer.is_null(), "a block was refused: {answer}");
+    for node in [Some(client), follower].into_iter().flatten() {
+        let answer = node.call("submitblock", json!([miner::hex(&block)]));
+        assert!(answer.is_null(), "a block was refused: {answer}");
+    }
     block.txdata[0].compute_txid()
 }

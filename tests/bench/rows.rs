@@ -75,7 +75,7 @@ fn show(time: Duration) -> String {
 }
 
 /// The median time of a call, and the size of its answer.
-fn measure(client: &mut Client, times: usize, method: &str, params: &Value) -> (Duration, usize) {
+pub fn measure(client: &mut Client, times: usize, method: &str, params: &Value) -> (Duration, usize) {
     let request = json!({"jsonrpc": "1.0", "id": 1, "method": method, "params": params}).to_string();
     let mut bytes = 0;
     let mut once = || {
@@ -118,7 +118,7 @@ fn walk(host: &Host, wallet: &mut Client, row: &dyn Fn(&str, String)) {
 }
 
 /// Lists everything, and says what memory that takes.
-fn list(host: &Host, wallet: &mut Client, method: &str, params: &Value, row: &dyn Fn(&str, String)) {
+pub fn list(host: &Host, wallet: &mut Client, method: &str, params: &Value, row: &dyn Fn(&str, String)) {
     let before = own_memory(host.process_id());
     let done = AtomicBool::new(false);
     let (bytes, peak) = std::thread::scope(|scope| {

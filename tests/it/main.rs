@@ -19,6 +19,7 @@ mod mining;
 mod operations;
 mod recorded_chain;
 mod recorded_history;
+mod recorded_random;
 mod recorded_signing;
 mod scaffold;
 mod signing;

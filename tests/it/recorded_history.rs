@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const LEFT_OUT: [&str; 4] = ["in_mempool", "hex", "lastblock", "timereceived"];
 
 /// What two answers can be compared by: the keys both releases share.
-fn comparable(value: &Value) -> Value {
+pub fn comparable(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
             let kept = object.iter().filter(|(key, _)| !LEFT_OUT.contains(&key.as_str()));
@@ -21,7 +21,7 @@ fn comparable(value: &Value) -> Value {
 }
 
 /// Entries in an order of their own, since the order of listings is this host's own.
-fn sorted(mut listing: Value) -> Value {
+pub fn sorted(mut listing: Value) -> Value {
     for key in ["transactions", "removed"] {
         if let Some(entries) = listing.get_mut(key).and_then(Value::as_array_mut) {
             for entry in entries.iter_mut() {
@@ -38,7 +38,7 @@ fn sorted(mut listing: Value) -> Value {
 
 /// What release 29 says of received entries and 0.21 and this host do not: `abandoned`, and the empty label that it gives an
 /// address nobody asked for when a payment comes to it.
-fn normalise(entry: &mut Value) {
+pub fn normalise(entry: &mut Value) {
     if entry["category"] != "send"
         && let Some(object) = entry.as_object_mut()
     {
@@ -49,7 +49,7 @@ fn normalise(entry: &mut Value) {
     }
 }
 
-fn single(mut reply: Value) -> Value {
+pub fn single(mut reply: Value) -> Value {
     for entry in reply["details"].as_array_mut().into_iter().flatten() {
         normalise(entry);
     }

@@ -150,7 +150,13 @@ impl Wallet {
 
     fn rescan_run(&self, rescan: u64) {
         let outcome = match self.rescan_all() {
-            Ok(End::Complete) => self.rescan_done(),
+            Ok(End::Complete) => {
+                // What waits in the mempool may be the wallet's too, now that it knows more scripts.
+                if let Err(error) = self.reread_mempool() {
+                    tracing::warn!(wallet = self.name(), %error, "the mempool could not be read after the rescan");
+                }
+                self.rescan_done()
+            }
             Ok(End::Aborted) => {
                 if !self.rescan.stopping.load(Ordering::Relaxed) {
                     // One that a client aborted does not come back.

@@ -1,4 +1,4 @@
-//! A mempool in memory that accepts what spends known coins.
+//! A mempool in memory that accepts what spends known coins that nothing in it spends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -61,6 +61,9 @@ impl MemoryMempool {
         let mut value = 0;
         for input in &transaction.input {
             let previous = input.previous_output;
+            if state.spender(&previous).is_some() {
+                return Ok(Err(Admission::Rejected { reason: "txn-mempool-conflict".into(), detail: String::new() }));
+            }
             let unconfirmed = state.entries.iter().find(|(parent, _)| parent.compute_txid() == previous.txid);
             let unconfirmed = unconfirmed.and_then(|(parent, _)| parent.output.get(previous.vout as usize));
             let confirmed = self.chain.coins(Scope::NONE, vec![previous])?.pop().flatten();
@@ -112,6 +115,18 @@ impl State {
         self.entries.iter().position(|(transaction, _)| transaction.compute_txid() == txid)
     }
 
+    fn spender(&self, outpoint: &OutPoint) -> Option<Txid> {
+        let spends = |transaction: &Transaction| transaction.input.iter().any(|i| i.previous_output == *outpoint);
+        self.entries.iter().find(|(transaction, _)| spends(transaction)).map(|(t, _)| t.compute_txid())
+    }
+
+    /// Whether a transaction, or one that it builds on, signals that it may be replaced.
+    fn is_replaceable(&self, transaction: &Transaction) -> bool {
+        let parents = transaction.input.iter().filter_map(|input| self.position(input.previous_output.txid));
+        let mut parents = parents.filter_map(|at| self.entries.get(at));
+        transaction.is_explicitly_rbf() || parents.any(|(parent, _)| self.is_replaceable(parent))
+    }
+
     fn entry(&self, txid: Txid) -> Option<MempoolEntry> {
         let (transaction, fee) = self.entries.get(self.position(txid)?)?;
         let depends: Vec<Txid> = transaction
@@ -141,7 +156,7 @@ impl State {
             descendant_fees: *fee as i64,
             depends,
             spent_by,
-            replaceable: transaction.is_explicitly_rbf(),
+            replaceable: self.is_replaceable(transaction),
         })
     }
 }
@@ -182,11 +197,7 @@ impl Mempool for MemoryMempool {
 
     fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Option<Txid>>> {
         let state = lock(&self.state);
-        let spender = |outpoint: OutPoint| {
-            let spends = |transaction: &Transaction| transaction.input.iter().any(|i| i.previous_output == outpoint);
-            state.entries.iter().find(|(transaction, _)| spends(transaction)).map(|(t, _)| t.compute_txid())
-        };
-        Ok(outpoints.into_iter().map(spender).collect())
+        Ok(outpoints.iter().map(|outpoint| state.spender(outpoint)).collect())
     }
 
     fn submit(&self, _: Scope, raw: Blob, _: u64) -> Result<Admission> {

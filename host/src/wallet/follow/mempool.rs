@@ -44,6 +44,17 @@ impl Wallet {
     pub(in crate::wallet) fn reconcile(&self) -> Result<()> {
         let _following = lock(&self.following);
         self.advance()?;
+        self.take_mempool()
+    }
+
+    /// Takes over what the mempool holds: after a rescan some of it may concern the wallet that did not before.
+    pub(in crate::wallet) fn reread_mempool(&self) -> Result<()> {
+        let _following = lock(&self.following);
+        self.take_mempool()
+    }
+
+    /// Brings the wallet in step with the whole mempool. For one who holds `following`.
+    fn take_mempool(&self) -> Result<()> {
         let ids = self.shared.mempool.ids(Scope::NONE)?;
         let gone = self.gone_from_mempool(&ids.iter().copied().collect())?;
         let mut transactions = Vec::new();

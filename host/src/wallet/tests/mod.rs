@@ -7,6 +7,7 @@ mod imports;
 mod model;
 mod rescans;
 mod signatures;
+mod truth;
 mod wallets;
 
 use std::sync::{Arc, Mutex};
@@ -47,6 +48,11 @@ struct Bench {
     events: Arc<Mutex<Vec<Event>>>,
 }
 
+/// A folder for wallets: in memory where the system has such a place, for what a disk would sync is not what is tested.
+fn scratch() -> TempDir {
+    TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
+}
+
 fn open(
     dir: &TempDir,
     chain: Arc<dyn Chain>,
@@ -66,7 +72,7 @@ impl Bench {
 
     /// Wallets that see the chain through `seen`.
     fn over(chain: Arc<MemoryChain>, seen: Arc<dyn Chain>) -> Self {
-        let dir = TempDir::new().unwrap();
+        let dir = scratch();
         let mempool = Arc::new(MemoryMempool::new(chain.clone()));
         let events = Arc::default();
         let manager = open(&dir, seen, &mempool, &events);

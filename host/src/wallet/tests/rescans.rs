@@ -9,6 +9,7 @@ use outrigger_sdk::service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, Verdict,
 };
 use outrigger_sdk::service::events::{Event, RescanOutcome};
+use outrigger_sdk::service::wallet::TxState;
 use outrigger_sdk::service::{Chain, ErrorKind, Result, Scope};
 use outrigger_sdk::testing::MemoryChain;
 use outrigger_sdk::wire::Blob;
@@ -148,6 +149,21 @@ fn a_rescan_finds_what_was_paid_before_the_import() {
     values.sort_unstable();
     assert_eq!(values, [10, 50]);
     assert!(bench.view().info().unwrap().rescan.is_none());
+}
+
+#[test]
+fn a_rescan_finds_what_waits_in_the_mempool_too() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.blank = true);
+    let payment = spend(&[elsewhere(1)], &[(&script(), 7)]);
+    bench.accept(&payment);
+    let view = bench.view();
+    view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    assert!(bench.transaction(payment.compute_txid()).is_none());
+    let rescan = view.wallet().rescan_reserve().unwrap();
+    view.wallet().rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);
 }
 
 #[test]

@@ -1,0 +1,63 @@
+//! The history plugin's own code over the wallet engine, in one process and without a network.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use outrigger_history::HistoryPlugin;
+use outrigger_sdk::params::Params;
+use outrigger_sdk::plugin::ReplySink;
+use outrigger_sdk::service::Scope;
+use outrigger_sdk::testing::TestHost;
+use outrigger_sdk::{Call, Plugin, Reply, RpcError};
+use serde_json::{Map, Value};
+
+use super::super::{Bench, lock};
+use crate::services::{Keys, OwnScopes, Scopes, WalletService};
+
+/// A started plugin.
+pub struct Asked {
+    plugin: HistoryPlugin,
+    scopes: Arc<Scopes>,
+    next: AtomicU64,
+}
+
+#[derive(Default)]
+struct Answer(Mutex<Option<Result<Vec<u8>, RpcError>>>);
+
+impl ReplySink for Answer {
+    fn reply(&self, _: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        lock(&self.0).replace(outcome).is_none()
+    }
+
+    fn wanted(&self, _: u64) -> bool {
+        lock(&self.0).is_none()
+    }
+}
+
+impl Asked {
+    pub fn of(bench: &Bench) -> Self {
+        let scopes = Arc::new(Scopes::default());
+        let wallet = WalletService {
+            manager: bench.manager.clone(),
+            scopes: OwnScopes::of(scopes.clone(), 0),
+            keys: Keys::None,
+        };
+        let mut host = TestHost::new().handle();
+        host.chain = bench.chain.clone();
+        host.mempool = bench.mempool.clone();
+        host.wallet = Arc::new(wallet);
+        Self { plugin: HistoryPlugin::new(host, Map::new()).unwrap(), scopes, next: AtomicU64::new(1) }
+    }
+
+    /// The answer to a call, as the bytes that a client gets, or the error's message.
+    pub fn call(&self, method: &str, arguments: Value) -> Result<String, String> {
+        let token = self.next.fetch_add(1, Ordering::Relaxed);
+        let _scope = self.scopes.open(token, 0, None);
+        let answer = Arc::new(Answer::default());
+        let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
+        let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None };
+        self.plugin.call(call, Reply::new(token, answer.clone()));
+        let outcome = lock(&answer.0).take().expect("it answers at once");
+        outcome.map(|json| String::from_utf8(json).unwrap()).map_err(|error| error.message)
+    }
+}

@@ -1,0 +1,249 @@
+//! The history: the same wallet in this host and in bitcoind, and what listing it and looking up its transactions costs.
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench history -- --bitcoind PATH
+//! ```
+//!
+//! Blocks full of payments to the wallet come to both until bitcoind's wallet is as large as it gets here, then to this host
+//! alone. What is timed is a call over one kept-alive connection, to the last byte of its answer, which is not parsed.
+//! Both come to the same number of transactions and to the same sums before anything is timed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use crate::bitcoind::Bitcoind;
+use crate::payments::Payer;
+use crate::rows::{list, measure};
+use crate::{Row, median, milliseconds};
+
+/// The sizes of the wallet, in transactions.
+const SIZES: [usize; 4] = [1_000, 20_000, 100_000, 200_000];
+/// The largest that bitcoind's gets.
+const THEIRS: usize = 20_000;
+/// The size at which memory is measured.
+const WEIGHED: usize = 100_000;
+/// The last blocks that are listed, and what each of them holds.
+const LAST_BLOCKS: usize = 5;
+const IN_LAST_BLOCKS: usize = 4;
+/// How often everything is listed, and how often the last blocks.
+const LISTINGS: usize = 7;
+const LAST_LISTINGS: usize = 400;
+/// How many different transactions are looked up, and how often one is.
+const LOOKED_UP: usize = 500;
+const LOOK_UPS: usize = 4000;
+/// How many blocks are connected, and how many payments each holds, while transactions are looked up.
+const BLOCKS: usize = 4;
+const PAYMENTS: usize = 2_000;
+
+/// A node, ours or bitcoind, with a client of its wallet.
+struct Node {
+    client: Client,
+    wallet: Client,
+}
+
+/// How long look-ups took.
+struct LookUps {
+    all: Vec<Duration>,
+}
+
+impl LookUps {
+    fn per_second(&self) -> f64 {
+        let total: Duration = self.all.iter().sum();
+        self.all.len() as f64 / total.as_secs_f64()
+    }
+
+    fn percentile(&self, percent: usize) -> f64 {
+        let mut sorted = self.all.clone();
+        sorted.sort_unstable();
+        milliseconds(sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)])
+    }
+}
+
+/// Runs the section.
+pub fn run(path: Option<&str>) {
+    let mut host = Host::start();
+    let mut ours = Node { client: host.client(), wallet: host.new_wallet("w") };
+    let bitcoind = path.map(|path| Bitcoind::start_with(path, &["-checkmempool=0", "-checkblockindex=0"]).0);
+    let mut theirs = bitcoind.as_ref().map(|bitcoind| twin(bitcoind.client(), &mut ours.wallet));
+    let extra = BLOCKS * PAYMENTS;
+    let largest = SIZES.into_iter().max().unwrap_or(0) + extra;
+    let mut payer = Payer::new(host.client(), &mut ours.wallet, largest);
+    if let Some(theirs) = &mut theirs {
+        payer.follow_with(bitcoind.as_ref().unwrap().client(), &mut theirs.wallet);
+    }
+    println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
+    for size in SIZES {
+        if size > THEIRS && theirs.take().is_some() {
+            payer.leave();
+        }
+        payer.pay(size - payer.paid - LAST_BLOCKS * IN_LAST_BLOCKS);
+        let since = ours.client.call("getbestblockhash", json!([]));
+        for _ in 0..LAST_BLOCKS {
+            payer.pay(IN_LAST_BLOCKS);
+        }
+        let mut nodes: Vec<&mut Node> = [Some(&mut ours), theirs.as_mut()].into_iter().flatten().collect();
+        check(&mut nodes, size);
+        let what = |what: &str| format!("{size}: {what}");
+        if size != WEIGHED {
+            listings(&mut nodes, &what, &since);
+            look_ups(&mut nodes, &what);
+        }
+        if size == THEIRS {
+            disturbed(&mut ours, theirs.as_mut(), &mut payer, &what);
+        }
+        if size == WEIGHED {
+            for (method, params) in [("listsinceblock", json!([])), ("listtransactions", json!(["*", 2 * size]))] {
+                // A fresh process, which has no memory left over from other listings.
+                host = host.restart();
+                payer.client = host.client();
+                payer.client.call("loadwallet", json!(["w"]));
+                ours = Node { client: host.client(), wallet: payer.client.wallet("w") };
+                list(&host, &mut ours.wallet, method, &params, &|what, value| {
+                    println!("| {size}: {what} | {value} | | | |");
+                });
+            }
+        }
+    }
+}
+
+/// The same wallet in bitcoind.
+fn twin(mut client: Client, ours: &mut Client) -> Node {
+    client.call("createwallet", json!(["w", false, true]));
+    let mut wallet = client.wallet("w");
+    let listed = ours.call("listdescriptors", json!([true]));
+    let import = |one: &Value| {
+        json!({"desc": one["desc"], "timestamp": "now", "active": one["active"], "internal": one["internal"],
+               "range": one["range"], "next_index": 0})
+    };
+    let imports: Value = listed["descriptors"].as_array().unwrap().iter().map(import).collect();
+    let outcome = wallet.call("importdescriptors", json!([imports]));
+    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    Node { client, wallet }
+}
+
+/// Waits until all have followed the chain, and compares what they know.
+fn check(nodes: &mut [&mut Node], size: usize) {
+    let mut told = Vec::new();
+    for (which, node) in nodes.iter_mut().enumerate() {
+        if which > 0 {
+            node.client.call("syncwithvalidationinterfacequeue", json!([]));
+        }
+        let info = node.wallet.call("getwalletinfo", json!([]));
+        assert!(info["txcount"].as_u64().unwrap() >= size as u64, "{info}");
+        let balance = node.wallet.call("getbalances", json!([]));
+        told.push((info["txcount"].clone(), balance["mine"].clone()));
+    }
+    assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
+}
+
+fn print(what: String, unit: &'static str, values: &[f64]) {
+    Row { what, unit, ours: values[0], theirs: values.get(1).copied() }.print();
+}
+
+fn listings(nodes: &mut [&mut Node], what: &dyn Fn(&str) -> String, since: &Value) {
+    let mut time = |name: String, times: usize, params: Value| {
+        let mut bytes = 0;
+        let mut measured = Vec::new();
+        for node in nodes.iter_mut() {
+            let (time, size) = measure(&mut node.wallet, times, "listsinceblock", &params);
+            measured.push(milliseconds(time));
+            bytes = bytes.max(size);
+        }
+        print(what(&format!("{name} ({:.1} kB)", bytes as f64 / 1e3)), "ms", &measured);
+    };
+    time("listsinceblock, everything".into(), LISTINGS, json!([]));
+    time(format!("listsinceblock, the last {LAST_BLOCKS} blocks"), LAST_LISTINGS, json!([since]));
+}
+
+/// The bodies of calls for transactions from all over the wallet.
+fn requests(wallet: &mut Client) -> Vec<String> {
+    let listed = wallet.call("listsinceblock", json!([]));
+    let listed = listed["transactions"].as_array().unwrap();
+    let some = listed.iter().step_by((listed.len() / LOOKED_UP).max(1));
+    some.map(|entry| json!({"id": 1, "method": "gettransaction", "params": [entry["txid"]]}).to_string()).collect()
+}
+
+/// Looks transactions up, one after the other over one connection, until `enough` says so.
+fn look_up(wallet: &mut Client, requests: &[String], mut enough: impl FnMut(usize) -> bool) -> LookUps {
+    let mut all = Vec::new();
+    for request in requests.iter().cycle() {
+        if enough(all.len()) {
+            break;
+        }
+        let began = Instant::now();
+        let reply = wallet.post(request);
+        all.push(began.elapsed());
+        assert_eq!(reply.status, 200, "{}", reply.body);
+    }
+    LookUps { all }
+}
+
+fn look_ups(nodes: &mut [&mut Node], what: &dyn Fn(&str) -> String) {
+    let requests = requests(&mut nodes[0].wallet);
+    let mut rates = Vec::new();
+    let mut medians = Vec::new();
+    for node in nodes.iter_mut() {
+        look_up(&mut node.wallet, &requests, |done| done == LOOK_UPS / 10);
+        let times = look_up(&mut node.wallet, &requests, |done| done == LOOK_UPS);
+        rates.push(times.per_second());
+        medians.push(milliseconds(median(times.all)));
+    }
+    print(what("gettransaction, median"), "ms", &medians);
+    print_rates(what("gettransaction, one connection"), &rates);
+}
+
+/// More a second is better: the ratio is the other way round.
+fn print_rates(what: String, rates: &[f64]) {
+    let theirs = rates.get(1).map_or("-".to_owned(), |rate| format!("{rate:.0}"));
+    let ratio = rates.get(1).map_or("-".to_owned(), |rate| format!("{:.1}x", rates[0] / rate));
+    println!("| {what} | {:.0} | {theirs} | a second | {ratio} |", rates[0]);
+}
+
+/// Looks transactions up while something else runs on another connection.
+fn look_up_while(wallet: &mut Client, requests: &[String], other: impl FnOnce() + Send) -> LookUps {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            other();
+            done.store(true, Ordering::Relaxed);
+        });
+        look_up(wallet, requests, |_| done.load(Ordering::Relaxed))
+    })
+}
+
+/// Looks transactions up while the wallet is rescanned, and while blocks are connected.
+fn disturbed(ours: &mut Node, mut theirs: Option<&mut Node>, payer: &mut Payer, what: &dyn Fn(&str) -> String) {
+    let requests = requests(&mut ours.wallet);
+    let mut rescans = Vec::new();
+    let mut connections = Vec::new();
+    // Blocks are made once: they go to this host first, and then to bitcoind.
+    let blocks = payer.prepare(BLOCKS, PAYMENTS);
+    let nodes = [Some(&mut *ours), theirs.as_deref_mut()].into_iter().flatten();
+    for node in nodes {
+        let (mut importer, mut miner) = (node.client.wallet("w"), node.client.wallet("w"));
+        let known = importer.call("listdescriptors", json!([true]))["descriptors"][0].clone();
+        let import = json!([[{"desc": known["desc"], "timestamp": 0, "active": known["active"],
+                              "range": known["range"], "internal": known["internal"]}]]);
+        rescans.push(look_up_while(&mut node.wallet, &requests, move || {
+            let outcome = importer.call("importdescriptors", import);
+            assert_eq!(outcome[0]["success"], true, "{outcome}");
+        }));
+        let blocks = blocks.clone();
+        connections.push(look_up_while(&mut node.wallet, &requests, move || {
+            for block in blocks {
+                assert_eq!(miner.call("submitblock", json!([block])), Value::Null);
+            }
+        }));
+    }
+    for (name, times) in [("a rescan", rescans), ("block connections", connections)] {
+        let rates: Vec<f64> = times.iter().map(LookUps::per_second).collect();
+        print_rates(what(&format!("gettransaction during {name}")), &rates);
+        for percent in [50, 99, 100] {
+            let values: Vec<f64> = times.iter().map(|times| times.percentile(percent)).collect();
+            print(what(&format!("the same, {percent}th percentile of {} calls", times[0].all.len())), "ms", &values);
+        }
+    }
+}

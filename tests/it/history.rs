@@ -1,6 +1,8 @@
 //! gettransaction and listsinceblock through payments and reorganisations.
 
-use outrigger_tests::Host;
+use bitcoin::ScriptBuf;
+use bitcoin::consensus::encode::serialize_hex;
+use outrigger_tests::{Host, miner};
 use serde_json::{Value, json};
 
 #[test]
@@ -89,4 +91,20 @@ fn a_reorganisation_is_told_in_removed() {
     let tip = wallet.call("getbestblockhash", json!([]));
     assert_eq!(since["lastblock"], tip);
     assert_eq!(wallet.call("listsinceblock", json!([tip, 3]))["lastblock"], before);
+}
+
+#[test]
+fn a_block_of_which_only_the_header_is_known_is_a_place_to_list_from_but_not_to_read() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    let template = wallet.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let block = miner::build(&template, ScriptBuf::from_bytes(vec![0x51]));
+    wallet.call("submitheader", json!([serialize_hex(&block.header)]));
+    wallet.call("generatetoaddress", json!([1, address]));
+    let hash = block.block_hash().to_string();
+    let unreadable = (-32603, "Can't read block from disk".to_owned());
+    assert_eq!(wallet.refused("listsinceblock", json!([hash])), unreadable);
+    let since = wallet.call("listsinceblock", json!([hash, 1, null, false]));
+    assert_eq!(since["transactions"][0]["category"], json!("immature"));
 }

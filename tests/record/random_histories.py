@@ -218,6 +218,9 @@ class Sequence(Recorder):
         request = {"desc": with_checksum(self.node, f"wpkh({self.late.wif()})"), "timestamp": 0, "label": "late"}
         before = set(self.known())
         self.act("importdescriptors", [request], wallet=self.wallet)
+        # The node keeps amounts that it has summed up before the import, until it reads the wallet again.
+        self.node.call("unloadwallet", self.wallet)
+        self.node.call("loadwallet", self.wallet)
         self.rescanned += sorted(set(self.known()) - before)
 
     def step_tick(self, seconds):

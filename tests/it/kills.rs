@@ -1,7 +1,8 @@
 //! A host that is killed at any instant, while blocks come, reorganise, and transactions wait for them, loses nothing that
 //! it has answered.
 //!
-//! `OUTRIGGER_KILLS` says how often it is killed, `OUTRIGGER_KILLS_SEED` at which instants.
+//! Several hosts live beside one another. `OUTRIGGER_KILLS` says how often they are killed together, `OUTRIGGER_KILLS_SEED` at
+//! which instants.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -13,9 +14,11 @@ use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, T
 use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
-/// How often the host is killed unless told otherwise.
-const KILLS: u64 = 15;
-/// The longest that it lives after a start, in microseconds.
+/// How often hosts are killed unless told otherwise.
+const KILLS: u64 = 100;
+/// How many hosts there are at once.
+const HOSTS: u64 = 5;
+/// The longest that one lives after a start, in microseconds.
 const MAX_LIFE: u64 = 400_000;
 /// The outputs that there are to spend at the beginning.
 const OUTPUTS: u64 = 1_000;
@@ -212,13 +215,11 @@ fn check(client: &mut Client, answered: &Answered, transactions_from: usize, eve
     }
 }
 
-#[test]
-fn what_was_answered_survives_a_kill_at_any_instant() {
+/// One host, and its client, over this many kills.
+fn kill_often(kills: u64, mut numbers: Numbers) {
     let mut host = Host::start();
     let mut answered = Answered::default();
     prepare(&host, &mut answered);
-    let kills = setting("OUTRIGGER_KILLS", KILLS);
-    let mut numbers = Numbers(setting("OUTRIGGER_KILLS_SEED", 0x6f75_7472));
     for _ in 0..kills {
         let seen = answered.transactions.len();
         let life = Duration::from_micros(numbers.below(MAX_LIFE));
@@ -240,4 +241,16 @@ fn what_was_answered_survives_a_kill_at_any_instant() {
     }
     check(&mut host.client(), &answered, 0, true);
     assert!(answered.valid.len() > 101 && answered.transactions.len() > 1, "no life was long enough to do anything");
+}
+
+#[test]
+fn what_was_answered_survives_a_kill_at_any_instant() {
+    let (kills, seed) = (setting("OUTRIGGER_KILLS", KILLS), setting("OUTRIGGER_KILLS_SEED", 0x6f75_7472));
+    std::thread::scope(|scope| {
+        for number in 0..HOSTS.min(kills) {
+            // The first ones take what is left over.
+            let share = kills / HOSTS + u64::from(number < kills % HOSTS);
+            scope.spawn(move || kill_often(share, Numbers((seed ^ number << 32).max(1))));
+        }
+    });
 }

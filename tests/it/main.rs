@@ -15,6 +15,7 @@ mod import;
 mod kills;
 mod mempool;
 mod metrics;
+mod miner;
 mod mining;
 mod operations;
 mod recorded_chain;

@@ -1,4 +1,4 @@
-//! The mempool over restarts.
+//! The mempool over restarts, and what it says of itself.
 
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
@@ -69,4 +69,27 @@ fn a_damaged_journal_of_the_mempool_does_not_prevent_the_start() {
     std::fs::write(&journal, b"nonsense").unwrap();
     let host = host.start_again();
     assert_eq!(host.client().call("getrawmempool", json!([])), json!([]));
+}
+
+#[test]
+fn the_mempool_counts_as_bitcoind_counts() {
+    let host = with_transactions();
+    let mut client = host.client();
+    let mut sequence = || client.call("getrawmempool", json!([false, true]))["mempool_sequence"].clone();
+    // It begins with 1 and counts what came and what left, and no blocks.
+    assert_eq!(sequence(), json!(6));
+    assert_eq!(sequence(), json!(6));
+    let mut client = host.client();
+    let info = client.call("getmempoolinfo", json!([]));
+    assert_eq!((&info["unbroadcastcount"], &info["maxmempool"]), (&json!(5), &json!(300_000_000)));
+    let entries = client.call("getrawmempool", json!([true]));
+    assert!(entries.as_object().unwrap().values().all(|entry| entry["unbroadcast"] == json!(true)));
+    let mined = client.call("generatetoaddress", json!([1, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    assert_eq!(client.call("getrawmempool", json!([false, true]))["mempool_sequence"], json!(11));
+    client.call("invalidateblock", json!([mined[0]]));
+    // What comes back from a block was not sent by anyone here.
+    let info = client.call("getmempoolinfo", json!([]));
+    assert_eq!((&info["size"], &info["unbroadcastcount"]), (&json!(5), &json!(0)));
+    let txid = client.call("getrawmempool", json!([]))[0].clone();
+    assert_eq!(client.call("getmempoolentry", json!([txid]))["unbroadcast"], json!(false));
 }

@@ -6,6 +6,11 @@ use bitcoin::ScriptBuf;
 use outrigger_tests::{Host, HostOptions, miner};
 use serde_json::{Value, json};
 
+/// How many long polls wait at once.
+const POLLS: u64 = 2_000;
+/// The files that are left to the other tests, where that many are not to be had.
+const SPARE_FILES: u64 = 256;
+
 fn request() -> Value {
     json!([{"rules": ["segwit"], "capabilities": ["coinbasetxn", "coinbasevalue", "longpoll", "workid"]}])
 }
@@ -151,35 +156,37 @@ fn a_long_poll_wakes_with_a_new_block_and_at_a_stop() {
 }
 
 #[test]
-fn hundreds_of_long_polls_wake_with_one_template_and_hold_nobody_up() {
-    const POLLS: usize = 300;
+fn thousands_of_long_polls_wake_with_one_template_and_hold_nobody_up() {
+    let polls = open_files().saturating_sub(SPARE_FILES).min(POLLS);
     let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
     let mut client = host.client();
     let template = client.call("getblocktemplate", request());
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
     let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
     let before = calls_of_mining(&mut client);
-    let answers: Vec<String> = std::thread::scope(|scope| {
-        let polls: Vec<_> = (0..POLLS)
-            .map(|_| {
-                let (mut waiting, body) = (host.client(), &body);
-                scope.spawn(move || waiting.post(body).body)
-            })
-            .collect();
-        while calls_of_mining(&mut client) < before + POLLS as u64 {}
-        // They hold no thread: other calls are answered while all of them wait.
-        assert_eq!(client.call("getblocktemplate", request())["longpollid"], template["longpollid"]);
-        assert!(polls.iter().all(|poll| !poll.is_finished()), "a long poll did not wait");
-        let block = miner::build(&template, anyone());
-        assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
-        polls.into_iter().map(|poll| poll.join().unwrap()).collect()
-    });
+    let waiting: Vec<_> = (0..polls).map(|_| client.begin(&body)).collect();
+    while calls_of_mining(&mut client) < before + polls {}
+    // They hold no thread: other calls are answered while all of them wait.
+    assert_eq!(client.call("getblocktemplate", request())["longpollid"], template["longpollid"]);
+    let block = miner::build(&template, anyone());
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+    let answers: Vec<String> = waiting.into_iter().map(|poll| poll.finish().body).collect();
     let first: Value = serde_json::from_str(&answers[0]).unwrap();
+    // One that had not waited would have been answered with the first height.
     assert_eq!(first["result"]["height"], json!(2));
     assert!(answers.iter().all(|answer| *answer == answers[0]), "not all were answered by the same template");
 }
 
-fn calls_of_mining(client: &mut outrigger_tests::Client) -> u64 {
+/// How many files this process may have open, once it has asked for as many as it can get.
+fn open_files() -> u64 {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+pub fn calls_of_mining(client: &mut outrigger_tests::Client) -> u64 {
     let plugins = client.call("listplugins", json!([]));
     let mining = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap();
     mining["calls"].as_u64().unwrap()
@@ -212,4 +219,31 @@ fn bad_requests_are_refused_in_their_order() {
         assert_eq!(client.refused("getblocktemplate", params.clone()), (code, message.to_owned()), "{params}");
     }
     assert_eq!(client.refused("submitblock", json!([])).0, -1);
+}
+
+#[test]
+fn a_block_that_cannot_be_generated_is_told_of_with_all_details() {
+    let host = Host::start();
+    let mut client = host.client();
+    let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();
+    let block = client.call("getblock", json!([mined, 2]));
+    let refused = |client: &mut outrigger_tests::Client, tx: &Value| {
+        let (code, message) = client.refused("generateblock", json!(["raw(51)", [tx]]));
+        assert_eq!(code, -25);
+        message
+    };
+    assert_eq!(
+        refused(&mut client, &block["tx"][0]["hex"]),
+        "TestBlockValidity failed: bad-cb-multiple, more than one coinbase"
+    );
+    let spending = [json!({"txid": "77".repeat(32), "vout": 0})];
+    let missing = client.call("createrawtransaction", json!([spending, [{"data": "00"}]]));
+    let txid = client.call("decoderawtransaction", json!([missing]))["txid"].clone();
+    assert_eq!(
+        refused(&mut client, &missing),
+        format!(
+            "TestBlockValidity failed: bad-txns-inputs-missingorspent, CheckTxInputs: inputs missing/spent in transaction {}",
+            txid.as_str().unwrap()
+        )
+    );
 }

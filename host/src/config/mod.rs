@@ -106,7 +106,7 @@ impl Loaded {
             ("rpc.idle_timeout_seconds", config.rpc.idle_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
             ("rpc.shutdown_grace_seconds", config.rpc.shutdown_grace_seconds, 0, MAX_DEADLINE_SECONDS),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
-            ("chain.mempool_mib", config.chain.mempool_mib, 5, 1 << 20),
+            ("chain.mempool_mb", config.chain.mempool_mb, 5, 1 << 20),
             ("wallet.map_gib", config.wallet.map_gib as u64, 1, MAX_MAP_GIB),
             ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
         ];

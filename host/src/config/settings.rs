@@ -171,15 +171,15 @@ impl Default for RpcConfig {
 pub struct ChainConfig {
     /// Address space reserved for its database, in GiB; disk is taken as needed.
     pub map_gib: usize,
-    /// The memory the mempool may take, in MiB.
-    pub mempool_mib: u64,
+    /// The memory the mempool may take, in megabytes of 10^6 bytes, as bitcoind counts `maxmempool`.
+    pub mempool_mb: u64,
     /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
     pub min_relay_feerate: u64,
 }
 
 impl Default for ChainConfig {
     fn default() -> Self {
-        Self { map_gib: 1024, mempool_mib: 300, min_relay_feerate: 1000 }
+        Self { map_gib: 1024, mempool_mb: 300, min_relay_feerate: 1000 }
     }
 }
 

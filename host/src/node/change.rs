@@ -11,7 +11,7 @@ use outrigger_sdk::service::chain::Tip;
 use super::decode::NamedBlock;
 use super::journal::Records;
 use super::judge::{self, Court, JudgeError, Parent, Refusal};
-use super::mempool::View;
+use super::mempool::{Seniority, View};
 use super::observer::NodeEvent;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
@@ -34,7 +34,12 @@ pub(super) struct Change<'a> {
 }
 
 impl EmbeddedNode {
-    /// Makes a change: all of it, or nothing. What is answered `Ok` is on disk.
+    /// Makes a change: all of it, or nothing. Of what is answered `Ok` a kill takes nothing back; where the tip moved, it
+    /// is on disk, so that a loss of power does not either. A block beside the best chain waits for no more than its own
+    /// pages.
+    ///
+    /// # Errors
+    /// As `make`, and when the disk fails. Only where it fails after all else was done, the change stands, and is told of.
     pub(super) fn change<R>(&self, make: impl FnOnce(&mut Change) -> Result<R, NodeError>) -> Result<R, NodeError> {
         let mut chain = self.lock_chain()?;
         // Until the commit the tree is ahead of the database.
@@ -209,11 +214,13 @@ impl Change<'_> {
         let homeless = homeless(&off, &on);
         // Written down before the commit: a kill right after it must find them in the chain or in the journal.
         let mut records = Records::default();
-        homeless.iter().for_each(|(_, raw)| records.kept(raw, node.time(), tip.height));
+        let seniority = Seniority { time: node.time(), height: tip.height, unbroadcast: false };
+        homeless.iter().for_each(|(_, raw)| records.kept(raw, seniority));
         node.journal.append(&records);
         // Whoever reads the mempool sees it of the old tip until this ends, and of the new one then.
         let mut pool = node.pool_mut();
         self.txn.commit()?;
+        let synced = node.store.sync();
         node.tip.store(Arc::new(tip));
         let mut events: Vec<_> =
             off.iter().map(|(hash, height, _)| NodeEvent::BlockDisconnected { hash: *hash, height: *height }).collect();
@@ -237,7 +244,7 @@ impl Change<'_> {
         node.journal.tend(usage, &node.pool);
         events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         node.tell(events);
-        Ok(())
+        synced
     }
 
     fn with_blocks(&mut self, hashes: Vec<BlockHash>) -> Result<Vec<Step>, NodeError> {

@@ -3,7 +3,7 @@
 use bitcoin::{BlockHash, Network};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 
-/// Why the node could not do what it was asked. Nothing was changed.
+/// Why the node could not do what it was asked. Nothing was changed, unless only the last wait for the disk failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The embedded node runs a development chain only.

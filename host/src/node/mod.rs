@@ -3,7 +3,7 @@
 //! [`EmbeddedNode`] is the whole of it. Reads of the chain go through a [`ChainSnapshot`], which sees one moment and
 //! disturbs nobody; reads of the mempool take its lock for as long as they copy. All changes are made by one writer at
 //! a time, under the lock of the tree: block, index, undo data, coins, transactions and tip of one submission, even of
-//! a reorganisation over many blocks, are one transaction of the database, and only what is on disk is answered.
+//! a reorganisation over many blocks, are one transaction of the database, which is committed before it is answered.
 //!
 //! Locks are taken in this order: the tree, the database's writer, the mempool. Nothing is decoded under any of them.
 
@@ -108,8 +108,11 @@ impl EmbeddedNode {
         Ok(Arc::new(node))
     }
 
-    /// Puts on the disk what is not there yet: the journal of the mempool. Blocks are there when they are answered.
+    /// Puts on the disk what may not be there yet: the last block beside the best chain, and the journal of the mempool.
     pub fn finish(&self) {
+        if let Err(error) = self.store.sync() {
+            tracing::error!(%error, "the last block may not be on the disk");
+        }
         self.journal.finish(&self.pool);
     }
 

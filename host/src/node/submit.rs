@@ -16,7 +16,7 @@ use super::{EmbeddedNode, NodeError};
 
 impl From<Refusal> for Verdict {
     fn from(refusal: Refusal) -> Self {
-        Self::Invalid { reason: refusal.reason.into_owned() }
+        Self::Invalid { reason: refusal.reason.into_owned(), detail: refusal.detail }
     }
 }
 
@@ -57,7 +57,7 @@ impl EmbeddedNode {
     /// Stores a block and, where it makes the best chain, connects it. What is answered valid is on disk.
     ///
     /// # Errors
-    /// When the node fails, in which case nothing was changed; a block that is refused is a [`Verdict`].
+    /// When the node fails; a block that is refused is a [`Verdict`].
     pub fn submit_block(&self, raw: &[u8]) -> Result<Verdict, NodeError> {
         let Ok((mut block, raw)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
         if !block.txdata.first().is_some_and(bitcoin::Transaction::is_coinbase) {

@@ -25,6 +25,11 @@ impl EmbeddedNode {
         self.pool().entries(txids)
     }
 
+    /// Which of these transactions were offered to this node, and by no block, in their order.
+    pub fn mempool_unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {
+        self.pool().unbroadcast(txids)
+    }
+
     /// The mempool's transactions of these ids, in their order.
     pub fn mempool_transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
         self.pool().transactions(txids)

@@ -187,7 +187,7 @@ fn open_node(config: &Config, folder: &Path) -> Result<Arc<EmbeddedNode>, RunErr
     let settings = node::Settings {
         map_size: config.chain.map_gib << 30,
         mempool: node::MempoolLimits {
-            max_usage: config.chain.mempool_mib << 20,
+            max_usage: config.chain.mempool_mb * 1_000_000,
             relay_feerate: config.chain.min_relay_feerate,
             ..node::MempoolLimits::default()
         },

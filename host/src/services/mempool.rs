@@ -59,4 +59,8 @@ impl Mempool for MempoolService {
     fn prioritised(&self, _: Scope) -> Result<Vec<Prioritised>> {
         Ok(self.node.prioritised())
     }
+
+    fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
+        Ok(self.node.mempool_unbroadcast(&txids))
+    }
 }

@@ -34,8 +34,8 @@ pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
         "mempoolminfee": money(info.min_feerate),
         "minrelaytxfee": money(info.relay_feerate),
         "incrementalrelayfee": money(info.incremental_feerate),
-        // Nothing waits to be sent to peers where there are none.
-        "unbroadcastcount": 0,
+        // Without peers, what was sent here waits for them for ever.
+        "unbroadcastcount": info.unbroadcast,
         "fullrbf": true,
     }))
 }
@@ -48,19 +48,28 @@ pub fn get_raw_mempool(context: &Context<'_>) -> Outcome {
     let mempool = &context.host.mempool;
     let ids = mempool.ids(context.scope)?;
     if with_sequence {
-        return Ok(json!({"txids": ids, "mempool_sequence": mempool.info(context.scope)?.sequence}));
+        return Ok(json!({"txids": ids, "mempool_sequence": mempool.info(context.scope)?.moves}));
     }
     if !verbose {
         return Ok(json!(ids));
     }
     let entries = mempool.entries(context.scope, ids)?;
-    let shown = entries.iter().flatten().map(|entry| (entry.txid.to_string(), entry_json(entry)));
-    Ok(Value::Object(shown.collect()))
+    entries_json(context, &entries.iter().flatten().collect::<Vec<_>>())
+}
+
+/// Entries by their ids.
+fn entries_json(context: &Context<'_>, entries: &[&MempoolEntry]) -> Outcome {
+    let txids = entries.iter().map(|entry| entry.txid).collect();
+    let unbroadcast = context.host.mempool.unbroadcast(context.scope, txids)?;
+    let both = entries.iter().zip(unbroadcast);
+    Ok(Value::Object(both.map(|(entry, unbroadcast)| (entry.txid.to_string(), entry_json(entry, unbroadcast))).collect()))
 }
 
 pub fn get_mempool_entry(context: &Context<'_>) -> Outcome {
     let txid = Txid::from_byte_array(params::hash(context.params.get(0), "parameter 1")?);
-    entry(context, txid).map(|entry| entry_json(&entry))
+    let entry = entry(context, txid)?;
+    let unbroadcast = context.host.mempool.unbroadcast(context.scope, vec![txid])?.contains(&true);
+    Ok(entry_json(&entry, unbroadcast))
 }
 
 fn entry(context: &Context<'_>, txid: Txid) -> Result<MempoolEntry, ChainError> {
@@ -95,10 +104,10 @@ pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Outcome {
     }
     let mut relatives: Vec<&MempoolEntry> = found.values().collect();
     relatives.sort_by_key(|entry| entry.txid);
-    Ok(match verbose {
-        true => Value::Object(relatives.iter().map(|entry| (entry.txid.to_string(), entry_json(entry))).collect()),
-        false => relatives.iter().map(|entry| json!(entry.txid)).collect(),
-    })
+    if verbose {
+        return entries_json(context, &relatives);
+    }
+    Ok(relatives.iter().map(|entry| json!(entry.txid)).collect())
 }
 
 /// Fees are not estimated here, which is what bitcoind answers on a chain that has told it too little.
@@ -115,7 +124,7 @@ pub fn estimate_smart_fee(context: &Context<'_>) -> Outcome {
 }
 
 /// An entry in release 29's shape, then the fees as release 0.21 had them beside `fees`.
-fn entry_json(entry: &MempoolEntry) -> Value {
+fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
     json!({
         "vsize": entry.virtual_size,
         "weight": entry.weight,
@@ -135,7 +144,7 @@ fn entry_json(entry: &MempoolEntry) -> Value {
         "depends": entry.depends,
         "spentby": entry.spent_by,
         "bip125-replaceable": entry.replaceable,
-        "unbroadcast": false,
+        "unbroadcast": unbroadcast,
         "fee": money(entry.fee),
         "modifiedfee": amount::to_json(entry.modified_fee),
         "descendantfees": entry.descendant_fees,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bitcoin::{Transaction, Txid};
 use outrigger_sdk::amount::{self, COIN};
 use outrigger_sdk::service::mempool::Admission;
-use outrigger_sdk::standard::{has_valid_ops, is_unspendable, transaction_from_hex, transaction_to_bytes};
+use outrigger_sdk::standard::{has_valid_ops, is_unspendable, sendable_from_hex, transaction_to_bytes};
 use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
@@ -41,7 +41,7 @@ fn full_reason(reason: &str, detail: &str) -> String {
 pub fn send_raw_transaction(context: &Context<'_>) -> Outcome {
     let text = args::text(context.params.get(0))?;
     let max_burn = context.params.given(2).map_or(Ok(0), amount::from_json)?;
-    let transaction = transaction_from_hex(text).ok_or(ChainError::NothingToSend)?;
+    let transaction = sendable_from_hex(text).ok_or(ChainError::NothingToSend)?;
     if burns(&transaction, max_burn) {
         return Err(ChainError::Burns);
     }
@@ -66,7 +66,7 @@ pub fn test_mempool_accept(context: &Context<'_>) -> Outcome {
     let mut transactions = Vec::with_capacity(texts.len());
     for text in texts {
         let text = args::text(text)?;
-        let transaction = transaction_from_hex(text).ok_or_else(|| ChainError::NothingToTry(text.to_owned()))?;
+        let transaction = sendable_from_hex(text).ok_or_else(|| ChainError::NothingToTry(text.to_owned()))?;
         transactions.push(transaction);
     }
     let malformed = malformed_package(&transactions);

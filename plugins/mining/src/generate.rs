@@ -16,7 +16,7 @@ use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{self, Type, encode_hex};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{NextBlock, Verdict};
-use outrigger_sdk::standard::{to_script, transaction_from_bytes, transaction_from_hex, work};
+use outrigger_sdk::standard::{sendable_from_hex, to_script, transaction_from_bytes, work};
 use outrigger_sdk::{Host, Reply};
 use serde_json::{Value, json};
 
@@ -88,7 +88,8 @@ pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
     let mut block = assemble(&next, script, 0, transactions);
     match context.host.chain.check_block(Scope::NONE, serialize(&block).into())? {
         Verdict::Valid => {}
-        Verdict::Invalid { reason } => return Err(MiningError::InvalidBlock(reason)),
+        Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(MiningError::InvalidBlock(reason)),
+        Verdict::Invalid { reason, detail } => return Err(MiningError::InvalidBlock(format!("{reason}, {detail}"))),
         Verdict::NotBestPrevious => return Err(MiningError::Unsteady),
         verdict => return Err(MiningError::InvalidBlock(format!("{verdict:?}"))),
     }
@@ -128,7 +129,7 @@ fn output_script(text: &str, network: Network) -> Result<ScriptBuf, MiningError>
 /// A transaction of the mempool by its id, or one in hexadecimal.
 fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, MiningError> {
     let Ok(hash) = params::hash_text(text, "") else {
-        return transaction_from_hex(text).ok_or_else(|| MiningError::TransactionUndecodable(text.to_owned()));
+        return sendable_from_hex(text).ok_or_else(|| MiningError::TransactionUndecodable(text.to_owned()));
     };
     let found = host.mempool.transactions(Scope::NONE, vec![Txid::from_byte_array(hash)])?.pop().flatten();
     let found = found.and_then(|found| transaction_from_bytes(&found.raw));

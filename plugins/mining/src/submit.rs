@@ -36,8 +36,8 @@ fn verdict_json(verdict: Verdict) -> Outcome {
         Verdict::DuplicateInconclusive => "duplicate-inconclusive".to_owned(),
         Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::NotBestPrevious => "inconclusive-not-best-prevblk".to_owned(),
-        Verdict::Invalid { reason } if reason.is_empty() => "rejected".to_owned(),
-        Verdict::Invalid { reason } => reason,
+        Verdict::Invalid { reason, .. } if reason.is_empty() => "rejected".to_owned(),
+        Verdict::Invalid { reason, .. } => reason,
         Verdict::Undecodable => return Err(MiningError::BlockUndecodable),
         Verdict::NoCoinbase => return Err(MiningError::NoCoinbase),
     };
@@ -69,7 +69,7 @@ pub fn submit_header(context: &Context<'_>) -> Outcome {
     match context.host.chain.submit_header(context.scope, raw.into()).map_err(judging_failed)? {
         Verdict::Valid | Verdict::Duplicate | Verdict::DuplicateInconclusive | Verdict::Inconclusive => Ok(Value::Null),
         Verdict::Undecodable => Err(MiningError::HeaderUndecodable),
-        Verdict::Invalid { reason } => Err(MiningError::HeaderRefused(reason)),
+        Verdict::Invalid { reason, .. } => Err(MiningError::HeaderRefused(reason)),
         Verdict::DuplicateInvalid | Verdict::NotBestPrevious | Verdict::NoCoinbase => {
             Err(MiningError::HeaderRefused("duplicate-invalid".into()))
         }

@@ -174,6 +174,9 @@ wire_enum! {
         Invalid {
             /// The reason as BIP 22 and bitcoind word it, for example `bad-txnmrklroot`.
             reason: String,
+            /// More of it, for people; may be empty.
+            #[since(1)]
+            detail: String,
         } = 6,
         /// The bytes are no block.
         Undecodable = 7,

@@ -57,8 +57,14 @@ wire_struct! {
         pub relay_feerate: u64,
         /// The feerate by which a replacement must pay more, in satoshi per 1000 virtual bytes.
         pub incremental_feerate: u64,
-        /// Counts every change of the mempool; a poller compares it.
+        /// Counts every change of the mempool, and every block; a poller compares it.
         pub sequence: u64,
+        /// Counts the transactions that came and those that left, for whatever reason: `mempool_sequence` of getrawmempool.
+        #[since(1)]
+        pub moves: u64,
+        /// The number of transactions that `unbroadcast` names.
+        #[since(1)]
+        pub unbroadcast: u64,
     }
 }
 
@@ -291,5 +297,9 @@ service! {
         fn prioritise(txid: Txid, fee_delta: i64) -> ();
         /// All that was added and stands, by txid.
         fn prioritised() -> Vec<Prioritised>;
+        /// For each of these ids whether it is of a transaction of the mempool that was offered by `submit` and that no peer
+        /// is known to have. One that came back from a block is none.
+        #[since(1)]
+        fn unbroadcast(txids: Vec<Txid>) -> Vec<bool>;
     }
 }

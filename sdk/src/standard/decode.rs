@@ -18,6 +18,12 @@ pub fn transaction_from_hex(hex: &str) -> Option<Transaction> {
     transaction_from_bytes(&bytes)
 }
 
+/// The transaction of a text, as `sendrawtransaction` and its like read it: an empty list of inputs always announces a
+/// witness, so that a transaction without inputs but with outputs is none.
+pub fn sendable_from_hex(hex: &str) -> Option<Transaction> {
+    read_all(&decode_hex(hex)?, Form::Extended)
+}
+
 /// As [`transaction_from_hex`], from bytes.
 pub fn transaction_from_bytes(bytes: &[u8]) -> Option<Transaction> {
     let extended = read_all(bytes, Form::Extended);

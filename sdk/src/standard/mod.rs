@@ -19,7 +19,8 @@ mod tests;
 pub use address::{AddressError, destination_of, from_script, to_script};
 pub use asm::{asm, asm_sighash};
 pub use decode::{
-    block_from_bytes, block_from_hex, transaction_from_bytes, transaction_from_hex, transaction_to_bytes,
+    block_from_bytes, block_from_hex, sendable_from_hex, transaction_from_bytes, transaction_from_hex,
+    transaction_to_bytes,
 };
 pub use json::{Spent, script_json, transaction_json, transaction_json_with};
 pub use kind::{ScriptKind, classify, has_valid_ops, is_unspendable};

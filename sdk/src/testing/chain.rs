@@ -200,7 +200,10 @@ impl State {
             return Err(Verdict::NotBestPrevious);
         }
         if !block.check_merkle_root() {
-            return Err(Verdict::Invalid { reason: "bad-txnmrklroot".into() });
+            return Err(Verdict::Invalid {
+                reason: "bad-txnmrklroot".into(),
+                detail: "hashMerkleRoot mismatch".into(),
+            });
         }
         Ok(block)
     }

@@ -17,6 +17,8 @@ use crate::wire::Blob;
 struct State {
     entries: Vec<(Transaction, u64)>,
     sequence: u64,
+    /// How many transactions came and left.
+    moves: u64,
     deltas: BTreeMap<Txid, i64>,
     /// The version of the selection given last, and the tip and sequence that it is of.
     version: u64,
@@ -40,11 +42,13 @@ impl MemoryMempool {
         let mut state = lock(&self.state);
         state.entries.push((transaction, fee));
         state.sequence += 1;
+        state.moves += 1;
     }
 
     /// Removes all transactions.
     pub fn clear(&self) {
         let mut state = lock(&self.state);
+        state.moves += state.entries.len() as u64;
         state.entries.clear();
         state.sequence += 1;
     }
@@ -174,6 +178,9 @@ impl Mempool for MemoryMempool {
             relay_feerate: 1000,
             incremental_feerate: 1000,
             sequence: state.sequence,
+            moves: state.moves,
+            // As if all of them had been submitted.
+            unbroadcast: state.entries.len() as u64,
         })
     }
 
@@ -246,5 +253,10 @@ impl Mempool for MemoryMempool {
             Prioritised { txid: *txid, fee_delta: *delta, modified_fee }
         };
         Ok(state.deltas.iter().map(describe).collect())
+    }
+
+    fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
+        let state = lock(&self.state);
+        Ok(txids.into_iter().map(|txid| state.position(txid).is_some()).collect())
     }
 }

@@ -64,11 +64,14 @@ macro_rules! wire_struct {
 
 /// Declares an enum whose encoding is a `u8` tag followed by the fields of the variant.
 ///
-/// A variant that was added after the first version of the ABI says with `#[since(MINOR)]` which minor version has it.
+/// A variant that was added after the first version of the ABI says with `#[since(MINOR)]` which minor version has it; a
+/// field does so as in [`wire_struct`].
 macro_rules! wire_enum {
     ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),* $(,)?)])? pub enum $name:ident {
         $($(#[doc = $variant_doc:literal])* $(#[since($since:literal)])?
-        $variant:ident $({ $($(#[doc = $field_doc:literal])* $field:ident: $type:ty,)* })? = $tag:literal,)*
+        $variant:ident $({
+            $($(#[doc = $field_doc:literal])* $(#[since($field_since:literal)])? $field:ident: $type:ty,)*
+        })? = $tag:literal,)*
     }) => {
         $(#[doc = $doc])*
         $(#[derive($($derive),*)])?
@@ -88,7 +91,7 @@ macro_rules! wire_enum {
                     fields: &[$($($crate::wire::FieldShape {
                         name: stringify!($field),
                         docs: &[$($field_doc),*],
-                        since: 0,
+                        since: 0 $(+ $field_since)?,
                         shape: <$type as $crate::wire::Wire>::SHAPE,
                     }),*)?],
                 }),*],
@@ -104,7 +107,7 @@ macro_rules! wire_enum {
             fn get(reader: &mut $crate::wire::Reader<'_>) -> std::result::Result<Self, $crate::wire::WireError> {
                 let error = reader.error();
                 match <u8 as $crate::wire::Wire>::get(reader)? {
-                    $($tag => Ok(Self::$variant $({ $($field: $crate::wire::Wire::get(reader)?,)* })?),)*
+                    $($tag => Ok(Self::$variant $({ $($field: $crate::wire_struct!(@get reader $($field_since)?),)* })?),)*
                     _ => Err(error),
                 }
             }

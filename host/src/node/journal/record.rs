@@ -34,17 +34,19 @@ pub struct Records(Vec<u8>);
 impl Records {
     /// A transaction came.
     pub fn added(&mut self, entry: &Entry) {
-        self.kept(&entry.raw, entry.time, entry.height);
+        self.kept(&entry.raw, entry.seniority());
     }
 
-    /// A transaction that came at a time, in seconds, when the tip had this height.
-    pub fn kept(&mut self, raw: &[u8], time: u64, height: u32) {
-        let mut content = Vec::with_capacity(raw.len() + 17);
+    /// A transaction that came, with what it keeps.
+    pub fn kept(&mut self, raw: &[u8], seniority: Seniority) {
+        let Seniority { time, height, unbroadcast } = seniority;
+        let mut content = Vec::with_capacity(raw.len() + 18);
         content.push(tag::ADDED);
         content.extend_from_slice(&time.to_le_bytes());
         content.extend_from_slice(&height.to_le_bytes());
         content.extend_from_slice(&u32::try_from(raw.len()).unwrap_or(u32::MAX).to_le_bytes());
         content.extend_from_slice(raw);
+        content.push(u8::from(unbroadcast));
         self.push(&content);
     }
 
@@ -147,7 +149,9 @@ impl Replay {
             tag::ADDED => {
                 let (time, height, raw) = <(u64, u32, Blob)>::get(&mut reader)?;
                 let tx = deserialize::<Transaction>(&raw).map_err(|_| reader.error())?;
-                let kept = Kept { offer: Offer::new(tx, &raw), seniority: Seniority { time, height } };
+                // The first journals did not say.
+                let unbroadcast = reader.rest_or(false)?;
+                let kept = Kept { offer: Offer::new(tx, &raw), seniority: Seniority { time, height, unbroadcast } };
                 self.remove(&kept.offer.txid);
                 self.positions.insert(kept.offer.txid, self.transactions.len());
                 self.transactions.push(Some(kept));
@@ -192,6 +196,10 @@ mod tests {
         tx
     }
 
+    fn seniority(time: u64, height: u32) -> Seniority {
+        Seniority { time, height, unbroadcast: true }
+    }
+
     fn journal(records: &Records) -> Vec<u8> {
         [&HEADER, records.as_bytes()].concat()
     }
@@ -204,7 +212,7 @@ mod tests {
         let mut records = Records::default();
         let mut ends = Vec::new();
         for number in 0..5 {
-            records.kept(&serialize(&transaction(number)), 1_000 + u64::from(number), 7);
+            records.kept(&serialize(&transaction(number)), seniority(1_000 + u64::from(number), 7));
             ends.push(HEADER.len() + records.as_bytes().len());
         }
         (records, ends)
@@ -217,15 +225,26 @@ mod tests {
         records.removed(&id(1));
         records.removed(&id(9));
         records.removed(&id(0));
-        records.kept(&serialize(&transaction(0)), 5, 6);
+        records.kept(&serialize(&transaction(0)), seniority(5, 6));
         records.prioritised(&id(3), -40);
         records.prioritised(&id(4), 40);
         records.prioritised(&id(4), 0);
         let stored = Stored::read(&journal(&records));
         assert_eq!((numbers(&stored), stored.damaged), (vec![2, 3, 4, 0], 0));
-        assert_eq!(stored.transactions[0].seniority, Seniority { time: 1_002, height: 7 });
-        assert_eq!(stored.transactions[3].seniority, Seniority { time: 5, height: 6 });
+        assert_eq!(stored.transactions[0].seniority, seniority(1_002, 7));
+        assert_eq!(stored.transactions[3].seniority, seniority(5, 6));
         assert_eq!(stored.deltas.into_iter().collect::<Vec<_>>(), [(id(3), -40)]);
+    }
+
+    #[test]
+    fn the_first_journals_are_read() {
+        let mut content = vec![tag::ADDED];
+        content.extend_from_slice(&wire::to_bytes(&(9_u64, 8_u32, Blob(serialize(&transaction(3))))));
+        let mut records = Records::default();
+        records.push(&content);
+        let stored = Stored::read(&journal(&records));
+        assert_eq!((numbers(&stored), stored.damaged), (vec![3], 0));
+        assert_eq!(stored.transactions[0].seniority, Seniority { time: 9, height: 8, unbroadcast: false });
     }
 
     #[test]

@@ -32,18 +32,23 @@ pub fn check_block(block: &NamedBlock) -> Result<(), Refusal> {
         + bitcoin::VarInt::from(count).size()
         + block.txdata.iter().map(bitcoin::Transaction::base_size).sum::<usize>();
     if exceeds_weight(count) || exceeds_weight(stripped) {
-        return Err(Refusal::new("bad-blk-length"));
+        return Err(Refusal::new("bad-blk-length").with_detail("size limits failed".to_owned()));
     }
     if !coinbase.is_coinbase() {
         return Err(Refusal::new("bad-cb-missing"));
     }
     if others.iter().any(bitcoin::Transaction::is_coinbase) {
-        return Err(Refusal::new("bad-cb-multiple"));
+        return Err(Refusal::new("bad-cb-multiple").with_detail("more than one coinbase".to_owned()));
     }
-    block.txdata.iter().try_for_each(check_transaction)?;
+    for (tx, ids) in block.transactions() {
+        check_transaction(tx).map_err(|refusal| {
+            let detail = format!("Transaction check failed (tx hash {}) {}", ids.txid, refusal.detail);
+            refusal.with_detail(detail)
+        })?;
+    }
     let sigops: u64 = block.txdata.iter().map(legacy_sigop_count).sum();
     if sigops * WITNESS_SCALE_FACTOR > MAX_BLOCK_SIGOPS_COST {
-        return Err(Refusal::new("bad-blk-sigops"));
+        return Err(Refusal::new("bad-blk-sigops").with_detail("out-of-bounds SigOpCount".to_owned()));
     }
     Ok(())
 }
@@ -60,7 +65,7 @@ fn exceeds_weight(bytes: usize) -> bool {
 pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), Refusal> {
     let height = parent.height + 1;
     if block.txdata.iter().any(|tx| !is_final(tx, height, parent.median_time)) {
-        return Err(Refusal::new("bad-txns-nonfinal"));
+        return Err(Refusal::new("bad-txns-nonfinal").with_detail("non-final transaction".to_owned()));
     }
     let script = block.txdata.first().and_then(|tx| tx.input.first()).map(|input| input.script_sig.as_script());
     if !script.is_some_and(|script| begins_with_height(script, height)) {
@@ -68,7 +73,8 @@ pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), Refus
     }
     check_commitment(block)?;
     if block.weight().to_wu() > MAX_BLOCK_WEIGHT {
-        return Err(Refusal::new("bad-blk-weight"));
+        let detail = "ContextualCheckBlock : weight limit failed";
+        return Err(Refusal::new("bad-blk-weight").with_detail(detail.to_owned()));
     }
     Ok(())
 }

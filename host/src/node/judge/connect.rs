@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::chain::{Coin, SpentOutputs};
 
-use super::scripts::{Job, verify_all};
+use super::scripts::{Job, describe_input, verify_all};
 use super::{Court, InputError, JudgeError, Parent, Refusal, check_inputs, is_unspendable, sequence_lock};
 use crate::node::NodeError;
 use crate::node::decode::NamedBlock;
@@ -53,14 +53,23 @@ fn check_coins(court: &Court, block: &NamedBlock, parent: &Parent, scripts: bool
         return Err(error.into());
     }
     // A script that fails comes before whatever is wrong with a later transaction, and before the coinbase's amount.
-    verify_all(&jobs, Flags::CONSENSUS, court.threads)
-        .map_err(|(_, error)| Refusal::new(format!("mandatory-script-verify-flag-failed ({error})")))?;
+    verify_all(&jobs, Flags::CONSENSUS, court.threads).map_err(|(job, input, error)| {
+        let detail = jobs.get(job).map(|job| describe_input(job.tx, input)).unwrap_or_default();
+        Refusal::new(format!("mandatory-script-verify-flag-failed ({error})")).with_detail(detail)
+    })?;
     found?;
     let allowed = court.params.subsidy(parent.height + 1).saturating_add(session.fees);
-    if block.txdata.first().is_some_and(|coinbase| total(coinbase) > allowed) {
-        return Err(Refusal::new("bad-cb-amount").into());
+    if let Some(coinbase) = block.txdata.first().filter(|coinbase| total(coinbase) > allowed) {
+        let detail = format!("coinbase pays too much (actual={} vs limit={allowed})", total(coinbase));
+        return Err(Refusal::new("bad-cb-amount").with_detail(detail).into());
     }
     Ok(Effect { spent: session.spent })
+}
+
+/// The refusal of a transaction that spends what is not there.
+fn missing(txid: Txid) -> Refusal {
+    let detail = format!("CheckTxInputs: inputs missing/spent in transaction {txid}");
+    Refusal::new("bad-txns-inputs-missingorspent").with_detail(detail)
 }
 
 /// Whether one of these ids is that of a transaction whose outputs are not all spent (BIP 30).
@@ -69,7 +78,9 @@ fn overwriting(court: &Court, mut txids: impl Iterator<Item = Txid>) -> Result<O
         Ok(false) => None,
         found => Some(found),
     });
-    Ok(found.transpose()?.map(|_| Refusal::new("bad-txns-BIP30")))
+    Ok(found
+        .transpose()?
+        .map(|_| Refusal::new("bad-txns-BIP30").with_detail("tried to overwrite transaction".to_owned())))
 }
 
 fn total(tx: &Transaction) -> u64 {
@@ -107,13 +118,12 @@ impl<'a> Session<'a> {
 
     /// Checks the next transaction in all but its scripts, and moves its coins.
     fn apply(&mut self, tx: &Transaction, txid: Txid, index: usize) -> Result<(), JudgeError> {
-        let coins = if index == 0 { Vec::new() } else { self.spend(tx, self.parent.height + 1)? };
+        let coins = if index == 0 { Vec::new() } else { self.spend(tx, txid)? };
         let mut outputs = coins.iter().map(|coin| &coin.output);
-        let cost = transaction_sigop_cost(tx, |_| outputs.next(), Flags::CONSENSUS)
-            .map_err(|_| Refusal::new("bad-txns-inputs-missingorspent"))?;
+        let cost = transaction_sigop_cost(tx, |_| outputs.next(), Flags::CONSENSUS).map_err(|_| missing(txid))?;
         self.sigops += cost;
         if self.sigops > MAX_BLOCK_SIGOPS_COST {
-            return Err(Refusal::new("bad-blk-sigops").into());
+            return Err(Refusal::new("bad-blk-sigops").with_detail("too many sigops".to_owned()).into());
         }
         self.gone.extend(tx.input.iter().take(coins.len()).map(|input| input.previous_output));
         self.done.insert(txid, index);
@@ -133,24 +143,31 @@ impl<'a> Session<'a> {
     }
 
     /// The coins a transaction spends, once they are found to be there, mature, enough and not locked.
-    fn spend(&mut self, tx: &Transaction, height: u32) -> Result<Vec<Coin>, JudgeError> {
+    fn spend(&mut self, tx: &Transaction, txid: Txid) -> Result<Vec<Coin>, JudgeError> {
+        let height = self.parent.height + 1;
         let mut coins = Vec::with_capacity(tx.input.len());
         for input in &tx.input {
             let coin = self.coin(&input.previous_output)?;
-            coins.push(coin.ok_or_else(|| Refusal::new("bad-txns-inputs-missingorspent"))?);
+            coins.push(coin.ok_or_else(|| missing(txid))?);
         }
-        let fee = check_inputs(tx, &coins, height).map_err(|error: InputError| Refusal::from(error))?;
+        let fee = check_inputs(tx, &coins, height).map_err(|error: InputError| {
+            let refusal = Refusal::from(error);
+            let detail = format!("{} in transaction {txid}", refusal.detail);
+            refusal.with_detail(detail)
+        })?;
         self.fees = self.fees.saturating_add(fee);
         if fee > MAX_MONEY {
             return Err(Refusal::new("bad-txns-fee-outofrange").into());
         }
         if self.fees > MAX_MONEY {
-            return Err(Refusal::new("bad-txns-accumulated-fee-outofrange").into());
+            let detail = "accumulated fee in the block out of range".to_owned();
+            return Err(Refusal::new("bad-txns-accumulated-fee-outofrange").with_detail(detail).into());
         }
         let heights = coins.iter().map(|coin| coin.height);
         let lock = sequence_lock(tx, heights, |height| self.median_time_at(height))?;
         if !lock.allows(height, self.parent.median_time) {
-            return Err(Refusal::new("bad-txns-nonfinal").into());
+            let detail = format!("contains a non-BIP68-final transaction {txid}");
+            return Err(Refusal::new("bad-txns-nonfinal").with_detail(detail).into());
         }
         Ok(coins)
     }

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 pub use block::{check_block, check_in_context};
 pub use connect::{Effect, connect};
 pub use header::{check_header, check_proof_of_work, median};
-pub use scripts::{ScriptCache, verify_transaction};
+pub use scripts::{ScriptCache, describe_input, verify_transaction};
 pub use transaction::{InputError, Money, check_inputs, check_transaction, is_final, is_unspendable, sequence_lock};
 pub use witness::fill_coinbase_witness;
 #[cfg(test)]

@@ -64,8 +64,14 @@ pub fn verify_transaction(tx: &Transaction, spent: Vec<TxOut>, flags: Flags) -> 
     (0..tx.input.len()).try_for_each(|index| verify_input(&context, index, flags).map_err(|error| (index, error)))
 }
 
-/// Verifies transactions. Of those that fail, it tells the first and why.
-pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(), (usize, ScriptError)> {
+/// Which input failed, in bitcoind's words.
+pub fn describe_input(tx: &Transaction, index: usize) -> String {
+    let spending = tx.input.get(index).map(|input| input.previous_output.to_string()).unwrap_or_default();
+    format!("input {index} of {} (wtxid {}), spending {spending}", tx.compute_txid(), tx.compute_wtxid())
+}
+
+/// Verifies transactions. Of those that fail, it tells the first, which of its inputs failed, and why.
+pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(), (usize, usize, ScriptError)> {
     let inputs: usize = jobs.iter().map(|job| job.tx.input.len()).sum();
     let threads = if inputs < PARALLEL_INPUTS { 1 } else { threads.min(jobs.len()) };
     let failure = Mutex::new(None);
@@ -79,11 +85,11 @@ pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(
             if index > first_failed.load(Ordering::Relaxed) {
                 break;
             }
-            if let Err((_, error)) = verify_transaction(job.tx, job.spent.clone(), flags) {
+            if let Err((input, error)) = verify_transaction(job.tx, job.spent.clone(), flags) {
                 first_failed.fetch_min(index, Ordering::Relaxed);
                 let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                if failure.is_none_or(|(earlier, _)| index < earlier) {
-                    *failure = Some((index, error));
+                if failure.is_none_or(|(earlier, ..)| index < earlier) {
+                    *failure = Some((index, input, error));
                 }
             }
         }

@@ -12,7 +12,9 @@ use super::replace::check_replacement;
 use super::{Pool, View};
 use crate::node::NodeError;
 use crate::node::decode::Ids;
-use crate::node::judge::{Refusal, check_inputs, check_transaction, is_final, sequence_lock, verify_transaction};
+use crate::node::judge::{
+    Refusal, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
+};
 use crate::node::observer::{NodeEvent, Removal};
 use outrigger_sdk::script::{Flags, transaction_sigop_cost};
 
@@ -68,6 +70,8 @@ pub struct Seniority {
     pub time: u64,
     /// The tip's height when it came.
     pub height: u32,
+    /// Whether it was offered to this node, and by no block.
+    pub unbroadcast: bool,
 }
 
 /// Why a transaction may not come in.
@@ -101,6 +105,14 @@ impl From<NodeError> for Rejection {
 pub struct Admissible {
     pub entry: Entry,
     replaced: BTreeSet<Txid>,
+}
+
+/// How many transactions may build on each other, and how large they may be together, in virtual bytes.
+struct ChainLimits {
+    ancestors: u64,
+    ancestor_size: u64,
+    descendants: u64,
+    descendant_size: u64,
 }
 
 /// What a transaction is measured by once its coins are known.
@@ -197,9 +209,10 @@ impl Pool {
         if terms.is_held_to_limits() {
             self.check_feerate(size, modified, now)?;
         }
-        let Seniority { time, height } = match terms {
+        let Seniority { time, height, unbroadcast } = match terms {
             Terms::Again(Some(seniority)) | Terms::Kept(seniority) => seniority,
-            Terms::Again(None) | Terms::New => Seniority { time: now, height: view.tip.height },
+            Terms::Again(None) => Seniority { time: now, height: view.tip.height, unbroadcast: false },
+            Terms::New => Seniority { time: now, height: view.tip.height, unbroadcast: true },
         };
         Ok(Entry {
             tx: offer.tx.clone(),
@@ -212,6 +225,7 @@ impl Pool {
             delta,
             time,
             height,
+            unbroadcast,
             order: 0,
             parents: BTreeSet::new(),
             children: BTreeSet::new(),
@@ -253,46 +267,62 @@ impl Pool {
         check_replacement(&self.graph, &self.limits, &entry.tx, &measured)
     }
 
-    /// Checks how many transactions build on each other.
+    /// Checks how many transactions build on each other, and how large they are together.
     fn check_chain_limits(&self, measured: &Measured) -> Result<(), Refusal> {
-        let limits = &self.limits;
-        let Err(refusal) = self.check_chain(measured, limits.max_ancestors, limits.max_descendants, 0) else {
-            return Ok(());
+        let mut limits = ChainLimits {
+            ancestors: self.limits.max_ancestors,
+            ancestor_size: self.limits.max_ancestor_size,
+            descendants: self.limits.max_descendants,
+            descendant_size: self.limits.max_descendant_size,
         };
-        let carved = measured.size <= CARVE_OUT_SIZE
-            && self.check_chain(measured, 2, limits.max_descendants + 1, CARVE_OUT_SIZE).is_ok();
+        // The one that it replaces makes room for it.
+        if let (1, Some(replaced)) = (measured.conflicts.len(), measured.conflicts.first()) {
+            limits.descendants += 1;
+            limits.descendant_size += self.graph.get(replaced).map_or(0, |entry| entry.descendants.size);
+        }
+        let Err(refusal) = self.check_chain(measured, &limits) else { return Ok(()) };
+        let carved_out = ChainLimits {
+            ancestors: 2,
+            descendants: limits.descendants + 1,
+            descendant_size: limits.descendant_size + CARVE_OUT_SIZE,
+            ..limits
+        };
+        let carved = measured.size <= CARVE_OUT_SIZE && self.check_chain(measured, &carved_out).is_ok();
         if carved { Ok(()) } else { Err(refusal) }
     }
 
-    fn check_chain(
-        &self,
-        measured: &Measured,
-        max_ancestors: u64,
-        max_descendants: u64,
-        extra_size: u64,
-    ) -> Result<(), Refusal> {
+    /// Goes from the parents to all they build on, the least id of those found so far being the next, as bitcoind does:
+    /// what is told of several limits depends on the order.
+    fn check_chain(&self, measured: &Measured, limits: &ChainLimits) -> Result<(), Refusal> {
         let refuse = |detail: String| Err(Refusal::new("too-long-mempool-chain").with_detail(detail));
-        let max_ancestor_size = self.limits.max_ancestor_size;
-        let max_descendant_size = self.limits.max_descendant_size + extra_size;
-        if measured.parents.len() as u64 + 1 > max_ancestors {
-            return refuse(format!("too many unconfirmed parents [limit: {max_ancestors}]"));
+        let ChainLimits { ancestors, ancestor_size, descendants, descendant_size } = limits;
+        if measured.parents.len() as u64 + 1 > *ancestors {
+            return refuse(format!("too many unconfirmed parents [limit: {ancestors}]"));
         }
+        let mut waiting = measured.parents.clone();
+        let mut seen = BTreeSet::new();
         let mut size = measured.size;
-        for ancestor in measured.ancestors.iter().filter_map(|txid| self.graph.get(txid)) {
+        while let Some(txid) = waiting.pop_first() {
+            seen.insert(txid);
+            let Some(ancestor) = self.graph.get(&txid) else { continue };
             size += ancestor.virtual_size();
-            let txid = ancestor.txid;
-            if ancestor.descendants.size + measured.size > max_descendant_size {
-                return refuse(format!("exceeds descendant size limit for tx {txid} [limit: {max_descendant_size}]"));
+            if ancestor.descendants.size + measured.size > *descendant_size {
+                return refuse(format!("exceeds descendant size limit for tx {txid} [limit: {descendant_size}]"));
             }
-            if ancestor.descendants.count + 1 > max_descendants {
-                return refuse(format!("too many descendants for tx {txid} [limit: {max_descendants}]"));
+            if ancestor.descendants.count + 1 > *descendants {
+                return refuse(format!("too many descendants for tx {txid} [limit: {descendants}]"));
             }
-            if size > max_ancestor_size {
-                return refuse(format!("exceeds ancestor size limit [limit: {max_ancestor_size}]"));
+            if size > *ancestor_size {
+                return refuse(format!("exceeds ancestor size limit [limit: {ancestor_size}]"));
             }
-        }
-        if measured.ancestors.len() as u64 + 1 > max_ancestors {
-            return refuse(format!("too many unconfirmed ancestors [limit: {max_ancestors}]"));
+            for parent in &ancestor.parents {
+                if !seen.contains(parent) {
+                    waiting.insert(*parent);
+                }
+                if (waiting.len() + seen.len()) as u64 + 1 > *ancestors {
+                    return refuse(format!("too many unconfirmed ancestors [limit: {ancestors}]"));
+                }
+            }
         }
         Ok(())
     }
@@ -318,9 +348,8 @@ fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), Refus
     let flags = if view.node.settings.mempool.require_standard { Flags::STANDARD } else { Flags::CONSENSUS };
     let spent = coins.iter().map(|coin| coin.output.clone()).collect();
     if let Err((index, error)) = verify_transaction(&offer.tx, spent, flags) {
-        let spending = offer.tx.input.get(index).map(|input| input.previous_output.to_string()).unwrap_or_default();
         return Err(Refusal::new(format!("mempool-script-verify-flag-failed ({error})"))
-            .with_detail(format!("input {index} of {} (wtxid {}), spending {spending}", offer.txid, offer.wtxid)));
+            .with_detail(describe_input(&offer.tx, index)));
     }
     cache.insert(offer.wtxid, flags);
     Ok(())

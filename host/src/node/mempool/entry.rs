@@ -7,6 +7,8 @@ use std::sync::Arc;
 use bitcoin::{Transaction, Txid, Wtxid};
 use outrigger_sdk::service::mempool::MempoolEntry;
 
+use super::admit::Seniority;
+
 /// Below this a sequence number signals that the transaction may be replaced (BIP 125).
 const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;
 /// What a signature operation counts at least, in bytes, when a transaction's virtual size is taken.
@@ -102,6 +104,9 @@ pub struct Entry {
     pub time: u64,
     /// The tip's height when it came.
     pub height: u32,
+    /// Whether it was offered to this node, and by no block. There are no peers that could have confirmed that they
+    /// have it.
+    pub unbroadcast: bool,
     /// Its place in the order of arrival.
     pub order: u64,
     /// The transactions of the mempool whose outputs it spends.
@@ -155,6 +160,11 @@ impl Entry {
     /// Whether it says itself that it may be replaced (BIP 125).
     pub fn signals_replacement(&self) -> bool {
         self.tx.input.iter().any(|input| input.sequence.to_consensus_u32() <= MAX_REPLACEABLE_SEQUENCE)
+    }
+
+    /// What it keeps when it is put back.
+    pub fn seniority(&self) -> Seniority {
+        Seniority { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
     }
 
     /// What the service tells of it; `replaceable` says whether it or one it builds on signals that.

@@ -6,7 +6,6 @@ use bitcoin::consensus::serialize;
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::chain::Tip;
 
-use super::admit::Seniority;
 use super::{Entry, Offer, Pool, Rejection, Terms, View};
 use crate::node::decode::NamedBlock;
 use crate::node::observer::{NodeEvent, Removal};
@@ -85,7 +84,7 @@ impl Pool {
     }
 
     fn put_back(&mut self, view: &View, entry: Entry, chain: &Confirmed, events: &mut Vec<NodeEvent>) {
-        let seniority = Seniority { time: entry.time, height: entry.height };
+        let seniority = entry.seniority();
         let Entry { tx, raw, txid, wtxid, .. } = entry;
         let reason = if chain.txids.contains(&txid) {
             Removal::Confirmed
@@ -106,6 +105,7 @@ impl Pool {
             }
         };
         self.sequence += 1;
+        self.moves += 1;
         self.records.removed(&txid);
         events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }

@@ -25,6 +25,8 @@ pub struct Graph {
     pub usage: u64,
     /// Their fees without what was added, in satoshi.
     pub fees: u64,
+    /// How many of them were offered to this node, and by no block.
+    pub unbroadcast: u64,
 }
 
 impl Graph {
@@ -117,6 +119,7 @@ impl Graph {
         self.totals.add(&own);
         self.usage += entry.usage();
         self.fees = self.fees.saturating_add(entry.fee);
+        self.unbroadcast += u64::from(entry.unbroadcast);
         self.order.insert(entry.order, txid);
         self.ranks.insert(Places::of(&entry));
         self.entries.insert(txid, entry);
@@ -159,6 +162,7 @@ impl Graph {
         self.totals.subtract(&own);
         self.usage = self.usage.saturating_sub(entry.usage());
         self.fees = self.fees.saturating_sub(entry.fee);
+        self.unbroadcast = self.unbroadcast.saturating_sub(u64::from(entry.unbroadcast));
         self.order.remove(&entry.order);
         Some(entry)
     }
@@ -187,7 +191,7 @@ impl Graph {
         let mut entries = std::mem::take(&mut self.entries);
         self.spent.clear();
         self.ranks = Ranks::default();
-        (self.totals, self.usage, self.fees) = (Totals::default(), 0, 0);
+        (self.totals, self.usage, self.fees, self.unbroadcast) = (Totals::default(), 0, 0, 0);
         order.into_values().filter_map(|txid| entries.remove(&txid)).collect()
     }
 
@@ -212,6 +216,7 @@ impl Graph {
         assert_eq!(self.ranks.counts(), [self.entries.len(); 3]);
         assert_eq!(self.totals, totals);
         assert_eq!(self.order.len(), self.entries.len());
+        assert_eq!(self.unbroadcast, self.entries.values().filter(|entry| entry.unbroadcast).count() as u64);
         assert_eq!(self.spent.len(), self.entries.values().map(|entry| entry.tx.input.len()).sum::<usize>());
     }
 }

@@ -2,7 +2,7 @@
 //! back after a start.
 //!
 //! It belongs to one tip: every entry could be in the next block on it, as far as locks, maturity, coins and scripts
-//! go. It changes under the node's write lock only; `sequence` counts each change.
+//! go. It changes under the node's write lock only; `sequence` counts each change, and `moves` what came and what left.
 
 mod admit;
 mod entry;
@@ -77,6 +77,8 @@ pub struct Pool {
     /// What prioritisetransaction added, also to transactions that are not here.
     deltas: HashMap<Txid, i64>,
     sequence: u64,
+    /// Counts the transactions that came and those that left, for whatever reason.
+    moves: u64,
     /// What is demanded since the mempool was full.
     floor: Floor,
     /// What changed and is not in the journal yet.
@@ -85,7 +87,7 @@ pub struct Pool {
 
 /// A mempool at one moment, as its journal has it.
 pub struct Snapshot {
-    transactions: Vec<(Arc<[u8]>, u64, u32)>,
+    transactions: Vec<(Arc<[u8]>, Seniority)>,
     deltas: Vec<(Txid, i64)>,
 }
 
@@ -93,7 +95,7 @@ impl Snapshot {
     /// The journal's records.
     pub fn records(&self) -> Records {
         let mut records = Records::default();
-        self.transactions.iter().for_each(|(raw, time, height)| records.kept(raw, *time, *height));
+        self.transactions.iter().for_each(|(raw, seniority)| records.kept(raw, *seniority));
         self.deltas.iter().for_each(|(txid, delta)| records.prioritised(txid, *delta));
         records
     }
@@ -108,6 +110,7 @@ impl Pool {
             graph: Graph::default(),
             deltas: HashMap::new(),
             sequence: 1,
+            moves: 1,
             floor: Floor::default(),
             records: Records::default(),
         }
@@ -130,7 +133,7 @@ impl Pool {
 
     /// What the journal of this mempool must say. Copies nothing.
     pub fn snapshot(&self) -> Snapshot {
-        let kept = |entry: &Entry| (entry.raw.clone(), entry.time, entry.height);
+        let kept = |entry: &Entry| (entry.raw.clone(), entry.seniority());
         Snapshot {
             transactions: self.graph.in_order().map(kept).collect(),
             deltas: self.deltas.iter().map(|(txid, delta)| (*txid, *delta)).collect(),
@@ -164,6 +167,8 @@ impl Pool {
             relay_feerate: self.limits.relay_feerate,
             incremental_feerate: self.limits.incremental_feerate,
             sequence: self.sequence,
+            moves: self.moves,
+            unbroadcast: self.graph.unbroadcast,
         }
     }
 
@@ -192,6 +197,11 @@ impl Pool {
     fn is_replaceable(&self, entry: &Entry) -> bool {
         let ancestors = self.graph.ancestors([entry.txid]);
         ancestors.iter().filter_map(|txid| self.graph.get(txid)).any(Entry::signals_replacement)
+    }
+
+    /// Which of these were offered to this node, and by no block, in their order.
+    pub fn unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {
+        txids.iter().map(|txid| self.graph.get(txid).is_some_and(|entry| entry.unbroadcast)).collect()
     }
 
     /// The transactions of these ids, in their order.
@@ -256,6 +266,7 @@ impl Pool {
     fn remove_one(&mut self, txid: &Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
         if self.graph.remove(txid).is_some() {
             self.sequence += 1;
+            self.moves += 1;
             self.records.removed(txid);
             events.push(NodeEvent::TransactionRemoved { txid: *txid, reason, sequence: self.sequence });
         }
@@ -264,6 +275,7 @@ impl Pool {
     /// Takes in an entry for which there is room.
     fn add(&mut self, entry: Entry) {
         self.sequence += 1;
+        self.moves += 1;
         self.records.added(&entry);
         self.graph.insert(entry);
     }

@@ -2,6 +2,10 @@
 //!
 //! One environment holds all of them, so that one transaction sees or changes them together. Nothing here knows a
 //! rule: what is written has been judged.
+//!
+//! A commit puts the pages of a change on the disk, and leaves to the system when the page that makes them the newest
+//! follows: a kill loses nothing, a loss of power at most the last change, and the tables are whole in any case, since the
+//! pages of the state before are not used again until the one after it is on the disk. [`Store::sync`] waits for the rest.
 
 mod read;
 pub mod rows;
@@ -10,7 +14,7 @@ mod write;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{Database, Env, EnvOpenOptions, RoTxn, WithoutTls};
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
 
 use super::NodeError;
 use super::params::Settings;
@@ -54,6 +58,9 @@ pub struct Store {
     leaves: Table,
     /// The tip and the counters.
     meta: Table,
+    /// How often it was made sure that all is on the disk.
+    #[cfg(test)]
+    pub syncs: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Store {
@@ -78,6 +85,8 @@ impl Store {
             leaves: table("leaves")?,
             meta: table("meta")?,
             env: env.clone(),
+            #[cfg(test)]
+            syncs: std::sync::Arc::default(),
         };
         txn.commit()?;
         Ok(store)
@@ -89,6 +98,16 @@ impl Store {
     /// [`NodeError::TooManyReaders`], or a failure of the database.
     pub fn read(&self) -> Result<Reading<'static>, NodeError> {
         Ok(self.env.clone().static_read_txn()?)
+    }
+
+    /// Waits until all that was committed is on the disk.
+    ///
+    /// # Errors
+    /// When the system cannot say so.
+    pub fn sync(&self) -> Result<(), NodeError> {
+        #[cfg(test)]
+        self.syncs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(self.env.force_sync()?)
     }
 
     /// The bytes the database takes on disk.
@@ -105,6 +124,7 @@ fn open_environment(dir: &Path, settings: &Settings) -> Result<Env<WithoutTls>, 
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(settings.map_size).max_readers(settings.max_readers).max_dbs(TABLES);
     // SAFETY: the file is changed through LMDB only, which maps it read-only and guards it by its own lock file; a
-    // second opening within the process is refused by the library; no flag that weakens this is set.
-    Ok(unsafe { options.open(dir) }?)
+    // second opening within the process is refused by the library. The one flag that is set may cost the last change at a
+    // loss of power, and leaves the file whole.
+    Ok(unsafe { options.flags(EnvFlags::NO_META_SYNC).open(dir) }?)
 }

@@ -111,7 +111,7 @@ fn a_confirmed_transaction_cannot_be_confirmed_again() {
     let reason = |transactions: &[Transaction]| {
         let block = Draft::on(&node, node.tip().hash, transactions, 7).finish();
         match node.check_block(&serialize(&block)).unwrap() {
-            Verdict::Invalid { reason } => reason,
+            Verdict::Invalid { reason, .. } => reason,
             verdict => panic!("{verdict:?}"),
         }
     };
@@ -142,7 +142,7 @@ proptest! {
                     let verdict = node.submit_block(&serialize(&block)).unwrap();
                     let fine = match &verdict {
                         Verdict::Valid | Verdict::Inconclusive => true,
-                        Verdict::Invalid { reason } => {
+                        Verdict::Invalid { reason, .. } => {
                             ["bad-txns-inputs-missingorspent", "bad-txns-BIP30"].contains(&reason.as_str())
                         }
                         _ => false,

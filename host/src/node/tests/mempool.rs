@@ -11,16 +11,16 @@ use super::TestNode;
 use super::miner::{Draft, extend, extend_by, input, spend};
 
 /// What a coinbase of the first blocks pays, in satoshi.
-const COINBASE: u64 = 5_000_000_000;
+pub const COINBASE: u64 = 5_000_000_000;
 
 /// A node with this many mature coinbases.
-fn funded(count: u32) -> (TestNode, Vec<Txid>) {
+pub fn funded(count: u32) -> (TestNode, Vec<Txid>) {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 100 + count);
     (node, coinbases)
 }
 
-fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
+pub fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
     let tried = node.try_submit(&serialize(tx), 0).unwrap();
     let submitted = node.submit(&serialize(tx), 0).unwrap();
     if !matches!(submitted, Admission::AlreadyInChain) {
@@ -30,13 +30,13 @@ fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
     submitted
 }
 
-fn accept(node: &EmbeddedNode, tx: &Transaction) {
+pub fn accept(node: &EmbeddedNode, tx: &Transaction) {
     let admission = submit(node, tx);
     assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
 }
 
 /// The reason and the detail as bitcoind prints them in one line.
-fn refusal(admission: Admission) -> String {
+pub fn refusal(admission: Admission) -> String {
     match admission {
         Admission::Rejected { reason, detail } if detail.is_empty() => reason,
         Admission::Rejected { reason, detail } => format!("{reason}, {detail}"),
@@ -383,9 +383,13 @@ fn verified_scripts_are_not_trusted_under_another_witness() {
     let mut forged = tx;
     forged.input[0].witness = Witness::from_slice(&[[0x52]]);
     let block = Draft::on(&node, node.tip().hash, &[forged], 0).finish();
+    let (txid, wtxid) = (block.txdata[1].compute_txid(), block.txdata[1].compute_wtxid());
     assert_eq!(
         node.submit_block(&serialize(&block)).unwrap(),
-        Verdict::Invalid { reason: "mandatory-script-verify-flag-failed (Witness program hash mismatch)".to_owned() }
+        Verdict::Invalid {
+            reason: "mandatory-script-verify-flag-failed (Witness program hash mismatch)".to_owned(),
+            detail: format!("input 0 of {txid} (wtxid {wtxid}), spending {}:0", coinbases[0]),
+        }
     );
 }
 
@@ -403,18 +407,32 @@ fn large_blocks_tell_the_first_bad_script_whatever_thread_finds_it() {
     bad[299].output[0].value = Amount::from_sat(1_000_001);
     let verdict = |transactions: &[Transaction]| {
         let block = Draft::on(&node, node.tip().hash, transactions, 0).finish();
-        node.check_block(&serialize(&block)).unwrap()
+        match node.check_block(&serialize(&block)).unwrap() {
+            Verdict::Invalid { reason, detail } => (reason, detail),
+            verdict => (format!("{verdict:?}"), String::new()),
+        }
     };
-    let reason = |text: &str| Verdict::Invalid { reason: text.to_owned() };
-    assert_eq!(verdict(&bad), reason("mandatory-script-verify-flag-failed (Witness program hash mismatch)"));
+    let input = |index: usize| {
+        let (txid, wtxid) = (bad[index].compute_txid(), bad[index].compute_wtxid());
+        format!("input 0 of {txid} (wtxid {wtxid}), spending {}", bad[index].input[0].previous_output)
+    };
+    let (first, second) = (input(250), input(251));
+    assert_eq!(
+        verdict(&bad),
+        ("mandatory-script-verify-flag-failed (Witness program hash mismatch)".to_owned(), first)
+    );
     bad[250] = spends[250].clone();
     assert_eq!(
         verdict(&bad),
-        reason("mandatory-script-verify-flag-failed (Witness program was passed an empty witness)")
+        ("mandatory-script-verify-flag-failed (Witness program was passed an empty witness)".to_owned(), second)
     );
     bad[251] = spends[251].clone();
-    assert_eq!(verdict(&bad), reason("bad-txns-in-belowout"));
-    assert_eq!(verdict(&spends), Verdict::Valid);
+    let values = "value in (0.01) < value out (0.01000001)";
+    assert_eq!(
+        verdict(&bad),
+        ("bad-txns-in-belowout".to_owned(), format!("{values} in transaction {}", bad[299].compute_txid()))
+    );
+    assert_eq!(verdict(&spends).0, "Valid");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn worded(verdict: Verdict) -> Value {
         Verdict::DuplicateInconclusive => "duplicate-inconclusive".into(),
         Verdict::Inconclusive => "inconclusive".into(),
         Verdict::NotBestPrevious => "inconclusive-not-best-prevblk".into(),
-        Verdict::Invalid { reason } => reason.into(),
+        Verdict::Invalid { reason, .. } => reason.into(),
         Verdict::Undecodable => failed("Block decode failed"),
         Verdict::NoCoinbase => failed("Block does not start with a coinbase"),
     }

@@ -1,5 +1,7 @@
 //! What is on disk: nothing half-way, and nothing of another chain.
 
+use std::sync::atomic::Ordering;
+
 use bitcoin::consensus::serialize;
 use outrigger_sdk::service::chain::{BlockRef, Verdict};
 
@@ -114,4 +116,26 @@ fn a_database_of_another_layout_is_refused() {
     node.node = None;
     let error = EmbeddedNode::open(node.dir.path(), Settings::default()).err();
     assert!(matches!(error, Some(NodeError::WrongDatabase(_))));
+}
+
+#[test]
+fn only_what_moves_the_tip_waits_for_the_disk() {
+    let mut node = TestNode::new();
+    extend_by(&node, 2);
+    let genesis = node.snapshot().unwrap().block_info(BlockRef::Height { height: 0 }).unwrap().unwrap().hash;
+    let syncs = |node: &TestNode| node.store.syncs.load(Ordering::Relaxed);
+    let before = syncs(&node);
+    let beside: Vec<_> = (1..6).map(|tag| Draft::on(&node, genesis, &[], tag).finish()).collect();
+    for block in &beside {
+        assert_eq!(node.submit_block(&serialize(block)).unwrap(), Verdict::Inconclusive);
+    }
+    assert_eq!(syncs(&node), before);
+    extend_by(&node, 1);
+    assert_eq!(syncs(&node), before + 1);
+    node.finish();
+    assert_eq!(syncs(&node), before + 2);
+    node.reopen();
+    for block in &beside {
+        assert_eq!(node.submit_block(&serialize(block)).unwrap(), Verdict::Duplicate);
+    }
 }

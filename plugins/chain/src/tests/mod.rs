@@ -265,6 +265,8 @@ fn transactions_are_offered_and_tried() {
     let plugin = start(&host);
     let good = pay(outpoint, 4_999_980_000, &[0x51]);
     let burning = pay(outpoint, 1000, &[0x6a]);
+    // Without inputs, in the legacy form: 1 bitcoin to an empty script.
+    let bare = "02000000000100e1f505000000000000000000";
     let greedy = pay(outpoint, 5_000_000_001, &[0x51]);
     let orphan = pay(OutPoint::new(Txid::all_zeros(), 3), 1, &[0x51]);
     let (txid, wtxid) = (good.compute_txid(), good.compute_wtxid());
@@ -297,6 +299,7 @@ fn transactions_are_offered_and_tried() {
         &[
             (json!([[]]), -8, "Array must contain between 1 and 25 transactions."),
             (json!([["zz"]]), -22, "TX decode failed: zz Make sure the tx has at least one input."),
+            (json!([[bare]]), -22, &format!("TX decode failed: {bare} Make sure the tx has at least one input.")),
             (json!([[5]]), -3, "JSON value of type number is not of expected type string"),
             (json!([[hex(&good)], 1]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
         ],
@@ -306,6 +309,7 @@ fn transactions_are_offered_and_tried() {
         "sendrawtransaction",
         &[
             (json!(["zz"]), -22, "TX decode failed. Make sure the tx has at least one input."),
+            (json!([bare]), -22, "TX decode failed. Make sure the tx has at least one input."),
             (json!([hex(&burning)]), -25, "Unspendable output exceeds maximum configured by user (maxburnamount)"),
             (json!([hex(&greedy)]), -26, "bad-txns-in-belowout"),
             (json!([hex(&orphan)]), -25, "bad-txns-inputs-missingorspent"),

@@ -1,0 +1,119 @@
+//! The mempool's entries together: what may build on what, what counts them, and which of them were offered here.
+
+use bitcoin::Txid;
+
+use super::super::EmbeddedNode;
+use super::mempool::{COINBASE, accept, funded, refusal, submit};
+use super::miner::{extend, spend};
+
+/// The reason and detail of a transaction that builds on too many others.
+fn too_long(detail: &str) -> String {
+    format!("too-long-mempool-chain, {detail}")
+}
+
+#[test]
+fn limits_of_what_builds_on_what_are_told_as_bitcoind_tells_them() {
+    let (node, coinbases) = funded(4);
+    let half = COINBASE / 2;
+    // A line of 25 transactions, whose first has another output.
+    let first = spend(&[(coinbases[0], 0)], &[half, half - 10_000]);
+    accept(&node, &first);
+    let (mut last, mut value) = ((first.compute_txid(), 0), half);
+    let mut next = |last: &mut (Txid, u32)| {
+        value -= 1_000;
+        let tx = spend(&[*last], &[value]);
+        *last = (tx.compute_txid(), 0);
+        tx
+    };
+    for _ in 0..24 {
+        accept(&node, &next(&mut last));
+    }
+    // Both limits are exceeded; the ancestors' is met first on the way up.
+    assert_eq!(refusal(submit(&node, &next(&mut last))), too_long("too many unconfirmed ancestors [limit: 25]"));
+    // A child of the first alone is carved out, once; it can be replaced.
+    let bump = |fee: u64| spend(&[(first.compute_txid(), 1)], &[half - 10_000 - fee]);
+    accept(&node, &bump(1_000));
+    accept(&node, &bump(3_000));
+    // As many children of one, and one that is carved out.
+    let wide = spend(&[(coinbases[1], 0)], &[100_000_000; 27]);
+    let parent = wide.compute_txid();
+    accept(&node, &wide);
+    for vout in 0..25 {
+        accept(&node, &spend(&[(parent, vout)], &[99_000_000]));
+    }
+    let full = too_long(&format!("too many descendants for tx {parent} [limit: 25]"));
+    assert_eq!(refusal(submit(&node, &spend(&[(parent, 25)], &[99_000_000]))), full);
+    let fan = spend(&[(coinbases[2], 0)], &[100_000_000; 25]);
+    extend(&node, std::slice::from_ref(&fan));
+    let parents: Vec<_> = (0..25).map(|vout| spend(&[(fan.compute_txid(), vout)], &[99_000_000])).collect();
+    parents.iter().for_each(|parent| accept(&node, parent));
+    let from: Vec<_> = parents.iter().map(|parent| (parent.compute_txid(), 0)).collect();
+    let all = spend(&from, &[2_000_000_000]);
+    assert_eq!(refusal(submit(&node, &all)), too_long("too many unconfirmed parents [limit: 25]"));
+    accept(&node, &spend(&from[..24], &[2_000_000_000]));
+    assert_eq!(
+        refusal(submit(&node, &spend(&[(coinbases[3], 0), (all_but_one(&from), 0)], &[COINBASE]))),
+        too_long("too many unconfirmed ancestors [limit: 25]")
+    );
+}
+
+/// The id of what spends all these but the last.
+fn all_but_one(from: &[(Txid, u32)]) -> Txid {
+    spend(&from[..from.len() - 1], &[2_000_000_000]).compute_txid()
+}
+
+#[test]
+fn moves_count_what_came_and_what_left_and_the_sequence_blocks_too() {
+    let (node, coinbases) = funded(3);
+    let counts = || {
+        let info = node.mempool_info();
+        (info.moves, info.sequence)
+    };
+    let (mut moves, mut sequence) = counts();
+    assert_eq!(moves, 1);
+    // How many came and left since the last look, and whether the sequence is another.
+    let mut since = || {
+        let (before, now) = ((moves, sequence), counts());
+        (moves, sequence) = now;
+        (now.0 - before.0, now.1 > before.1)
+    };
+    extend(&node, &[]);
+    assert_eq!(since(), (0, true));
+    let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    accept(&node, &tx);
+    assert_eq!(since(), (1, true));
+    node.prioritise(tx.compute_txid(), 5).unwrap();
+    assert_eq!(since(), (0, true));
+    let instead = spend(&[(coinbases[0], 0)], &[COINBASE - 20_000]);
+    accept(&node, &instead);
+    assert_eq!(since(), (2, true));
+    let block = extend(&node, std::slice::from_ref(&instead));
+    assert_eq!(since(), (1, true));
+    node.invalidate_block(block.block_hash()).unwrap();
+    assert_eq!(since(), (1, true));
+}
+
+#[test]
+fn what_was_offered_here_and_came_back_from_no_block_is_unbroadcast() {
+    let (mut node, coinbases) = funded(2);
+    let sent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    let mined = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
+    let ids = [sent.compute_txid(), mined.compute_txid(), coinbases[0]];
+    accept(&node, &sent);
+    accept(&node, &mined);
+    assert_eq!(node.mempool_unbroadcast(&ids), [true, true, false]);
+    let block = extend(&node, &[mined.clone()]);
+    assert_eq!(node.mempool_info().unbroadcast, 1);
+    node.invalidate_block(block.block_hash()).unwrap();
+    let expected = |node: &EmbeddedNode| {
+        assert_eq!(node.mempool_unbroadcast(&ids), [true, false, false]);
+        assert_eq!((node.mempool_info().transactions, node.mempool_info().unbroadcast), (2, 1));
+    };
+    expected(&node);
+    // Sent again it is known already.
+    submit(&node, &mined);
+    expected(&node);
+    node.finish();
+    node.reopen();
+    expected(&node);
+}

@@ -1,0 +1,219 @@
+//! Two miners that know BIPs 22, 23, 141 and 145 and nothing else: coinbase, commitment, merkle root and the block's bytes are
+//! their own, made of what the template says and of no library's idea of a block.
+
+use std::collections::BTreeSet;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::consensus::encode::{VarInt, serialize};
+use bitcoin::hashes::{Hash, sha256d};
+use bitcoin::hex::{DisplayHex, FromHex};
+use bitcoin::script::{Builder, PushBytesBuf};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, transaction};
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use crate::mining::calls_of_mining;
+
+/// How many blocks the two compete for.
+const ROUNDS: u64 = 6;
+/// What the coinbase's witness holds, and what the commitment is made with (BIP 141).
+const RESERVED: [u8; 32] = [7; 32];
+
+fn bytes(hex: &Value) -> Vec<u8> {
+    Vec::from_hex(hex.as_str().unwrap()).unwrap()
+}
+
+/// The bytes of a text that shows them in the reverse order, as hashes, targets and bits do.
+fn reversed(hex: &Value) -> Vec<u8> {
+    bytes(hex).into_iter().rev().collect()
+}
+
+fn double_sha256(bytes: &[u8]) -> [u8; 32] {
+    sha256d::Hash::hash(bytes).to_byte_array()
+}
+
+fn merkle_root(mut level: Vec<[u8; 32]>) -> [u8; 32] {
+    while level.len() > 1 {
+        level = level.chunks(2).map(|pair| double_sha256(&[pair[0], pair[pair.len() - 1]].concat())).collect();
+    }
+    level[0]
+}
+
+/// Work on a template.
+struct Work {
+    header: Vec<u8>,
+    /// What follows the header.
+    body: Vec<u8>,
+    /// The largest hash that will do, as the template has it: the most significant byte first.
+    target: Vec<u8>,
+}
+
+impl Work {
+    /// A block of everything that the template offers, whose coinbase says `tag`.
+    fn on(template: &Value, tag: u32) -> Self {
+        let number = |key: &str| template[key].as_u64().unwrap_or_else(|| panic!("{key} in {template}"));
+        let others = template["transactions"].as_array().unwrap();
+        let hashes =
+            |key: &str| others.iter().map(|other| reversed(&other[key]).try_into().unwrap()).collect::<Vec<_>>();
+        let witnesses = merkle_root([vec![[0; 32]], hashes("hash")].concat());
+        let commitment = double_sha256(&[witnesses, RESERVED].concat());
+        let coinbase = coinbase(template, tag, &commitment);
+        let root = merkle_root([vec![coinbase.compute_txid().to_byte_array()], hashes("txid")].concat());
+        assert!((number("mintime")..number("curtime") + 1).contains(&number("curtime")));
+        let mut header = i32::try_from(template["version"].as_i64().unwrap()).unwrap().to_le_bytes().to_vec();
+        header.extend(reversed(&template["previousblockhash"]));
+        header.extend(root);
+        header.extend(u32::try_from(number("curtime")).unwrap().to_le_bytes());
+        header.extend(reversed(&template["bits"]));
+        header.extend(0_u32.to_le_bytes());
+        let mut body = serialize(&VarInt::from(others.len() + 1));
+        body.extend(serialize(&coinbase));
+        others.iter().for_each(|other| body.extend(bytes(&other["data"])));
+        assert!((header.len() + body.len()) as u64 <= number("sizelimit"));
+        Self { header, body, target: bytes(&template["target"]) }
+    }
+
+    /// Looks for a nonce in the range that the template allows.
+    fn solve(mut self, template: &Value) -> Self {
+        let range = bytes(&template["noncerange"]);
+        let bound = |at: usize| u32::from_be_bytes(range[at..at + 4].try_into().unwrap());
+        let found = (bound(0)..=bound(4)).find(|nonce| {
+            self.header.splice(76.., nonce.to_le_bytes());
+            double_sha256(&self.header).iter().rev().le(&self.target)
+        });
+        assert!(found.is_some(), "no nonce will do");
+        self
+    }
+
+    fn hex(&self) -> String {
+        [&self.header[..], &self.body].concat().to_lower_hex_string()
+    }
+
+    /// The block's hash as JSON shows it.
+    fn hash(&self) -> Value {
+        let mut hash = double_sha256(&self.header);
+        hash.reverse();
+        json!(hash.to_lower_hex_string())
+    }
+}
+
+/// A coinbase that pays all it may, and commits to the witnesses (BIPs 34 and 141).
+fn coinbase(template: &Value, tag: u32, commitment: &[u8]) -> Transaction {
+    let mut script = Builder::new().push_int(template["height"].as_i64().unwrap()).push_slice(tag.to_le_bytes());
+    for flags in template["coinbaseaux"].as_object().unwrap().values() {
+        script = script.push_slice(PushBytesBuf::try_from(bytes(flags)).unwrap());
+    }
+    let committing = [&[0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed], commitment].concat();
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: vec![TxIn {
+            previous_output: OutPoint::null(),
+            script_sig: script.into_script(),
+            sequence: Sequence::MAX,
+            witness: Witness::from_slice(&[RESERVED]),
+        }],
+        output: vec![
+            TxOut {
+                value: Amount::from_sat(template["coinbasevalue"].as_u64().unwrap()),
+                script_pubkey: ScriptBuf::from_bytes(vec![0x51]),
+            },
+            TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::from_bytes(committing) },
+        ],
+    }
+}
+
+/// A miner with a connection of its own.
+struct Miner {
+    client: Client,
+    template: Value,
+}
+
+impl Miner {
+    fn new(host: &Host) -> Self {
+        Self { client: host.client(), template: Value::Null }
+    }
+
+    fn request(extra: Value) -> Value {
+        let mut request = json!({"rules": ["segwit"], "capabilities": ["coinbasevalue", "longpoll", "proposal"]});
+        request.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        json!([request])
+    }
+
+    /// Takes up new work, once it is known to be work that this miner understands.
+    fn take(&mut self, template: Value) {
+        let rules = template["rules"].as_array().unwrap().iter().map(|rule| rule.as_str().unwrap());
+        assert!(rules.filter_map(|rule| rule.strip_prefix('!')).all(|rule| rule == "segwit"), "{template}");
+        let may: BTreeSet<_> =
+            template["mutable"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
+        assert!(["time", "transactions", "prevblock"].iter().all(|key| may.contains(key)), "{template}");
+        assert!(template["capabilities"].as_array().unwrap().contains(&json!("proposal")));
+        assert_eq!(template["vbrequired"], json!(0));
+        self.template = template;
+    }
+
+    fn ask(&mut self) {
+        let template = self.client.call("getblocktemplate", Self::request(json!({})));
+        self.take(template);
+    }
+
+    fn propose(&mut self, work: &Work) -> Value {
+        self.client.call("getblocktemplate", json!([{"mode": "proposal", "data": work.hex()}]))
+    }
+
+    fn submit(&mut self, work: &Work) -> Value {
+        self.client.call("submitblock", json!([work.hex()]))
+    }
+}
+
+#[test]
+fn two_miners_compete_by_long_polls_and_proposals() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, address]));
+    let mut miners = [Miner::new(&host), Miner::new(&host)];
+    for (round, tag) in (0..ROUNDS).zip(1..) {
+        for amount in [1, 2] {
+            wallet.call("sendtoaddress", json!([address, amount]));
+        }
+        miners.iter_mut().for_each(Miner::ask);
+        let [first, second] = &mut miners;
+        let (winner, loser) = if round % 2 == 0 { (first, second) } else { (second, first) };
+        assert_eq!(winner.template["transactions"].as_array().unwrap().len(), 2);
+        let calls = calls_of_mining(&mut winner.client);
+        let poll = Miner::request(json!({"longpollid": loser.template["longpollid"]}));
+        let waiting = loser.client.begin(&json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string());
+        while calls_of_mining(&mut winner.client) == calls {}
+        // What is proposed need not be solved, must be right, and is not kept.
+        let mut work = Work::on(&winner.template, tag);
+        work.header[40] ^= 1;
+        assert_eq!(winner.propose(&work), json!("bad-txnmrklroot"));
+        work.header[40] ^= 1;
+        assert_eq!(winner.propose(&work), Value::Null);
+        let work = work.solve(&winner.template);
+        assert_eq!(winner.submit(&work), Value::Null);
+        assert_eq!(winner.submit(&work), json!("duplicate"));
+        // The other one hears of it, whose work comes too late now.
+        let woken: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+        let late = Work::on(&loser.template, tag + 100);
+        assert_eq!(loser.propose(&late), json!("inconclusive-not-best-prevblk"));
+        let late = late.solve(&loser.template);
+        assert_eq!(loser.submit(&late), json!("inconclusive"));
+        loser.take(woken["result"].clone());
+        assert_eq!(loser.template["previousblockhash"], work.hash());
+        assert_eq!((&loser.template["height"], &loser.template["transactions"]), (&json!(103 + round), &json!([])));
+        let block = wallet.call("getblock", json!([work.hash(), 2]));
+        assert_eq!(block["tx"].as_array().unwrap().len(), 3);
+        assert_eq!(block["tx"][0]["vout"][0]["value"].to_string().parse(), Ok(paid(&winner.template)));
+    }
+    assert_eq!(wallet.call("getblockcount", json!([])), json!(101 + ROUNDS));
+    let tips = wallet.call("getchaintips", json!([]));
+    assert_eq!(tips.as_array().unwrap().len() as u64, 1 + ROUNDS);
+}
+
+/// What a template lets the coinbase pay, in bitcoin.
+fn paid(template: &Value) -> f64 {
+    let satoshi = template["coinbasevalue"].as_u64().unwrap();
+    format!("{}.{:08}", satoshi / 100_000_000, satoshi % 100_000_000).parse().unwrap()
+}

@@ -250,7 +250,7 @@ fn what_was_answered_survives_a_kill_at_any_instant() {
         for number in 0..HOSTS.min(kills) {
             // The first ones take what is left over.
             let share = kills / HOSTS + u64::from(number < kills % HOSTS);
-            scope.spawn(move || kill_often(share, Numbers((seed ^ number << 32).max(1))));
+            scope.spawn(move || kill_often(share, Numbers((seed ^ (number << 32)).max(1))));
         }
     });
 }

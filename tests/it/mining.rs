@@ -158,7 +158,8 @@ fn a_long_poll_wakes_with_a_new_block_and_at_a_stop() {
 #[test]
 fn thousands_of_long_polls_wake_with_one_template_and_hold_nobody_up() {
     let polls = open_files().saturating_sub(SPARE_FILES).min(POLLS);
-    let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
+    let set = vec!["rpc.threads=2".into(), format!("rpc.queue_depth={POLLS}")];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
     let mut client = host.client();
     let template = client.call("getblocktemplate", request());
     let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);

@@ -2039,6 +2039,8 @@ typedef struct outrigger_verdict_t {
         struct {
             /** The reason as BIP 22 and bitcoind word it, for example `bad-txnmrklroot`. [text] */
             outrigger_bytes_t reason;
+            /** More of it, for people; may be empty. Since minor 1. [text] */
+            outrigger_bytes_t detail;
         } invalid;
     } as;
 } outrigger_verdict_t;
@@ -2083,8 +2085,15 @@ typedef struct outrigger_mempool_info_t {
     uint64_t relay_feerate;
     /** The feerate by which a replacement must pay more, in satoshi per 1000 virtual bytes. [u64] */
     uint64_t incremental_feerate;
-    /** Counts every change of the mempool; a poller compares it. [u64] */
+    /** Counts every change of the mempool, and every block; a poller compares it. [u64] */
     uint64_t sequence;
+    /**
+     * Counts the transactions that came and those that left, for whatever reason: `mempool_sequence` of getrawmempool.
+     * Since minor 1. [u64]
+     */
+    uint64_t moves;
+    /** The number of transactions that `unbroadcast` names. Since minor 1. [u64] */
+    uint64_t unbroadcast;
 } outrigger_mempool_info_t;
 
 /** A transaction of the mempool. */
@@ -3467,7 +3476,8 @@ static inline bool outrigger_get_verdict(outrigger_reader_t *reader, outrigger_v
     case OUTRIGGER_VERDICT_NO_COINBASE:
         return true;
     case OUTRIGGER_VERDICT_INVALID:
-        return outrigger_get_bytes(reader, &out->as.invalid.reason);
+        return outrigger_get_bytes(reader, &out->as.invalid.reason)
+            && ((!reader->failed && reader->left == 0) || outrigger_get_bytes(reader, &out->as.invalid.detail));
     default:
         return outrigger_fail(reader);
     }
@@ -3485,7 +3495,9 @@ static inline bool outrigger_get_mempool_info(outrigger_reader_t *reader, outrig
         && outrigger_get_u64(reader, &out->min_feerate)
         && outrigger_get_u64(reader, &out->relay_feerate)
         && outrigger_get_u64(reader, &out->incremental_feerate)
-        && outrigger_get_u64(reader, &out->sequence);
+        && outrigger_get_u64(reader, &out->sequence)
+        && ((!reader->failed && reader->left == 0) || outrigger_get_u64(reader, &out->moves))
+        && ((!reader->failed && reader->left == 0) || outrigger_get_u64(reader, &out->unbroadcast));
 }
 
 /** [list of hash] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
@@ -3814,6 +3826,12 @@ static inline bool outrigger_get_list_of_prioritised(outrigger_reader_t *reader,
         outrigger_skip_prioritised(reader);
     }
     return outrigger_end_list(reader, out);
+}
+
+/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    return outrigger_get_list_of_fixed(reader, 1, out);
 }
 
 /** [optional bool] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4751,12 +4769,6 @@ static inline void outrigger_put_list_of_import(
     }
 }
 
-/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
-{
-    return outrigger_get_list_of_fixed(reader, 1, out);
-}
-
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_scheme(outrigger_writer_t *writer, const outrigger_scheme_t *value)
 {
@@ -5416,6 +5428,7 @@ enum {
     OUTRIGGER_FN_MEMPOOL_CANDIDATE = 7,
     OUTRIGGER_FN_MEMPOOL_PRIORITISE = 8,
     OUTRIGGER_FN_MEMPOOL_PRIORITISED = 9,
+    OUTRIGGER_FN_MEMPOOL_UNBROADCAST = 10,
 };
 
 /**
@@ -5719,6 +5732,39 @@ static inline int32_t outrigger_mempool_prioritised(
     status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_PRIORITISED, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_prioritised(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * For each of these ids whether it is of a transaction of the mempool that was offered by `submit` and that no peer is
+ * known to have. One that came back from a block is none. Since minor 1.
+ *
+ * Request: txids [list of hash].
+ * Response: [list of bool].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_mempool_unbroadcast(
+    const outrigger_service_t *mempool, uint64_t scope, const outrigger_hash_t *txids, size_t txids_count,
+    outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_hash(&request, txids, txids_count);
+    status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_UNBROADCAST, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_bool(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -2041,7 +2041,7 @@ typedef struct outrigger_mempool_info_t {
     uint64_t relay_feerate;
     /** The feerate by which a replacement must pay more, in satoshi per 1000 virtual bytes. [u64] */
     uint64_t incremental_feerate;
-    /** Counts every change of the mempool; a poller compares it. [u64] */
+    /** Counts every change of the mempool, and every block; a poller compares it. [u64] */
     uint64_t sequence;
 } outrigger_mempool_info_t;
 

@@ -62,7 +62,9 @@ fn entries_json(context: &Context<'_>, entries: &[&MempoolEntry]) -> Outcome {
     let txids = entries.iter().map(|entry| entry.txid).collect();
     let unbroadcast = context.host.mempool.unbroadcast(context.scope, txids)?;
     let both = entries.iter().zip(unbroadcast);
-    Ok(Value::Object(both.map(|(entry, unbroadcast)| (entry.txid.to_string(), entry_json(entry, unbroadcast))).collect()))
+    Ok(Value::Object(
+        both.map(|(entry, unbroadcast)| (entry.txid.to_string(), entry_json(entry, unbroadcast))).collect(),
+    ))
 }
 
 pub fn get_mempool_entry(context: &Context<'_>) -> Outcome {

@@ -124,6 +124,24 @@ fn encode_fields(fields: &'static [FieldShape], values: &[Value], out: &mut Vec<
     fields.iter().zip(values).for_each(|(field, value)| encode(field.shape, value, out));
 }
 
+/// Where the message of an older writer ends: before each field that was added since.
+fn older_ends(shape: &'static Shape, value: &Value, len: usize) -> Vec<usize> {
+    let (fields, values) = match (shape, value) {
+        (Shape::Struct(known), Value::Several(values)) => (known.fields, values),
+        (Shape::Enum(known), Value::Choice(chosen, values)) => (known.variants[*chosen].fields, values),
+        _ => return Vec::new(),
+    };
+    let mut end = len;
+    let added = fields.iter().zip(values).rev().take_while(|(field, _)| field.since > 0);
+    let ends = added.map(|(field, value)| {
+        let mut bytes = Vec::new();
+        encode(field.shape, value, &mut bytes);
+        end -= bytes.len();
+        end
+    });
+    ends.collect()
+}
+
 /// A value as the program prints it.
 fn print(shape: &'static Shape, value: &Value) -> String {
     let all = |shapes: Vec<&'static Shape>, values: &[Value]| {
@@ -342,9 +360,11 @@ fn question(types: &Types, shape: &ServiceShape, function: &FunctionShape, sampl
     let name = format!("{}_{}", service(shape), function.name);
     let mut printed = format!("{name} 0");
     let answers = *function.response != Shape::Tuple(&[]);
+    let mut older = Vec::new();
     if answers {
         let answer = sampler.value(function.response);
         encode(function.response, &answer, &mut response);
+        older = older_ends(function.response, &answer, response.len());
         let _ = write!(printed, " {}", print(function.response, &answer));
         builder.line(&format!("{} out;", message_type(function.response)));
         arguments.push("&out".to_owned());
@@ -359,8 +379,9 @@ fn question(types: &Types, shape: &ServiceShape, function: &FunctionShape, sampl
     }
     builder.line("printf(\"\\n\"); outrigger_release(&response);");
     if answers {
-        // No part of the response is taken for the whole.
+        // No part of the response is taken for the whole, but where an older host's ends.
         builder.line(&format!("for (at = 0; at < {}; at++) {{", response.len()));
+        older.iter().for_each(|end| builder.line(&format!("    if (at == {end}) {{ continue; }}")));
         builder.line(&format!("    answer({given}, at);"));
         builder.line(&format!("    require({call} == OUTRIGGER_STATUS_MALFORMED, \"a response that is cut off\");"));
         builder.line("    require(response.len == 0, \"nothing to release\");");

@@ -1,6 +1,5 @@
 //! The two symbols a plugin exports, `outrigger_plugin` and `outrigger_manifest`, and the trampolines behind the first.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,12 +130,11 @@ impl ReplySink for HostReplies {
 
 /// Runs code of an instance, turning a panic into the status of an internal error.
 fn guarded(instance: Instance, body: impl FnOnce() -> i32) -> i32 {
-    let outcome = panics::inside(instance, || catch_unwind(AssertUnwindSafe(body)));
-    outcome.unwrap_or(ErrorKind::Internal as i32)
+    panics::inside(instance, || panics::caught(body)).unwrap_or(ErrorKind::Internal as i32)
 }
 
 unsafe extern "C" fn create<P: Plugin>() -> Instance {
-    catch_unwind(|| Box::into_raw(Box::new(Slot::<P> { plugin: None, sink: None })).cast())
+    panics::caught(|| Box::into_raw(Box::new(Slot::<P> { plugin: None, sink: None })).cast())
         .unwrap_or(std::ptr::null_mut())
 }
 
@@ -280,10 +278,11 @@ unsafe extern "C" fn stop<P: Plugin>(instance: Instance) -> i32 {
 }
 
 unsafe extern "C" fn destroy<P: Plugin>(instance: Instance) {
-    let _ = catch_unwind(AssertUnwindSafe(|| {
+    // A panic of the plugin's own `drop` is nobody's concern any more.
+    let _ = panics::caught(|| {
         // SAFETY: the host destroys an instance once, when no thread is inside it.
         drop(unsafe { Box::from_raw(instance.cast::<Slot<P>>()) });
-    }));
+    });
 }
 
 #[cfg(test)]
@@ -374,6 +373,92 @@ mod tests {
         let answers = answers.into_inner().unwrap();
         assert_eq!((answers.len(), answers[0].0), (1, 0));
         answers[0].1.clone()
+    }
+
+    /// What a panic carries here: its `drop` panics as well.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::panic_any(Bomb);
+        }
+    }
+
+    /// Panics in each of its functions.
+    struct Explosive;
+
+    impl Drop for Explosive {
+        fn drop(&mut self) {
+            std::panic::panic_any(Bomb);
+        }
+    }
+
+    impl Plugin for Explosive {
+        fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+            Ok(Self)
+        }
+
+        fn start(&self) -> Result<(), String> {
+            std::panic::panic_any(Bomb)
+        }
+
+        fn call(&self, _: Call<'_>, _: Reply) {
+            std::panic::panic_any(Bomb)
+        }
+
+        fn cancel(&self, _: u64) {
+            std::panic::panic_any(Bomb)
+        }
+
+        fn event(&self, _: crate::service::events::Event) {
+            std::panic::panic_any(Bomb)
+        }
+
+        fn quiesce(&self) {
+            std::panic::panic_any(Bomb)
+        }
+
+        fn stop(&self) {
+            std::panic::panic_any(Bomb)
+        }
+    }
+
+    #[test]
+    fn a_panic_that_panics_again_when_it_is_dropped_ends_nothing() {
+        let answers = Answers::default();
+        let host = HostTable {
+            struct_size: size_of::<HostTable>(),
+            abi_major: ABI_MAJOR,
+            abi_minor: ABI_MINOR,
+            ctx: (&raw const answers).cast(),
+            service: no_service,
+            reply: keep,
+            wanted: unwanted,
+        };
+        let frame = CallFrame {
+            struct_size: size_of::<CallFrame>(),
+            token: 1,
+            method: Bytes::lend(b"explosive"),
+            params: Bytes::lend(b"[]"),
+            deadline_ms: 0,
+        };
+        let event_bytes = wire::to_bytes(&crate::service::events::Event::ShuttingDown);
+        const FAULT: i32 = ErrorKind::Internal as i32;
+        // SAFETY: as in `ask`.
+        unsafe {
+            let instance = create::<Explosive>();
+            let mut error = OwnedBytes::EMPTY;
+            assert_eq!(init::<Explosive>(instance, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);
+            assert_eq!(start::<Explosive>(instance, &mut error), FAULT);
+            assert_eq!(call::<Explosive>(instance, &frame), FAULT);
+            assert_eq!(cancel::<Explosive>(instance, 1), FAULT);
+            assert_eq!(event::<Explosive>(instance, Bytes::lend(&event_bytes)), FAULT);
+            assert_eq!(quiesce::<Explosive>(instance), FAULT);
+            assert_eq!(stop::<Explosive>(instance), FAULT);
+            destroy::<Explosive>(instance);
+        }
+        // The reply that was dropped on the way out.
+        assert_eq!(answers.into_inner().unwrap().len(), 1);
     }
 
     #[test]

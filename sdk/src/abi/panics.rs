@@ -1,7 +1,7 @@
 //! Panics of a plugin: the host's log hears where one happened, and not what it said, which may hold a secret.
 
 use std::cell::Cell;
-use std::panic::{PanicHookInfo, set_hook};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use super::plugin::Instance;
@@ -34,6 +34,14 @@ pub(super) fn report_to(instance: Instance, log: LogClient) {
 /// The instance's log may not be used any more.
 pub(super) fn forget(instance: Instance) {
     with_logs(|logs| logs.retain(|(known, _)| *known != instance as usize));
+}
+
+/// Runs code that may panic; none when it did.
+///
+/// What the panic carried is never dropped: its own `drop` may panic as well, outside of everything that catches it, and end
+/// the process.
+pub(super) fn caught<T>(body: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(std::mem::forget).ok()
 }
 
 /// Runs code of an instance on this thread.

@@ -3,14 +3,13 @@
 //! One type for all functions keeps the unsafe part small, lets a table grow, and lets a call cross a process later.
 
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use zeroize::Zeroize;
 
 use super::bytes::{Bytes, OwnedBytes};
 use super::layout::{abi_functions, abi_struct};
-use super::{ABI_MINOR, STATUS_OK};
+use super::{ABI_MINOR, STATUS_OK, panics};
 use crate::service::{ErrorKind, Result, Scope, ServiceError};
 use crate::wire::{self, ServiceShape, Wire};
 
@@ -107,12 +106,12 @@ pub unsafe extern "C" fn shim<M: Method>(
     let service = unsafe { &*ctx.cast::<Arc<M::Service>>() };
     // SAFETY: the caller promises that the request is readable until we return.
     let request = unsafe { request.as_slice() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
+    let outcome = panics::caught(|| {
         let request: M::Request =
             wire::from_bytes(request).map_err(|error| ServiceError::new(ErrorKind::Malformed, error.to_string()))?;
         M::run(service, Scope(scope), request)
-    }))
-    .unwrap_or_else(|_| Err(ErrorKind::Internal.into()));
+    })
+    .unwrap_or_else(|| Err(ErrorKind::Internal.into()));
     let (status, bytes) = match outcome {
         Ok(value) => (STATUS_OK, value.into_message()),
         Err(error) => (error.kind as i32, error.detail.into_bytes().into()),

@@ -229,6 +229,10 @@ fn a_file_that_others_may_write_is_refused() {
     allow(0o664);
     let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
     assert!(code == -1 && message.contains("its mode is 0664"), "{message}");
+    allow(0o644);
+    std::fs::set_permissions(setup.folder.path(), std::fs::Permissions::from_mode(0o775)).unwrap();
+    let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
+    assert!(code == -1 && message.contains("its mode is 0775"), "{message}");
 }
 
 #[test]

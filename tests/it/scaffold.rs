@@ -65,7 +65,8 @@ fn build(folder: &Path, library: &str) -> PathBuf {
     let installed = folder.join(&file);
     fs::create_dir_all(installed.parent().unwrap()).unwrap();
     fs::copy(workshop().join(&file), &installed).unwrap();
-    for trusted in [&installed, &installed.parent().unwrap().to_owned()] {
+    // The file, and the folders that cargo and `plugin new` made, whatever their modes are where this runs.
+    for trusted in installed.ancestors().take(4) {
         fs::set_permissions(trusted, fs::Permissions::from_mode(0o755)).unwrap();
     }
     installed

@@ -119,6 +119,34 @@ fn a_signal_right_after_the_ready_line_stops_in_order() {
 }
 
 #[test]
+fn a_data_directory_that_others_may_write_is_closed_or_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let allow = |folder: &Path, mode: u32| {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..HostOptions::default() });
+    let folder = host.network_folder();
+    allow(&folder, 0o775);
+    allow(&folder.join("plugins"), 0o755);
+    host = host.restart();
+    for folder in [&folder, &folder.join("plugins")] {
+        assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o7777, 0o700, "{}", folder.display());
+    }
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    assert!(text.contains("its mode was 0775; it is 0700 now"), "{text}");
+    assert!(host.terminate().success());
+    allow(host.datadir(), 0o775);
+    let mut command = std::process::Command::new(&built().binary);
+    let output =
+        command.args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"]).arg(host.datadir()).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    let expected =
+        format!("the data directory: {} may be changed by others (its mode is 0775)", host.datadir().display());
+    assert!(output.status.code() == Some(1) && error.contains(&expected) && error.contains("chmod go-w"), "{error}");
+}
+
+#[test]
 fn two_hosts_do_not_share_a_data_directory() {
     let host = Host::start();
     let output = std::process::Command::new(&built().binary)

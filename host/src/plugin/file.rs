@@ -8,7 +8,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bitcoin::hashes::{Hash, sha256};
@@ -16,6 +16,8 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol};
 use outrigger_sdk::abi::{ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PluginTable};
 use outrigger_sdk::manifest::{Manifest, ManifestError};
+
+use super::trust::{self, TrustError};
 
 /// The largest file that is read as a plugin, in bytes.
 const MAX_FILE_BYTES: u64 = 512 << 20;
@@ -79,17 +81,9 @@ pub enum FileError {
         /// Why.
         source: ManifestError,
     },
-    /// Others than the host's own user may change it.
-    #[error(
-        "{} may be changed by others ({found}); it must belong to root or to the host's user, and `chmod go-w` it",
-        .path.display()
-    )]
-    Untrusted {
-        /// The file, or the folder that holds it.
-        path: PathBuf,
-        /// Its owner or its mode.
-        found: String,
-    },
+    /// Others than the host's own user may change it, or the folder of its copy.
+    #[error(transparent)]
+    Untrusted(#[from] TrustError),
     /// Its content is not what the configuration pins.
     #[error("{} has the SHA-256 {found}, the configuration pins {pinned}", .path.display())]
     Hash {
@@ -187,17 +181,13 @@ impl PluginFile {
         Ok(Self { path: path.to_owned(), hash: sha256::Hash::hash(&content), header, manifest, content, metadata })
     }
 
-    /// Checks that nobody else could have put the content there: file and folder belong to root or to the host's user, and
-    /// neither group nor others may write to them (to a folder with the sticky bit they may).
+    /// Checks that nobody else could have put the content there: the file and every folder on the way to it belong to root or
+    /// to the host's user, and neither group nor others may write to them (to a folder with the sticky bit they may).
     ///
     /// # Errors
     /// [`FileError::Untrusted`] names what is too open.
     pub fn check_owner(&self) -> Result<(), FileError> {
-        let path = fs::canonicalize(&self.path).map_err(|source| FileError::Io { path: self.path.clone(), source })?;
-        trusted(&path, &self.metadata)?;
-        let Some(folder) = path.parent() else { return Ok(()) };
-        let of_folder = fs::metadata(folder).map_err(|source| FileError::Io { path: folder.to_owned(), source })?;
-        trusted(folder, &of_folder)
+        Ok(trust::check_file(&self.path, &self.metadata)?)
     }
 
     /// Checks the content against the configuration's `sha256`, 64 hexadecimal digits.
@@ -244,9 +234,10 @@ impl PluginFile {
             let path = path.to_owned();
             move |source| FileError::Io { path, source }
         };
-        fs::create_dir_all(folder).map_err(io(folder))?;
+        trust::own_folder(folder)?;
         let copy = folder.join(format!("{}{}", self.hash, std::env::consts::DLL_SUFFIX));
-        if fs::read(&copy).is_ok_and(|content| content == self.content) {
+        // One that somebody else put there when the folder was open to him could still be changed by him.
+        if trust::is_own_file(&copy) && fs::read(&copy).is_ok_and(|content| content == self.content) {
             return Ok(copy);
         }
         let partial = folder.join(format!("{}.{}.partial", self.hash, std::process::id()));
@@ -265,23 +256,6 @@ impl PluginFile {
         written.map_err(io(&partial))?;
         Ok(copy)
     }
-}
-
-/// Write permission of group and others, and the sticky bit, which lets only owners replace a folder's files.
-const OTHERS_WRITE: u32 = 0o022;
-const STICKY: u32 = 0o1000;
-
-fn trusted(path: &Path, metadata: &fs::Metadata) -> Result<(), FileError> {
-    let untrusted = |found: String| Err(FileError::Untrusted { path: path.to_owned(), found });
-    let own = rustix::process::geteuid().as_raw();
-    if metadata.uid() != 0 && metadata.uid() != own {
-        return untrusted(format!("it belongs to user {}", metadata.uid()));
-    }
-    let mode = metadata.mode();
-    if mode & OTHERS_WRITE != 0 && (metadata.is_file() || mode & STICKY == 0) {
-        return untrusted(format!("its mode is {:04o}", mode & 0o7777));
-    }
-    Ok(())
 }
 
 /// The bytes from the manifest's symbol to the end of its section.
@@ -322,25 +296,5 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         let error = PluginFile::read(&own).err().unwrap().to_string();
         assert!(error.contains("exports no symbol outrigger_manifest"), "{error}");
-    }
-
-    #[test]
-    fn a_file_that_others_may_write_is_named_with_what_is_wrong() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("plugin.so");
-        fs::write(&path, "content").unwrap();
-        let check = |mode: u32, folder_mode: u32| {
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_mode)).unwrap();
-            let of = |path: &Path| trusted(path, &fs::metadata(path).unwrap()).map_err(|error| error.to_string());
-            of(&path).and_then(|()| of(folder.path()))
-        };
-        assert_eq!(check(0o755, 0o755), Ok(()));
-        assert_eq!(check(0o600, 0o1777), Ok(()), "a sticky folder's files are safe from others");
-        for (mode, folder_mode, named) in [(0o664, 0o755, "0664"), (0o602, 0o755, "0602"), (0o644, 0o775, "0775")] {
-            let error = check(mode, folder_mode).unwrap_err();
-            assert!(error.contains(&format!("its mode is {named}")) && error.contains("chmod go-w"), "{error}");
-        }
     }
 }

@@ -9,3 +9,4 @@ pub mod instance;
 pub mod log;
 pub mod pool;
 pub mod registry;
+pub mod trust;

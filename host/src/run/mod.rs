@@ -4,7 +4,6 @@ mod parts;
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -19,6 +18,7 @@ use crate::cli::RunArgs;
 use crate::config::{ConfigError, Loaded, LogFormat, UserConfig, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
+use crate::plugin::trust;
 use crate::rpc::{Authenticator, CookieFile, Gateway, RpcUser, Server};
 use parts::{Frame, Parts};
 
@@ -261,7 +261,7 @@ fn lock_folder(folder: &Path) -> Result<File, RunError> {
     use rustix::fs::{FlockOperation, flock};
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
     // What is in there is the operator's alone: keys, the cookie, and code that is loaded.
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+    trust::own_folder(folder).map_err(|error| RunError::Failed(format!("the data directory: {error}")))?;
     let lock = File::create(folder.join(".lock")).map_err(io)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| RunError::Failed(format!("{} is in use by another Outrigger", folder.display())))?;

@@ -7,6 +7,7 @@ mod compile_fail;
 mod control;
 mod durability;
 mod envelope;
+mod events;
 mod faults;
 mod groups;
 mod held_up;

@@ -1,0 +1,87 @@
+//! Events on their way from the host to a plugin: every kind arrives, and what a slow plugin does not take is counted.
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use serde_json::{Value, json};
+
+/// How many events wait for a plugin before newer ones are dropped.
+const QUEUE_DEPTH: u64 = 4096;
+
+/// A host with all groups and `faulty`, which hears of everything.
+fn start() -> Host {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let text = format!("{groups}\n[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\n");
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), text).unwrap();
+    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+}
+
+fn faulty(client: &mut Client) -> Value {
+    let plugins = client.call("listplugins", json!([]));
+    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
+}
+
+/// Waits for an event on a topic.
+fn wait_for(client: &mut Client, topic: &str) -> Value {
+    let mut wanted = 1;
+    loop {
+        let heard = client.call("faultevents", json!([wanted]));
+        let heard = heard.as_array().unwrap();
+        if let Some(event) = heard.iter().find(|event| event["topic"] == topic) {
+            return event.clone();
+        }
+        wanted = heard.len() + 1;
+    }
+}
+
+#[test]
+fn the_end_of_a_rescan_is_told() {
+    let host = start();
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([3, address]));
+    let mut watcher = host.client();
+    watcher.call("createwallet", json!({"wallet_name": "watcher", "disable_private_keys": true}));
+    let mut watcher = watcher.wallet("watcher");
+    let descriptor = wallet.call("getaddressinfo", json!([address]))["desc"].clone();
+    let imported = watcher.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": 0}]]));
+    assert_eq!(imported[0]["success"], json!(true), "{imported}");
+    let rescan = wait_for(&mut host.client(), "rescan");
+    assert_eq!((&rescan["wallet"], &rescan["outcome"]), (&json!("watcher"), &json!("Complete")));
+}
+
+#[test]
+fn a_host_that_ends_tells_so_before_it_stops_its_plugins() {
+    let mut host = start();
+    let mut client = host.client();
+    let waiting = client.begin(r#"{"id": 1, "method": "faultevents", "params": [1]}"#);
+    while faulty(&mut client)["waiting"] != json!(1) {}
+    assert!(host.terminate().success());
+    let reply: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+    assert_eq!(reply["result"], json!([{"topic": "shutdown"}]));
+}
+
+#[test]
+fn what_a_slow_plugin_does_not_take_is_dropped_and_counted() {
+    let host = start();
+    let mut client = host.client();
+    let gate = Gate::new();
+    client.call("faultslowevents", json!([gate.address()]));
+    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    client.call("generatetoaddress", json!([1, address]));
+    // The first event is with the plugin; the queue takes the next ones, and not those behind them.
+    let waiting = gate.wait();
+    const SURPLUS: u64 = 3;
+    client.call("generatetoaddress", json!([QUEUE_DEPTH, address]));
+    assert_eq!(faulty(&mut client)["events_dropped"], json!(0));
+    client.call("generatetoaddress", json!([SURPLUS, address]));
+    assert_eq!(faulty(&mut client)["events_dropped"], json!(SURPLUS));
+    client.call("faultrelease", json!([]));
+    drop(waiting);
+    let heard = client.call("faultevents", json!([QUEUE_DEPTH + 1]));
+    let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
+    assert_eq!(heights, (1..=QUEUE_DEPTH + 1).collect::<Vec<_>>());
+    client.call("generatetoaddress", json!([1, address]));
+    let heard = client.call("faultevents", json!([QUEUE_DEPTH + 2]));
+    assert_eq!(heard.as_array().unwrap().last().unwrap()["height"], json!(QUEUE_DEPTH + SURPLUS + 2));
+}

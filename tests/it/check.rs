@@ -98,12 +98,17 @@ fn wrong_calls_are_named_with_method_and_arguments() {
         "faultgarbage []: the answer is not JSON",
         "faultnewline []: the answer is not one line",
         "faultempty []: its error -1 has no message",
+        "faultbraces []: the answer is not JSON",
+        "faultinject []: the answer is not JSON",
+        "faultunreleased []: release of its answer: it did not return within 3 s",
+        "faultreused []: the bytes of its answer changed after they were handed over",
+        "faultslow []: it calls itself quick, and takes more than 5 ms",
         "faultbadtext []: the message of its error -1 is not UTF-8",
         "faultunhandled []: the manifest lists the method, and the plugin answers that there is none",
     ] {
         found(&findings, expected);
     }
-    for good in ["faultwho", "faultrelease", "faultlate", "faultevents"] {
+    for good in ["faultwho", "faultrelease", "faultlate", "faultevents", "faultquick", "faultlong"] {
         assert!(!findings.iter().any(|finding| finding.contains(good)), "{findings:#?}");
     }
 }
@@ -117,6 +122,19 @@ fn what_no_function_tells_of_is_seen_all_the_same() {
         newer,
         ["faultnewer []: on a host of minor version 0: it called a function beyond the host's struct_size"]
     );
+}
+
+#[test]
+fn what_becomes_of_answers_later_is_told_with_their_method() {
+    let both = ["--method", "faultreused", "--method", "faultwho"];
+    for name in ["lifecycle", "concurrency", "events"] {
+        let changed = findings(name, &both);
+        assert_eq!(changed.len(), 1, "{name}: {changed:#?}");
+        assert!(changed[0].starts_with("faultreused ["), "{name}: {changed:#?}");
+        found(&changed, "]: the bytes of its answer changed after they were handed over");
+    }
+    let kept = findings("lifecycle", &["--method", "faultunreleased", "--deadline", "1"]);
+    assert_eq!(kept, ["faultunreleased []: release of its answer: it did not return within 1 s"]);
 }
 
 #[test]

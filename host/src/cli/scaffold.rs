@@ -25,7 +25,10 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
     }
     let sdk = match sdk {
         Some(sdk) => sdk.canonicalize().map_err(|error| format!("{}: {error}", sdk.display()))?,
-        None => find_sdk().ok_or("the SDK's crate was not found; say where it is with --sdk")?,
+        None => {
+            let executable = std::env::current_exe().map_err(|error| format!("this program's own file: {error}"))?;
+            find_sdk(&executable)?
+        }
     };
     if !sdk.join("Cargo.toml").is_file() {
         return Err(format!("{} holds no crate: --sdk is the folder of outrigger-sdk's Cargo.toml", sdk.display()));
@@ -103,9 +106,15 @@ fn title(name: &str) -> String {
 }
 
 /// The SDK's crate in the checkout that the executable was built in.
-fn find_sdk() -> Option<PathBuf> {
-    let executable = std::env::current_exe().ok()?;
-    executable.ancestors().map(|folder| folder.join("sdk")).find(|sdk| sdk.join("Cargo.toml").is_file())
+fn find_sdk(executable: &Path) -> Result<PathBuf, String> {
+    let mut candidates = executable.ancestors().skip(1).map(|folder| folder.join("sdk"));
+    candidates.find(|sdk| sdk.join("Cargo.toml").is_file()).ok_or_else(|| {
+        format!(
+            "{} is not in a checkout of the project, so the SDK's crate was not found; \
+             say where it is: --sdk CHECKOUT/sdk",
+            executable.display()
+        )
+    })
 }
 
 #[cfg(test)]
@@ -118,6 +127,21 @@ mod tests {
             assert!(create(name, None).unwrap_err().contains("is no plugin's name"), "{name}");
         }
         assert_eq!(title("acme-mining2"), "AcmeMining2");
+    }
+
+    #[test]
+    fn the_sdk_is_found_from_within_a_checkout_and_asked_for_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let executable = folder.path().join("target/release/outrigger");
+        let error = find_sdk(&executable).unwrap_err();
+        assert!(
+            error.starts_with(&executable.display().to_string()) && error.contains("--sdk CHECKOUT/sdk"),
+            "{error}"
+        );
+        let sdk = folder.path().join("sdk");
+        fs::create_dir(&sdk).unwrap();
+        fs::write(sdk.join("Cargo.toml"), "").unwrap();
+        assert_eq!(find_sdk(&executable), Ok(sdk));
     }
 
     #[test]

@@ -58,6 +58,12 @@ impl Step {
     pub fn of(entry: &str) -> Self {
         Self { entry: entry.to_owned(), method: None, arguments: None }
     }
+
+    /// Code that belongs to a call and is not its function.
+    pub fn after(call: &CallName, entry: &str) -> Self {
+        let CallName { method, arguments } = call;
+        Self { entry: entry.to_owned(), method: Some(method.clone()), arguments: Some(shortened(arguments)) }
+    }
 }
 
 impl From<Entry<'_>> for Step {
@@ -191,6 +197,9 @@ mod tests {
         assert!(text.starts_with("m [\"ää") && text.ends_with("... (404 bytes): it is wrong"), "{text}");
         let step = Step::from(Entry::Cancel { method: "m", arguments: "[]" });
         assert_eq!(Finding::at(&step, "it ended").to_string(), "m []: cancel: it ended");
+        let call = CallName { method: "m".into(), arguments: "[]".into() };
+        let step = Step::after(&call, "release of its answer");
+        assert_eq!(Finding::at(&step, "it ended").to_string(), "m []: release of its answer: it ended");
         assert_eq!(Finding::at(&Step::of("init"), "it ended").to_string(), "init: it ended");
     }
 }

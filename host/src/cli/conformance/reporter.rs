@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::protocol::{Finding, Message, Step};
 use crate::plugin::instance::probe::{Entry, Watch};
@@ -19,6 +20,25 @@ const EXIT_ALONE: i32 = 3;
 thread_local! {
     /// The number of this thread; 0 until it has one.
     static THREAD: Cell<u64> = const { Cell::new(0) };
+    /// When this thread entered the plugin's code, and how long it had waited for a processor until then.
+    static ENTERED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+    /// How long it was in there the last time.
+    static TOOK: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// How long this thread was in the plugin's code the last time, without the time for which it waited for a processor: what a
+/// crowded machine does to a plugin is not its fault.
+pub fn took() -> Duration {
+    TOOK.get()
+}
+
+/// How long this thread has waited for a processor so far; nothing where the system does not tell.
+fn waited() -> Duration {
+    let read = || {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        text.split(' ').nth(1)?.parse().ok().map(Duration::from_nanos)
+    };
+    read().unwrap_or_default()
 }
 
 /// Tells the tool.
@@ -77,8 +97,8 @@ impl Reporter {
     }
 
     /// Runs something of the plugin's that is none of its functions.
-    pub fn step<T>(&self, name: &str, run: impl FnOnce() -> T) -> T {
-        self.tell(&Message::Enter { thread: self.thread(), step: Step::of(name) });
+    pub fn step<T>(&self, step: Step, run: impl FnOnce() -> T) -> T {
+        self.tell(&Message::Enter { thread: self.thread(), step });
         let outcome = run();
         self.leave();
         outcome
@@ -95,9 +115,13 @@ impl Reporter {
 impl Watch for Reporter {
     fn enter(&self, entry: Entry<'_>) {
         self.tell(&Message::Enter { thread: self.thread(), step: entry.into() });
+        ENTERED.set(Some((Instant::now(), waited())));
     }
 
     fn leave(&self) {
+        if let Some((entered, before)) = ENTERED.take() {
+            TOOK.set(entered.elapsed().saturating_sub(waited().saturating_sub(before)));
+        }
         self.tell(&Message::Leave { thread: self.thread() });
     }
 }

@@ -14,10 +14,10 @@ use outrigger_sdk::testing::{TestHost, WalletState};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::protocol::{Finding, Job, Message};
+use super::protocol::{Finding, Job, Message, Step};
 use super::reporter::Reporter;
 use crate::plugin::file::PluginFile;
-use crate::plugin::instance::probe::{Answer, Offer, Probe, Refusal, StrictHost};
+use crate::plugin::instance::probe::{Answer, CallName, Offer, Probe, Refusal, StrictHost};
 
 /// How often it is looked whether the plugin's threads have ended.
 const LOOK: Duration = Duration::from_millis(1);
@@ -74,7 +74,7 @@ impl<'r> Session<'r> {
     /// Why it cannot be opened.
     pub fn open(job: Job, reporter: &'r Reporter) -> Result<Self, String> {
         let file = PluginFile::read(&job.file).map_err(|error| error.to_string())?;
-        let table = reporter.step("open", || file.open(&job.copies)).map_err(|error| error.to_string())?;
+        let table = reporter.step(Step::of("open"), || file.open(&job.copies)).map_err(|error| error.to_string())?;
         Ok(Self {
             job,
             file,
@@ -156,20 +156,29 @@ impl<'r> Session<'r> {
         }
         let answers = host.take_answers();
         for (call, answer) in &answers {
-            if let Some(fault) = self.fault_of_answer(&call.method, answer) {
+            let step = Step::after(call, "reading of its answer");
+            if let Some(fault) = self.reporter.step(step, || self.fault_of_answer(&call.method, answer)) {
                 self.found(Finding::of(call, fault));
             }
         }
         probe.end();
         self.live.fetch_sub(1, Ordering::SeqCst);
         // Answers outlive their instance, and are released wherever the host is done with them.
-        std::thread::scope(|scope| scope.spawn(|| self.reporter.step("release of an answer", || drop(answers))).join())
-            .unwrap_or_default();
+        std::thread::scope(|scope| scope.spawn(|| self.release(answers)).join()).unwrap_or_default();
         self.judge_end(host, &behind);
+    }
+
+    fn release(&self, answers: Vec<(CallName, Answer)>) {
+        for (call, answer) in answers {
+            self.reporter.step(Step::after(&call, "release of its answer"), || drop(answer));
+        }
     }
 
     /// What is wrong with an answer.
     fn fault_of_answer(&self, method: &str, answer: &Answer) -> Option<String> {
+        if !answer.is_unchanged() {
+            return Some("the bytes of its answer changed after they were handed over".to_owned());
+        }
         if answer.code == 0 {
             let body: &[u8] = &answer.body;
             return match serde_json::from_slice::<&RawValue>(body) {

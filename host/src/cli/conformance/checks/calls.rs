@@ -3,10 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use outrigger_sdk::manifest::MethodSpec;
 
 use super::Outcome;
 use crate::cli::conformance::arguments;
+use crate::cli::conformance::protocol::Finding;
+use crate::cli::conformance::reporter::took;
 use crate::cli::conformance::session::{Bench, Session, Shape};
+use crate::plugin::instance::probe::CallName;
 
 /// A method that no manifest lists: a host never calls it, and a plugin must survive it.
 const UNKNOWN_METHOD: &str = "nosuchmethod";
@@ -20,6 +26,13 @@ const CALLS_OF_THREAD: usize = 400;
 /// Every so many-th call of a thread, the call that its neighbour makes is cancelled.
 const CANCEL_EVERY: usize = 5;
 
+/// The longest that a call of a quick method may take: the host runs it on a thread that serves many connections. Far more than
+/// "well under a millisecond", so that neither a library without optimisation nor a crowded machine is taken for a slow method.
+const QUICK_LIMIT: Duration = Duration::from_millis(5);
+
+/// How often a quick method is called with the same arguments; half of the calls may take longer, as the first ones do.
+const QUICK_CALLS: usize = 7;
+
 /// Every method with every kind of arguments, one call after the other. Each is answered at once, or its token is kept; then
 /// it is cancelled.
 pub fn parameters(session: &Session<'_>) -> Outcome {
@@ -28,16 +41,44 @@ pub fn parameters(session: &Session<'_>) -> Outcome {
     for method in session.methods() {
         let sets = arguments::all(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
         for set in sets {
-            let token = bench.probe.call(&method.name, &set);
-            if bench.probe.host.is_open(token) {
-                bench.probe.cancel(token, &method.name, &set);
-            }
+            call_once(&bench, &method.name, &set);
             calls += 1;
+        }
+        if method.quick {
+            calls += judge_quickness(session, &bench, method);
         }
     }
     bench.probe.call(UNKNOWN_METHOD, "[]");
     session.finish(bench);
     Outcome::Done(format!("{calls} calls of {} methods", session.methods().count()))
+}
+
+/// Makes a call, and cancels it where it was kept. How long the plugin's function took.
+fn call_once(bench: &Bench<'_>, method: &str, set: &str) -> Duration {
+    let token = bench.probe.call(method, set);
+    let took = took();
+    if bench.probe.host.is_open(token) {
+        bench.probe.cancel(token, method, set);
+    }
+    took
+}
+
+/// Whether a method is as quick as it says, with a few kinds of arguments. How many calls were made.
+fn judge_quickness(session: &Session<'_>, bench: &Bench<'_>, method: &MethodSpec) -> usize {
+    let mut calls = 0;
+    let sets = arguments::few(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
+    for set in sets {
+        let mut times: Vec<Duration> = (0..QUICK_CALLS).map(|_| call_once(bench, &method.name, &set)).collect();
+        calls += times.len();
+        times.sort();
+        if times.get(QUICK_CALLS / 2).is_some_and(|median| *median > QUICK_LIMIT) {
+            let call = CallName { method: method.name.clone(), arguments: set };
+            let limit = QUICK_LIMIT.as_millis();
+            session.found(Finding::of(&call, format!("it calls itself quick, and takes more than {limit} ms")));
+            break;
+        }
+    }
+    calls
 }
 
 fn not_started() -> Outcome {

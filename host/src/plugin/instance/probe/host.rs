@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
+use std::hash::{DefaultHasher, Hasher};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -55,6 +56,25 @@ pub struct Answer {
     pub code: i32,
     /// The result, or the error's message.
     pub body: OwnedBytes,
+    /// What stood there when it was handed over.
+    seen: u64,
+}
+
+impl Answer {
+    fn new(code: i32, body: OwnedBytes) -> Self {
+        Self { code, seen: digest(&body), body }
+    }
+
+    /// Whether nobody wrote to its bytes since they were handed over.
+    pub fn is_unchanged(&self) -> bool {
+        digest(&self.body) == self.seen
+    }
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// A call that was made.
@@ -374,7 +394,7 @@ impl StrictHost {
         if record.cancelled {
             return ErrorKind::Stale as i32;
         }
-        record.answer = Some(Answer { code, body });
+        record.answer = Some(Answer::new(code, body));
         drop(state);
         self.answered.notify_all();
         STATUS_OK

@@ -12,12 +12,14 @@
 mod change;
 mod decode;
 mod error;
+pub mod find;
 mod journal;
 mod judge;
 mod mempool;
 pub mod observer;
 mod params;
 mod restore;
+mod search;
 mod select;
 mod snapshot;
 mod store;
@@ -87,6 +89,7 @@ impl EmbeddedNode {
         let tree = Tree::load(store.entries(&txn)?)?;
         let tip = snapshot::tip(&store, &txn)?;
         drop(txn);
+        store.complete_digests(tip.height)?;
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
         let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
         let (journal, stored) = Journal::open(dir);

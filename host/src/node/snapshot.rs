@@ -17,8 +17,8 @@ use super::store::{Reading, Store};
 /// It holds pages of the database from being used again, so it must not live longer than the call it serves. It may go
 /// to another thread, but is not to be used by two at once.
 pub struct ChainSnapshot {
-    store: Store,
-    txn: Reading<'static>,
+    pub(super) store: Store,
+    pub(super) txn: Reading<'static>,
     name: &'static str,
     tip: Tip,
 }

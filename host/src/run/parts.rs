@@ -211,7 +211,8 @@ fn open_wallets(
     let mempool: Arc<dyn Mempool> = Arc::new(MempoolService { node: node.clone(), scopes: OwnScopes::default() });
     let hub = hub.clone();
     let sink = Arc::new(move |event: Event| hub.tell(&event));
-    WalletManager::open(&folder.join("wallets"), bitcoin::Network::Regtest, settings, chain, mempool, sink)
+    let (folder, network) = (folder.join("wallets"), bitcoin::Network::Regtest);
+    WalletManager::open(&folder, network, settings, chain, mempool, node.clone(), sink)
         .map_err(|error| failed("wallets")(error.into()))
 }
 

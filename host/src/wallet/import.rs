@@ -14,9 +14,10 @@ use super::keypool::private_key_at;
 use super::legacy::{self, Learned, p2pk};
 use super::live::Wallet;
 use super::ownership::address_script;
+use super::rescan;
 use super::seal::SealingKey;
-use super::store::rows::{DescriptorRow, KeyRow, ScriptRow};
-use super::store::tables::hash160;
+use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
+use super::store::tables::{hash160, put};
 use super::write::Write;
 
 /// A first import is derived from index 0 on when it begins no higher than this, as bitcoind does; beyond, from its
@@ -37,6 +38,7 @@ impl Wallet {
     /// # Errors
     /// `WalletLocked`.
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
+        let reserved = self.rescan.is_reserved();
         let stored = self.write(|write| {
             // Asked within the write: the key may have been replaced by another just before.
             let sealing = self.sealing()?;
@@ -49,7 +51,8 @@ impl Wallet {
                 });
             }
             write.rederive(&touched)?;
-            Ok(outcomes)
+            let rescan = if reserved { write.put_rescan(&requests, &outcomes)? } else { None };
+            Ok((outcomes, rescan))
         });
         match stored {
             Err(WalletError::Service(error)) if error.kind != ErrorKind::Storage => Err(error),
@@ -57,12 +60,32 @@ impl Wallet {
                 tracing::error!(wallet = self.name(), %error, "an import could not be stored");
                 Ok(vec![ImportOutcome::NotStored; requests.len()])
             }
-            Ok(outcomes) => Ok(outcomes),
+            Ok((outcomes, rescan)) => {
+                if let Some(rescan) = rescan {
+                    self.rescan.note_stored(rescan);
+                }
+                Ok(outcomes)
+            }
         }
     }
 }
 
 impl Write<'_> {
+    /// Stores the begin of the rescan that follows an import, where there is anything imported: a kill before the rescan
+    /// has begun must not leave the one without the other.
+    fn put_rescan(&mut self, requests: &[Import], outcomes: &[ImportOutcome]) -> Result<Option<RescanRow>> {
+        if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
+            return Ok(None);
+        }
+        let timestamp = |request: &Import| match request {
+            Import::Descriptor { descriptor } => descriptor.timestamp,
+            Import::Keys { keys } => keys.timestamp,
+        };
+        let row = rescan::begin(requests.iter().map(timestamp).fold(u64::from(self.synced.time), u64::min));
+        put(self.t.meta, &mut self.txn, b"rescan", &row)?;
+        Ok(Some(row))
+    }
+
     fn note_import(&mut self, timestamp: u64) {
         self.meta.blank = false;
         self.meta.backup_needed = true;

@@ -131,6 +131,7 @@ impl Write<'_> {
         let mut touched = Vec::new();
         self.store_scripts(number, derived.map_err(bad)?, &mut touched)?;
         row.range_end = wanted;
+        self.grown.push((number, wanted));
         self.put_descriptor(number, row)?;
         self.rederive(&touched)
     }

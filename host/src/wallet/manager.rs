@@ -19,6 +19,7 @@ use super::rescan;
 use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
 use super::{Settings, Shared, Sink, files, lock};
+use crate::node::find::Finder;
 use crate::node::observer::{NodeEvent, Observer};
 
 /// How long loading waits for the snapshots of a wallet that was just unloaded.
@@ -65,6 +66,7 @@ impl WalletManager {
         settings: Settings,
         chain: Arc<dyn Chain>,
         mempool: Arc<dyn Mempool>,
+        finder: Arc<dyn Finder>,
         sink: Sink,
     ) -> ServiceResult<Arc<Self>> {
         fs::create_dir_all(dir).map_err(WalletError::from)?;
@@ -73,7 +75,7 @@ impl WalletManager {
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.run());
         let manager = Arc::new(Self {
             dir: dir.to_owned(),
-            shared: Arc::new(Shared { network, settings, chain, mempool, sink, follower: follower.clone() }),
+            shared: Arc::new(Shared { network, settings, chain, mempool, finder, sink, follower: follower.clone() }),
             follower,
             thread: Mutex::new(Some(thread.map_err(WalletError::from)?)),
             closing: Mutex::new(HashMap::new()),

@@ -39,6 +39,7 @@ use bitcoin::Network;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Chain, Mempool};
 
+use crate::node::find::Finder;
 use follow::thread::Follower;
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
@@ -74,6 +75,7 @@ struct Shared {
     settings: Settings,
     chain: Arc<dyn Chain>,
     mempool: Arc<dyn Mempool>,
+    finder: Arc<dyn Finder>,
     sink: Sink,
     /// The thread's queue, and the list of loaded wallets. They and this know each other until the manager is shut down.
     follower: Arc<Follower>,

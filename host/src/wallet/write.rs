@@ -38,6 +38,8 @@ pub struct Write<'w> {
     pub synced: Synced,
     /// Transactions that were stored or changed: told once the write is on disk.
     pub changed: BTreeSet<Txid>,
+    /// Descriptors that got scripts because others were used, with the index behind their last one.
+    pub grown: Vec<(u32, u32)>,
 }
 
 impl Wallet {
@@ -46,7 +48,8 @@ impl Wallet {
         let t = self.store.tables;
         let txn = self.store.write()?;
         let (meta, synced) = (t.meta(&txn)?, t.synced(&txn)?);
-        let mut write = Write { wallet: self, t, txn, meta: meta.clone(), synced, changed: BTreeSet::new() };
+        let mut write =
+            Write { wallet: self, t, txn, meta: meta.clone(), synced, changed: BTreeSet::new(), grown: Vec::new() };
         let result = change(&mut write)?;
         if write.meta != meta {
             put(t.meta, &mut write.txn, b"meta", &write.meta)?;

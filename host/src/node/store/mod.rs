@@ -7,6 +7,7 @@
 //! follows: a kill loses nothing, a loss of power at most the last change, and the tables are whole in any case, since the
 //! pages of the state before are not used again until the one after it is on the disk. [`Store::sync`] waits for the rest.
 
+pub mod digests;
 mod read;
 pub mod rows;
 mod write;
@@ -27,7 +28,7 @@ pub type Table = Database<Bytes, Bytes>;
 
 /// The version of the tables' layout.
 const LAYOUT: u32 = 1;
-const TABLES: u32 = 8;
+const TABLES: u32 = 9;
 
 /// Keys of the table `meta`.
 mod meta {
@@ -54,6 +55,8 @@ pub struct Store {
     coins: Table,
     /// Transaction id to [`rows::TxRow`], of the best chain.
     transactions: Table,
+    /// Height to digest ([`digests`]), of the best chain.
+    digests: Table,
     /// The hashes of the blocks on which no other builds.
     leaves: Table,
     /// The tip and the counters.
@@ -82,6 +85,7 @@ impl Store {
             undo: table("undo")?,
             coins: table("coins")?,
             transactions: table("transactions")?,
+            digests: table("digests")?,
             leaves: table("leaves")?,
             meta: table("meta")?,
             env: env.clone(),

@@ -86,7 +86,7 @@ impl Store {
         Ok(self.blocks.put(txn, hash.as_byte_array(), raw)?)
     }
 
-    /// Puts a judged block on the best chain: coins, undo data, transactions, tip.
+    /// Puts a judged block on the best chain: coins, undo data, transactions, digest, tip.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -123,6 +123,7 @@ impl Store {
         }
         self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?;
         self.put_counter(txn, meta::COINS, count)?;
+        self.put_digest(txn, hash, height, block, spent)?;
         self.put_tip(txn, hash, height)
     }
 
@@ -178,6 +179,7 @@ impl Store {
         }
         self.put_counter(txn, meta::COINS, count)?;
         self.best.delete(txn, &height.to_be_bytes())?;
+        self.delete_digest(txn, height)?;
         Ok(self.meta.put(txn, meta::TIP, parent.as_byte_array())?)
     }
 }

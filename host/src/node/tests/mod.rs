@@ -7,6 +7,7 @@ mod mempool;
 mod miner;
 mod recorded;
 mod restart;
+mod search;
 mod selection;
 mod storage;
 

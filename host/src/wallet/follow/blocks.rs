@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, Txid};
+use bitcoin::{Block, BlockHash, Transaction, Txid};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::wallet::{Synced, TxState};
@@ -162,19 +162,31 @@ impl Write<'_> {
     pub fn connect(&mut self, block: &Block, info: &BlockInfo) -> Result<()> {
         let received = self.wallet.shared.chain.time(Scope::NONE)?;
         for (index, transaction) in (0_u32..).zip(&block.txdata) {
-            let txid = transaction.compute_txid();
-            if !transaction.is_coinbase() {
-                for input in &transaction.input {
-                    for spender in self.t.spenders(&self.txn, &input.previous_output)? {
-                        if spender != txid {
-                            self.mark_conflicted(spender, info.hash, info.height)?;
-                        }
+            let place = (info.hash, info.height, index, block.header.time);
+            self.connect_transaction(transaction, transaction.compute_txid(), place, received)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over what a transaction of the best chain says: it stands at a place (block, height, index, and the block's
+    /// time) and is met at `received`, in seconds.
+    pub fn connect_transaction(
+        &mut self,
+        transaction: &Transaction,
+        txid: Txid,
+        (block, height, index, time): (BlockHash, u32, u32, u32),
+        received: u64,
+    ) -> Result<()> {
+        if !transaction.is_coinbase() {
+            for input in &transaction.input {
+                for spender in self.t.spenders(&self.txn, &input.previous_output)? {
+                    if spender != txid {
+                        self.mark_conflicted(spender, block, height)?;
                     }
                 }
             }
-            let state = TxState::Confirmed { block: info.hash, height: info.height, index, time: block.header.time };
-            self.consider(transaction, txid, state, received)?;
         }
+        self.consider(transaction, txid, TxState::Confirmed { block, height, index, time }, received)?;
         Ok(())
     }
 

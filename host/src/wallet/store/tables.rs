@@ -131,6 +131,11 @@ pub fn number_from(bytes: &[u8]) -> Result<u32> {
     Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
 }
 
+/// A number that stands as a key, in four big-endian bytes.
+pub fn number_from_key(bytes: &[u8]) -> Result<u32> {
+    Ok(u32::from_be_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
+}
+
 impl Tables {
     /// The version of the layout that a wallet was written with; none where there is no wallet.
     pub fn layout(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> Result<Option<u32>> {

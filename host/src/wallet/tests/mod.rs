@@ -10,15 +10,18 @@ mod signatures;
 mod truth;
 mod wallets;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use bitcoin::absolute::LockTime;
+use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{
-    Amount, BlockHash, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction,
+    Amount, Block, BlockHash, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness,
+    transaction,
 };
 use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::chain::BlockRef;
+use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{
     AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, Replaceable, WalletCoin, WalletTransaction,
@@ -28,7 +31,9 @@ use outrigger_sdk::testing::{MemoryChain, MemoryMempool};
 use outrigger_sdk::wire::Secret;
 use tempfile::TempDir;
 
+use super::follow::header_time;
 use super::{Settings, WalletManager, WalletView, lock};
+use crate::node::find::{Finder, Findings, Found, FoundBlock, ScriptSet, matching};
 use crate::node::observer::{NodeEvent, Observer, Removal};
 
 /// The first chain's subsidy, in satoshi.
@@ -36,6 +41,48 @@ const SUBSIDY: u64 = 50 * 100_000_000;
 
 fn settings() -> Settings {
     Settings { keypool: 20, map_size: 64 << 20, max_readers: 64, kdf_memory_kib: 64, kdf_passes: 1 }
+}
+
+/// Searches a chain without an index, by reading every block.
+struct Reader(Arc<dyn Chain>);
+
+impl Reader {
+    fn info(&self, height: u32) -> ServiceResult<Option<BlockInfo>> {
+        self.0.block_info(Scope::NONE, BlockRef::Height { height })
+    }
+
+    fn max_time(&self, height: u32) -> ServiceResult<u32> {
+        let mut max = 0;
+        for height in 0..=height {
+            max = max.max(self.info(height)?.as_ref().map_or(0, header_time));
+        }
+        Ok(max)
+    }
+}
+
+impl Finder for Reader {
+    fn first_at(&self, time: u64) -> ServiceResult<Option<u32>> {
+        for height in 0..=self.0.tip(Scope::NONE)?.height {
+            if u64::from(self.max_time(height)?) >= time {
+                return Ok(Some(height));
+            }
+        }
+        Ok(None)
+    }
+
+    fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> ServiceResult<Findings> {
+        let mut blocks = Vec::new();
+        for height in heights.clone() {
+            let Some(info) = self.info(height)? else { break };
+            let spent = self.0.spent_outputs(Scope::NONE, info.hash)?.unwrap_or_default();
+            let block: Option<Block> =
+                self.0.block(Scope::NONE, info.hash).ok().flatten().map(|raw| deserialize(&raw).unwrap());
+            let found =
+                block.map(|block| Found { time: block.header.time, transactions: matching(block, &spent, wanted) });
+            blocks.push(FoundBlock { hash: info.hash, height, max_time: self.max_time(height)?, found });
+        }
+        Ok(Findings { tip: self.0.tip(Scope::NONE)?.hash, blocks, next: heights.end })
+    }
 }
 
 /// A node in memory with wallets on disk.
@@ -61,7 +108,8 @@ fn open(
 ) -> Arc<WalletManager> {
     let events = events.clone();
     let sink = Arc::new(move |event| lock(&events).push(event));
-    WalletManager::open(dir.path(), Network::Regtest, settings(), chain, mempool.clone(), sink).unwrap()
+    let finder = Arc::new(Reader(chain.clone()));
+    WalletManager::open(dir.path(), Network::Regtest, settings(), chain, mempool.clone(), finder, sink).unwrap()
 }
 
 impl Bench {
@@ -180,7 +228,7 @@ impl Bench {
         coins(&self.view())
     }
 
-    fn block(&self, hash: BlockHash) -> bitcoin::Block {
+    fn block(&self, hash: BlockHash) -> Block {
         self.chain.get(hash).unwrap()
     }
 

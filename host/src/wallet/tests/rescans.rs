@@ -151,6 +151,69 @@ fn a_rescan_finds_what_was_paid_before_the_import() {
     assert!(bench.view().info().unwrap().rescan.is_none());
 }
 
+/// A master key of regtest.
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
+/// Blocks that pay to indexes of a descriptor, each near the end of what a wallet has that knows the ones before.
+fn ladder(text: &str, steps: u32) -> (Arc<MemoryChain>, Vec<u64>) {
+    use outrigger_sdk::descriptor::{Checksum, Descriptor};
+    let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
+    let chain = Arc::new(MemoryChain::new());
+    for step in 0..steps {
+        let script = parsed[0].expand(step * 19).unwrap().scripts[0].script_pubkey.clone();
+        let from = OutPoint { vout: step, ..elsewhere(1) };
+        chain.mine_to(foreign(0), vec![spend(&[from], &[(&script, u64::from(step) + 1)])]);
+        chain.mine_to(foreign(0), vec![]);
+    }
+    (chain, (1..=u64::from(steps)).collect())
+}
+
+#[test]
+fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
+    // The first can be derived ahead of the wallet, the second only with its private key.
+    for (path, steps) in [("/*", 120), ("/*h", 12)] {
+        let text = format!("wpkh({XPRV}{path})");
+        let (chain, values) = ladder(&text, steps);
+        let bench = Bench::over(chain.clone(), chain);
+        bench.create("w", |options| options.blank = true);
+        let wallet = bench.view().wallet().clone();
+        let rescan = wallet.rescan_reserve().unwrap();
+        wallet.import(vec![descriptor(&text, |import| import.range = Some((0, 19)))]).unwrap();
+        wallet.rescan_start(rescan, 1).unwrap();
+        assert_eq!(finished(&bench), RescanOutcome::Complete);
+        let mut found: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
+        found.sort_unstable();
+        assert_eq!(found, values, "{path}");
+        let next = bench.view().descriptors(false).unwrap()[0].next_index;
+        assert_eq!(next, (steps - 1) * 19 + 1);
+    }
+}
+
+#[test]
+fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
+    let mut bench = Bench::new();
+    history(&bench.chain);
+    bench.create("w", |options| options.blank = true);
+    let wallet = bench.view().wallet().clone();
+    wallet.rescan_reserve().unwrap();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    drop(wallet);
+    bench.restart(|_| {});
+    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    assert_eq!(bench.coins().len(), 2);
+    // One that is given up does not come back.
+    lock(&bench.events).clear();
+    let wallet = bench.view().wallet().clone();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.import(vec![descriptor(&format!("pkh({XPRV})"), |_| {})]).unwrap();
+    wallet.rescan_release(rescan).unwrap();
+    drop(wallet);
+    bench.restart(|_| {});
+    assert!(bench.view().info().unwrap().rescan.is_none());
+    assert!(lock(&bench.events).iter().all(|event| !matches!(event, Event::RescanFinished { .. })));
+}
+
 #[test]
 fn a_rescan_finds_what_waits_in_the_mempool_too() {
     let bench = Bench::new();

@@ -20,7 +20,7 @@ use super::legacy;
 use super::live::Wallet;
 use super::ownership::label;
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{Table, number_from, txid_from};
+use super::store::tables::{Table, number_from, number_from_key, txid_from};
 use super::store::{Snapshot, Tables};
 use super::trust::Judge;
 
@@ -227,7 +227,7 @@ impl WalletView {
         let mut infos = Vec::new();
         for entry in self.t().descriptors.iter(&self.txn)? {
             let (key, row) = entry?;
-            let number = u32::from_be_bytes(key.try_into().map_err(|_| WalletError::damaged(key.len()))?);
+            let number = number_from_key(key)?;
             let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
             let place = private_key_of(number);
             let text = match (&sealing, self.t().keys.get(&self.txn, &place)?) {

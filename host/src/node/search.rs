@@ -1,0 +1,77 @@
+//! Searching the chain for scripts, by the digests of its blocks.
+
+use std::ops::Range;
+
+use bitcoin::Block;
+use bitcoin::consensus::deserialize;
+use outrigger_sdk::service::Result;
+
+use super::find::{Finder, Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
+use super::store::digests::Digest;
+use super::{ChainSnapshot, EmbeddedNode, NodeError};
+
+impl Finder for EmbeddedNode {
+    fn first_at(&self, time: u64) -> Result<Option<u32>> {
+        Ok(self.snapshot()?.first_at(time)?)
+    }
+
+    fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
+        Ok(self.snapshot()?.find(heights, wanted)?)
+    }
+}
+
+impl ChainSnapshot {
+    /// The height of the first block whose running-maximum time is at least `time`: the maximum never falls, so the heights
+    /// are halved until it is found.
+    fn first_at(&self, time: u64) -> std::result::Result<Option<u32>, NodeError> {
+        let (mut low, mut high) = (0, self.tip().height.saturating_add(1));
+        let end = high;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let digest = self.store.digest(&self.txn, middle)?;
+            let digest = digest.ok_or_else(|| NodeError::corrupt("digests", middle))?;
+            if u64::from(digest.max_time()) < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok((low < end).then_some(low))
+    }
+
+    fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> std::result::Result<Findings, NodeError> {
+        let mut findings = Findings { tip: self.tip().hash, blocks: Vec::new(), next: heights.end };
+        let mut read = 0;
+        for digest in self.store.digests_from(&self.txn, heights.start)? {
+            let digest = digest?;
+            if digest.height >= heights.end {
+                break;
+            }
+            if !digest.hashes().any(|hash| wanted.has(hash)) {
+                continue;
+            }
+            let (block, bytes) = self.read_found(&digest, wanted)?;
+            findings.blocks.push(block);
+            read += bytes;
+            if read > MAX_READ {
+                findings.next = digest.height + 1;
+                break;
+            }
+        }
+        Ok(findings)
+    }
+
+    /// Reads a block in which something may be found. Gives its size too.
+    fn read_found(&self, digest: &Digest, wanted: &ScriptSet) -> std::result::Result<(FoundBlock, usize), NodeError> {
+        let hash = digest.block();
+        let raw = self.store.raw_block(&self.txn, &hash)?;
+        let block = raw.and_then(|raw| deserialize::<Block>(raw).ok());
+        let found = block.map(|block| {
+            let time = block.header.time;
+            let spent = self.store.spent(&self.txn, &hash).ok().flatten().unwrap_or_default();
+            Found { time, transactions: matching(block, &spent, wanted) }
+        });
+        let found = FoundBlock { hash, height: digest.height, max_time: digest.max_time(), found };
+        Ok((found, raw.map_or(0, <[u8]>::len)))
+    }
+}

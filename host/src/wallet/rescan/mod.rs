@@ -1,0 +1,218 @@
+//! Rescans: looking in blocks that the wallet has followed before it knew all of its scripts.
+//!
+//! A wallet has one rescan at a time, on a thread of its own (`run.rs`); others look through the blocks ahead of it, with
+//! all scripts that the wallet has or will soon have (`wanted.rs`). How far it has come is stored with what it found, so
+//! that it goes on after a restart. The import that a rescan is reserved for stores its begin, so that not even a kill
+//! between the two leaves an import without its rescan.
+
+mod run;
+mod show;
+mod wanted;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use outrigger_sdk::service::events::{Event, RescanOutcome};
+use outrigger_sdk::service::wallet::RescanProgress;
+use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, ServiceError};
+
+use super::error::{Result, WalletError};
+use super::follow::header_time;
+use super::live::Wallet;
+use super::lock;
+use super::store::rows::RescanRow;
+use super::store::tables::put;
+use run::End;
+
+/// A wallet's place for one rescan.
+#[derive(Default)]
+pub struct Slot {
+    state: Mutex<State>,
+    /// Asks the running rescan to end.
+    abort: AtomicBool,
+    /// The host is stopping: what is not done yet goes on at the next load.
+    stopping: AtomicBool,
+    millionths: AtomicU32,
+}
+
+#[derive(Default)]
+struct State {
+    last: u64,
+    stage: Stage,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+enum Stage {
+    #[default]
+    Idle,
+    Reserved {
+        rescan: u64,
+        /// What an import has stored as the rescan's begin.
+        stored: Option<RescanRow>,
+    },
+    Running(Instant),
+}
+
+impl Slot {
+    /// Whether a rescan is reserved, and has not begun.
+    pub fn is_reserved(&self) -> bool {
+        matches!(lock(&self.state).stage, Stage::Reserved { .. })
+    }
+
+    /// An import has stored where the reserved rescan begins.
+    pub fn note_stored(&self, row: RescanRow) {
+        if let Stage::Reserved { stored, .. } = &mut lock(&self.state).stage {
+            *stored = Some(row);
+        }
+    }
+}
+
+/// A rescan that has not begun: the time from which it looks, in seconds.
+pub fn begin(from_time: u64) -> RescanRow {
+    RescanRow { from_time, next_height: None, unreadable: 0 }
+}
+
+impl Wallet {
+    /// Reserves the wallet's one rescan.
+    ///
+    /// # Errors
+    /// `WalletRescanning`.
+    pub fn rescan_reserve(&self) -> ServiceResult<u64> {
+        let mut state = lock(&self.rescan.state);
+        if !matches!(state.stage, Stage::Idle) {
+            return Err(ErrorKind::WalletRescanning.into());
+        }
+        state.last += 1;
+        state.stage = Stage::Reserved { rescan: state.last, stored: None };
+        Ok(state.last)
+    }
+
+    /// Gives a reservation back unused. Nothing where it is not one.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn rescan_release(&self, rescan: u64) -> ServiceResult<()> {
+        let mut state = lock(&self.rescan.state);
+        let Stage::Reserved { rescan: reserved, stored } = state.stage else { return Ok(()) };
+        if reserved == rescan {
+            state.stage = Stage::Idle;
+            if stored.is_some() {
+                self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours,
+    /// up to the block where the wallet stands. Its end is told by [`Event::RescanFinished`].
+    ///
+    /// # Errors
+    /// `NotFound` when `rescan` is no reservation; `WalletNotLoaded` when the wallet was unloaded; `Storage`.
+    pub fn rescan_start(&self, rescan: u64, from_time: u64) -> ServiceResult<()> {
+        self.rescan_launch(rescan, begin(from_time))
+    }
+
+    fn rescan_launch(&self, rescan: u64, row: RescanRow) -> ServiceResult<()> {
+        let mut state = lock(&self.rescan.state);
+        let stored = match state.stage {
+            Stage::Reserved { rescan: reserved, stored } if reserved == rescan => stored,
+            _ => return Err(ServiceError::new(ErrorKind::NotFound, format!("rescan {rescan} is not reserved"))),
+        };
+        if stored != Some(row) {
+            self.write(|write| put(write.t.meta, &mut write.txn, b"rescan", &row))?;
+        }
+        self.rescan.abort.store(false, Ordering::Relaxed);
+        self.rescan.millionths.store(0, Ordering::Relaxed);
+        let this = self.shared.follower.loaded().into_iter().find(|wallet| std::ptr::eq(&**wallet, self));
+        let wallet = this.ok_or(ErrorKind::WalletNotLoaded)?;
+        let thread = thread::Builder::new().name("rescan".into()).spawn(move || wallet.rescan_run(rescan, row));
+        state.stage = Stage::Running(Instant::now());
+        // A former thread has come to its end, or the place would not have been free.
+        state.thread = Some(thread.map_err(WalletError::from)?);
+        Ok(())
+    }
+
+    /// Aborts the running rescan; whether there was one.
+    ///
+    /// # Errors
+    /// None.
+    pub fn rescan_abort(&self) -> ServiceResult<bool> {
+        let running = matches!(lock(&self.rescan.state).stage, Stage::Running(_));
+        if running {
+            self.rescan.abort.store(true, Ordering::Relaxed);
+        }
+        Ok(running)
+    }
+
+    /// How far the running rescan has come.
+    pub(super) fn rescan_progress(&self) -> Option<RescanProgress> {
+        match lock(&self.rescan.state).stage {
+            Stage::Running(since) => Some(RescanProgress {
+                duration: since.elapsed().as_secs(),
+                millionths: self.rescan.millionths.load(Ordering::Relaxed),
+            }),
+            _ => None,
+        }
+    }
+
+    fn rescan_run(&self, rescan: u64, row: RescanRow) {
+        let outcome = match self.rescan_all(row) {
+            Ok(End::Complete { unreadable }) => {
+                // What waits in the mempool may be the wallet's too, now that it knows more scripts.
+                if let Err(error) = self.reread_mempool() {
+                    tracing::warn!(wallet = self.name(), %error, "the mempool could not be read after the rescan");
+                }
+                match unreadable {
+                    0 => RescanOutcome::Complete,
+                    block_time => RescanOutcome::Unreadable { block_time },
+                }
+            }
+            Ok(End::Aborted) => {
+                if !self.rescan.stopping.load(Ordering::Relaxed) {
+                    // One that a client aborted does not come back.
+                    self.rescan_forget();
+                }
+                RescanOutcome::Aborted
+            }
+            Err(error) => {
+                tracing::error!(wallet = self.name(), %error, "the rescan failed and goes on at the next load");
+                let row = self.store.read().and_then(|txn| self.store.tables.rescan(&txn)).ok().flatten();
+                let at = row.and_then(|row| row.next_height).and_then(|height| self.block_at(height).ok().flatten());
+                RescanOutcome::Unreadable { block_time: at.as_ref().map_or(0, header_time) }
+            }
+        };
+        if let Err(error) = self.resubmit() {
+            tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
+        }
+        lock(&self.rescan.state).stage = Stage::Idle;
+        (self.shared.sink)(Event::RescanFinished { wallet: self.name.clone(), rescan, outcome });
+    }
+
+    fn rescan_forget(&self) {
+        let forgotten = self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?));
+        if let Err(error) = forgotten {
+            tracing::error!(wallet = self.name(), %error, "the rescan's end could not be stored; it will be repeated");
+        }
+    }
+}
+
+/// Goes on with a rescan that the last run of the host did not end.
+pub fn resume(wallet: &Wallet) -> Result<()> {
+    let Some(row) = wallet.store.tables.rescan(&*wallet.store.read()?)? else { return Ok(()) };
+    let rescan = wallet.rescan_reserve()?;
+    wallet.rescan.note_stored(row);
+    Ok(wallet.rescan_launch(rescan, row)?)
+}
+
+/// Ends the running rescan so that it goes on at the next load, and waits for its thread.
+pub fn stop(wallet: &Wallet) {
+    wallet.rescan.stopping.store(true, Ordering::Relaxed);
+    wallet.rescan.abort.store(true, Ordering::Relaxed);
+    let thread = lock(&wallet.rescan.state).thread.take();
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}

@@ -6,16 +6,19 @@
 //! cargo run --release -p outrigger-tests --bin bench plugins
 //! cargo run --release -p outrigger-tests --bin bench template [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
 //! ```
 //!
 //! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`), the
-//! fourth templates, blocks and transactions (`template.rs`), the fifth the history of large wallets (`history.rs`).
+//! fourth templates, blocks and transactions (`template.rs`), the fifth the history of large wallets (`history.rs`), the
+//! sixth imports, rescans and large wallets (`import.rs`).
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod bitcoind;
 mod history;
+mod import;
 mod payments;
 mod plugins;
 mod rows;
@@ -96,6 +99,10 @@ fn main() {
     }
     if arguments.iter().any(|argument| argument == "template") {
         template::run(path.map(String::as_str));
+        return;
+    }
+    if arguments.iter().any(|argument| argument == "import") {
+        import::run(path.map(String::as_str));
         return;
     }
     let starts = (0..STARTS).map(|_| {

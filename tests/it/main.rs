@@ -9,6 +9,7 @@ mod durability;
 mod envelope;
 mod events;
 mod faults;
+mod full_disk;
 mod groups;
 mod held_up;
 mod history;

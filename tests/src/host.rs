@@ -24,6 +24,8 @@ pub struct HostOptions {
     pub log: Option<PathBuf>,
     /// Variables of its environment, beside those of the test.
     pub environment: Vec<(String, String)>,
+    /// The most that a file it writes may grow to, in bytes.
+    pub file_limit: Option<u64>,
 }
 
 /// A running host. Dropping it stops it.
@@ -150,8 +152,19 @@ impl Drop for Host {
     }
 }
 
+/// The binary, in a shell that limits it where that is asked for. The signal for a file at its limit is ignored, as there is
+/// none where a disk is full.
+fn program(file_limit: Option<u64>) -> Command {
+    let Some(limit) = file_limit else { return Command::new(&built().binary) };
+    let mut command = Command::new("sh");
+    // The shell counts in blocks of 512 bytes.
+    let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", limit / 512);
+    command.arg("-c").arg(script).arg(&built().binary);
+    command
+}
+
 fn command(options: &HostOptions, datadir: &Path) -> Command {
-    let mut command = Command::new(&built().binary);
+    let mut command = program(options.file_limit);
     command.envs(options.environment.iter().cloned());
     command.arg("run").arg("--datadir").arg(datadir).args(["--rpc-listen", "127.0.0.1:0"]);
     if let Some(config) = &options.config {

@@ -50,13 +50,19 @@ impl NodeError {
     }
 }
 
+/// Whether a file could not grow: the disk is full, or as much of it as the process may use.
+fn is_full(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(kind, StorageFull | FileTooLarge | QuotaExceeded)
+}
+
 impl From<heed::Error> for NodeError {
     fn from(error: heed::Error) -> Self {
         use heed::MdbError;
         match error {
             heed::Error::Mdb(MdbError::MapFull) => Self::Full,
             heed::Error::Mdb(MdbError::ReadersFull) => Self::TooManyReaders,
-            heed::Error::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => Self::DiskFull,
+            heed::Error::Io(error) if is_full(error.kind()) => Self::DiskFull,
             error => Self::Storage(error),
         }
     }

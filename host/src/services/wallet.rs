@@ -6,7 +6,7 @@ use bitcoin::{ScriptBuf, Txid};
 use outrigger_sdk::service::signer::SignBatch;
 use outrigger_sdk::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
-    ScriptInfo, WalletInfo,
+    LabelBatch, ScriptInfo, WalletInfo,
 };
 use outrigger_sdk::service::{Result, Scope, Signer, Wallet};
 use outrigger_sdk::wire::{Blob, Encoded, Secret};
@@ -169,6 +169,27 @@ impl Wallet for WalletService {
 
     fn change_passphrase(&self, scope: Scope, old: Secret, new: Secret) -> Result<()> {
         self.write(scope, |wallet| wallet.change_passphrase(old, new))
+    }
+
+    fn labels(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
+        self.read(scope, |view| view.labels(after, limit))
+    }
+
+    fn refill_keypool(&self, scope: Scope, size: Option<u32>) -> Result<()> {
+        self.write(scope, |wallet| wallet.refill_keypool(size))
+    }
+
+    fn set_avoid_reuse(&self, scope: Scope, avoid: bool) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_avoid_reuse(avoid))
+    }
+
+    fn backup(&self, scope: Scope, file: String) -> Result<()> {
+        self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file)))
+    }
+
+    fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
+        self.manager.restore(name, std::path::Path::new(&file), load_on_startup)
     }
 }
 

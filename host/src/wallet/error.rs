@@ -8,9 +8,12 @@ use super::store::LAYOUT;
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
-    /// LMDB failed: the map or the disk is full, or the disk is broken.
+    /// LMDB failed.
     #[error("the wallet's storage failed: {0}")]
-    Storage(#[from] heed::Error),
+    Storage(heed::Error),
+    /// The disk is full, or the space that is reserved for the wallet.
+    #[error("the wallet's storage is full, so nothing was stored: {0}")]
+    Full(heed::Error),
     /// A row does not read as what it must be.
     #[error("the wallet's storage is damaged: {0}")]
     Damaged(WireError),
@@ -46,6 +49,18 @@ impl WalletError {
     /// A value of `len` bytes is not what it must be.
     pub fn damaged(len: usize) -> Self {
         Self::Damaged(WireError { offset: 0, len })
+    }
+}
+
+impl From<heed::Error> for WalletError {
+    fn from(error: heed::Error) -> Self {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let full = match &error {
+            heed::Error::Mdb(heed::MdbError::MapFull) => true,
+            heed::Error::Io(error) => matches!(error.kind(), StorageFull | FileTooLarge | QuotaExceeded),
+            _ => false,
+        };
+        if full { Self::Full(error) } else { Self::Storage(error) }
     }
 }
 

@@ -36,7 +36,7 @@ impl Wallet {
     /// Imports all requests in one write, each with its own outcome.
     ///
     /// # Errors
-    /// `WalletLocked`.
+    /// `WalletLocked`; `Storage` when the disk is full.
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
         let reserved = self.rescan.is_reserved();
         let stored = self.write(|write| {
@@ -56,6 +56,7 @@ impl Wallet {
         });
         match stored {
             Err(WalletError::Service(error)) if error.kind != ErrorKind::Storage => Err(error),
+            Err(error @ WalletError::Full(_)) => Err(error.into()),
             Err(error) => {
                 tracing::error!(wallet = self.name(), %error, "an import could not be stored");
                 Ok(vec![ImportOutcome::NotStored; requests.len()])
@@ -86,10 +87,10 @@ impl Write<'_> {
         Ok(Some(row))
     }
 
-    fn note_import(&mut self, timestamp: u64) {
+    fn note_import(&mut self, timestamp: u64) -> Result<()> {
         self.meta.blank = false;
-        self.meta.backup_needed = true;
         self.meta.birth_time = self.meta.birth_time.min(timestamp);
+        self.note_backup_needed()
     }
 
     fn import_descriptor(
@@ -132,7 +133,7 @@ impl Write<'_> {
             unknown_output_type |= import.active && side.parsed.output_type().is_none();
             self.import_side(import, side, sealing, touched)?;
         }
-        self.note_import(import.timestamp);
+        self.note_import(import.timestamp)?;
         Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
     }
 
@@ -290,7 +291,7 @@ impl Write<'_> {
         }
         self.settle(learned, touched)?;
         self.watch_scripts(import, touched)?;
-        self.note_import(import.timestamp);
+        self.note_import(import.timestamp)?;
         Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
     }
 

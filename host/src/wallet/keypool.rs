@@ -31,6 +31,9 @@ pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
     [b"k", hash.as_slice()].concat()
 }
 
+/// The most scripts that one call derives ahead, per descriptor.
+const MAX_REFILL: u32 = 1_000_000;
+
 fn type_name(kind: AddressType) -> &'static str {
     match kind {
         AddressType::Legacy => "legacy",
@@ -114,7 +117,11 @@ impl Write<'_> {
     /// Derives scripts until enough lie ahead of the next index. A descriptor whose hardened steps need a private key
     /// that is sealed stays as it is until it is asked again.
     pub fn top_up(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
-        let wanted = row.next_index.saturating_add(self.wallet.shared.settings.keypool).min(1 << 31);
+        self.top_up_to(number, row, self.wallet.shared.settings.keypool)
+    }
+
+    fn top_up_to(&mut self, number: u32, row: &mut DescriptorRow, ahead: u32) -> Result<()> {
+        let wanted = row.next_index.saturating_add(ahead).min(1 << 31);
         if !row.ranged || wanted <= row.range_end {
             return Ok(());
         }
@@ -221,8 +228,7 @@ impl Write<'_> {
             }
         }
         self.meta.birth_time = self.meta.birth_time.min(now);
-        self.meta.backup_needed = true;
-        Ok(())
+        self.note_backup_needed()
     }
 
     /// Takes the oldest key of the imported keypool, and gives its script of a kind.
@@ -302,6 +308,31 @@ impl Wallet {
                 write.rederive(&touched)?;
             }
             Ok(script)
+        })?)
+    }
+
+    /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as are kept ahead
+    /// anyway (keypoolrefill).
+    ///
+    /// # Errors
+    /// `WalletLocked` where it has keys and they are sealed; `Refused` for more than [`MAX_REFILL`].
+    pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
+        let size = size.unwrap_or(self.shared.settings.keypool);
+        if size > MAX_REFILL {
+            return Err(ServiceError::new(ErrorKind::Refused, "Error refreshing keypool."));
+        }
+        self.sealing()?;
+        Ok(self.write(|write| {
+            let mut active = Vec::new();
+            for entry in write.t.active.iter(&write.txn)? {
+                active.push(number_from(entry?.1)?);
+            }
+            for number in active {
+                if let Some(mut row) = write.t.descriptor(&write.txn, number)? {
+                    write.top_up_to(number, &mut row, size)?;
+                }
+            }
+            Ok(())
         })?)
     }
 

@@ -270,6 +270,17 @@ impl Wallet {
         Ok(self.scrub()?)
     }
 
+    /// Sets whether it avoids reused addresses (setwalletflag).
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn set_avoid_reuse(&self, avoid: bool) -> ServiceResult<()> {
+        Ok(self.write(|write| {
+            write.meta.avoid_reuse = avoid;
+            Ok(())
+        })?)
+    }
+
     /// Stores a text with a transaction (`comment`, `to`); an empty one is taken away.
     ///
     /// # Errors

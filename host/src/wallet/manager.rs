@@ -18,7 +18,7 @@ use super::live::Wallet;
 use super::rescan;
 use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
-use super::{Settings, Shared, Sink, files, lock};
+use super::{Settings, Shared, Sink, backup, files, lock};
 use crate::node::find::Finder;
 use crate::node::observer::{NodeEvent, Observer};
 
@@ -192,11 +192,7 @@ impl WalletManager {
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
         }
         let folder = files::folder(&self.dir, &name)?;
-        let cannot = |why: &str| {
-            let path = folder.display();
-            let detail = format!("Wallet file verification failed. Failed to load database path '{path}'. {why}");
-            ServiceError::new(ErrorKind::WalletNotLoaded, detail)
-        };
+        let cannot = |why: &str| cannot_load(&folder, why);
         if !folder.exists() {
             return Err(cannot("Path does not exist."));
         }
@@ -209,21 +205,49 @@ impl WalletManager {
             closing.insert(name, event);
             return Err(cannot("It is still in use by a running call."));
         }
-        let store = match Store::open(&folder, &self.shared.settings) {
-            Err(error @ (WalletError::NotAWallet | WalletError::OtherLayout { .. })) => {
-                return Err(cannot(&error.to_string()));
-            }
-            // LMDB's own words for a file that is not its own.
-            Err(WalletError::Storage(heed::Error::Mdb(
-                heed::MdbError::Invalid | heed::MdbError::VersionMismatch | heed::MdbError::Corrupted,
-            ))) => return Err(cannot("Data is not in recognized format.")),
-            other => other?,
-        };
+        let store = recognised(Store::open(&folder, &self.shared.settings), &folder)?;
         self.start(Arc::new(Wallet::new(name.clone(), store, self.shared.clone())?))?;
         if let Some(load) = load_on_startup {
             files::set_load_on_startup(&self.dir, &name, load)?;
         }
         Ok(Vec::new())
+    }
+
+    /// Makes a wallet from the file of a backup and loads it (restorewallet). Gives its warnings.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such file; `WalletExists`; `WalletNotLoaded` with the reason when the file is no backup;
+    /// `Refused` for a bad name; `Storage`.
+    pub fn restore(&self, name: String, backup: &Path, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+        let mut closing = lock(&self.closing);
+        if !backup.is_file() {
+            return Err(ServiceError::new(ErrorKind::NotFound, "Backup file does not exist"));
+        }
+        let folder = files::folder(&self.dir, &name)?;
+        let data = folder.join(DATA_FILE);
+        if data.exists() || self.follower.loaded().iter().any(|wallet| wallet.name() == name) {
+            let detail = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
+            return Err(ServiceError::new(ErrorKind::WalletExists, detail));
+        }
+        if let Some(event) = closing.remove(&name)
+            && !event.wait_timeout(CLOSING_PATIENCE)
+        {
+            closing.insert(name, event);
+            return Err(cannot_load(&folder, "It is still in use by a running call."));
+        }
+        fs::create_dir_all(&folder).map_err(WalletError::from)?;
+        let wallet = self.unpack(&name, backup, &folder).inspect_err(|_| discard(&folder))?;
+        self.start(Arc::new(wallet))?;
+        if let Some(load) = load_on_startup {
+            files::set_load_on_startup(&self.dir, &name, load)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn unpack(&self, name: &str, backup: &Path, folder: &Path) -> ServiceResult<Wallet> {
+        backup::unpack(backup, folder).map_err(WalletError::from)?;
+        let store = recognised(Store::open_copy(folder, &self.shared.settings), folder)?;
+        Ok(Wallet::new(name.to_owned(), store, self.shared.clone())?)
     }
 
     /// Brings a wallet in step with the node and makes it one of the loaded ones.
@@ -288,6 +312,27 @@ impl WalletManager {
 impl Drop for WalletManager {
     fn drop(&mut self) {
         self.shutdown();
+    }
+}
+
+/// The error of a wallet that is not there, or is none.
+fn cannot_load(folder: &Path, why: &str) -> ServiceError {
+    let path = folder.display();
+    let detail = format!("Wallet file verification failed. Failed to load database path '{path}'. {why}");
+    ServiceError::new(ErrorKind::WalletNotLoaded, detail)
+}
+
+/// The store that was opened in a folder; an error in the words of bitcoind where there is none.
+fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
+    match opened {
+        Err(error @ (WalletError::NotAWallet | WalletError::OtherLayout { .. })) => {
+            Err(cannot_load(folder, &error.to_string()))
+        }
+        // LMDB's own words for a file that is not its own.
+        Err(WalletError::Storage(heed::Error::Mdb(
+            heed::MdbError::Invalid | heed::MdbError::VersionMismatch | heed::MdbError::Corrupted,
+        ))) => Err(cannot_load(folder, "Data is not in recognized format.")),
+        other => Ok(other?),
     }
 }
 

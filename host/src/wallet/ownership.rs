@@ -81,7 +81,11 @@ impl Write<'_> {
     /// Sets the label of a script's address, and re-derives what it touches. Nothing where it has no address form.
     pub fn put_label(&mut self, script: &Script, label: &str, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         if let Some(address) = address_script(script) {
-            self.t.labels.put(&mut self.txn, &script_key(&address), label.as_bytes())?;
+            let key = script_key(&address);
+            self.t.labels.put(&mut self.txn, &key, label.as_bytes())?;
+            if self.t.scripts.get(&self.txn, &key)?.is_none() {
+                self.t.book.put(&mut self.txn, &key, address.as_bytes())?;
+            }
             touched.push(address);
         }
         Ok(())

@@ -13,7 +13,7 @@ use super::lock;
 use super::seal::SealingKey;
 use super::store::Tables;
 use super::store::rows::MetaRow;
-use super::store::tables::put;
+use super::store::tables::{CHANGES, put};
 
 /// What of an overflow page its header leaves.
 const PAGE_FILL: usize = 4096 - 16;
@@ -67,6 +67,14 @@ impl Wallet {
 }
 
 impl Write<'_> {
+    /// Something came to the wallet that its last backup lacks.
+    pub fn note_backup_needed(&mut self) -> Result<()> {
+        self.meta.backup_needed = true;
+        // Counted, so that a backup sees whether anything came while it was made.
+        let count = self.t.changes(&self.txn)?.wrapping_add(1);
+        put(self.t.meta, &mut self.txn, CHANGES, &count)
+    }
+
     /// Writes every private entry anew under another sealing.
     pub fn reseal(&mut self, from: &SealingKey, to: &SealingKey) -> Result<()> {
         let mut entries = Vec::new();

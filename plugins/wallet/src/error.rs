@@ -6,6 +6,9 @@ use outrigger_sdk::{Code, RpcError};
 /// RPC_METHOD_DEPRECATED: what `getbalance` answers to an account name.
 const DEPRECATED: Code = Code(-32);
 
+/// RPC_WALLET_ALREADY_EXISTS: what `restorewallet` answers for a name that is taken.
+const ALREADY_EXISTS: Code = Code(-36);
+
 /// A rule that a call broke, or a service that failed it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WalletError {
@@ -27,6 +30,29 @@ pub enum WalletError {
     /// A wallet that cannot be loaded; why, in the host's words.
     #[error("{0}")]
     CannotLoad(String),
+    /// There is no file to restore a wallet from.
+    #[error("Backup file does not exist")]
+    NoBackup,
+    /// A wallet that cannot be restored because there is one; in the host's words.
+    #[error("{0}")]
+    CannotRestore(String),
+    /// A flag of wallets that there is not.
+    #[error("Unknown wallet flag: {0}")]
+    UnknownFlag(String),
+    /// A flag that stays as the wallet was made.
+    #[error("Wallet flag is immutable: {0}")]
+    ImmutableFlag(String),
+    /// A flag that is set to that already.
+    #[error("Wallet flag is already set to {value}: {name}")]
+    FlagIsSet {
+        /// The flag.
+        name: String,
+        /// What it is set to.
+        value: bool,
+    },
+    /// A size of the keypool below 0.
+    #[error("Invalid parameter, expected valid size.")]
+    KeypoolSize,
     /// Neither the path nor the argument names a wallet.
     #[error("Either the RPC endpoint wallet or the wallet name parameter must be provided")]
     WalletNotNamed,
@@ -37,6 +63,12 @@ pub enum WalletError {
     /// A label that stands for all labels.
     #[error("Invalid label name")]
     InvalidLabel,
+    /// A purpose of addresses that there is not.
+    #[error("Invalid 'purpose' argument, must be a known purpose string, typically 'send', or 'receive'.")]
+    UnknownPurpose,
+    /// A label that no address has.
+    #[error("No addresses with label {0}")]
+    NoSuchLabel(String),
     /// Not the name of an address type.
     #[error("Unknown address type '{0}'")]
     UnknownAddressType(String),
@@ -185,6 +217,12 @@ impl WalletError {
             | Self::NoChangeAddress
             | Self::SigningFailed => Code::WALLET_INSUFFICIENT_FUNDS,
             Self::WalletNotNamed
+            | Self::NoBackup
+            | Self::UnknownFlag(_)
+            | Self::ImmutableFlag(_)
+            | Self::FlagIsSet { .. }
+            | Self::KeypoolSize
+            | Self::UnknownPurpose
             | Self::WalletsDiffer
             | Self::LegacyTaproot
             | Self::DuplicatedAddress(_)
@@ -194,10 +232,11 @@ impl WalletError {
             | Self::FeerateAndMode
             | Self::EstimateMode
             | Self::ConfirmationTarget(_) => Code::INVALID_PARAMETER,
-            Self::InvalidLabel => Code::WALLET_INVALID_LABEL,
+            Self::InvalidLabel | Self::NoSuchLabel(_) => Code::WALLET_INVALID_LABEL,
             Self::Encrypted | Self::NotEncrypted(_) => Code::WALLET_WRONG_ENC_STATE,
             Self::NothingToEncrypt => Code::WALLET_ENCRYPTION_FAILED,
             Self::CannotLoad(_) => Code::WALLET_NOT_FOUND,
+            Self::CannotRestore(_) => ALREADY_EXISTS,
             Self::AccountName => DEPRECATED,
         }
     }

@@ -1,4 +1,4 @@
-//! The operation group `wallet`: making, loading and unlocking wallets, their addresses, balances and coins, and payments.
+//! The operation group `wallet`: making, loading, unlocking and backing up wallets, their addresses, balances and coins, and payments.
 //!
 //! Invariants: depths are counted from the block up to which the wallet has followed the chain, never from the chain's
 //! tip. Passphrases are moved out of the arguments into memory that is wiped, before anything else is looked at. Payments
@@ -15,11 +15,13 @@ mod descriptors;
 mod encryption;
 mod error;
 mod info;
+mod labels;
 mod manage;
 mod payment;
 mod select;
 mod send;
 mod unspent;
+mod upkeep;
 mod weight;
 
 use std::sync::Mutex;
@@ -78,6 +80,12 @@ impl WalletPlugin {
             "getnewaddress" => addresses::get_new_address(q).and_then(to_json),
             "getrawchangeaddress" => addresses::get_raw_change_address(q).and_then(to_json),
             "setlabel" => addresses::set_label(q).and_then(to_json),
+            "listlabels" => labels::list_labels(q).and_then(to_json),
+            "getaddressesbylabel" => labels::get_addresses_by_label(q).and_then(to_json),
+            "keypoolrefill" => upkeep::keypool_refill(q).and_then(to_json),
+            "setwalletflag" => upkeep::set_wallet_flag(q).and_then(to_json),
+            "backupwallet" => upkeep::backup_wallet(q).and_then(to_json),
+            "restorewallet" => upkeep::restore_wallet(q).and_then(to_json),
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
             "listunspent" => unspent::list_unspent(q).and_then(to_json),

@@ -99,7 +99,7 @@ pub fn list_wallet_dir(question: &mut Question<'_>) -> Result<Value, WalletError
 }
 
 /// A wallet's name with warnings: `warning` as release 0.21, one text, and `warnings` as release 29, where there are any.
-fn named(name: Option<String>, warnings: Vec<String>) -> Value {
+pub fn named(name: Option<String>, warnings: Vec<String>) -> Value {
     let mut object = Map::new();
     if let Some(name) = name {
         object.insert("name".into(), json!(name));

@@ -11,7 +11,8 @@ use super::lock;
 use crate::service::signer::{SignBatch, SignRequest};
 use crate::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow,
-    Import, ImportOutcome, Outlook, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
+    Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo,
+    WalletKind, WalletTransaction,
 };
 use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
 use crate::sign::sign_digest;
@@ -61,6 +62,8 @@ pub struct WalletState {
     pub rescan: Option<(u64, Option<u64>)>,
     /// The passphrase of an encrypted wallet.
     pub passphrase: Option<Secret>,
+    /// The files that backups were written to. A wallet of one of them can be restored.
+    pub backups: Vec<String>,
     next_rescan: u64,
 }
 
@@ -97,6 +100,7 @@ impl WalletState {
             outcomes: VecDeque::new(),
             rescan: None,
             passphrase: None,
+            backups: Vec::new(),
             next_rescan: 1,
         }
     }
@@ -356,6 +360,44 @@ impl Wallet for MemoryWallet {
             }
             state.passphrase = Some(new);
             Ok(())
+        })?
+    }
+
+    fn labels(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
+        let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
+            let (script, ownership) = (script.clone(), info.ownership);
+            info.label.clone().map(|label| LabelledScript { script, label, ownership })
+        };
+        let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
+        let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;
+        Ok(LabelBatch { entries, next })
+    }
+
+    fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {
+        self.with(|state| {
+            let ahead = state.info.keypool_external.max(u64::from(size.unwrap_or(0)));
+            state.info.keypool_external = ahead;
+        })
+    }
+
+    fn set_avoid_reuse(&self, _: Scope, avoid: bool) -> Result<()> {
+        self.with(|state| state.info.avoid_reuse = avoid)
+    }
+
+    fn backup(&self, _: Scope, file: String) -> Result<()> {
+        self.with(|state| {
+            state.info.backup_needed = false;
+            state.backups.push(file);
+        })
+    }
+
+    fn restore(&self, _: Scope, name: String, file: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.with(|state| {
+            if !state.backups.contains(&file) {
+                return Err(ErrorKind::NotFound.into());
+            }
+            state.info.name = name;
+            Ok(Vec::new())
         })?
     }
 }

@@ -64,7 +64,10 @@ impl Wallet {
             Some(height) => Some(height),
             None => self.shared.finder.first_at(row.from_time.saturating_sub(TIMESTAMP_WINDOW))?,
         };
-        let mut next = begin.unwrap_or(u32::MAX);
+        let Some(mut next) = begin else {
+            self.rescan_close(u32::MAX)?;
+            return Ok(End::Complete { unreadable: row.unreadable });
+        };
         let mut show = Show::new(self.name(), next);
         let mut wanted = Wanted::read(self)?;
         loop {

@@ -9,7 +9,7 @@ pub mod tables;
 
 use std::path::Path;
 
-use heed::{Env, EnvClosingEvent, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use heed::{CompactionOption, Env, EnvClosingEvent, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
 pub use tables::Tables;
 
@@ -62,13 +62,39 @@ impl Store {
     /// [`WalletError::NotAWallet`] when a table is missing, [`WalletError::OtherLayout`] when the layout is of another
     /// version.
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
+        Self::with(open_env(folder, settings)?)
+    }
+
+    /// Opens the tables in `folder`, into which a copy was put: one that ends too soon is not read, since reading a map
+    /// beyond its file ends the process.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_copy(folder: &Path, settings: &Settings) -> Result<Self> {
         let env = open_env(folder, settings)?;
+        let pages = env.info().last_page_number as u64 + 1;
+        if std::fs::metadata(folder.join(DATA_FILE))?.len() < pages.saturating_mul(PAGE) {
+            return Err(WalletError::NotAWallet);
+        }
+        Self::with(env)
+    }
+
+    fn with(env: Env<WithoutTls>) -> Result<Self> {
         let txn = env.read_txn()?;
         match Tables::layout(&env, &txn).map_err(|_| WalletError::NotAWallet)? {
             None => return Err(WalletError::NotAWallet),
             Some(LAYOUT) => {}
             Some(found) => return Err(WalletError::OtherLayout { found }),
         }
+        let txn = if Tables::lacks_later_ones(&env, &txn)? {
+            txn.commit()?;
+            let mut txn = env.write_txn()?;
+            Tables::create_later_ones(&env, &mut txn)?;
+            txn.commit()?;
+            env.read_txn()?
+        } else {
+            txn
+        };
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
         // Handles of tables that a read transaction opened become the environment's own when it commits.
         txn.commit()?;
@@ -88,6 +114,11 @@ impl Store {
     /// The write transaction. There is one at a time; this waits for the other's end.
     pub fn write(&self) -> Result<RwTxn<'_>> {
         Ok(self.env.write_txn()?)
+    }
+
+    /// Writes the tables as they are now to an empty file, without the pages that are not in use.
+    pub fn copy_to(&self, file: &mut std::fs::File) -> Result<()> {
+        Ok(self.env.copy_to_file(file, CompactionOption::Enabled)?)
     }
 
     /// How many pages of the file are not in use.

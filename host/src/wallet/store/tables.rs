@@ -2,12 +2,13 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `synced`, `rescan`, and `seal` (encrypted) or `clear` (not) |
+//! | meta | name | one row each: `meta`, `synced`, `rescan`, `changes`, and `seal` (encrypted) or `clear` (not) |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
 //! | scripts | SHA-256 of the script | [`ScriptRow`] |
 //! | labels | SHA-256 of the address's script | label |
+//! | book | SHA-256 of the address's script | that script, where it has a label and was not in `scripts` then |
 //! | keys | `d` number (BE), or `k` key hash | private text, sealed |
 //! | transactions | arrival (BE) | [`WalletTransaction`] |
 //! | raw | arrival (BE) | serialisation |
@@ -39,6 +40,9 @@ use crate::wallet::error::{Result, WalletError};
 
 /// A table: bytes to bytes.
 pub type Table = Database<Bytes, Bytes>;
+
+/// Where the number of changes that called for a backup stands in the table `meta`.
+pub const CHANGES: &[u8] = b"changes";
 
 /// The key of a script in the tables `scripts`, `labels`, `outputs` and `imported_watch`.
 pub fn script_key(script: &Script) -> [u8; 32] {
@@ -93,6 +97,7 @@ tables!(
     active,
     scripts,
     labels,
+    book,
     keys,
     transactions,
     raw,
@@ -136,7 +141,21 @@ pub fn number_from_key(bytes: &[u8]) -> Result<u32> {
     Ok(u32::from_be_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
 }
 
+/// The table that wallets of this layout may lack: it came later.
+const LATER: &str = "book";
+
 impl Tables {
+    /// Whether a table is missing that came after others of this layout.
+    pub fn lacks_later_ones(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> Result<bool> {
+        Ok(env.open_database::<Bytes, Bytes>(txn, Some(LATER))?.is_none())
+    }
+
+    /// Makes the tables that came after others of this layout.
+    pub fn create_later_ones(env: &Env<WithoutTls>, txn: &mut RwTxn<'_>) -> Result<()> {
+        env.create_database::<Bytes, Bytes>(txn, Some(LATER))?;
+        Ok(())
+    }
+
     /// The version of the layout that a wallet was written with; none where there is no wallet.
     pub fn layout(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> Result<Option<u32>> {
         let Some(meta) = env.open_database(txn, Some("meta"))? else { return Ok(None) };
@@ -157,6 +176,11 @@ impl Tables {
     /// How it is sealed; none when it is not encrypted.
     pub fn seal(&self, txn: &RoTxn<'_>) -> Result<Option<SealRow>> {
         get(self.meta, txn, b"seal")
+    }
+
+    /// How many changes have called for a backup.
+    pub fn changes(&self, txn: &RoTxn<'_>) -> Result<u64> {
+        Ok(get(self.meta, txn, CHANGES)?.unwrap_or(0))
     }
 
     /// The rescan that has not come to its end.

@@ -1,5 +1,6 @@
 //! The engine against a chain and a mempool in memory.
 
+mod backups;
 mod encryption;
 mod follow;
 mod history;

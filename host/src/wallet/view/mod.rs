@@ -9,7 +9,8 @@ use bitcoin::{OutPoint, ScriptBuf};
 use heed::RoTxn;
 use outrigger_sdk::service::signer::SignBatch;
 use outrigger_sdk::service::wallet::{
-    CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo, WalletKind,
+    CoinBatch, DescriptorInfo, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState, WalletCoin,
+    WalletInfo, WalletKind,
 };
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult};
 use outrigger_sdk::wire::{Blob, Secret, from_bytes};
@@ -20,7 +21,7 @@ use super::legacy;
 use super::live::Wallet;
 use super::ownership::label;
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{Table, number_from, number_from_key, txid_from};
+use super::store::tables::{Table, get, number_from, number_from_key, txid_from};
 use super::store::{Snapshot, Tables};
 use super::trust::Judge;
 
@@ -244,6 +245,33 @@ impl WalletView {
             });
         }
         Ok(infos)
+    }
+
+    /// The address book, from the place `after` on. Entries of others' addresses that an older version has written are left
+    /// out: it did not keep the address.
+    ///
+    /// # Errors
+    /// `Malformed`; `Storage`.
+    pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
+        Ok(self.read_labels(after.as_deref(), limit)?)
+    }
+
+    fn read_labels(&self, after: Option<&[u8]>, limit: u32) -> Result<LabelBatch> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let (rows, more) = page(t.labels, txn, after, limit.clamp(1, MAX_BATCH) as usize)?;
+        let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
+        let mut entries = Vec::with_capacity(rows.len());
+        for (key, label) in rows {
+            let label = String::from_utf8_lossy(&label).into_owned();
+            let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
+            let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
+            let script = match row {
+                Some(row) => Some(row.script),
+                None => t.book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec())),
+            };
+            entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
+        }
+        Ok(LabelBatch { entries, next })
     }
 
     /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.

@@ -8,6 +8,7 @@ mod manage;
 mod payments;
 mod sending;
 mod unspent;
+mod upkeep;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, PubkeyHash, ScriptBuf, Txid, WPubkeyHash};

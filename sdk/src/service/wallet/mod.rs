@@ -278,6 +278,30 @@ wire_struct! {
     }
 }
 
+wire_struct! {
+    /// An entry of the address book.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LabelledScript {
+        /// The address's script.
+        pub script: ScriptBuf,
+        /// Its label.
+        pub label: String,
+        /// Whose it is: of others' are those that the wallet pays to.
+        pub ownership: Ownership,
+    }
+}
+
+wire_struct! {
+    /// Entries of the address book.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LabelBatch {
+        /// They, in no order that means anything.
+        pub entries: Vec<LabelledScript>,
+        /// Where the next batch goes on; none at the end.
+        pub next: Option<Blob>,
+    }
+}
+
 wire_enum! {
     /// The kind of an address.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -296,7 +320,7 @@ wire_enum! {
 service! {
     /// The wallets.
     ///
-    /// From [`Wallet::info`] on, the functions concern the wallet of the call: the one that its URI names, or the only one
+    /// From [`Wallet::info`] on, the functions but [`Wallet::restore`] concern the wallet of the call: the one that its URI names, or the only one
     /// loaded. They fail with [`crate::service::ErrorKind::WalletNotLoaded`], [`crate::service::ErrorKind::NoWallet`] or
     /// [`crate::service::ErrorKind::WalletNotSpecified`] where there is none. The first of them in a call waits until the
     /// wallet has followed the chain to the tip that the call met.
@@ -356,5 +380,21 @@ service! {
         fn lock() -> ();
         /// Changes the passphrase.
         fn change_passphrase(old: Secret, new: Secret) -> ();
+        /// The address book, from the place `after` on.
+        #[since(1)]
+        fn labels(after: Option<Blob>, limit: u32) -> LabelBatch;
+        /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as the host
+        /// keeps ahead.
+        #[since(1)]
+        fn refill_keypool(size: Option<u32>) -> ();
+        /// Sets whether the wallet avoids reused addresses.
+        #[since(1)]
+        fn set_avoid_reuse(avoid: bool) -> ();
+        /// Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced.
+        #[since(1)]
+        fn backup(file: String) -> ();
+        /// Makes a wallet of a name from the file of a backup and loads it. Gives its warnings.
+        #[since(1)]
+        fn restore(name: String, file: String, load_on_startup: Option<bool>) -> Vec<String>;
     }
 }

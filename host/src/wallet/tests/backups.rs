@@ -1,0 +1,168 @@
+//! Backups of a live wallet, and wallets made from them.
+
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::wallet::{AddressType, LabelledScript, Ownership};
+use outrigger_sdk::wire::Secret;
+use tempfile::TempDir;
+
+use super::{Bench, descriptor, elsewhere, foreign, kind_of, spend};
+use crate::wallet::WalletView;
+
+/// A private key that is imported.
+const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
+
+fn book(view: &WalletView) -> Vec<LabelledScript> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let batch = view.labels(after, 2).unwrap();
+        all.extend(batch.entries);
+        after = batch.next;
+        if after.is_none() {
+            all.sort_by(|one, other| one.script.cmp(&other.script));
+            return all;
+        }
+    }
+}
+
+/// All that a wallet tells of itself but its name and its backups, as text.
+fn content(view: &WalletView) -> String {
+    let mut info = view.info().unwrap();
+    (info.name, info.backup_needed, info.last_backup) = (String::new(), false, 0);
+    let descriptors: Vec<String> =
+        view.descriptors(!info.locked).unwrap().iter().map(|one| format!("{one:?}{}", one.text.expose())).collect();
+    format!("{info:?} {descriptors:?} {:?} {:?}", super::coins(view), book(view))
+}
+
+#[test]
+fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
+    let bench = Bench::with_wallet();
+    let (folder, file) = place();
+    let info = bench.view().info().unwrap();
+    assert_eq!((info.backup_needed, info.last_backup), (true, 0));
+    let ours: Vec<_> = ["rent", "food", "rent"].map(|label| bench.address(Some(label))).to_vec();
+    bench.view().wallet().set_label(foreign(7), "landlord".into()).unwrap();
+    let payments: Vec<_> =
+        (1..).zip(&ours).map(|(number, script)| spend(&[elsewhere(number)], &[(script, 70)])).collect();
+    bench.mine(payments[..2].to_vec());
+    bench.accept(&payments[2]);
+    let before = content(&bench.view());
+    bench.view().wallet().backup(&file).unwrap();
+    let info = bench.view().info().unwrap();
+    assert!(!info.backup_needed && info.last_backup > 0);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    bench.manager.restore("copy".into(), &file, Some(true)).unwrap();
+    assert_eq!(content(&bench.manager.select(Some("copy")).unwrap()), before);
+    assert_eq!(content(&bench.view()), before);
+    // It follows the chain from where it was, and hands out the same addresses.
+    let (one, other) = (bench.view().wallet().clone(), bench.manager.select(Some("copy")).unwrap().wallet().clone());
+    let next =
+        |wallet: &crate::wallet::Wallet| wallet.new_address(AddressType::Bech32, false, Some("".into())).unwrap();
+    assert_eq!(next(&one), next(&other));
+    bench.mine(vec![payments[2].clone()]);
+    assert_eq!(content(&bench.manager.select(Some("copy")).unwrap()), content(&bench.view()));
+    // What is imported after a backup calls for another.
+    one.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    assert!(bench.view().info().unwrap().backup_needed);
+    one.backup(&file).unwrap();
+    assert!(!bench.view().info().unwrap().backup_needed);
+}
+
+fn place() -> (TempDir, std::path::PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("backup.mdb");
+    (folder, file)
+}
+
+#[test]
+fn the_address_book_has_ours_and_others() {
+    let bench = Bench::with_wallet();
+    let ours = bench.address(Some("mine"));
+    bench.view().wallet().set_label(foreign(7), "theirs".into()).unwrap();
+    bench.view().wallet().set_label(foreign(8), "theirs too".into()).unwrap();
+    let mut expected = [
+        (ours, "mine", Ownership::Spendable),
+        (foreign(7), "theirs", Ownership::None),
+        (foreign(8), "theirs too", Ownership::None),
+    ]
+    .map(|(script, label, ownership)| LabelledScript { script, label: label.into(), ownership });
+    expected.sort_by(|one, other| one.script.cmp(&other.script));
+    assert_eq!(book(&bench.view()), expected);
+}
+
+#[test]
+fn an_encrypted_wallet_comes_back_locked_and_opens_with_its_passphrase() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.passphrase = Secret::new("p".into()));
+    let (_folder, file) = place();
+    bench.view().wallet().backup(&file).unwrap();
+    bench.manager.restore("copy".into(), &file, None).unwrap();
+    let copy = bench.manager.select(Some("copy")).unwrap();
+    assert!(copy.info().unwrap().locked);
+    assert_eq!(kind_of(copy.wallet().unlock(Secret::new("q".into()), 10)), ErrorKind::PassphraseIncorrect);
+    copy.wallet().unlock(Secret::new("p".into()), 10).unwrap();
+    bench.view().wallet().unlock(Secret::new("p".into()), 10).unwrap();
+    assert!(copy.descriptors(true).unwrap().iter().all(|one| one.text.expose().contains("tprv")));
+}
+
+#[test]
+fn a_backup_that_cannot_be_written_changes_nothing() {
+    let bench = Bench::with_wallet();
+    let (folder, file) = place();
+    let data = bench.dir.path().join("w/data.mdb");
+    std::fs::create_dir(&file).unwrap();
+    for place in [&file, &folder.path().join("none/backup"), &data, std::path::Path::new("/"), std::path::Path::new("")]
+    {
+        let refused = bench.view().wallet().backup(place).unwrap_err();
+        assert_eq!(
+            (refused.kind, refused.detail.as_str()),
+            (ErrorKind::Refused, "Error: Wallet backup failed!"),
+            "{place:?}"
+        );
+    }
+    assert!(bench.view().info().unwrap().backup_needed);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(bench.dir.path().join("w")).unwrap().count(), 2);
+}
+
+#[test]
+fn what_is_no_backup_makes_no_wallet() {
+    let bench = Bench::with_wallet();
+    let (folder, file) = place();
+    bench.view().wallet().backup(&file).unwrap();
+    let restore =
+        |name: &str, file: &std::path::Path| bench.manager.restore(name.into(), file, Some(true)).unwrap_err();
+    let missing = restore("new", &folder.path().join("none"));
+    assert_eq!((missing.kind, missing.detail.as_str()), (ErrorKind::NotFound, "Backup file does not exist"));
+    let exists = restore("w", &file);
+    let data = bench.dir.path().join("w/data.mdb");
+    let message = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
+    assert_eq!((exists.kind, exists.detail), (ErrorKind::WalletExists, message));
+    let whole = std::fs::read(&file).unwrap();
+    for damaged in [&b"junk"[..], &[0; 9000], &whole[..4096], &whole[..whole.len() - 4096], &whole[..9000]] {
+        std::fs::write(&file, damaged).unwrap();
+        let refused = restore("new", &file);
+        assert_eq!(refused.kind, ErrorKind::WalletNotLoaded, "{} bytes: {refused:?}", damaged.len());
+        assert!(refused.detail.ends_with("Data is not in recognized format."), "{}", refused.detail);
+        assert!(!bench.dir.path().join("new").exists());
+    }
+    assert_eq!(kind_of(bench.manager.restore("../new".into(), &file, None)), ErrorKind::Refused);
+    assert_eq!(bench.manager.list(), ["w"]);
+    std::fs::write(&file, whole).unwrap();
+    bench.manager.restore("new".into(), &file, None).unwrap();
+}
+
+#[test]
+fn the_keypool_is_refilled_to_any_size() {
+    let bench = Bench::with_wallet();
+    let wallet = bench.view().wallet().clone();
+    assert_eq!(bench.view().info().unwrap().keypool_external, 4 * 20);
+    wallet.refill_keypool(Some(25)).unwrap();
+    let info = bench.view().info().unwrap();
+    assert_eq!((info.keypool_external, info.keypool_internal), (4 * 25, 4 * 25));
+    wallet.refill_keypool(None).unwrap();
+    assert_eq!(bench.view().info().unwrap().keypool_external, 4 * 25);
+    wallet.encrypt(Secret::new("p".into())).unwrap();
+    assert_eq!(kind_of(wallet.refill_keypool(Some(30))), ErrorKind::WalletLocked);
+}

@@ -1,0 +1,83 @@
+//! `listlabels` and `getaddressesbylabel`: the address book.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use outrigger_sdk::RpcError;
+use outrigger_sdk::params::text;
+use outrigger_sdk::service::wallet::{LabelledScript, Ownership};
+use outrigger_sdk::standard::address;
+use serde_json::{Map, Value, json};
+
+use crate::Question;
+use crate::arguments::label;
+use crate::error::WalletError;
+
+/// The most entries to ask the host for at a time.
+const BATCH: u32 = 1000;
+
+/// What an address in the book is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    Receive,
+    Send,
+}
+
+impl Purpose {
+    /// Ours are for receiving; others are in the book because they were paid, or are to be.
+    fn of(entry: &LabelledScript) -> Self {
+        if entry.ownership == Ownership::None { Self::Send } else { Self::Receive }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::Send => "send",
+        }
+    }
+}
+
+/// All entries of the address book.
+fn book(question: &Question<'_>) -> Result<Vec<LabelledScript>, WalletError> {
+    let (mut entries, mut after) = (Vec::new(), None);
+    loop {
+        let batch = question.host.wallet.labels(question.scope, after, BATCH)?;
+        entries.extend(batch.entries);
+        after = batch.next;
+        if after.is_none() {
+            return Ok(entries);
+        }
+    }
+}
+
+/// `listlabels`: the labels in use, sorted; those of one purpose where that is asked for.
+pub fn list_labels(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    question.wallet()?;
+    let purpose = match question.params.given(0).map(text).transpose()? {
+        None | Some("") => None,
+        Some("receive" | "refund") => Some(Purpose::Receive),
+        Some("send") => Some(Purpose::Send),
+        Some(_) => return Err(WalletError::UnknownPurpose),
+    };
+    let wanted = |entry: &LabelledScript| purpose.is_none_or(|purpose| Purpose::of(entry) == purpose);
+    let labels: BTreeSet<String> = book(question)?.into_iter().filter(wanted).map(|entry| entry.label).collect();
+    Ok(json!(labels))
+}
+
+/// `getaddressesbylabel`: the addresses with a label.
+pub fn get_addresses_by_label(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    question.wallet()?;
+    let label = label(Some(question.params.get(0)))?;
+    let network = question.network()?;
+    let mut found = BTreeMap::new();
+    for entry in book(question)?.into_iter().filter(|entry| entry.label == label) {
+        let purpose = Purpose::of(&entry).name();
+        let text = address::from_script(&entry.script, network);
+        found.insert(text.ok_or_else(|| RpcError::internal("a script without an address has a label"))?, purpose);
+    }
+    if found.is_empty() {
+        return Err(WalletError::NoSuchLabel(label));
+    }
+    let object: Map<String, Value> =
+        found.into_iter().map(|(text, purpose)| (text, json!({"purpose": purpose}))).collect();
+    Ok(Value::Object(object))
+}

@@ -1,0 +1,65 @@
+use super::*;
+
+#[test]
+fn a_wallet_is_backed_up_and_restored() {
+    let test = Fixture::new();
+    test.info(|info| info.backup_needed = true);
+    test.check("backupwallet", json!(["/backups/w.mdb"]), "null");
+    test.info(|info| assert!(!info.backup_needed));
+    test.check("restorewallet", json!(["again", "/backups/w.mdb", true]), r#"{"name":"again","warning":""}"#);
+    test.check("listwallets", json!([]), r#"["again"]"#);
+    test.refuse("restorewallet", json!(["third", "/backups/none.mdb"]), -8, "Backup file does not exist");
+}
+
+#[test]
+fn labels_are_listed_by_purpose_and_addresses_by_label() {
+    let test = Fixture::new();
+    let keys: Vec<TestKey> = (1..=5).map(TestKey::new).collect();
+    let labelled = [(0, "rent", true), (1, "food", true), (2, "rent", true), (3, "rent", false)];
+    for (key, label, ours) in labelled {
+        let script = test.own(&keys[key], Form::Wpkh);
+        test.wallet(|state| {
+            let info = state.scripts.get_mut(&script).unwrap();
+            info.label = Some(label.into());
+            info.ownership = if ours { Ownership::Spendable } else { Ownership::None };
+        });
+    }
+    test.own(&keys[4], Form::Wpkh);
+    test.check("listlabels", json!([]), r#"["food","rent"]"#);
+    test.check("listlabels", json!([""]), r#"["food","rent"]"#);
+    test.check("listlabels", json!(["receive"]), r#"["food","rent"]"#);
+    test.check("listlabels", json!(["send"]), r#"["rent"]"#);
+    let message = "Invalid 'purpose' argument, must be a known purpose string, typically 'send', or 'receive'.";
+    test.refuse("listlabels", json!(["foo"]), -8, message);
+    let of = |key: usize, purpose: &str| (address(&keys[key].script(Form::Wpkh)), json!({"purpose": purpose}));
+    let found = test.call("getaddressesbylabel", json!(["rent"])).unwrap();
+    let expected: serde_json::Map<String, Value> = [of(0, "receive"), of(2, "receive"), of(3, "send")].into();
+    assert_eq!(found.as_object().unwrap(), &expected);
+    test.refuse("getaddressesbylabel", json!(["none"]), -11, "No addresses with label none");
+    test.refuse("getaddressesbylabel", json!(["*"]), -11, "Invalid label name");
+}
+
+#[test]
+fn the_keypool_is_refilled_while_the_wallet_is_unlocked() {
+    let test = Fixture::new();
+    test.check("keypoolrefill", json!([1200]), "null");
+    test.info(|info| assert_eq!(info.keypool_external, 1200));
+    test.check("keypoolrefill", json!([]), "null");
+    test.refuse("keypoolrefill", json!([-1]), -8, "Invalid parameter, expected valid size.");
+    test.info(|info| info.locked = true);
+    let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
+    test.refuse("keypoolrefill", json!([]), -13, message);
+}
+
+#[test]
+fn one_flag_can_be_changed() {
+    let test = Fixture::new();
+    let set = test.call("setwalletflag", json!(["avoid_reuse"])).unwrap();
+    assert_eq!((&set["flag_name"], &set["flag_state"]), (&json!("avoid_reuse"), &json!(true)));
+    assert!(set["warnings"].as_str().unwrap().starts_with("You need to rescan the blockchain"));
+    test.refuse("setwalletflag", json!(["avoid_reuse", true]), -8, "Wallet flag is already set to true: avoid_reuse");
+    let unset = r#"{"flag_name":"avoid_reuse","flag_state":false}"#;
+    test.check("setwalletflag", json!(["avoid_reuse", false]), unset);
+    test.refuse("setwalletflag", json!(["descriptors"]), -8, "Unknown wallet flag: descriptors");
+    test.refuse("setwalletflag", json!(["blank"]), -8, "Wallet flag is immutable: blank");
+}

@@ -1,0 +1,223 @@
+//! Imports, rescans and large wallets, with the same chain in this host and in bitcoind.
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench import -- --bitcoind PATH
+//! ```
+//!
+//! bitcoind keeps its index of block filters, and its wallets are descriptor wallets: this build of it has no others, so that
+//! importmulti is compared with its importdescriptors of the same keys. Each import goes to a wallet of its own.
+
+use std::time::{Duration, Instant};
+
+use bitcoin::bip32::{Xpriv, Xpub};
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{Address, CompressedPublicKey, Network, NetworkKind, PrivateKey};
+use outrigger_tests::{Client, Host, HostOptions};
+use serde_json::{Value, json};
+
+use crate::bitcoind::Bitcoind;
+use crate::{Row, median, milliseconds};
+
+/// The blocks of the chain that is rescanned.
+const BLOCKS: usize = 20_000;
+/// How many blocks are made in one call.
+const BLOCKS_PER_CALL: usize = 500;
+/// How often each rescan is measured, each import of many, each load, and each question.
+const RESCANS: usize = 7;
+const IMPORTS: usize = 3;
+const LOADS: usize = 11;
+const QUESTIONS: usize = 2_000;
+/// How many keys are imported in one call, and how many scripts of one descriptor.
+const KEYS: u32 = 10_000;
+const RANGE: u32 = 100_000;
+/// The sizes of wallets, in scripts, of which the owner of a script is asked.
+const SIZES: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];
+
+/// bitcoind checks its whole index after each block on this chain unless told otherwise, which it does on no real one.
+const ARGUMENTS: [&str; 3] = ["-blockfilterindex=1", "-checkblockindex=0", "-checkmempool=0"];
+
+/// Runs the section.
+pub fn run(bitcoind: Option<&str>) {
+    let set = vec!["wallet.map_gib=8".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
+    let clients = std::iter::once(host.client()).chain(theirs.as_ref().map(Bitcoind::client)).collect();
+    let mut bench = Bench { clients, wallets: 0 };
+    println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
+    bench.mine(101, &address(&key(1)));
+    bench.many();
+    bench.mine(BLOCKS - 101, &address(&key(1)));
+    bench.rescans();
+    bench.loads();
+    bench.owners();
+}
+
+/// A key by its number.
+fn key(number: u32) -> PrivateKey {
+    let mut bytes = [1; 32];
+    bytes[..4].copy_from_slice(&number.to_be_bytes());
+    PrivateKey { compressed: true, network: NetworkKind::Test, inner: SecretKey::from_slice(&bytes).unwrap() }
+}
+
+fn address(key: &PrivateKey) -> String {
+    let public = CompressedPublicKey::from_private_key(&Secp256k1::new(), key).unwrap();
+    Address::p2wpkh(&public, Network::Regtest).to_string()
+}
+
+/// A descriptor with as many scripts as asked for, by its number, and their addresses at some indexes.
+fn ranged(number: u8, indexes: &[u32]) -> (String, Vec<String>) {
+    let secp = Secp256k1::new();
+    let master = Xpriv::new_master(Network::Regtest, &[number; 32]).unwrap();
+    let public = Xpub::from_priv(&secp, &master);
+    let at = |index: &u32| {
+        let child = public.derive_pub(&secp, &[(*index).into()]).unwrap();
+        Address::p2wpkh(&CompressedPublicKey(child.public_key), Network::Regtest).to_string()
+    };
+    (format!("wpkh({master}/*)"), indexes.iter().map(at).collect())
+}
+
+struct Bench {
+    /// Of ours, then of bitcoind's if it is there.
+    clients: Vec<Client>,
+    wallets: u32,
+}
+
+impl Bench {
+    /// The descriptor with its checksum.
+    fn checked(&mut self, descriptor: &str) -> String {
+        let info = self.clients[0].call("getdescriptorinfo", json!([descriptor]));
+        format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
+    }
+
+    /// Makes blocks here, and gives them to bitcoind.
+    fn mine(&mut self, count: usize, address: &str) {
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(BLOCKS_PER_CALL);
+            let hashes = self.clients[0].call("generatetoaddress", json!([now, address]));
+            for hash in hashes.as_array().unwrap() {
+                if let [ours, theirs] = self.clients.as_mut_slice() {
+                    let block = ours.call("getblock", json!([hash, 0]));
+                    assert_eq!(theirs.call("submitblock", json!([block])), Value::Null);
+                }
+            }
+            left -= now;
+        }
+        if let Some(theirs) = self.clients.get_mut(1) {
+            while theirs.call("getindexinfo", json!([]))["basic block filter index"]["synced"] != true {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+
+    /// A client of a fresh wallet without keys, of a node.
+    fn blank(&mut self, node: usize) -> Client {
+        self.wallets += 1;
+        let name = format!("w{}", self.wallets);
+        self.clients[node].call("createwallet", json!([name, false, true]));
+        self.clients[node].wallet(&name)
+    }
+
+    /// The median of importing these requests into fresh wallets of a node.
+    fn import(&mut self, node: usize, times: usize, method: &str, requests: &Value) -> Duration {
+        let body = json!({"id": 1, "method": method, "params": [requests]}).to_string();
+        let once = |bench: &mut Self| {
+            let mut wallet = bench.blank(node);
+            let began = Instant::now();
+            let reply = wallet.post(&body);
+            let took = began.elapsed();
+            let answer: Value = serde_json::from_str(&reply.body).unwrap();
+            let all = answer["result"].as_array().unwrap_or_else(|| panic!("{method}: {}", reply.body));
+            assert!(all.iter().all(|one| one["success"] == true), "{method}: {}", all[0]);
+            took
+        };
+        median((0..times).map(|_| once(self)).collect())
+    }
+
+    /// Measures an import with both, by each one's method.
+    fn compare(&mut self, what: &str, times: usize, ours: (&str, &Value), theirs: &Value) {
+        let (method, requests) = ours;
+        let ours = milliseconds(self.import(0, times, method, requests));
+        let theirs = (self.clients.len() > 1).then(|| milliseconds(self.import(1, times, "importdescriptors", theirs)));
+        Row { what: what.to_owned(), unit: "ms", ours, theirs }.print();
+    }
+
+    /// Many keys, and many scripts, on a short chain.
+    fn many(&mut self) {
+        let keys: Vec<PrivateKey> = (10..10 + KEYS).map(key).collect();
+        let descriptors = keys.iter().map(|key| {
+            let text = self.checked(&format!("wpkh({})", key.to_wif()));
+            json!({"desc": text, "timestamp": "now"})
+        });
+        let descriptors = Value::Array(descriptors.collect());
+        let script = |key: &PrivateKey| json!({"scriptPubKey": {"address": address(key)}, "keys": [key.to_wif()], "timestamp": "now"});
+        let scripts = Value::Array(keys.iter().map(script).collect());
+        let what = format!("importdescriptors, {KEYS} keys in one call");
+        self.compare(&what, IMPORTS, ("importdescriptors", &descriptors), &descriptors);
+        let what = format!("importmulti, {KEYS} keys in one call");
+        self.compare(&what, IMPORTS, ("importmulti", &scripts), &descriptors);
+        let text = self.checked(&ranged(1, &[]).0);
+        let range = json!([{"desc": text, "timestamp": "now", "range": [0, RANGE - 1]}]);
+        let what = format!("importdescriptors, a range of {RANGE}");
+        self.compare(&what, IMPORTS, ("importdescriptors", &range), &range);
+    }
+
+    /// Imports that look through the whole chain.
+    fn rescans(&mut self) {
+        let paid = self.checked(&format!("wpkh({})", key(1).to_wif()));
+        let unpaid = self.checked(&format!("wpkh({})", key(2).to_wif()));
+        let many = self.checked(&ranged(2, &[]).0);
+        for (what, request) in [
+            ("that every block pays", json!([{"desc": paid, "timestamp": 0}])),
+            ("that no block pays", json!([{"desc": unpaid, "timestamp": 0}])),
+            ("of 1000 scripts that no block pays", json!([{"desc": many, "timestamp": 0, "range": [0, 999]}])),
+        ] {
+            let what = format!("importing a descriptor {what}, {BLOCKS} blocks");
+            self.compare(&what, RESCANS, ("importdescriptors", &request), &request);
+        }
+    }
+
+    /// Loading a wallet with as many transactions as there are blocks.
+    fn loads(&mut self) {
+        let paid = self.checked(&format!("wpkh({})", key(1).to_wif()));
+        let request = json!([{"desc": paid, "timestamp": 0}]);
+        let load = |bench: &mut Self, node: usize| {
+            bench.import(node, 1, "importdescriptors", &request);
+            let name = json!([format!("w{}", bench.wallets)]);
+            let client = &mut bench.clients[node];
+            let once = || {
+                client.call("unloadwallet", name.clone());
+                let began = Instant::now();
+                client.call("loadwallet", name.clone());
+                began.elapsed()
+            };
+            let took = median(std::iter::repeat_with(once).take(LOADS).collect());
+            let info = client.wallet(name[0].as_str().unwrap()).call("getwalletinfo", json!([]));
+            assert_eq!(info["txcount"], json!(BLOCKS));
+            milliseconds(took)
+        };
+        let ours = load(self, 0);
+        let theirs = (self.clients.len() > 1).then(|| load(self, 1));
+        Row { what: format!("loadwallet, {BLOCKS} transactions"), unit: "ms", ours, theirs }.print();
+    }
+
+    /// Whose a script is, in wallets of all sizes.
+    fn owners(&mut self) {
+        for (number, size) in (10_u8..).zip(SIZES) {
+            let indexes: Vec<u32> = (0..QUESTIONS as u32).map(|at| at.wrapping_mul(2_654_435_761) % size).collect();
+            let (text, addresses) = ranged(number, &indexes);
+            let request = json!([{"desc": self.checked(&text), "timestamp": "now", "range": [0, size - 1]}]);
+            let mut wallet = self.blank(0);
+            wallet.call("importdescriptors", request);
+            let ask = |address: &String| {
+                let began = Instant::now();
+                let info = wallet.call("getaddressinfo", json!([address]));
+                let took = began.elapsed();
+                assert_eq!(info["ismine"], true);
+                took
+            };
+            let ours = milliseconds(median(addresses.iter().map(ask).collect()));
+            Row { what: format!("getaddressinfo, a wallet of {size} scripts"), unit: "ms", ours, theirs: None }.print();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A disk without room: the import says so, nothing of it is stored, and the wallet opens.
+
+use outrigger_tests::{Host, HostOptions};
+use serde_json::json;
+
+/// The most that a file may grow to, in bytes: enough for a chain, a wallet and the copies of plugins, but not for much
+/// more.
+const LIMIT: u64 = 24 << 20;
+
+/// The bytes of a label, two of which have no room.
+const LONG: usize = 14 << 20;
+
+/// A master key of regtest.
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
+#[test]
+fn an_import_without_room_is_refused_whole_and_the_wallet_stays() {
+    // A file that may not grow stands for a full disk: the system refuses the write in the same place.
+    let mut host = Host::start_with(HostOptions { file_limit: Some(LIMIT), ..HostOptions::default() });
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
+    let mut wallet = client.wallet("w");
+    let address = wallet.call("getnewaddress", json!(["kept"]));
+    wallet.call("generatetoaddress", json!([2, address]));
+    let before = wallet.call("listdescriptors", json!([]));
+    let checked = |client: &mut outrigger_tests::Client, text: String| {
+        let info = client.call("getdescriptorinfo", json!([text]));
+        format!("{text}#{}", info["checksum"].as_str().unwrap())
+    };
+    let [one, other] = [1, 2].map(|step| checked(&mut client, format!("wpkh({XPRV}/1/{step})")));
+    let small = checked(&mut client, format!("wpkh({XPRV}/2/3)"));
+    let requests = json!([[
+        {"desc": small, "timestamp": "now"},
+        {"desc": one, "timestamp": "now", "label": "1".repeat(LONG)},
+        {"desc": other, "timestamp": "now", "label": "2".repeat(LONG)},
+    ]]);
+    let (code, message) = wallet.refused("importdescriptors", requests);
+    assert_eq!(code, -20, "{message}");
+    assert!(message.contains("the wallet's storage is full, so nothing was stored"), "{message}");
+    assert_eq!(wallet.call("listdescriptors", json!([])), before);
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["scanning"], json!(false));
+    // What fits is still taken, and is there after a kill.
+    let imported = wallet.call("importdescriptors", json!([[{"desc": small, "timestamp": "now"}]]));
+    assert_eq!(imported, json!([{"success": true}]));
+    host = host.kill_and_restart();
+    let mut wallet = host.client().wallet("w");
+    let texts = wallet.call("listdescriptors", json!([]));
+    assert_eq!(texts["descriptors"].as_array().unwrap().len(), before["descriptors"].as_array().unwrap().len() + 1);
+    assert_eq!(wallet.call("getaddressinfo", json!([address]))["labels"], json!(["kept"]));
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(2));
+}

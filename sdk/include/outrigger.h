@@ -2909,6 +2909,24 @@ enum {
     OUTRIGGER_IMPORT_KEYS = 1,
 };
 
+/** An entry of the address book. */
+typedef struct outrigger_labelled_script_t {
+    /** The address's script. [bytes] */
+    outrigger_bytes_t script;
+    /** Its label. [text] */
+    outrigger_bytes_t label;
+    /** Whose it is: of others' are those that the wallet pays to. [ownership] */
+    outrigger_ownership_t ownership;
+} outrigger_labelled_script_t;
+
+/** Entries of the address book. */
+typedef struct outrigger_label_batch_t {
+    /** They, in no order that means anything. [list of labelled_script] */
+    outrigger_list_t entries;
+    /** Where the next batch goes on; none at the end. [optional bytes] */
+    outrigger_optional_bytes_t next;
+} outrigger_label_batch_t;
+
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
     /** Which it is: one of the constants below. */
@@ -4769,6 +4787,51 @@ static inline void outrigger_put_list_of_import(
     }
 }
 
+/** [labelled_script] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_labelled_script(outrigger_reader_t *reader, outrigger_labelled_script_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->script)
+        && outrigger_get_bytes(reader, &out->label)
+        && outrigger_get_ownership(reader, &out->ownership);
+}
+
+/** Goes on behind [labelled_script]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_labelled_script(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip_bytes(reader)
+        && outrigger_skip(reader, 1);
+}
+
+/**
+ * [list of labelled_script] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
+ * bytes.
+ */
+static inline bool outrigger_get_list_of_labelled_script(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_labelled_script(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/** [label_batch] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_label_batch(outrigger_reader_t *reader, outrigger_label_batch_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_list_of_labelled_script(reader, &out->entries)
+        && outrigger_get_optional_bytes(reader, &out->next);
+}
+
+/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    return outrigger_get_list_of_fixed(reader, 1, out);
+}
+
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_scheme(outrigger_writer_t *writer, const outrigger_scheme_t *value)
 {
@@ -5813,6 +5876,11 @@ enum {
     OUTRIGGER_FN_WALLET_UNLOCK = 23,
     OUTRIGGER_FN_WALLET_LOCK = 24,
     OUTRIGGER_FN_WALLET_CHANGE_PASSPHRASE = 25,
+    OUTRIGGER_FN_WALLET_LABELS = 26,
+    OUTRIGGER_FN_WALLET_REFILL_KEYPOOL = 27,
+    OUTRIGGER_FN_WALLET_SET_AVOID_REUSE = 28,
+    OUTRIGGER_FN_WALLET_BACKUP = 29,
+    OUTRIGGER_FN_WALLET_RESTORE = 30,
 };
 
 /**
@@ -6549,6 +6617,139 @@ static inline int32_t outrigger_wallet_change_passphrase(
     outrigger_put_bytes(&request, new_);
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_CHANGE_PASSPHRASE, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * The address book, from the place `after` on. Since minor 1.
+ *
+ * Request: after [optional bytes], limit [u32].
+ * Response: [label_batch].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_labels(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_bytes_t *after, uint32_t limit,
+    outrigger_owned_bytes_t *response, outrigger_label_batch_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_optional_bytes(&request, after);
+    outrigger_put_u32(&request, limit);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_LABELS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_label_batch(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as the host keeps
+ * ahead. Since minor 1.
+ *
+ * Request: size [optional u32].
+ * Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_refill_keypool(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_u32_t *size,
+    outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_optional_u32(&request, size);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_REFILL_KEYPOOL, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Sets whether the wallet avoids reused addresses. Since minor 1.
+ *
+ * Request: avoid [bool].
+ * Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_set_avoid_reuse(
+    const outrigger_service_t *wallet, uint64_t scope, bool avoid, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_bool(&request, avoid);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SET_AVOID_REUSE, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced. Since
+ * minor 1.
+ *
+ * Request: file [text].
+ * Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_backup(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t file, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_bytes(&request, file);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_BACKUP, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Makes a wallet of a name from the file of a backup and loads it. Gives its warnings. Since minor 1.
+ *
+ * Request: name [text], file [text], load_on_startup [optional bool].
+ * Response: [list of text].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_restore(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t name, outrigger_bytes_t file,
+    const outrigger_optional_bool_t *load_on_startup, outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bytes(&request, name);
+    outrigger_put_bytes(&request, file);
+    outrigger_put_optional_bool(&request, load_on_startup);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_RESTORE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

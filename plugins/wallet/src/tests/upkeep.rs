@@ -33,7 +33,8 @@ fn labels_are_listed_by_purpose_and_addresses_by_label() {
     test.refuse("listlabels", json!(["foo"]), -8, message);
     let of = |key: usize, purpose: &str| (address(&keys[key].script(Form::Wpkh)), json!({"purpose": purpose}));
     let found = test.call("getaddressesbylabel", json!(["rent"])).unwrap();
-    let expected: serde_json::Map<String, Value> = [of(0, "receive"), of(2, "receive"), of(3, "send")].into();
+    let expected: serde_json::Map<String, Value> =
+        [of(0, "receive"), of(2, "receive"), of(3, "send")].into_iter().collect();
     assert_eq!(found.as_object().unwrap(), &expected);
     test.refuse("getaddressesbylabel", json!(["none"]), -11, "No addresses with label none");
     test.refuse("getaddressesbylabel", json!(["*"]), -11, "Invalid label name");

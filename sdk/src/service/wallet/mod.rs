@@ -320,7 +320,7 @@ wire_enum! {
 service! {
     /// The wallets.
     ///
-    /// From [`Wallet::info`] on, the functions but [`Wallet::restore`] concern the wallet of the call: the one that its URI names, or the only one
+    /// From [`Wallet::info`] on, the functions concern the wallet of the call: the one that its URI names, or the only one
     /// loaded. They fail with [`crate::service::ErrorKind::WalletNotLoaded`], [`crate::service::ErrorKind::NoWallet`] or
     /// [`crate::service::ErrorKind::WalletNotSpecified`] where there is none. The first of them in a call waits until the
     /// wallet has followed the chain to the tip that the call met.

@@ -7,11 +7,12 @@
 //! cargo run --release -p outrigger-tests --bin bench template [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench signing [-- --bitcoind PATH]
 //! ```
 //!
 //! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`), the
 //! fourth templates, blocks and transactions (`template.rs`), the fifth the history of large wallets (`history.rs`), the
-//! sixth imports, rescans and large wallets (`import.rs`).
+//! sixth imports, rescans and large wallets (`import.rs`), the seventh signing (`signing.rs`).
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
@@ -22,6 +23,7 @@ mod import;
 mod payments;
 mod plugins;
 mod rows;
+mod signing;
 mod template;
 mod transactions;
 
@@ -103,6 +105,10 @@ fn main() {
     }
     if arguments.iter().any(|argument| argument == "import") {
         import::run(path.map(String::as_str));
+        return;
+    }
+    if arguments.iter().any(|argument| argument == "signing") {
+        signing::run(path.map(String::as_str));
         return;
     }
     let starts = (0..STARTS).map(|_| {

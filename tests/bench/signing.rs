@@ -1,0 +1,228 @@
+//! Signing: the same transactions of the same chain, signed by the same keys in this host and in bitcoind.
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench signing -- --bitcoind PATH
+//! ```
+//!
+//! What is timed is a call over one kept-alive connection, to the last byte of its answer. The answers of both are compared
+//! byte for byte. bitcoind's wallet holds the descriptors of these coins and no others, which suits it best: it tries all of
+//! a wallet's descriptors one after the other.
+
+use std::time::{Duration, Instant};
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use crate::bitcoind::Bitcoind;
+use crate::{Row, median, milliseconds};
+
+/// The inputs of the large transactions, and the number of small ones.
+const MANY: usize = 1_000;
+/// How often a large transaction is signed.
+const REPEATS: usize = 15;
+/// How often the small ones are signed.
+const ROUNDS: usize = 5;
+/// The scripts of a small wallet and of a large one.
+const FEW_SCRIPTS: u32 = 10;
+const MANY_SCRIPTS: u32 = 1_000_000;
+/// How often each of these two signs.
+const SMALL_SIGNINGS: usize = 500;
+/// The blocks before the first coinbases can be spent.
+const BLOCKS_BEFORE: usize = 110;
+
+/// The private key 1, compressed, and the address that the coinbases pay to.
+const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
+const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+/// The root of the wallets' keys.
+const ROOT: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
+/// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
+const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
+
+/// Runs the section.
+pub fn run(bitcoind: Option<&str>) {
+    println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
+    let host = Host::start();
+    let theirs = bitcoind.map(|path| Bitcoind::start(path).0);
+    let clients = std::iter::once(host.client()).chain(theirs.as_ref().map(Bitcoind::client)).collect();
+    let mut bench = Bench { clients, wallets: Vec::new() };
+    bench.mine(BLOCKS_BEFORE);
+    let kinds: Vec<(String, &str)> =
+        KINDS.iter().map(|(form, path, name)| (bench.descriptor(form, path), *name)).collect();
+    bench.wallets = bench.new_wallets("w", &kinds, MANY as u32);
+    for (at, (descriptor, name)) in kinds.iter().enumerate() {
+        let coins = bench.fund(descriptor, at);
+        bench.large(&coins, name);
+        bench.small(&coins, name);
+    }
+    sizes(&mut bench);
+}
+
+struct Coins {
+    txid: Value,
+    value: f64,
+}
+
+struct Bench {
+    /// Ours, then bitcoind if it is there.
+    clients: Vec<Client>,
+    wallets: Vec<Client>,
+}
+
+impl Bench {
+    fn ours(&mut self) -> &mut Client {
+        &mut self.clients[0]
+    }
+
+    /// Mines with our host, and hands the blocks to bitcoind.
+    fn mine(&mut self, blocks: usize) {
+        let hashes = self.ours().call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
+        for hash in hashes.as_array().unwrap() {
+            let block = self.ours().call("getblock", json!([hash, 0]));
+            for other in &mut self.clients[1..] {
+                assert_eq!(other.call("submitblock", json!([block])), Value::Null);
+            }
+        }
+    }
+
+    fn descriptor(&mut self, form: &str, path: &str) -> String {
+        let text = format!("{form}({ROOT}/{path}/*)");
+        let info = self.ours().call("getdescriptorinfo", json!([text]));
+        format!("{text}#{}", info["checksum"].as_str().unwrap())
+    }
+
+    /// A wallet of this name in each node, with these descriptors and so many scripts of each.
+    fn new_wallets(&mut self, name: &str, descriptors: &[(String, &str)], scripts: u32) -> Vec<Client> {
+        let request = |(descriptor, _): &(String, &str)| {
+            json!({"desc": descriptor, "range": [0, scripts - 1], "timestamp": "now"})
+        };
+        let requests: Vec<Value> = descriptors.iter().map(request).collect();
+        let create = |client: &mut Client| {
+            client.call("createwallet", json!({"wallet_name": name, "blank": true}));
+            let mut wallet = client.wallet(name);
+            let results = wallet.call("importdescriptors", json!([requests]));
+            assert!(results.as_array().unwrap().iter().all(|result| result["success"] == json!(true)), "{results}");
+            wallet
+        };
+        self.clients.iter_mut().map(create).collect()
+    }
+
+    /// Pays to the first scripts of a descriptor, and confirms that.
+    fn fund(&mut self, descriptor: &str, coinbase: usize) -> Coins {
+        let addresses = self.ours().call("deriveaddresses", json!([descriptor, [0, MANY - 1]]));
+        let hash = self.ours().call("getblockhash", json!([coinbase + 1]));
+        let source = self.ours().call("getblock", json!([hash]))["tx"][0].clone();
+        let value = 0.01;
+        let outputs: Vec<Value> =
+            addresses.as_array().unwrap().iter().map(|address| json!({address.as_str().unwrap(): value})).collect();
+        let raw = self.ours().call("createrawtransaction", json!([[{"txid": source, "vout": 0}], outputs]));
+        let signed = self.ours().call("signrawtransactionwithkey", json!([raw, [MINER_KEY]]));
+        assert_eq!(signed["complete"], json!(true), "{signed}");
+        let txid = self.ours().call("sendrawtransaction", json!([signed["hex"], 0]));
+        self.mine(1);
+        Coins { txid, value }
+    }
+
+    /// A transaction that spends some of the coins.
+    fn spend(&mut self, coins: &Coins, outputs: std::ops::Range<usize>) -> Value {
+        let value = coins.value * outputs.len() as f64 - 0.001;
+        let inputs: Vec<Value> = outputs.map(|vout| json!({"txid": coins.txid, "vout": vout})).collect();
+        let value = format!("{value:.8}");
+        self.ours().call("createrawtransaction", json!([inputs, [{MINER_ADDRESS: value}]]))
+    }
+
+    /// Times one transaction with many inputs.
+    fn large(&mut self, coins: &Coins, name: &str) {
+        let raw = self.spend(coins, 0..MANY);
+        let body = request(&raw);
+        let mut first = Vec::new();
+        let mut times = vec![Vec::new(); self.wallets.len()];
+        let mut answers = Vec::new();
+        for wallet in &mut self.wallets {
+            let (took, answer) = sign(wallet, &body);
+            first.push(took);
+            answers.push(answer);
+        }
+        for _ in 0..REPEATS {
+            for (wallet, times) in self.wallets.iter_mut().zip(&mut times) {
+                times.push(sign(wallet, &body).0);
+            }
+        }
+        same(&answers);
+        report(&format!("{MANY} {name} inputs, the first time"), &first);
+        let medians: Vec<Duration> = times.into_iter().map(median).collect();
+        report(&format!("{MANY} {name} inputs, again"), &medians);
+    }
+
+    /// Times many transactions with one input each.
+    fn small(&mut self, coins: &Coins, name: &str) {
+        let bodies: Vec<String> = (0..MANY).map(|vout| request(&self.spend(coins, vout..vout + 1))).collect();
+        let mut rates = vec![Vec::new(); self.wallets.len()];
+        let mut answers = vec![Vec::new(); self.wallets.len()];
+        for _ in 0..ROUNDS {
+            for (at, wallet) in self.wallets.iter_mut().enumerate() {
+                answers[at].clear();
+                let began = Instant::now();
+                for body in &bodies {
+                    answers[at].push(sign(wallet, body).1);
+                }
+                rates[at].push(began.elapsed() / u32::try_from(MANY).unwrap());
+            }
+        }
+        for number in 0..MANY {
+            same(&answers.iter().map(|answers| answers[number].clone()).collect::<Vec<_>>());
+        }
+        let each: Vec<Duration> = rates.into_iter().map(median).collect();
+        report(&format!("one {name} input, each of {MANY} transactions"), &each);
+        let rates: Vec<String> = each.iter().map(|each| format!("{:.0}", 1.0 / each.as_secs_f64())).collect();
+        println!("({} transactions per second)", rates.join(" against "));
+    }
+}
+
+/// Times a wallet with few scripts and one with very many, in this host alone: the import of the large one takes bitcoind
+/// several minutes.
+fn sizes(bench: &mut Bench) {
+    bench.clients.truncate(1);
+    let descriptor = bench.descriptor(KINDS[0].0, KINDS[0].1);
+    let kinds = [(descriptor.clone(), KINDS[0].2)];
+    let coins = bench.fund(&descriptor, KINDS.len());
+    let body = request(&bench.spend(&coins, 0..FEW_SCRIPTS as usize));
+    for scripts in [FEW_SCRIPTS, MANY_SCRIPTS] {
+        let began = Instant::now();
+        let mut wallet = bench.new_wallets(&format!("w{scripts}"), &kinds, scripts).remove(0);
+        let imported = began.elapsed();
+        let first = sign(&mut wallet, &body).0;
+        let time = median((0..SMALL_SIGNINGS).map(|_| sign(&mut wallet, &body).0).collect());
+        report(&format!("{FEW_SCRIPTS} inputs, a wallet of {scripts} scripts, the first time"), &[first]);
+        report(&format!("{FEW_SCRIPTS} inputs, a wallet of {scripts} scripts, again"), &[time]);
+        report(&format!("import of {scripts} scripts"), &[imported]);
+    }
+}
+
+fn request(raw: &Value) -> String {
+    json!({"id": 1, "method": "signrawtransactionwithwallet", "params": [raw]}).to_string()
+}
+
+fn sign(wallet: &mut Client, body: &str) -> (Duration, String) {
+    let began = Instant::now();
+    let reply = wallet.post(body);
+    let took = began.elapsed();
+    assert!(reply.body.contains("\"complete\":true"), "{}", reply.body);
+    (took, reply.body)
+}
+
+/// Both answers hold the same transaction.
+fn same(answers: &[String]) {
+    let hex = |answer: &String| -> Value {
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        answer["result"]["hex"].clone()
+    };
+    for pair in answers.windows(2) {
+        assert_eq!(hex(&pair[0]), hex(&pair[1]));
+    }
+}
+
+fn report(what: &str, times: &[Duration]) {
+    let time = |index: usize| times.get(index).copied().map(milliseconds);
+    Row { what: what.to_owned(), unit: "ms", ours: time(0).unwrap(), theirs: time(1) }.print();
+}

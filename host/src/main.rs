@@ -1,18 +1,5 @@
-//! The host of Outrigger: it owns the network edge, the plugins, the chain and the wallet store, and leaves every
-//! operation that a client can call to a plugin.
-
-mod cli;
-mod config;
-mod metrics;
-mod node;
-mod notify;
-mod plugin;
-mod router;
-mod rpc;
-mod run;
-mod services;
-mod wallet;
+//! The program `outrigger`. All of it is in the library beside it, where tests and fuzz targets reach it.
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    outrigger_host::main()
 }

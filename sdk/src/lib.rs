@@ -30,7 +30,7 @@
 //! - [`abi`]: the C interface between the two; the only unsafe code of this crate.
 //! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
 //!   and the solver that makes scriptSigs and witnesses.
-//! - [`testing`]: a host in memory.
+//! - [`parallel`]: work on all processors. [`testing`]: a host in memory.
 
 pub mod abi;
 pub mod amount;
@@ -40,6 +40,7 @@ pub mod header;
 pub mod manifest;
 #[doc(hidden)]
 pub mod outline;
+pub mod parallel;
 pub mod params;
 pub mod plugin;
 pub mod script;

@@ -34,7 +34,8 @@ const BLOCKS_BEFORE: usize = 110;
 const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// The root of the wallets' keys.
-const ROOT: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const ROOT: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
 const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
@@ -93,9 +94,7 @@ impl Bench {
 
     /// A wallet of this name in each node, with these descriptors and so many scripts of each.
     fn new_wallets(&mut self, name: &str, descriptors: &[(String, &str)], scripts: u32) -> Vec<Client> {
-        let request = |(descriptor, _): &(String, &str)| {
-            json!({"desc": descriptor, "range": [0, scripts - 1], "timestamp": "now"})
-        };
+        let request = |(descriptor, _): &(String, &str)| json!({"desc": descriptor, "range": [0, scripts - 1], "timestamp": "now"});
         let requests: Vec<Value> = descriptors.iter().map(request).collect();
         let create = |client: &mut Client| {
             client.call("createwallet", json!({"wallet_name": name, "blank": true}));

@@ -28,4 +28,5 @@ mod scaffold;
 mod signing;
 mod startup;
 mod users;
+mod vault;
 mod wallet;

@@ -13,6 +13,8 @@ pub struct Built {
     pub binary: PathBuf,
     /// The plugins' libraries, by the name of their crate's library.
     pub libraries: HashMap<String, PathBuf>,
+    /// Other programs, by their names.
+    pub programs: HashMap<String, PathBuf>,
     /// The SDK, for crates that are compiled against it.
     pub sdk: PathBuf,
 }
@@ -21,6 +23,11 @@ impl Built {
     /// The library of a crate, by its library's name.
     pub fn library(&self, name: &str) -> &PathBuf {
         self.libraries.get(name).unwrap_or_else(|| panic!("no library {name} among {:?}", self.libraries.keys()))
+    }
+
+    /// A program that tests use.
+    pub fn program(&self, name: &str) -> &PathBuf {
+        self.programs.get(name).unwrap_or_else(|| panic!("no program {name} among {:?}", self.programs.keys()))
     }
 
     /// The folder that holds the binary and the plugins.
@@ -50,15 +57,17 @@ pub fn built() -> &'static Built {
 
 fn read(messages: &str) -> Built {
     let mut binary = None;
-    let mut libraries = HashMap::new();
+    let (mut libraries, mut programs) = (HashMap::new(), HashMap::new());
     let mut sdk = None;
     for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         if message["reason"] != "compiler-artifact" {
             continue;
         }
         let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
-        if let (Some(path), "outrigger") = (message["executable"].as_str(), name.as_str()) {
-            binary = Some(PathBuf::from(path));
+        match (message["executable"].as_str(), name.as_str()) {
+            (Some(path), "outrigger") => binary = Some(PathBuf::from(path)),
+            (Some(path), _) => drop(programs.insert(name.clone(), PathBuf::from(path))),
+            _ => {}
         }
         for file in message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if file.ends_with(std::env::consts::DLL_SUFFIX) {
@@ -72,6 +81,7 @@ fn read(messages: &str) -> Built {
     Built {
         binary: binary.unwrap_or_else(|| panic!("cargo built no binary 'outrigger'")),
         libraries,
+        programs,
         sdk: sdk.unwrap_or_else(|| panic!("cargo built no SDK")),
     }
 }

@@ -38,6 +38,7 @@ use arc_swap::ArcSwap;
 use bitcoin::consensus::serialize;
 use outrigger_sdk::service::chain::{NextBlock, SpentOutputs, Tip};
 
+pub use decode::decode_block;
 pub use error::NodeError;
 pub use params::{MempoolLimits, Settings};
 pub use snapshot::ChainSnapshot;

@@ -31,6 +31,7 @@ mod server;
 pub use auth::{Authenticator, RpcUser};
 pub use cookie::CookieFile;
 pub use dispatch::{Call, Dispatch, Failure, Params};
+pub use envelope::count_calls;
 pub use gateway::Gateway;
 pub use limits::Limits;
 pub use peers::Peers;

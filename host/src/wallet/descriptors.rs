@@ -9,26 +9,56 @@ use std::thread;
 use bitcoin::bip32::{ChildNumber, Xpub};
 use bitcoin::secp256k1::{Secp256k1, VerifyOnly};
 use bitcoin::{CompressedPublicKey, Network, ScriptBuf};
-use outrigger_sdk::descriptor::{Checksum, Descriptor, ExpandError};
+use outrigger_sdk::descriptor::{Checksum, Descriptor, ExpandError, Expansion};
+use outrigger_sdk::parallel::map;
 
 use super::error::{Result, WalletError};
 use super::lock;
 
 /// How many parsed descriptors are kept; beyond it the cache starts anew.
 const MAX_CACHED: usize = 4096;
+/// How many keys the expansions that are kept may have together, at about 1 KiB for each.
+const MAX_EXPANDED_KEYS: usize = 16_384;
+/// The expansions that are worth a thread of their own: one takes some 50 us for each key.
+const EXPANSIONS_PER_BATCH: usize = 4;
 /// From how many indexes on derivation is worth a second thread.
 const PARALLEL_FROM: u32 = 64;
 
-/// Parsed descriptors by their text.
+/// A descriptor's number and an index.
+pub type Place = (u32, u32);
+/// What descriptors mean at places; none where a hardened step lacks its private key.
+pub type Expansions = HashMap<Place, Arc<Expansion>>;
+
+/// Parsed descriptors by their text, and what the last ones that were asked for expand to: what receives a payment is
+/// spent later, and spending looks at each script several times.
 pub struct DescriptorCache {
     network: Network,
     parsed: Mutex<HashMap<String, Arc<Descriptor>>>,
+    expanded: Mutex<Expanded>,
+}
+
+#[derive(Default)]
+struct Expanded {
+    expansions: Expansions,
+    keys: usize,
+}
+
+impl Expanded {
+    fn insert(&mut self, place: Place, expansion: &Arc<Expansion>) {
+        let keys = expansion.scripts.iter().map(|script| 1 + script.solving.public_keys.len()).sum::<usize>();
+        if self.keys + keys > MAX_EXPANDED_KEYS {
+            *self = Self::default();
+        }
+        if self.expansions.insert(place, expansion.clone()).is_none() {
+            self.keys += keys;
+        }
+    }
 }
 
 impl DescriptorCache {
     /// An empty cache for descriptors of a network.
     pub fn new(network: Network) -> Self {
-        Self { network, parsed: Mutex::new(HashMap::new()) }
+        Self { network, parsed: Mutex::default(), expanded: Mutex::default() }
     }
 
     /// The parsed form of a stored descriptor's public text.
@@ -43,6 +73,27 @@ impl DescriptorCache {
         }
         cache.insert(public.to_owned(), parsed.clone());
         Ok(parsed)
+    }
+
+    /// Expands descriptors, given as they were parsed from their public texts, on several threads where there is much to do.
+    pub fn expand(&self, mut wanted: Vec<(Place, Arc<Descriptor>)>) -> Expansions {
+        let mut expansions = Expansions::new();
+        {
+            let cache = lock(&self.expanded);
+            wanted.retain(|(place, _)| match cache.expansions.get(place) {
+                Some(expansion) => expansions.insert(*place, expansion.clone()).is_some(),
+                None => true,
+            });
+        }
+        let expand = |(place, descriptor): (Place, Arc<Descriptor>)| Some((place, descriptor.expand(place.1).ok()?));
+        let expanded = map(wanted, EXPANSIONS_PER_BATCH, expand);
+        let mut cache = lock(&self.expanded);
+        for (place, expansion) in expanded.into_iter().flatten() {
+            let expansion = Arc::new(expansion);
+            cache.insert(place, &expansion);
+            expansions.insert(place, expansion);
+        }
+        expansions
     }
 }
 
@@ -158,6 +209,32 @@ impl Plain {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn expansions_are_kept_up_to_a_bound() {
+        let cache = DescriptorCache::new(Network::Regtest);
+        let descriptor = Arc::new(parse_stored(0, &format!("wpkh({XPRV}/0/*)"), Network::Regtest).unwrap());
+        let all: Vec<_> = (0..20).map(|index| ((7, index), descriptor.clone())).collect();
+        let first = cache.expand(all.clone());
+        assert_eq!(first.len(), 20);
+        let again = cache.expand(all);
+        assert!(first.iter().all(|(place, expansion)| Arc::ptr_eq(expansion, &again[place])));
+        let mut cache = lock(&cache.expanded);
+        // Each counts as two: itself and its key.
+        assert_eq!(cache.keys, 40);
+        cache.keys = MAX_EXPANDED_KEYS - 1;
+        cache.insert((7, 20), &first[&(7, 0)]);
+        assert_eq!((cache.keys, cache.expansions.len()), (2, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_expanded_is_left_out() {
+        let private = parse_stored(0, &format!("wpkh({XPRV}/*h)"), Network::Regtest).unwrap();
+        let public = parse_stored(0, &private.to_public_string(), Network::Regtest).unwrap();
+        let expansions =
+            DescriptorCache::new(Network::Regtest).expand(vec![((0, 0), public.into()), ((1, 0), private.into())]);
+        assert_eq!(expansions.into_keys().collect::<Vec<_>>(), [(1, 0)]);
+    }
 
     const XPRV: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 

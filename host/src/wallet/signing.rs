@@ -3,25 +3,35 @@
 //! The keys that may sign for a script are those of the descriptors that expand to it; imported keys, as in
 //! bitcoind's legacy wallet, may sign for any script that names them.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use bitcoin::hashes::Hash;
-use bitcoin::secp256k1::{Keypair, Message, PublicKey, SecretKey, XOnlyPublicKey};
-use bitcoin::{PrivateKey, ScriptBuf, TapNodeHash, TapTweakHash};
+use bitcoin::secp256k1::SecretKey;
+use bitcoin::{PrivateKey, ScriptBuf};
 use heed::RoTxn;
-use outrigger_sdk::service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, ServiceError};
+use outrigger_sdk::descriptor::Descriptor;
+use outrigger_sdk::parallel::map;
+use outrigger_sdk::service::Result as ServiceResult;
+use outrigger_sdk::service::signer::{SignBatch, SignRequest};
+use outrigger_sdk::service::wallet::AddressType;
+use outrigger_sdk::sign::sign_digest;
 use outrigger_sdk::wire::Blob;
 
-use super::descriptors::parse_stored;
+use super::descriptors::{Expansions, Place, parse_stored};
 use super::error::{Result, WalletError};
 use super::keypool::{private_key_at, private_key_of};
 use super::live::Wallet;
 use super::seal::SealingKey;
+use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
 
 /// The length of an x-only public key.
 const X_ONLY: usize = 32;
+/// How many scripts are expanded at a time, which bounds the memory that it takes.
+pub(super) const MAX_EXPANDED: usize = 4096;
+/// The derivations and the signatures that are worth a thread of their own: one takes some 5 us, some 50 us.
+const KEYS_PER_BATCH: usize = 64;
+const SIGNATURES_PER_BATCH: usize = 4;
 
 /// A private key, overwritten when dropped. `SecretKey` is `Copy`: what the libraries below copied is theirs.
 struct Key(SecretKey);
@@ -32,53 +42,83 @@ impl Drop for Key {
     }
 }
 
-/// Private keys by their x-only public keys.
+/// Private keys by their public keys, in the form (33 or 65 bytes) that is theirs.
 #[derive(Default)]
-struct Ring(BTreeMap<[u8; 32], Key>);
+struct Ring(HashMap<Vec<u8>, Key>);
 
-/// The x coordinate of a public key of 33, 65 or 32 bytes; none when it is not a point.
-fn x_coordinate(public_key: &[u8]) -> Option<[u8; 32]> {
-    if public_key.len() == X_ONLY {
-        return XOnlyPublicKey::from_slice(public_key).ok().map(|key| key.serialize());
+impl Ring {
+    /// The key of a public key as it stands in a script.
+    fn get(&self, public_key: &[u8]) -> Option<&Key> {
+        if public_key.len() == X_ONLY {
+            return of_x_coordinate(public_key).iter().find_map(|public_key| self.0.get(public_key));
+        }
+        self.0.get(public_key)
     }
-    PublicKey::from_slice(public_key).ok().map(|key| key.x_only_public_key().0.serialize())
+}
+
+/// The two public keys with an x coordinate.
+fn of_x_coordinate(x: &[u8]) -> [Vec<u8>; 2] {
+    [2_u8, 3].map(|parity| [&[parity], x].concat())
 }
 
 /// The hashes under which an imported key of this form may be kept.
 fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
     if public_key.len() == X_ONLY {
-        [2_u8, 3].map(|parity| hash160(&[&[parity], public_key].concat())).to_vec()
+        of_x_coordinate(public_key).iter().map(|public_key| hash160(public_key)).collect()
     } else {
         vec![hash160(public_key)]
     }
 }
 
+/// The descriptors that own some scripts, and what they mean there.
+#[derive(Default)]
+pub(super) struct Owners {
+    /// Their rows and parsed public texts, by their numbers.
+    pub(super) descriptors: HashMap<u32, (DescriptorRow, Arc<Descriptor>)>,
+    /// What they mean at the places that were asked for last.
+    pub(super) expansions: Expansions,
+}
+
 impl Wallet {
-    /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts. A
-    /// locked wallet answers as an unlocked one would.
-    pub(super) fn available(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], public_keys: &[Blob]) -> Result<Vec<bool>> {
-        let mut derivable = Vec::new();
-        for (number, index) in self.owners(txn, scripts)? {
-            let Some(row) = self.store.tables.descriptor(txn, number)? else { continue };
-            if !row.has_private {
-                continue;
+    /// Looks up the descriptors at some places, and expands them there.
+    pub(super) fn expand(
+        &self,
+        txn: &RoTxn<'_>,
+        places: impl Iterator<Item = Place>,
+        owners: &mut Owners,
+    ) -> Result<()> {
+        let mut wanted = Vec::new();
+        for place in places {
+            let (number, _) = place;
+            if !owners.descriptors.contains_key(&number) {
+                let Some(row) = self.store.tables.descriptor(txn, number)? else { continue };
+                let parsed = self.descriptors.get(number, &row.public)?;
+                owners.descriptors.insert(number, (row, parsed));
             }
-            // A descriptor with some of its private keys may sign with those alone, which are known only unsealed;
-            // locked, all its keys count.
-            let sealing = self.sealing().ok();
-            match sealing.map(|sealing| self.private_keys(txn, number, index, &sealing)).transpose()? {
-                Some(keys) => derivable.extend(keys.iter().filter_map(|(public, _)| x_coordinate(public))),
-                None => {
-                    let expansion = self.descriptors.get(number, &row.public)?.expand(index);
-                    let scripts = expansion.map(|expansion| expansion.scripts).unwrap_or_default();
-                    let keys = scripts.into_iter().flat_map(|script| script.solving.public_keys);
-                    derivable.extend(keys.filter_map(|key| x_coordinate(&key)));
-                }
+            if let Some((_, parsed)) = owners.descriptors.get(&number) {
+                wanted.push((place, parsed.clone()));
             }
         }
+        owners.expansions = self.descriptors.expand(wanted);
+        Ok(())
+    }
+
+    /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts. A
+    /// locked wallet answers as an unlocked one would, except that of a descriptor with some of its private keys, which
+    /// are known only unsealed, all keys count.
+    pub(super) fn available(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], public_keys: &[Blob]) -> Result<Vec<bool>> {
+        let places = self.places(txn, scripts)?;
+        let derivable: HashSet<Vec<u8>> = match self.sealing() {
+            Ok(sealing) => self.derive(txn, &places, &sealing)?.into_iter().map(|(public_key, _)| public_key).collect(),
+            Err(_) => self.public_keys(txn, &places)?,
+        };
         let mut available = Vec::with_capacity(public_keys.len());
         for public_key in public_keys {
-            let mut found = x_coordinate(public_key).is_some_and(|x| derivable.contains(&x));
+            let mut found = if public_key.len() == X_ONLY {
+                of_x_coordinate(public_key).iter().any(|public_key| derivable.contains(public_key))
+            } else {
+                derivable.contains(&public_key.0)
+            };
             for hash in hashes_of(public_key) {
                 found = found || self.store.tables.imported_key(txn, &hash)?.is_some_and(|row| row.private);
             }
@@ -91,50 +131,71 @@ impl Wallet {
     pub(super) fn sign_many(&self, txn: &RoTxn<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
         let sealing = self.sealing()?;
         let ring = self.ring(txn, batch, &sealing)?;
-        batch.requests.iter().map(|request| self.sign(&ring, request)).collect()
+        let sign = |request: &SignRequest| {
+            let key = ring.get(&request.public_key)?;
+            Some(Blob(sign_digest(&key.0, request.digest, &request.scheme)))
+        };
+        Ok(map(batch.requests.iter().collect(), SIGNATURES_PER_BATCH, sign))
     }
 
-    /// The descriptors that expand to these scripts, with the indexes.
-    fn owners(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf]) -> Result<Vec<(u32, u32)>> {
-        let mut owners = Vec::new();
+    /// The places of the descriptors that expand to these scripts.
+    fn places(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf]) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
         for script in scripts {
-            owners.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
+            places.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
         }
-        owners.sort_unstable();
-        owners.dedup();
-        Ok(owners)
+        places.sort_unstable();
+        places.dedup();
+        Ok(places)
     }
 
-    fn private_keys(
-        &self,
-        txn: &RoTxn<'_>,
-        number: u32,
-        index: u32,
-        sealing: &SealingKey,
-    ) -> Result<Vec<(Vec<u8>, Key)>> {
+    /// The public keys at places of descriptors with private keys.
+    fn public_keys(&self, txn: &RoTxn<'_>, places: &[Place]) -> Result<HashSet<Vec<u8>>> {
+        let mut public_keys = HashSet::new();
+        let mut owners = Owners::default();
+        for places in places.chunks(MAX_EXPANDED) {
+            self.expand(txn, places.iter().copied(), &mut owners)?;
+            for ((number, _), expansion) in &owners.expansions {
+                if owners.descriptors.get(number).is_some_and(|(row, _)| row.has_private) {
+                    let scripts = expansion.scripts.iter();
+                    public_keys
+                        .extend(scripts.flat_map(|script| script.solving.public_keys.iter().map(|key| key.0.clone())));
+                }
+            }
+        }
+        Ok(public_keys)
+    }
+
+    /// The private keys at places of descriptors, with their public keys. A descriptor's text is unsealed and read once for
+    /// all of its places.
+    fn derive(&self, txn: &RoTxn<'_>, places: &[Place], sealing: &SealingKey) -> Result<Vec<(Vec<u8>, Key)>> {
+        let mut keys = Vec::new();
+        let mut owners = Owners::default();
+        for same in places.chunk_by(|one, other| one.0 == other.0) {
+            let Some((number, _)) = same.first() else { continue };
+            let Some(descriptor) = self.private_descriptor(txn, *number, sealing)? else { continue };
+            for places in same.chunks(MAX_EXPANDED) {
+                self.expand(txn, places.iter().copied(), &mut owners)?;
+                let derive = |place: &Place| derive_at(&descriptor, *place, &owners.expansions);
+                keys.extend(map(places.iter().collect(), KEYS_PER_BATCH, derive).into_iter().flatten());
+            }
+        }
+        Ok(keys)
+    }
+
+    fn private_descriptor(&self, txn: &RoTxn<'_>, number: u32, sealing: &SealingKey) -> Result<Option<Descriptor>> {
         let place = private_key_of(number);
-        let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(Vec::new()) };
+        let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(None) };
         let text = sealing.unwrap(&place, value)?;
-        let descriptor = parse_stored(number, text.expose(), self.shared.network)?;
-        Ok(descriptor.private_keys(index).into_iter().map(|(public, secret)| (public, Key(secret))).collect())
+        parse_stored(number, text.expose(), self.shared.network).map(Some)
     }
 
     /// The private keys that may sign in a batch.
     fn ring(&self, txn: &RoTxn<'_>, batch: &SignBatch, sealing: &SealingKey) -> Result<Ring> {
-        let mut ring = Ring::default();
-        let owners = self.owners(txn, &batch.scripts)?;
-        for same in owners.chunk_by(|one, other| one.0 == other.0) {
-            let Some((number, _)) = same.first() else { continue };
-            let place = private_key_of(*number);
-            let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
-            let text = sealing.unwrap(&place, value)?;
-            // Parsed once for all its indexes.
-            let descriptor = parse_stored(*number, text.expose(), self.shared.network)?;
-            for (_, index) in same {
-                for (public, secret) in descriptor.private_keys(*index) {
-                    ring.0.extend(x_coordinate(&public).map(|x| (x, Key(secret))));
-                }
-            }
+        let places = self.places(txn, &batch.scripts)?;
+        let mut ring = Ring(self.derive(txn, &places, sealing)?.into_iter().collect());
+        if self.store.tables.imported_keys.is_empty(txn)? {
+            return Ok(ring);
         }
         for request in &batch.requests {
             for hash in hashes_of(&request.public_key) {
@@ -142,36 +203,23 @@ impl Wallet {
                 let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
                 let text = sealing.unwrap(&place, value)?;
                 let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
-                ring.0.extend(x_coordinate(&request.public_key).map(|x| (x, Key(key.inner))));
+                ring.0.insert(key.public_key(&self.secp).to_bytes(), Key(key.inner));
             }
         }
         Ok(ring)
     }
+}
 
-    fn sign(&self, ring: &Ring, request: &SignRequest) -> ServiceResult<Option<Blob>> {
-        let Some(key) = x_coordinate(&request.public_key).and_then(|x| ring.0.get(&x)) else { return Ok(None) };
-        let message = Message::from_digest(request.digest);
-        let mut keypair = Keypair::from_secret_key(&self.secp, &key.0);
-        let signature = match &request.scheme {
-            Scheme::Ecdsa => {
-                // Of the two keys with one x coordinate the script's own must sign.
-                let own = PublicKey::from_slice(&request.public_key).is_ok_and(|public| public == keypair.public_key());
-                own.then(|| self.secp.sign_ecdsa_low_r(&message, &key.0).serialize_der().to_vec())
-            }
-            Scheme::Schnorr => Some(self.secp.sign_schnorr_no_aux_rand(&message, &keypair).serialize().to_vec()),
-            Scheme::SchnorrTweaked { merkle_root } => {
-                let internal = keypair.x_only_public_key().0;
-                let root = merkle_root.map(TapNodeHash::from_byte_array);
-                let tweak = TapTweakHash::from_key_and_tweak(internal, root).to_scalar();
-                let mut tweaked = keypair
-                    .add_xonly_tweak(&self.secp, &tweak)
-                    .map_err(|_| ServiceError::new(ErrorKind::Internal, "the tweaked key is no key"))?;
-                let signature = self.secp.sign_schnorr_no_aux_rand(&message, &tweaked).serialize().to_vec();
-                tweaked.non_secure_erase();
-                Some(signature)
-            }
-        };
-        keypair.non_secure_erase();
-        Ok(signature.map(Blob))
+/// The private keys of a descriptor at a place, with their public keys.
+fn derive_at(descriptor: &Descriptor, place: Place, expansions: &Expansions) -> Vec<(Vec<u8>, Key)> {
+    let public_keys = expansions.get(&place).and_then(|expansion| expansion.scripts.first());
+    match public_keys {
+        // The public text of a taproot key may not say which of two it is; a hardened wildcard has no public text at all.
+        Some(script) if descriptor.output_type() != Some(AddressType::Bech32m) => {
+            let secrets = descriptor.secret_keys(place.1).into_iter();
+            let public_key = |key: usize| script.solving.public_keys.get(key).map(|public_key| public_key.0.clone());
+            secrets.filter_map(|(key, secret)| Some((public_key(key)?, Key(secret)))).collect()
+        }
+        _ => descriptor.private_keys(place.1).into_iter().map(|(public, secret)| (public, Key(secret))).collect(),
     }
 }

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 use std::sync::{LazyLock, OnceLock};
 
 use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
+use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
 use bitcoin::{NetworkKind, PrivateKey, PublicKey};
-use secp256k1::{All, Secp256k1, SecretKey};
+use secp256k1::{All, Scalar, Secp256k1, SecretKey};
+use zeroize::Zeroizing;
 
 use super::error::ExpandError;
 
@@ -87,6 +89,19 @@ pub(super) struct Extended {
 pub(super) struct Parent {
     public: Xpub,
     private: Option<Xpriv>,
+}
+
+impl Parent {
+    /// The private key of a step that is not hardened (CKDpriv of BIP 32). The parent's public key is at hand, so this costs
+    /// a hash and an addition, and no multiplication on the curve.
+    fn child_secret(&self, private: &Xpriv, index: u32) -> Option<SecretKey> {
+        let mut engine = HmacEngine::<sha512::Hash>::new(private.chain_code.as_bytes());
+        engine.input(&self.public.public_key.serialize());
+        engine.input(&index.to_be_bytes());
+        let hash = Zeroizing::new(Hmac::from_engine(engine).to_byte_array());
+        let tweak = Scalar::from_be_bytes(*hash.first_chunk()?).ok()?;
+        private.private_key.add_tweak(&tweak).ok()
+    }
 }
 
 /// The key that an expression means at an index, and where it comes from.
@@ -217,8 +232,7 @@ impl Key {
                     Derived { public: single.public, fingerprint: *fingerprint, path: path.clone() }
                 }
                 None => {
-                    let [a, b, c, d, ..] =
-                        *bitcoin::hashes::Hash::as_byte_array(single.public.pubkey_hash().as_raw_hash());
+                    let [a, b, c, d, ..] = *Hash::as_byte_array(single.public.pubkey_hash().as_raw_hash());
                     Derived { public: single.public, fingerprint: [a, b, c, d], path: Vec::new() }
                 }
             }),
@@ -240,12 +254,24 @@ impl Key {
         match &self.body {
             Body::Single(single) => single.secret,
             Body::Extended(extended) => {
-                let private = extended.parent().ok()?.private.as_ref()?;
+                let parent = extended.parent().ok()?;
+                let private = parent.private.as_ref()?;
                 match extended.step(index).ok()? {
+                    Some(ChildNumber::Normal { index }) => parent.child_secret(private, index),
                     Some(step) => private.derive_priv(&SECP, &[step]).ok().map(|child| child.private_key),
                     None => Some(private.private_key),
                 }
             }
+        }
+    }
+}
+
+impl Key {
+    /// The public key of the private key that was derived at an index.
+    pub fn public_of(&self, secret: &SecretKey) -> PublicKey {
+        match &self.body {
+            Body::Single(single) => single.public,
+            Body::Extended(_) => PublicKey::new(secret.public_key(&SECP)),
         }
     }
 }

@@ -192,8 +192,19 @@ impl Descriptor {
     /// The private keys that it holds, at an index, each with its public key of 33 or 65 bytes. In taproot scripts the
     /// last 32 of these 33 stand.
     pub fn private_keys(&self, index: u32) -> Vec<(Vec<u8>, SecretKey)> {
-        let pair = |key: &Key| Some((key.derive(index).ok()?.public.to_bytes(), key.derive_secret(index)?));
+        let pair = |key: &Key| {
+            let secret = key.derive_secret(index)?;
+            Some((key.public_of(&secret).to_bytes(), secret))
+        };
         self.keys.iter().filter(|key| key.is_private()).filter_map(pair).collect()
+    }
+
+    /// The private keys that it holds, at an index, each with the place of its key expression: [`SolvingData`] of an
+    /// expanded script has the public keys at the same places. Cheaper than [`Descriptor::private_keys`], which derives the
+    /// public keys too.
+    pub fn secret_keys(&self, index: u32) -> Vec<(usize, SecretKey)> {
+        let keys = self.keys.iter().enumerate();
+        keys.filter_map(|(place, key)| Some((place, key.derive_secret(index)?))).collect()
     }
 
     fn text(&self, form: Form) -> String {

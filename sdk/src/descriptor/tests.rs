@@ -138,6 +138,8 @@ fn private_keys_belong_to_the_public_keys_of_the_scripts() {
         for (public, secret) in keys {
             assert!(solving.public_keys.iter().any(|known| known.0 == public), "{text}");
             let point = secret.public_key(&key::SECP);
+            let place = solving.public_keys.iter().position(|known| known.0 == public).unwrap();
+            assert!(descriptor.secret_keys(7).contains(&(place, secret)), "{text}");
             assert!(public == point.serialize() || public == point.serialize_uncompressed(), "{text}");
         }
     }

@@ -3,7 +3,9 @@
 //!
 //! Anything else in it is lost, also where no new signature can be made.
 
-use bitcoin::{Script, ScriptBuf, TxIn, TxOut};
+use std::collections::HashSet;
+
+use bitcoin::{Script, ScriptBuf, TxIn, TxOut, Witness};
 
 use super::signatures::Signatures;
 use crate::script::{
@@ -13,27 +15,23 @@ use crate::script::{
 use crate::standard::{ScriptKind, classify};
 
 /// What was found in an input that does not verify.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Carried {
-    /// ECDSA signatures that verified. Taproot witnesses are made whole or not at all, so theirs are not kept.
-    pub(super) signatures: Signatures,
+    /// Why it does not.
+    pub(super) error: ScriptError,
     /// The redeem script and the witness script it shows, whether or not they are those of the output.
     pub(super) scripts: Vec<ScriptBuf>,
 }
 
-/// Looks at an input. None where it verifies under the standard flags as it is.
-pub(super) fn collect(context: &TxContext<'_>, index: usize, input: &TxIn, spent: &TxOut) -> Option<Carried> {
-    let checker = TransactionChecker::new(context, index);
-    let mut observer = Observer { checker, signatures: Signatures::default() };
-    let (script_sig, witness) = (&input.script_sig, &input.witness);
-    if verify_script(script_sig, &spent.script_pubkey, witness, Flags::STANDARD, &mut observer).is_ok() {
-        return None;
-    }
+/// Looks at an input. None where it verifies under the standard flags as it is. Its ECDSA signatures that verify stay with
+/// the observer; taproot witnesses are made whole or not at all, so theirs are not kept.
+pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<Carried> {
+    let error = observer.verify(&input.script_sig, &spent.script_pubkey, &input.witness).err()?;
     let mut scripts = Vec::new();
-    if !script_sig.is_empty() || !witness.is_empty() {
-        scan(input, &spent.script_pubkey, &mut observer, &mut scripts);
+    if !input.script_sig.is_empty() || !input.witness.is_empty() {
+        scan(input, &spent.script_pubkey, observer, &mut scripts);
     }
-    Some(Carried { signatures: observer.signatures, scripts })
+    Some(Carried { error, scripts })
 }
 
 /// Follows the input to the innermost script it shows; where that is a multisig, tries each push as a signature.
@@ -98,10 +96,39 @@ fn pop_script(elements: &mut Vec<Vec<u8>>) -> Option<ScriptBuf> {
     elements.pop().map(ScriptBuf::from_bytes)
 }
 
-/// Keeps the ECDSA signatures that verify while scripts run.
-struct Observer<'a> {
-    checker: TransactionChecker<'a>,
-    signatures: Signatures,
+/// Runs the scripts of one input, and keeps the ECDSA signatures that verify while they run. None of these is verified
+/// twice, however often it is come across.
+pub(super) struct Observer<'a> {
+    /// Answers the scripts.
+    pub(super) checker: TransactionChecker<'a>,
+    /// The signatures there are.
+    pub(super) signatures: Signatures,
+    /// Those that verified: digest, public key, signature with its type byte.
+    verified: HashSet<([u8; 32], Vec<u8>, Vec<u8>)>,
+}
+
+impl<'a> Observer<'a> {
+    /// The observer of the input of this index.
+    pub(super) fn new(context: &'a TxContext<'a>, index: usize) -> Self {
+        let checker = TransactionChecker::new(context, index);
+        Self { checker, signatures: Signatures::default(), verified: HashSet::new() }
+    }
+
+    /// How many signatures were verified and found good.
+    #[cfg(test)]
+    pub(super) fn verified(&self) -> usize {
+        self.verified.len()
+    }
+
+    /// Verifies contents of the input under the standard flags.
+    pub(super) fn verify(
+        &mut self,
+        script_sig: &Script,
+        script_pubkey: &Script,
+        witness: &Witness,
+    ) -> Result<(), ScriptError> {
+        verify_script(script_sig, script_pubkey, witness, Flags::STANDARD, self)
+    }
 }
 
 impl Checker for Observer<'_> {
@@ -112,9 +139,18 @@ impl Checker for Observer<'_> {
         script_code: &Script,
         sig_version: SigVersion,
     ) -> bool {
+        let Some(hash_type) = signature.last() else { return false };
+        let Some(digest) = self.checker.ecdsa_digest(script_code, u32::from(*hash_type), sig_version) else {
+            return false;
+        };
+        let seen = (digest, pubkey.to_vec(), signature.to_vec());
+        if self.verified.contains(&seen) {
+            return true;
+        }
         let verified = self.checker.check_ecdsa_signature(signature, pubkey, script_code, sig_version);
         if verified {
             self.signatures.keep_verified(pubkey, signature);
+            self.verified.insert(seen);
         }
         verified
     }

@@ -11,6 +11,7 @@ use secp256k1::{All, Keypair, Message, Secp256k1, SecretKey, XOnlyPublicKey};
 
 use super::solving::SolvingSet;
 use super::wif::WifKey;
+use crate::parallel::map;
 use crate::service::signer::{Scheme, SignBatch, SignRequest};
 use crate::service::{Result, Scope, Signer};
 use crate::wire::Blob;
@@ -18,7 +19,11 @@ use crate::wire::Blob;
 /// The one signing context of the process: making one costs as much as a signature.
 pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
-/// Signs digests by public key. Asked at most twice per transaction: once what it can sign, once for all of it.
+/// The signatures that are worth a thread of their own: one takes some 50 us.
+const SIGNATURES_PER_BATCH: usize = 4;
+
+/// Signs digests by public key. Asked at most twice per transaction: for all signatures together, and before that which keys
+/// it has, where that decides what is to be signed.
 pub trait KeySource {
     /// Which of these public keys (33, 65 or 32 bytes) it signs for, in their order.
     ///
@@ -86,7 +91,7 @@ impl KeySource for LocalKeys {
             let key = self.find(&request.public_key)?;
             key.with_secret(|secret| Blob(sign_digest(secret, request.digest, &request.scheme)))
         };
-        Ok(requests.iter().map(sign).collect())
+        Ok(map(requests.iter().collect(), SIGNATURES_PER_BATCH, sign))
     }
 }
 

@@ -27,6 +27,18 @@ pub(super) struct Production {
     pub(super) witness: Witness,
 }
 
+impl Production {
+    /// Whether the input is like this already.
+    pub(super) fn is_of(&self, input: &TxIn) -> bool {
+        (&self.script_sig, &self.witness) == (&input.script_sig, &input.witness)
+    }
+
+    /// The bytes it has.
+    pub(super) fn size(&self) -> usize {
+        self.script_sig.len() + self.witness.size()
+    }
+}
+
 /// Solves one input.
 pub(super) struct Producer<'a> {
     /// The transaction.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use bitcoin::hashes::Hash;
 use bitcoin::taproot::TapLeafHash;
 use bitcoin::{Script, ScriptBuf};
 
 use super::sighash::Sighash;
-use crate::script::{SigVersion, SighashError, TxContext};
-use crate::service::signer::Scheme;
+use crate::script::{SigVersion, TransactionChecker};
+use crate::service::signer::{Scheme, SignRequest};
+use crate::wire::Blob;
 
 /// How a Schnorr signature spends a taproot output.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -31,16 +31,8 @@ pub(super) enum Want {
 }
 
 impl Want {
-    /// The public key as the script has it: 33, 65 or 32 bytes.
-    pub(super) fn public_key(&self) -> &[u8] {
-        match self {
-            Self::Ecdsa { public_key, .. } => public_key,
-            Self::Schnorr { public_key, .. } => public_key,
-        }
-    }
-
     /// The kind of the signature.
-    pub(super) fn scheme(&self) -> Scheme {
+    fn scheme(&self) -> Scheme {
         match self {
             Self::Ecdsa { .. } => Scheme::Ecdsa,
             Self::Schnorr { path: TaprootPath::InternalKey { merkle_root }, .. } => {
@@ -50,30 +42,12 @@ impl Want {
         }
     }
 
-    /// Whether it spends the input on its own.
-    pub(super) fn is_key_path(&self) -> bool {
-        matches!(self, Self::Schnorr { path: TaprootPath::InternalKey { .. } | TaprootPath::OutputKey, .. })
-    }
-
-    /// What is signed for the input of this index.
-    ///
-    /// # Errors
-    /// Where there is no such digest: a taproot signature covers all spent outputs, and not all are known.
-    pub(super) fn digest(
-        &self,
-        context: &TxContext<'_>,
-        index: usize,
-        sighash: Sighash,
-    ) -> Result<[u8; 32], SighashError> {
+    /// What is signed; none where there is no such digest: a taproot signature covers all spent outputs, and not all are
+    /// known.
+    fn digest(&self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<[u8; 32]> {
         match self {
-            Self::Ecdsa { script_code, version: SigVersion::WitnessV0, .. } => {
-                let spent = context.spent_output(index).ok_or(SighashError::MissingSpentOutput { index })?;
-                let hash = context.segwit_v0_sighash(index, script_code, spent.value, sighash.ecdsa().into())?;
-                Ok(hash.to_byte_array())
-            }
-            Self::Ecdsa { script_code, .. } => {
-                let hash = context.legacy_sighash(index, script_code, sighash.ecdsa().into())?;
-                Ok(hash.to_byte_array())
+            Self::Ecdsa { script_code, version, .. } => {
+                checker.ecdsa_digest(script_code, sighash.ecdsa().into(), *version)
             }
             Self::Schnorr { path, .. } => {
                 let leaf = match path {
@@ -81,19 +55,35 @@ impl Want {
                     TaprootPath::Leaf(hash) => Some((*hash, u32::MAX)),
                     TaprootPath::InternalKey { .. } | TaprootPath::OutputKey => None,
                 };
-                Ok(context.taproot_sighash(index, sighash.taproot(), None, leaf)?.to_byte_array())
+                checker.taproot_digest(sighash.taproot(), leaf)
             }
         }
     }
 
-    /// The signature as it stands in the input: with its type byte, which a taproot signature of type 0 leaves out.
-    fn with_type(&self, mut signature: Vec<u8>, sighash: Sighash) -> Vec<u8> {
-        match self {
-            Self::Ecdsa { .. } => signature.push(sighash.ecdsa()),
-            Self::Schnorr { .. } if sighash.taproot() != 0 => signature.push(sighash.taproot()),
-            Self::Schnorr { .. } => {}
-        }
-        signature
+    /// What the keys are to be asked, and the place of their answer.
+    pub(super) fn request(self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<(Slot, SignRequest)> {
+        let (digest, scheme) = (self.digest(checker, sighash)?, self.scheme());
+        let (slot, public_key) = match self {
+            Self::Ecdsa { public_key, .. } => (Slot::Ecdsa(public_key.clone()), public_key),
+            Self::Schnorr { public_key, path } => (Slot::Schnorr(public_key, path), public_key.to_vec()),
+        };
+        Some((slot, SignRequest { public_key: Blob(public_key), digest, scheme }))
+    }
+}
+
+/// Where a signature belongs.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Slot {
+    /// An ECDSA signature of this key.
+    Ecdsa(Vec<u8>),
+    /// A Schnorr signature of this x-only key.
+    Schnorr([u8; 32], TaprootPath),
+}
+
+impl Slot {
+    /// Whether a signature here spends the input on its own.
+    pub(super) fn is_key_path(&self) -> bool {
+        matches!(self, Self::Schnorr(_, TaprootPath::InternalKey { .. } | TaprootPath::OutputKey))
     }
 }
 
@@ -148,15 +138,16 @@ impl Signatures {
         std::mem::take(&mut self.wanted)
     }
 
-    /// Adds the bare signature that was made for a want.
-    pub(super) fn add(&mut self, want: &Want, signature: Vec<u8>, sighash: Sighash) {
-        let signature = want.with_type(signature, sighash);
-        match want {
-            Want::Ecdsa { public_key, .. } => {
-                self.ecdsa.insert(public_key.clone(), signature);
+    /// Adds a bare signature. It gets its type byte, which a taproot signature of type 0 leaves out.
+    pub(super) fn add(&mut self, slot: Slot, mut signature: Vec<u8>, sighash: Sighash) {
+        match slot {
+            Slot::Ecdsa(public_key) => {
+                signature.push(sighash.ecdsa());
+                self.ecdsa.insert(public_key, signature);
             }
-            Want::Schnorr { public_key, path } => {
-                self.schnorr.insert((*public_key, *path), signature);
+            Slot::Schnorr(public_key, path) => {
+                signature.extend(Some(sighash.taproot()).filter(|sighash| *sighash != 0));
+                self.schnorr.insert((public_key, path), signature);
             }
         }
     }

@@ -35,6 +35,15 @@ use super::limits::Limits;
 
 pub(super) use self::reply::{Content, Reply, ReplyBody};
 
+/// How many calls a body holds that can be read.
+pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
+    match read_document(body, limits) {
+        Ok(Document::Single(_)) => 1,
+        Ok(Document::Batch(elements)) => elements.iter().filter(|element| read_element(element).is_ok()).count(),
+        Err(_) => 0,
+    }
+}
+
 /// Answers one HTTP request's `body`, sent by `caller` to `wallet`'s path.
 pub(super) async fn answer<S: RpcService>(
     service: &S,

@@ -15,11 +15,13 @@ use outrigger_sdk::service::wallet::{
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult};
 use outrigger_sdk::wire::{Blob, Secret, from_bytes};
 
+use super::descriptors::Place;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
 use super::legacy;
 use super::live::Wallet;
 use super::ownership::label;
+use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, get, number_from, number_from_key, txid_from};
 use super::store::{Snapshot, Tables};
@@ -116,12 +118,25 @@ impl WalletView {
     /// # Errors
     /// `Storage`.
     pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {
-        Ok(scripts.iter().map(|script| self.script(script)).collect::<Result<_>>()?)
+        Ok(self.read_scripts(&scripts)?)
     }
 
-    fn script(&self, script: &ScriptBuf) -> Result<Option<ScriptInfo>> {
+    fn read_scripts(&self, scripts: &[ScriptBuf]) -> Result<Vec<Option<ScriptInfo>>> {
+        let mut infos = Vec::with_capacity(scripts.len());
+        let mut owners = Owners::default();
+        for scripts in scripts.chunks(MAX_EXPANDED) {
+            let rows = scripts.iter().map(|script| self.t().script(&self.txn, script)).collect::<Result<Vec<_>>>()?;
+            let places = rows.iter().flatten().flat_map(|row| row.owners.iter().copied());
+            self.wallet.expand(&self.txn, places, &mut owners)?;
+            for (script, row) in scripts.iter().zip(rows) {
+                infos.push(self.script(script, row, &owners)?);
+            }
+        }
+        Ok(infos)
+    }
+
+    fn script(&self, script: &ScriptBuf, row: Option<ScriptRow>, owners: &Owners) -> Result<Option<ScriptInfo>> {
         let (t, txn) = (self.t(), &*self.txn);
-        let row = t.script(txn, script)?;
         let label = label(t, txn, script)?;
         let imported = legacy::knowledge(t, txn, script)?;
         let nothing = imported.solving.scripts.is_empty() && !imported.complete;
@@ -141,37 +156,11 @@ impl WalletView {
             solving: imported.solving,
             origins: imported.origins,
         };
-        for (number, index) in row.iter().flat_map(|row| row.owners.iter().copied()).rev() {
-            self.add_descriptor_knowledge(script, number, index, &mut info)?;
+        for place in row.iter().flat_map(|row| row.owners.iter().copied()).rev() {
+            add_descriptor_knowledge(script, place, owners, &mut info);
         }
         info.parents.reverse();
         Ok(Some(info))
-    }
-
-    /// Adds what a descriptor says of a script; it outranks what imported keys say.
-    fn add_descriptor_knowledge(
-        &self,
-        script: &ScriptBuf,
-        number: u32,
-        index: u32,
-        info: &mut ScriptInfo,
-    ) -> Result<()> {
-        let Some(row) = self.t().descriptor(&self.txn, number)? else { return Ok(()) };
-        let parsed = self.wallet.descriptors.get(number, &row.public)?;
-        info.internal = row.internal;
-        info.timestamp = row.timestamp;
-        info.parents.push(row.public);
-        // Hardened steps below a public key: the script is ours, and nothing more is known without the key.
-        let Ok(expansion) = parsed.expand(index) else { return Ok(()) };
-        if let Some(found) = expansion.scripts.into_iter().find(|found| found.script_pubkey == *script)
-            && parsed.is_solvable()
-        {
-            info.solvable = true;
-            info.descriptor = found.definite;
-            info.solving = found.solving;
-            info.origins = found.origins;
-        }
-        Ok(())
     }
 
     /// Coins, from the outpoint after `after` on.
@@ -288,6 +277,24 @@ impl WalletView {
     /// `WalletLocked`; `Storage`.
     pub fn sign_many(&self, batch: SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
         self.wallet.sign_many(&self.txn, &batch)
+    }
+}
+
+/// Adds what a descriptor says of a script; it outranks what imported keys say.
+fn add_descriptor_knowledge(script: &ScriptBuf, place: Place, owners: &Owners, info: &mut ScriptInfo) {
+    let Some((row, parsed)) = owners.descriptors.get(&place.0) else { return };
+    info.internal = row.internal;
+    info.timestamp = row.timestamp;
+    info.parents.push(row.public.clone());
+    // Hardened steps below a public key: the script is ours, and nothing more is known without the key.
+    let Some(expansion) = owners.expansions.get(&place) else { return };
+    if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)
+        && parsed.is_solvable()
+    {
+        info.solvable = true;
+        info.descriptor = found.definite.clone();
+        info.solving = found.solving.clone();
+        info.origins = found.origins.clone();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the plugin as a client sees it.
 
+mod hostile;
 mod order;
 mod outputs;
 mod recordings;

@@ -3,7 +3,7 @@
 //! The recordings are of release 29 with Knots' additions. Where the two methods follow release 0.21 instead, or go
 //! beyond both, the difference is spelled out here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,6 +11,7 @@ use std::str::FromStr;
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::{Block, Network, OutPoint, TxOut};
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
+use outrigger_sdk::script::ScriptError;
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo};
 use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
@@ -162,6 +163,24 @@ fn every_recorded_answer_is_given_byte_for_byte() {
     }
     assert!(wrong.is_empty(), "{} of {} rows differ\n{}", wrong.len(), rows.len(), wrong.join("\n"));
     assert!(rows.len() > 1000, "only {} rows", rows.len());
+}
+
+#[test]
+fn every_text_that_an_input_can_be_refused_with_is_said_as_recorded() {
+    let hosts = Hosts::new();
+    let recording = Value::from_str(&data("signing-texts.json")).unwrap();
+    let mut said = HashSet::new();
+    for row in recording["rows"].as_array().unwrap() {
+        let answer = hosts.answer(row);
+        assert_eq!(answer, expected(row), "{}", row["name"]);
+        let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
+        let errors = answer["errors"].as_array().unwrap();
+        said.extend(errors.iter().map(|error| error["error"].as_str().unwrap().to_owned()));
+    }
+    // What the engine cannot come to: Core has a name for it and no script that leads there.
+    let never = [ScriptError::UnknownError];
+    let silent: Vec<_> = ScriptError::ALL.iter().filter(|error| !said.contains(error.signing_text())).collect();
+    assert_eq!(silent, never.iter().collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! How keys are asked, and what becomes of answers that do not help.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
@@ -9,10 +10,13 @@ use bitcoin::{NetworkKind, ScriptBuf, Witness, base58};
 use proptest::prelude::*;
 
 use super::{pays, spend};
-use crate::script::ScriptError;
+use crate::script::{Checker, ScriptError, SigVersion, TxContext};
 use crate::service::signer::{Scheme, SignRequest};
 use crate::service::{ErrorKind, Result};
-use crate::sign::{InputError, KeySource, LocalKeys, Sighash, SolvingSet, WifKey, sign_transaction};
+use crate::sign::collect::{Observer, collect};
+use crate::sign::{
+    InputError, KeySource, LocalKeys, Sighash, SignError, SolvingSet, WifKey, sign_transaction, sign_transaction_while,
+};
 use crate::wire::Blob;
 
 /// The key with this number.
@@ -91,10 +95,10 @@ fn all_inputs_are_signed_in_one_batch() {
     let spent = [pays(pkh(1)), pays(wpkh(2)), pays(bare), pays(wpkh(1)), None];
     let errors = sign_transaction(&mut tx, &spent, &known, &keys, Sighash::ALL).unwrap();
     assert_eq!(errors, [None, None, None, None, Some(InputError::NotFound)]);
-    // Each key is asked for once, also where several inputs need it, and only those that are there sign.
-    assert_eq!(*keys.available.borrow(), [3]);
+    // Which keys are there decides nothing here, so only signatures are asked for: also of the key that is not there.
+    assert_eq!(*keys.available.borrow(), [0; 0]);
     let requests: Vec<usize> = keys.signed.borrow().iter().map(Vec::len).collect();
-    assert_eq!(requests, [5]);
+    assert_eq!(requests, [6]);
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn keys_are_not_asked_when_there_is_nothing_to_sign() {
     let error = Some(InputError::Script(ScriptError::InvalidStackOperation));
     let answer = sign_transaction(&mut spend(1), &[pays(multisig(2, &[7, 8]))], &known, &keys, Sighash::DEFAULT);
     assert_eq!(answer.unwrap(), [error]);
-    assert_eq!(keys.signed.borrow().len(), 1);
+    assert_eq!(keys.available.borrow().len(), 0);
 }
 
 #[test]
@@ -126,6 +130,7 @@ fn a_taproot_input_asks_for_its_key_path_only_where_that_is_there() {
     assert_eq!(sign_transaction(&mut tx, &spent, &known, &keys, Sighash::DEFAULT).unwrap(), [None]);
     let schemes: Vec<Scheme> = keys.signed.borrow().iter().flatten().map(|request| request.scheme.clone()).collect();
     assert_eq!(schemes, [Scheme::SchnorrTweaked { merkle_root: None }]);
+    assert_eq!(*keys.available.borrow(), [2]);
     assert_eq!(tx.input[0].witness[0].len(), 64);
 }
 
@@ -269,4 +274,44 @@ fn script() -> impl Strategy<Value = ScriptBuf> {
         2 => prop::sample::select(vec![vec![0xac], vec![0xae], vec![0x51], vec![0x52], vec![0x63, 0x68], vec![0xb2]]),
     ];
     prop::collection::vec(piece, 0..6).prop_map(|pieces| ScriptBuf::from_bytes(pieces.concat()))
+}
+
+#[test]
+fn work_that_nobody_waits_for_ends_early_and_changes_nothing() {
+    let asked = AtomicUsize::new(0);
+    let wanted = || asked.fetch_add(1, Ordering::Relaxed) < 5;
+    let keys = Counting::new(&[1]);
+    let known = local(&[1]).solving(false);
+    let mut tx = spend(10_000);
+    let before = tx.clone();
+    let spent = vec![pays(pkh(1)); 10_000];
+    let answer = sign_transaction_while(&mut tx, &spent, &known, &keys, Sighash::DEFAULT, &wanted);
+    assert_eq!((answer, tx == before), (Err(SignError::Unwanted), true));
+    // It was asked every few inputs, and did not go on to the keys.
+    assert!(asked.into_inner() < 32);
+    assert_eq!(keys.signed.borrow().len(), 0);
+}
+
+#[test]
+fn a_signature_is_verified_once_however_often_it_is_met() {
+    let script = multisig(2, &[1, 2, 3]);
+    let spent = pays(script.clone()).unwrap();
+    let mut tx = spend(1);
+    let one = [Some(spent.clone())];
+    sign_transaction(&mut tx, &one, &SolvingSet::default(), &local(&[1]), Sighash::DEFAULT).unwrap();
+    let context = TxContext::new(&tx, &one[..]);
+    let mut observer = Observer::new(&context, 0);
+    assert!(collect(&mut observer, &tx.input[0], &spent).is_some());
+    assert_eq!(observer.verified(), 1);
+    let signatures: Vec<_> = tx.input[0].script_sig.instructions().flatten().collect();
+    let signature = signatures[1].push_bytes().unwrap().as_bytes();
+    assert!(observer.check_ecdsa_signature(signature, key(1).public_key(), &script, SigVersion::Base));
+    assert!(!observer.check_ecdsa_signature(signature, key(2).public_key(), &script, SigVersion::Base));
+    assert!(!observer.check_ecdsa_signature(
+        signature,
+        key(1).public_key(),
+        &spend(1).output[0].script_pubkey,
+        SigVersion::Base
+    ));
+    assert_eq!(observer.verified(), 1);
 }

@@ -1,13 +1,13 @@
 //! What a signing request is answered with.
 
-use bitcoin::consensus::encode::serialize_hex;
+use crate::params::encode_hex;
+use crate::sign::InputError;
+use bitcoin::consensus::serialize;
 use bitcoin::{Transaction, TxIn, TxOut};
-use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::sign::InputError;
 use serde::Serialize;
 
-use crate::error::SigningError;
-use crate::prevouts::UNKNOWN_AMOUNT;
+use super::error::SigningError;
+use super::prevouts::UNKNOWN_AMOUNT;
 
 /// The signed transaction, with the keys in bitcoind's order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -64,6 +64,6 @@ impl SigningResult {
         let incomplete = tx.input.iter().zip(errors);
         let errors: Vec<IncompleteInput> =
             incomplete.filter_map(|(input, error)| Some(IncompleteInput::new(input, error?))).collect();
-        Ok(Self { hex: serialize_hex(tx), complete: errors.is_empty(), errors })
+        Ok(Self { hex: encode_hex(&serialize(tx)), complete: errors.is_empty(), errors })
     }
 }

@@ -4,15 +4,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::params::{self, Type};
+use crate::service::{ErrorKind, Scope};
+use crate::{Host, RpcError, amount};
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
-use outrigger_sdk::params::{self, Type};
-use outrigger_sdk::service::{ErrorKind, Scope};
-use outrigger_sdk::{Host, RpcError, amount};
 use serde_json::{Map, Value};
 
-use crate::error::SigningError;
+use super::error::SigningError;
+use crate::sign::{MAX_SPENT_SCRIPTS, SignError};
 
 /// What stands for an amount that was not given: all the money there can be.
 pub const UNKNOWN_AMOUNT: Amount = Amount::MAX_MONEY;
@@ -110,8 +111,19 @@ impl Prevouts {
     }
 
     /// The outputs that a transaction spends, in the order of its inputs.
-    pub fn of(&self, tx: &Transaction) -> Vec<Option<TxOut>> {
-        tx.input.iter().map(|input| self.0.get(&input.previous_output).cloned()).collect()
+    ///
+    /// # Errors
+    /// [`SignError::TooLarge`] where their scripts take too much: an output can be spent again and again.
+    pub fn of(&self, tx: &Transaction) -> Result<Vec<Option<TxOut>>, SignError> {
+        let mut room = MAX_SPENT_SCRIPTS;
+        let mut spent = Vec::with_capacity(tx.input.len());
+        for input in &tx.input {
+            let output = self.0.get(&input.previous_output);
+            let size = output.map_or(0, |output| output.script_pubkey.len());
+            room = room.checked_sub(size).ok_or(SignError::TooLarge)?;
+            spent.push(output.cloned());
+        }
+        Ok(spent)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Every rule that a signing request can break, and its code and message.
 
+use crate::service::{ErrorKind, ServiceError};
+use crate::sign::{SighashNameError, SignError, WifError};
+use crate::standard::asm;
+use crate::{Code, RpcError, amount, params};
 use bitcoin::{Script, ScriptBuf, TxOut};
-use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::sign::{SighashNameError, WifError};
-use outrigger_sdk::standard::asm;
-use outrigger_sdk::{Code, RpcError, amount, params};
 
 /// The hexadecimal digits of a script that an error shows of an output.
 const SHOWN_SCRIPT_DIGITS: usize = 30;
@@ -50,6 +50,9 @@ pub enum SigningError {
     /// An input came out with a witness, and the amount it spends was not given.
     #[error("Missing amount for {}", show_output(.0))]
     MissingAmount(TxOut),
+    /// It spends too much, or would become too much, or nobody waits for it.
+    #[error("{0}")]
+    Sign(SignError),
     /// A service did not do what it was asked.
     #[error("{0}")]
     Service(#[from] ServiceError),
@@ -58,6 +61,15 @@ pub enum SigningError {
 impl From<RpcError> for SigningError {
     fn from(error: RpcError) -> Self {
         Self::Argument(error)
+    }
+}
+
+impl From<SignError> for SigningError {
+    fn from(error: SignError) -> Self {
+        match error {
+            SignError::Keys(error) => Self::Service(error),
+            other => Self::Sign(other),
+        }
     }
 }
 
@@ -79,9 +91,10 @@ impl From<SigningError> for RpcError {
             | SigningError::NegativeVout
             | SigningError::ScriptPubKeyMismatch { .. } => Self::new(Code::DESERIALIZATION, message),
             SigningError::PrivateKey(_) => Self::new(Code::INVALID_ADDRESS_OR_KEY, message),
-            SigningError::MissingScript | SigningError::RedeemScriptMismatch | SigningError::ScriptMismatch => {
-                Self::invalid_parameter(message)
-            }
+            SigningError::MissingScript
+            | SigningError::RedeemScriptMismatch
+            | SigningError::ScriptMismatch
+            | SigningError::Sign(_) => Self::invalid_parameter(message),
             SigningError::MissingAmount(_) => Self::type_error(message),
         }
     }
@@ -124,6 +137,7 @@ mod tests {
         reads(SigningError::MissingScript, -8, "Missing redeemScript/witnessScript");
         reads(SigningError::RedeemScriptMismatch, -8, "redeemScript does not correspond to witnessScript");
         reads(SigningError::ScriptMismatch, -8, "redeemScript/witnessScript does not match scriptPubKey");
+        reads(SignError::TooLarge, -8, "The transaction is too large to sign");
         reads(ErrorKind::WalletLocked, -13, "Error: Please enter the wallet passphrase with walletpassphrase first.");
         reads(ErrorKind::WalletNotLoaded, -18, "Requested wallet does not exist or is not loaded");
     }

@@ -1,0 +1,21 @@
+//! The host of Outrigger: it owns the network edge, the plugins, the chain and the wallet store, and leaves every
+//! operation that a client can call to a plugin.
+
+mod cli;
+mod config;
+#[doc(hidden)]
+pub mod fuzzing;
+mod metrics;
+mod node;
+mod notify;
+mod plugin;
+mod router;
+mod rpc;
+mod run;
+mod services;
+mod wallet;
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,221 @@
+//! Requests that mean harm: very large ones, ones that lie, ones that make no sense. Each is answered, with work that grows as
+//! the request does and no faster.
+
+use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::hashes::Hash;
+use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_IF, OP_PUSHDATA4};
+use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid, Witness};
+use outrigger_sdk::testing::{TestHost, TestPlugin};
+use outrigger_sdk::{Code, RpcError};
+use serde_json::{Value, json};
+
+use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
+use crate::SigningPlugin;
+
+/// The public key of [`WIF`].
+const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+const NOT_FOUND: &str = "Input not found or already spent";
+const TOO_LARGE: &str = "The transaction is too large to sign";
+
+fn start() -> (TestHost, TestPlugin<SigningPlugin>) {
+    let host = TestHost::new();
+    let plugin = host.start(MANIFEST, json!({}));
+    (host, plugin)
+}
+
+fn outpoint(vout: u32) -> OutPoint {
+    OutPoint { txid: Txid::from_byte_array([7; 32]), vout }
+}
+
+fn prevtx(vout: u32, script: &str) -> Value {
+    json!({"txid": outpoint(vout).txid.to_string(), "vout": vout, "scriptPubKey": script, "amount": "0.1"})
+}
+
+fn sign(plugin: &TestPlugin<SigningPlugin>, tx: &Transaction, prevtxs: Value) -> Result<Value, RpcError> {
+    plugin.call("signrawtransactionwithkey", json!([hex(tx), [WIF], prevtxs]))
+}
+
+fn signed(answer: &Value) -> Transaction {
+    deserialize_hex(answer["hex"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn a_hundred_thousand_inputs_are_answered_one_by_one() {
+    const INPUTS: u32 = 100_000;
+    /// Each of these is known, and signed.
+    const KNOWN: usize = 500;
+    let (_host, plugin) = start();
+    let tx = spend(&(0..INPUTS).map(outpoint).collect::<Vec<_>>());
+    let prevtxs: Vec<Value> = (0..INPUTS).step_by(KNOWN).map(|vout| prevtx(vout, WPKH)).collect();
+    let answer = sign(&plugin, &tx, json!(prevtxs)).unwrap();
+    let errors = answer["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), INPUTS as usize - prevtxs.len());
+    assert!(errors.iter().all(|error| error["error"] == NOT_FOUND));
+    for (index, input) in signed(&answer).input.iter().enumerate() {
+        assert_eq!(input.witness.len(), if index % KNOWN == 0 { 2 } else { 0 }, "{index}");
+    }
+}
+
+#[test]
+fn four_megabytes_of_scripts_are_looked_at_and_dropped() {
+    const SIZE: usize = 4_000_000;
+    let (_host, plugin) = start();
+    let mut tx = spend(&[outpoint(0), outpoint(1)]);
+    // Half of them in a scriptSig and half in a witness, neither of which helps.
+    tx.input[0].script_sig = ScriptBuf::from_bytes(vec![OP_CHECKSIG.to_u8(); SIZE / 2]);
+    tx.input[1].witness = Witness::from_slice(&vec![vec![0; 500]; SIZE / 2 / 500]);
+    let answer = sign(&plugin, &tx, json!([prevtx(0, WPKH), prevtx(1, WPKH)])).unwrap();
+    assert_eq!(answer["complete"], true);
+    assert!(signed(&answer).total_size() < 1_000);
+    // And as an output.
+    let mut tx = spend(&[outpoint(0)]);
+    tx.output.push(TxOut { script_pubkey: ScriptBuf::from_bytes(vec![0; SIZE]), ..pays(0) });
+    assert_eq!(sign(&plugin, &tx, json!([prevtx(0, WPKH)])).unwrap()["complete"], true);
+}
+
+#[test]
+fn an_outpoint_that_is_spent_twice_is_signed_twice() {
+    let (_host, plugin) = start();
+    let tx = spend(&[outpoint(0), outpoint(0), outpoint(1), outpoint(0)]);
+    let answer = sign(&plugin, &tx, json!([prevtx(0, WPKH)])).unwrap();
+    let signed = signed(&answer);
+    let signatures: Vec<usize> = signed.input.iter().map(|input| input.witness.len()).collect();
+    assert_eq!(signatures, [2, 2, 0, 2]);
+    assert_ne!(signed.input[0].witness, signed.input[1].witness);
+    assert_eq!(answer["errors"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn one_large_script_does_not_become_thousands() {
+    let (_host, plugin) = start();
+    let large = |size: usize| "51".repeat(size);
+    let too_large = Err(RpcError::new(Code(-8), TOO_LARGE));
+    // 7,000 times 10,000 bytes of spent scripts.
+    let tx = spend(&vec![outpoint(0); 7_000]);
+    assert_eq!(sign(&plugin, &tx, json!([prevtx(0, &large(10_000))])), too_large);
+    // 4,000 times a witness script of 10,000 bytes.
+    let script = ScriptBuf::from_hex(&large(10_000)).unwrap();
+    let mut element = prevtx(0, &ScriptBuf::new_p2wsh(&script.wscript_hash()).to_hex_string());
+    element["witnessScript"] = json!(large(10_000));
+    let tx = spend(&vec![outpoint(0); 4_000]);
+    assert_eq!(sign(&plugin, &tx, json!([element])), too_large);
+    // A few of either are no harm.
+    let tx = spend(&vec![outpoint(0); 40]);
+    assert_eq!(sign(&plugin, &tx, json!([element])).unwrap()["complete"], false);
+}
+
+#[test]
+fn previous_outputs_that_lie_are_refused_or_believed_as_bitcoind_does() {
+    let (host, plugin) = start();
+    let coin = outrigger_sdk::service::chain::Coin { output: pays(5_000), height: 1, coinbase: false };
+    host.chain.add_coin(outpoint(0), coin);
+    let tx = spend(&[outpoint(0), outpoint(1)]);
+    let refused = |element: Value| {
+        let error = sign(&plugin, &tx, json!([element])).unwrap_err();
+        (error.code.0, error.message)
+    };
+    let other = "0014".to_owned() + &"00".repeat(20);
+    let message = format!("Previous output scriptPubKey mismatch:\n0 {}\nvs:\n0 {}", &WPKH[4..], "00".repeat(20));
+    assert_eq!(refused(prevtx(0, &other)), (-22, message));
+    let with = |mut element: Value, fields: &[(&str, &str)]| {
+        fields.iter().for_each(|(name, text)| element[*name] = json!(text));
+        element
+    };
+    let program = ScriptBuf::new_p2wsh(&ScriptBuf::from_hex("51").unwrap().wscript_hash()).to_hex_string();
+    let mismatch = (-8, "redeemScript/witnessScript does not match scriptPubKey".to_owned());
+    assert_eq!(refused(with(prevtx(1, &program), &[("witnessScript", "52")])), mismatch);
+    assert_eq!(refused(with(prevtx(1, &program), &[("redeemScript", "52")])), mismatch);
+    let unrelated = (-8, "redeemScript does not correspond to witnessScript".to_owned());
+    assert_eq!(refused(with(prevtx(1, &program), &[("witnessScript", "51"), ("redeemScript", "52")])), unrelated);
+    // An amount is believed: the signature is one for it.
+    let answer = sign(&plugin, &tx, json!([prevtx(0, WPKH)])).unwrap();
+    let by_chain = sign(&plugin, &tx, json!([])).unwrap();
+    assert_ne!(signed(&answer).input[0].witness, signed(&by_chain).input[0].witness);
+    assert_eq!(answer["errors"].as_array().unwrap().len(), 1);
+}
+
+/// Runs as plugins' calls run, on a thread with a stack of 8 MiB.
+fn on_a_call_thread(work: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work).unwrap();
+        thread.join().unwrap();
+    });
+}
+
+/// Scripts that are as wrong as scripts can be.
+fn absurd_scripts() -> Vec<Vec<u8>> {
+    let key = ScriptBuf::from_hex(KEY).unwrap().into_bytes();
+    let push_key = [&[33], key.as_slice()].concat();
+    let multisig = |required: u8, keys: usize, count: u8| {
+        [vec![required], push_key.repeat(keys), vec![count, OP_CHECKMULTISIG.to_u8()]].concat()
+    };
+    // and_v(v:pk(K),and_v(v:pk(K),...)): a miniscript as deep as it is long.
+    let nested = [[push_key.clone(), vec![0xad]].concat().repeat(90), push_key.clone(), vec![0xac]].concat();
+    vec![
+        vec![OP_IF.to_u8(); 10_000],
+        vec![0x63, 0x67].repeat(4_999),
+        vec![OP_CHECKSIG.to_u8(); 10_001],
+        vec![OP_PUSHDATA4.to_u8(), 0xff, 0xff, 0xff, 0xff],
+        vec![0x4d, 0xff],
+        multisig(0x00, 0, 0x00),
+        multisig(0x51, 3, 0x60),
+        multisig(0x60, 1, 0x51),
+        multisig(0x53, 20, 0x60),
+        [vec![0x01, 20], push_key.repeat(20), vec![0x01, 20, OP_CHECKMULTISIG.to_u8()]].concat(),
+        nested,
+        [vec![0x52; 1_000], vec![0x93; 999], vec![0x01, 0x7f, 0x9c]].concat(),
+        // Notes in the middle of nothing, and bytes that are no opcodes.
+        (0..=255).collect(),
+        (0..=255).rev().collect(),
+        [vec![0xa9, 20], vec![1; 20], vec![0x87]].concat(),
+        [vec![0x00, 32], vec![1; 32]].concat(),
+        [vec![0x51, 32], vec![1; 32]].concat(),
+        [vec![0x60, 40], vec![1; 40]].concat(),
+    ]
+}
+
+#[test]
+fn absurd_scripts_are_answered_bare_and_behind_hashes() {
+    let (_host, plugin) = start();
+    on_a_call_thread(|| {
+        for script in absurd_scripts() {
+            let script = ScriptBuf::from_bytes(script);
+            let program = ScriptBuf::new_p2wsh(&script.wscript_hash());
+            let hash = ScriptBuf::new_p2sh(&script.script_hash());
+            let nested = ScriptBuf::new_p2sh(&program.script_hash());
+            for (vout, output) in (0..).zip([&script, &hash, &program, &nested]) {
+                let mut element = prevtx(vout, &output.to_hex_string());
+                element["redeemScript"] = json!(script.to_hex_string());
+                let mut tx = spend(&[outpoint(vout)]);
+                for script_sig in [ScriptBuf::new(), script.clone()] {
+                    tx.input[0].script_sig = script_sig;
+                    let answer = sign(&plugin, &tx, json!([element])).unwrap();
+                    // Once more, with what came of it.
+                    let again = sign(&plugin, &signed(&answer), json!([element])).unwrap();
+                    assert_eq!(again, answer, "{output} {script}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn nothing_of_a_key_is_told_or_logged() {
+    let (host, plugin) = start();
+    let tx = hex(&spend(&[outpoint(0)]));
+    let almost = WIF.replace('J', "K");
+    for params in [
+        json!([tx, [WIF]]),
+        json!([tx, [almost]]),
+        json!([tx, [WIF, 5]]),
+        json!([WIF, [WIF]]),
+        json!([tx, [WIF], [{"txid": 1}]]),
+        json!([tx, [WIF], [], "x"]),
+        json!([tx, [WIF], [prevtx(0, "51")]]),
+    ] {
+        let answer = plugin.call("signrawtransactionwithkey", params);
+        let text = format!("{answer:?}");
+        assert!(!text.contains(WIF) && !text.contains(&almost), "{text}");
+    }
+    assert_eq!(host.log.lines(), []);
+}

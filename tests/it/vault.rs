@@ -1,0 +1,220 @@
+//! A third party's signing group in the place of ours, with keys in another process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The keys 1 and 2 for test chains, compressed, and their public keys.
+const WIFS: [&str; 2] =
+    ["cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA", "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v"];
+const KEYS: [&str; 2] = [
+    "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
+    "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5",
+];
+/// A key that nobody here has.
+const FOREIGN: &str = "02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9";
+
+/// Kinds of outputs, with `A` and `B` for the two keys and `F` for the foreign one.
+const KINDS: [&str; 9] = [
+    "pkh(A)",
+    "wpkh(A)",
+    "sh(wpkh(B))",
+    "wsh(multi(2,A,B))",
+    "sh(multi(1,F,B))",
+    "tr(A)",
+    "tr(F,pk(B))",
+    "wsh(multi(2,A,F))",
+    "wsh(and_v(v:pk(A),older(5)))",
+];
+
+/// A folder with a running daemon.
+struct Vault {
+    folder: TempDir,
+    daemon: Option<Child>,
+}
+
+impl Vault {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("keys"), WIFS.join("\n")).unwrap();
+        let mut vault = Self { folder, daemon: None };
+        vault.start();
+        vault
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&mut self) {
+        let mut command = Command::new(built().program("vault-daemon"));
+        command.arg(self.path("socket")).arg(self.path("keys")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut daemon = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "listening\n");
+        self.daemon = Some(daemon);
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            drop(daemon.stdin.take());
+            assert!(daemon.wait().unwrap().success());
+        }
+    }
+
+    /// A host with the vault's plugin in the place of our group.
+    fn host(&self) -> Host {
+        let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+        let plugin = built().library("outrigger_vault_signing").display().to_string();
+        let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
+        let socket = self.path("socket").display().to_string();
+        let entry = format!(
+            "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"log/1\"]\n\
+             [plugins.options]\nsocket = \"{socket}\"\n"
+        );
+        std::fs::write(self.path("host.toml"), text + &entry).unwrap();
+        let (config, log) = (Some(self.path("host.toml")), Some(self.path("log")));
+        Host::start_with(HostOptions { config, log, ..HostOptions::default() })
+    }
+}
+
+impl Drop for Vault {
+    fn drop(&mut self) {
+        if let Some(daemon) = &mut self.daemon {
+            drop(daemon.stdin.take());
+            let _ = daemon.wait();
+        }
+    }
+}
+
+fn descriptor(kind: &str, [a, b]: [&str; 2]) -> String {
+    let text: Vec<String> = kind
+        .split_inclusive([',', '(', ')'])
+        .map(|part| match part.split_at(part.len() - 1) {
+            ("A", end) => a.to_owned() + end,
+            ("B", end) => b.to_owned() + end,
+            ("F", end) => FOREIGN.to_owned() + end,
+            _ => part.to_owned(),
+        })
+        .collect();
+    text.concat()
+}
+
+/// A wallet with all kinds of outputs, by these two keys.
+fn wallet(host: &Host, name: &str, watch_only: bool, keys: [&str; 2]) -> Client {
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": watch_only, "blank": true}));
+    let mut wallet = client.wallet(name);
+    let request = |kind: &&str| {
+        let text = descriptor(kind, keys);
+        let info = host.client().call("getdescriptorinfo", json!([text]));
+        json!({"desc": format!("{text}#{}", info["checksum"].as_str().unwrap()), "timestamp": "now"})
+    };
+    let requests: Vec<Value> = KINDS.iter().map(request).collect();
+    for result in wallet.call("importdescriptors", json!([requests])).as_array().unwrap() {
+        assert_eq!(result["success"], json!(true), "{result}");
+    }
+    wallet
+}
+
+/// A transaction that spends made-up outputs of all kinds, and what a client says of these.
+fn spend(client: &mut Client, kinds: &[&str]) -> (Value, Value) {
+    let (mut inputs, mut prevtxs) = (Vec::new(), Vec::new());
+    for (vout, kind) in kinds.iter().enumerate() {
+        let text = descriptor(kind, KEYS);
+        let checked = client.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
+        let address = client.call("deriveaddresses", json!([checked]))[0].clone();
+        let script = client.call("validateaddress", json!([address]))["scriptPubKey"].clone();
+        inputs.push(json!({"txid": "ab".repeat(32), "vout": vout}));
+        prevtxs.push(json!({"txid": "ab".repeat(32), "vout": vout, "scriptPubKey": script, "amount": "0.5"}));
+    }
+    let raw = client.call("createrawtransaction", json!([inputs, [{"data": "00"}]]));
+    (raw, json!(prevtxs))
+}
+
+#[test]
+fn a_client_cannot_tell_it_from_our_group() {
+    let vault = Vault::new();
+    let (theirs, ours) = (vault.host(), Host::start());
+    let mut theirs = wallet(&theirs, "watching", true, KEYS);
+    let mut ours = wallet(&ours, "hot", false, WIFS);
+    let (raw, prevtxs) = spend(&mut ours, &KINDS);
+    let mut requests = vec![
+        ("signrawtransactionwithwallet", json!([raw])),
+        ("signrawtransactionwithwallet", json!([raw, [{"txid": "ab".repeat(32)}]])),
+        ("signrawtransactionwithwallet", json!([raw, prevtxs, "all"])),
+        ("signrawtransactionwithwallet", json!(["00", prevtxs])),
+        ("signrawtransactionwithkey", json!([raw, WIFS, prevtxs])),
+        ("signrawtransactionwithkey", json!([raw, ["x"]])),
+        ("signrawtransactionwithkey", json!([raw])),
+    ];
+    for sighash in ["DEFAULT", "ALL", "NONE", "SINGLE|ANYONECANPAY"] {
+        requests.push(("signrawtransactionwithwallet", json!([raw, prevtxs, sighash])));
+    }
+    for (method, params) in requests {
+        let post = |client: &mut Client| {
+            let reply = client.post(&json!({"id": 1, "method": method, "params": params}).to_string());
+            (reply.status, reply.body)
+        };
+        // The help text, which a wrong number of arguments is answered with, is the plugin's own and the same here.
+        assert_eq!(post(&mut theirs), post(&mut ours), "{method} {params}");
+    }
+    // Whoever lacks a key says so, and all others are signed.
+    let signed = theirs.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
+    let incomplete: Vec<&Value> = signed["errors"].as_array().unwrap().iter().map(|error| &error["vout"]).collect();
+    assert_eq!(incomplete, [&json!(7), &json!(8)], "{signed}");
+}
+
+#[test]
+fn coins_of_a_watching_wallet_are_spent_by_the_daemons_keys() {
+    let vault = Vault::new();
+    let host = vault.host();
+    let mut wallet = wallet(&host, "watching", true, KEYS);
+    let spendable = &KINDS[..7];
+    for kind in spendable {
+        let checked = wallet.call("getdescriptorinfo", json!([descriptor(kind, KEYS)]))["descriptor"].clone();
+        let address = wallet.call("deriveaddresses", json!([checked]))[0].clone();
+        wallet.call("generatetoaddress", json!([1, address]));
+    }
+    let elsewhere = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+    wallet.call("generatetoaddress", json!([100, elsewhere]));
+    let coins = wallet.call("listunspent", json!([]));
+    let inputs: Vec<Value> =
+        coins.as_array().unwrap().iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect();
+    assert_eq!(inputs.len(), spendable.len());
+    let raw = wallet.call("createrawtransaction", json!([inputs, [{elsewhere: 349.999}]]));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
+    assert_eq!(signed["complete"], json!(true), "{signed}");
+    wallet.call("sendrawtransaction", json!([signed["hex"]]));
+    wallet.call("generatetoaddress", json!([1, elsewhere]));
+    assert_eq!(wallet.call("listunspent", json!([])), json!([]));
+}
+
+#[test]
+fn a_daemon_that_is_gone_is_told_and_one_that_is_back_is_found() {
+    let mut vault = Vault::new();
+    let host = vault.host();
+    let mut wallet = wallet(&host, "watching", true, KEYS);
+    let (raw, prevtxs) = spend(&mut wallet, &KINDS[..2]);
+    let mut sign = || wallet.try_call("signrawtransactionwithwallet", json!([raw, prevtxs]));
+    assert_eq!(sign().unwrap()["complete"], json!(true));
+    vault.stop();
+    let gone = sign().unwrap_err();
+    assert_eq!((gone.code, gone.message.as_str()), (-4, "The signing daemon cannot be reached"));
+    vault.start();
+    assert_eq!(sign().unwrap()["complete"], json!(true));
+    // Keys that a client brings need no daemon.
+    vault.stop();
+    let answer = wallet.call("signrawtransactionwithkey", json!([raw, WIFS, prevtxs]));
+    assert_eq!(answer["complete"], json!(true));
+    drop(host);
+    let mut log = String::new();
+    std::fs::File::open(vault.path("log")).unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.contains("the signing daemon at "), "{log}");
+    assert!(!WIFS.iter().any(|wif| log.contains(wif)));
+}

@@ -1,0 +1,108 @@
+//! Every parser that takes bytes from clients, files or plugins, as a function of bytes that must not panic.
+//!
+//! The fuzz targets in `tests/fuzz` call these with what a fuzzer finds; the tests here with a fixed corpus and thousands of
+//! mutations of it, the same in every run. A function panics where a parser contradicts itself: what was read must read the
+//! same after it was written.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a contradiction must stop the fuzzer")]
+
+mod messages;
+mod signing;
+#[cfg(test)]
+mod tests;
+
+use std::str::from_utf8;
+
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::{Network, Transaction};
+use outrigger_sdk::descriptor::{Checksum, Descriptor};
+use outrigger_sdk::manifest::Manifest;
+use outrigger_sdk::params::{decode_hex, encode_hex};
+use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
+
+pub use messages::messages;
+pub use signing::signing;
+
+/// A parser.
+pub struct Target {
+    /// Its name, also of its fuzz target.
+    pub name: &'static str,
+    /// Runs it.
+    pub run: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: [Target; 8] = [
+    Target { name: "signing", run: signing },
+    Target { name: "descriptor", run: descriptor },
+    Target { name: "transaction", run: transaction },
+    Target { name: "block", run: outrigger_host::fuzzing::block },
+    Target { name: "messages", run: messages },
+    Target { name: "envelope", run: outrigger_host::fuzzing::envelope },
+    Target { name: "manifest", run: manifest },
+    Target { name: "amount", run: amount },
+];
+
+/// Runs the target of this name.
+///
+/// # Panics
+/// Where a parser contradicts itself, or there is no such target.
+pub fn run(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"));
+    (target.run)(bytes);
+}
+
+/// Output descriptors.
+pub fn descriptor(bytes: &[u8]) {
+    let Ok(text) = from_utf8(bytes) else { return };
+    let Ok(descriptors) = Descriptor::parse(text, Network::Regtest, Checksum::Optional) else { return };
+    for descriptor in descriptors {
+        let shown = descriptor.to_public_string();
+        let again = Descriptor::parse(&shown, Network::Regtest, Checksum::Required).unwrap_or_else(|error| {
+            panic!("{shown:?} is not read again: {error}");
+        });
+        assert_eq!(again.iter().map(Descriptor::to_public_string).collect::<Vec<_>>(), [shown]);
+        for index in [0, 1, u32::MAX] {
+            if let Ok(expansion) = descriptor.expand(index) {
+                expansion.scripts.iter().for_each(|script| drop(classify(&script.script_pubkey)));
+            }
+            drop(descriptor.private_keys(index));
+        }
+    }
+}
+
+/// Transactions in hexadecimal, given as their bytes, and what is shown of them.
+pub fn transaction(bytes: &[u8]) {
+    let text = encode_hex(bytes);
+    assert_eq!(decode_hex(&text).as_deref(), Some(bytes));
+    let Some(tx) = transaction_from_hex(&text) else { return };
+    let written = serialize(&tx);
+    // Without inputs the written form reads as another one; nobody can send it either.
+    if !tx.input.is_empty() {
+        assert_eq!(deserialize::<Transaction>(&written).unwrap(), tx);
+    }
+    let scripts = tx.input.iter().map(|input| &input.script_sig);
+    for script in scripts.chain(tx.output.iter().map(|output| &output.script_pubkey)) {
+        drop(asm(script));
+        drop(classify(script));
+    }
+}
+
+/// Plugins' manifests.
+pub fn manifest(bytes: &[u8]) {
+    if let Ok(manifest) = Manifest::parse(bytes) {
+        drop(manifest.options(&serde_json::Map::new()));
+        manifest.methods.iter().for_each(|method| drop(method.full_help()));
+    }
+}
+
+/// Amounts, and the other values of arguments.
+pub fn amount(bytes: &[u8]) {
+    let Ok(value) = serde_json::from_slice(bytes) else { return };
+    if let Ok(satoshi) = outrigger_sdk::amount::from_json(&value) {
+        let text = outrigger_sdk::amount::to_text(i64::try_from(satoshi).unwrap());
+        let again = serde_json::from_str(&text).unwrap();
+        assert_eq!(outrigger_sdk::amount::from_json(&again), Ok(satoshi));
+    }
+    drop(outrigger_sdk::params::descriptor_range(&value));
+    drop(outrigger_sdk::params::hash(&value, "txid"));
+}

@@ -1,0 +1,46 @@
+//! The messages between host and plugins. The first byte chooses the kind.
+
+use outrigger_sdk::service::chain::{BlockRef, Coin, Tip};
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::mempool::Selected;
+use outrigger_sdk::service::signer::{SignBatch, SignRequest};
+use outrigger_sdk::service::wallet::{
+    CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ScriptInfo, SolvingData, WalletInfo,
+};
+use outrigger_sdk::wire::{Wire, from_bytes, to_bytes};
+
+/// Reads a message; one that is read is written as it was read.
+fn check<T: Wire>(bytes: &[u8]) {
+    if let Ok(message) = from_bytes::<T>(bytes) {
+        let written = to_bytes(&message);
+        assert_eq!(to_bytes(&from_bytes::<T>(&written).unwrap()), written);
+    }
+}
+
+const KINDS: [fn(&[u8]); 16] = [
+    check::<SignBatch>,
+    check::<SignRequest>,
+    check::<HistoryQuery>,
+    check::<HistoryBatch>,
+    check::<CoinBatch>,
+    check::<ScriptInfo>,
+    check::<SolvingData>,
+    check::<WalletInfo>,
+    check::<DescriptorInfo>,
+    check::<Import>,
+    check::<CreateOptions>,
+    check::<Coin>,
+    check::<Tip>,
+    check::<BlockRef>,
+    check::<Event>,
+    check::<Selected>,
+];
+
+/// Messages.
+pub fn messages(bytes: &[u8]) {
+    if let Some((kind, message)) = bytes.split_first()
+        && let Some(check) = KINDS.get(usize::from(*kind) % KINDS.len())
+    {
+        check(message);
+    }
+}

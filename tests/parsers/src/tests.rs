@@ -1,0 +1,163 @@
+//! The parsers over a fixed corpus and mutations of it. Which bytes are tried depends on nothing but this file and the corpus.
+
+use std::path::PathBuf;
+
+use outrigger_sdk::params::decode_hex;
+use serde_json::Value;
+
+use super::{TARGETS, Target};
+
+/// The mutations of each target.
+const MUTATIONS: usize = 3_000;
+/// The largest file of the corpus that is mutated, in bytes.
+const MAX_SEED: usize = 20_000;
+
+/// A generator of numbers (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut number = self.0;
+        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^ (number >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// What tends to find limits.
+const PIECES: [&[u8]; 12] = [
+    b"\xff\xff\xff\xff",
+    b"\0\0\0\0",
+    b"\xfd\xff\xff",
+    b"\xfe\xff\xff\xff\x7f",
+    b"[[[[[[[[",
+    b"{\"",
+    b"\\ud800",
+    b"1e99999",
+    b"-0",
+    b"null",
+    b"/2147483648h/*",
+    b"and_v(v:",
+];
+
+/// Changes some bytes, takes some away, doubles some, or puts a piece among them.
+fn mutate(seed: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(bytes.len() + 1);
+        let end = (at + numbers.below(16)).min(bytes.len());
+        match numbers.below(6) {
+            0 if at < bytes.len() => bytes[at] ^= 1 << numbers.below(8),
+            1 if at < bytes.len() => bytes[at] = numbers.next() as u8,
+            2 => drop(bytes.drain(at..end)),
+            3 => bytes.truncate(at),
+            4 => {
+                let part = bytes[at..end].to_vec();
+                bytes.splice(at..at, part);
+            }
+            _ => drop(bytes.splice(at..at, PIECES[numbers.below(PIECES.len())].iter().copied())),
+        }
+    }
+    bytes
+}
+
+fn file(path: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The recorded signing requests, a few of each sort.
+fn requests() -> Vec<Value> {
+    let recorded: Value = serde_json::from_slice(&file("tests/data/signing.json")).unwrap();
+    let rows = recorded["rows"].as_array().unwrap().iter().step_by(13);
+    rows.map(|row| row["params"].clone()).collect()
+}
+
+/// Bytes that the parser of this name likes.
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    match name {
+        "signing" => {
+            let requests = requests();
+            let transactions = requests.iter().filter_map(|params| decode_hex(params[0].as_str()?)).collect::<Vec<_>>();
+            requests.iter().map(|params| params.to_string().into_bytes()).chain(transactions).collect()
+        }
+        "transaction" => requests().iter().filter_map(|params| decode_hex(params[0].as_str()?)).collect(),
+        "block" => {
+            let chain = String::from_utf8(file("tests/data/chain.hex")).unwrap();
+            chain.lines().step_by(37).filter_map(decode_hex).collect()
+        }
+        "descriptor" => texts(&[
+            "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v)#pdry7alk",
+            "wpkh(tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK/84h/1h/0h/<0;1>/*)",
+            "tr(79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798,{pk(c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5),multi_a(1,c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5)})",
+            "sh(wsh(sortedmulti(1,0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798,02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5)))",
+            "wsh(andor(pk(0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798),older(10),and_v(v:pk(02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5),after(100))))",
+            "addr(bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202)",
+            "raw(512079be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798)",
+            "combo([00112233/44h]0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798)",
+        ]),
+        "messages" => (0..16).map(|kind| [vec![kind], vec![1; 200]].concat()).chain([vec![], vec![5; 4]]).collect(),
+        "envelope" => texts(&[
+            r#"{"jsonrpc":"2.0","id":1,"method":"getblockcount","params":[]}"#,
+            r#"[{"id":null,"method":"help"},{"jsonrpc":"1.0","id":"x","method":"m","params":{"a":1,"args":["b"]}}]"#,
+            r#"{"method":"signrawtransactionwithkey","params":["00","[\"k\"]",[{"txid":"\u00e4","vout":1e3}]],"id":[1]}"#,
+            "  [ ] ",
+        ]),
+        "manifest" => ["signing", "wallet", "chain"].map(|name| file(&format!("plugins/{name}/manifest.json"))).into(),
+        "amount" => texts(&["0.00000001", "\"21000000\"", "1e-8", "[0,999999]", "-1.5", "123456789.123456789"]),
+        other => panic!("no corpus for {other}"),
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(7, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
+}
+
+/// Runs a target on its corpus and on mutations, on a thread like those that run calls.
+#[track_caller]
+fn check(name: &str) {
+    let Target { run, .. } = TARGETS.iter().find(|target| target.name == name).unwrap();
+    let corpus = corpus(name);
+    assert!(!corpus.is_empty());
+    let work = || {
+        corpus.iter().for_each(|seed| run(seed));
+        let seeds: Vec<_> = corpus.iter().filter(|seed| seed.len() <= MAX_SEED).collect();
+        let mut numbers = Numbers(hash(name));
+        for _ in 0..MUTATIONS {
+            run(&mutate(seeds[numbers.below(seeds.len())], &mut numbers));
+        }
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work).unwrap();
+        thread.join().unwrap();
+    });
+}
+
+macro_rules! tests {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            check(stringify!($name));
+        })*
+
+        #[test]
+        fn every_target_is_tested_and_fuzzed() {
+            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$(stringify!($name)),*]);
+            let manifest = String::from_utf8(file("tests/fuzz/Cargo.toml")).unwrap();
+            for name in names {
+                assert!(manifest.contains(&format!("name = \"{name}\"")), "{name}");
+                let source = String::from_utf8(file(&format!("tests/fuzz/fuzz_targets/{name}.rs"))).unwrap();
+                assert!(source.contains(&format!("\"{name}\"")), "{name}");
+            }
+        }
+    };
+}
+
+tests! { signing descriptor transaction block messages envelope manifest amount }

@@ -1,0 +1,99 @@
+//! What plugin and daemon say to each other: a request and its answer are a line of JSON each, bytes are hexadecimal.
+
+use std::io::{self, BufRead, Read};
+
+use outrigger_sdk::params::{decode_hex, encode_hex};
+use outrigger_sdk::service::signer::{Scheme, SignRequest};
+use outrigger_sdk::wire::Blob;
+use serde::{Deserialize, Serialize};
+
+/// The longest line, in bytes: more than a transaction of the largest size asks for.
+pub const MAX_LINE: u64 = 256 << 20;
+
+/// A question.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Which of these public keys there are.
+    Available(Vec<String>),
+    /// Signatures.
+    Sign(Vec<Digest>),
+}
+
+/// A digest to sign.
+#[derive(Serialize, Deserialize)]
+pub struct Digest {
+    public_key: String,
+    digest: String,
+    kind: Kind,
+}
+
+/// The kind of a signature.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Ecdsa,
+    Schnorr,
+    /// By the key tweaked with the root of a script tree.
+    Tweaked(Option<String>),
+}
+
+/// An answer.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// For each key whether it is there.
+    Available(Vec<bool>),
+    /// For each digest its signature, where its key is there.
+    Signatures(Vec<Option<String>>),
+    /// The request was not understood.
+    Refused(String),
+}
+
+impl From<SignRequest> for Digest {
+    fn from(request: SignRequest) -> Self {
+        let kind = match request.scheme {
+            Scheme::Ecdsa => Kind::Ecdsa,
+            Scheme::Schnorr => Kind::Schnorr,
+            Scheme::SchnorrTweaked { merkle_root } => Kind::Tweaked(merkle_root.map(|root| encode_hex(&root))),
+        };
+        Self { public_key: encode_hex(&request.public_key), digest: encode_hex(&request.digest), kind }
+    }
+}
+
+impl Digest {
+    /// What is to be signed; none where the texts are no bytes of the right length.
+    pub fn read(&self) -> Option<SignRequest> {
+        let hash = |text: &String| decode_hex(text)?.try_into().ok();
+        let scheme = match &self.kind {
+            Kind::Ecdsa => Scheme::Ecdsa,
+            Kind::Schnorr => Scheme::Schnorr,
+            Kind::Tweaked(None) => Scheme::SchnorrTweaked { merkle_root: None },
+            Kind::Tweaked(Some(root)) => Scheme::SchnorrTweaked { merkle_root: Some(hash(root)?) },
+        };
+        Some(SignRequest { public_key: Blob(decode_hex(&self.public_key)?), digest: hash(&self.digest)?, scheme })
+    }
+}
+
+/// Reads a line; an end without one is an error.
+///
+/// # Errors
+/// Those of the stream, and lines that are too long or no such message.
+pub fn read<T: for<'de> Deserialize<'de>>(from: impl BufRead) -> io::Result<T> {
+    let mut line = String::new();
+    from.take(MAX_LINE).read_line(&mut line)?;
+    if !line.ends_with('\n') {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(outrigger_sdk::serde_json::from_str(&line)?)
+}
+
+/// A message as its line.
+///
+/// # Errors
+/// None in practice: these messages have JSON.
+pub fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = outrigger_sdk::serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}

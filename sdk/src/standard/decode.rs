@@ -80,18 +80,19 @@ fn read_all(bytes: &[u8], form: Form) -> Option<Transaction> {
 }
 
 fn read<R: Read>(reader: &mut R, form: Form) -> Result<Transaction, Error> {
+    // The bytes are all there, so the library's limit for streams of unknown length (4 MB) is not needed.
     let version = Decodable::consensus_decode(reader)?;
-    let mut input = Vec::<TxIn>::consensus_decode(reader)?;
+    let mut input = Vec::<TxIn>::consensus_decode_from_finite_reader(reader)?;
     let mut output = Vec::new();
     let mut flags = 0;
     if input.is_empty() && form == Form::Extended {
         flags = u8::consensus_decode(reader)?;
         if flags != 0 {
-            input = Decodable::consensus_decode(reader)?;
-            output = Decodable::consensus_decode(reader)?;
+            input = Decodable::consensus_decode_from_finite_reader(reader)?;
+            output = Decodable::consensus_decode_from_finite_reader(reader)?;
         }
     } else {
-        output = Vec::<TxOut>::consensus_decode(reader)?;
+        output = Vec::<TxOut>::consensus_decode_from_finite_reader(reader)?;
     }
     if flags & 1 != 0 {
         for input in &mut input {

@@ -4826,12 +4826,6 @@ static inline bool outrigger_get_label_batch(outrigger_reader_t *reader, outrigg
         && outrigger_get_optional_bytes(reader, &out->next);
 }
 
-/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
-{
-    return outrigger_get_list_of_fixed(reader, 1, out);
-}
-
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_scheme(outrigger_writer_t *writer, const outrigger_scheme_t *value)
 {

@@ -215,13 +215,13 @@ fn look_up_while(wallet: &mut Client, requests: &[String], other: impl FnOnce() 
 }
 
 /// Looks transactions up while the wallet is rescanned, and while blocks are connected.
-fn disturbed(ours: &mut Node, mut theirs: Option<&mut Node>, payer: &mut Payer, what: &dyn Fn(&str) -> String) {
+fn disturbed(ours: &mut Node, theirs: Option<&mut Node>, payer: &mut Payer, what: &dyn Fn(&str) -> String) {
     let requests = requests(&mut ours.wallet);
     let mut rescans = Vec::new();
     let mut connections = Vec::new();
     // Blocks are made once: they go to this host first, and then to bitcoind.
     let blocks = payer.prepare(BLOCKS, PAYMENTS);
-    let nodes = [Some(&mut *ours), theirs.as_deref_mut()].into_iter().flatten();
+    let nodes = [Some(&mut *ours), theirs].into_iter().flatten();
     for node in nodes {
         let (mut importer, mut miner) = (node.client.wallet("w"), node.client.wallet("w"));
         let known = importer.call("listdescriptors", json!([true]))["descriptors"][0].clone();

@@ -3,6 +3,7 @@
 //! The keys that may sign for a script are those of the descriptors that expand to it; imported keys, as in
 //! bitcoind's legacy wallet, may sign for any script that names them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -90,10 +91,10 @@ impl Wallet {
         let mut wanted = Vec::new();
         for place in places {
             let (number, _) = place;
-            if !owners.descriptors.contains_key(&number) {
+            if let Entry::Vacant(vacant) = owners.descriptors.entry(number) {
                 let Some(row) = self.store.tables.descriptor(txn, number)? else { continue };
                 let parsed = self.descriptors.get(number, &row.public)?;
-                owners.descriptors.insert(number, (row, parsed));
+                vacant.insert((row, parsed));
             }
             if let Some((_, parsed)) = owners.descriptors.get(&number) {
                 wanted.push((place, parsed.clone()));

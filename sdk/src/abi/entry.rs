@@ -410,7 +410,7 @@ mod tests {
             std::panic::panic_any(Bomb)
         }
 
-        fn event(&self, _: crate::service::events::Event) {
+        fn event(&self, _: events::Event) {
             std::panic::panic_any(Bomb)
         }
 
@@ -442,7 +442,7 @@ mod tests {
             params: Bytes::lend(b"[]"),
             deadline_ms: 0,
         };
-        let event_bytes = wire::to_bytes(&crate::service::events::Event::ShuttingDown);
+        let event_bytes = wire::to_bytes(&events::Event::ShuttingDown);
         const FAULT: i32 = ErrorKind::Internal as i32;
         // SAFETY: as in `ask`.
         unsafe {

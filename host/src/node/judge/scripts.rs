@@ -74,7 +74,7 @@ pub fn describe_input(tx: &Transaction, index: usize) -> String {
 pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(), (usize, usize, ScriptError)> {
     let inputs: usize = jobs.iter().map(|job| job.tx.input.len()).sum();
     let threads = if inputs < PARALLEL_INPUTS { 1 } else { threads.min(jobs.len()) };
-    let failure = Mutex::new(None);
+    let failure: Mutex<Option<(usize, usize, ScriptError)>> = Mutex::new(None);
     let next = AtomicUsize::new(0);
     let first_failed = AtomicUsize::new(usize::MAX);
     let work = || {

@@ -102,7 +102,7 @@ fn what_was_offered_here_and_came_back_from_no_block_is_unbroadcast() {
     accept(&node, &sent);
     accept(&node, &mined);
     assert_eq!(node.mempool_unbroadcast(&ids), [true, true, false]);
-    let block = extend(&node, &[mined.clone()]);
+    let block = extend(&node, std::slice::from_ref(&mined));
     assert_eq!(node.mempool_info().unbroadcast, 1);
     node.invalidate_block(block.block_hash()).unwrap();
     let expected = |node: &EmbeddedNode| {

@@ -1,6 +1,6 @@
 //! What plugin and daemon say to each other: a request and its answer are a line of JSON each, bytes are hexadecimal.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::service::signer::{Scheme, SignRequest};
@@ -85,7 +85,7 @@ pub fn read<T: for<'de> Deserialize<'de>>(from: impl BufRead) -> io::Result<T> {
     if !line.ends_with('\n') {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(outrigger_sdk::serde_json::from_str(&line)?)
+    Ok(serde_json::from_str(&line)?)
 }
 
 /// A message as its line.
@@ -93,7 +93,7 @@ pub fn read<T: for<'de> Deserialize<'de>>(from: impl BufRead) -> io::Result<T> {
 /// # Errors
 /// None in practice: these messages have JSON.
 pub fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut line = outrigger_sdk::serde_json::to_vec(message)?;
+    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
 }

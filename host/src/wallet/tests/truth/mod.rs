@@ -81,9 +81,9 @@ fn compare(world: &World, number: usize) -> Result<(), String> {
     }
     let labels = [None].into_iter().chain(TEXTS.into_iter().skip(1).chain(["late", "watched"]).map(Some));
     for (label, (count, skip)) in labels.flat_map(|label| [(1000, 0), (3, 2), (number, 1)].map(|part| (label, part))) {
-        let arguments = json!([label.unwrap_or("*"), count, skip, number % 2 == 0]);
+        let arguments = json!([label.unwrap_or("*"), count, skip, number.is_multiple_of(2)]);
         let what = format!("listtransactions {arguments}");
-        let expected = answers.latest(label, count, skip, number % 2 == 0);
+        let expected = answers.latest(label, count, skip, number.is_multiple_of(2));
         equal(&what, ask("listtransactions", arguments), &expected)?;
     }
     if world.has_read_all { coins_agree(world) } else { Ok(()) }
@@ -101,7 +101,7 @@ fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool,
         for n in 0..BLOCKS_ASKED {
             let block = blocks[(number * BLOCKS_ASKED + n) % blocks.len()];
             let target = [1, 2, 6, 1000][n % 4];
-            questions.push((Some(block.hash), target, (number + n) % 2 == 0, n % 3 != 2));
+            questions.push((Some(block.hash), target, (number + n).is_multiple_of(2), n % 3 != 2));
         }
     }
     questions

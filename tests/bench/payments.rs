@@ -151,7 +151,7 @@ impl Payer {
 }
 
 fn address(wallet: &mut Client, number: usize) -> Value {
-    wallet.call("getnewaddress", json!([format!("customer {number}")]))
+    wallet.call("getnewaddress", json!([format!("customer {number}"), "bech32"]))
 }
 
 /// The next block with nothing but a coinbase.

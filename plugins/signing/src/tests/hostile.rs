@@ -1,10 +1,10 @@
 //! Requests that mean harm: very large ones, ones that lie, ones that make no sense. Each is answered, with work that grows as
 //! the request does and no faster.
 
-use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_IF, OP_PUSHDATA4};
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid, Witness};
+use outrigger_sdk::standard::transaction_from_hex;
 use outrigger_sdk::testing::{TestHost, TestPlugin};
 use outrigger_sdk::{Code, RpcError};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn sign(plugin: &TestPlugin<SigningPlugin>, tx: &Transaction, prevtxs: Value) ->
 }
 
 fn signed(answer: &Value) -> Transaction {
-    deserialize_hex(answer["hex"].as_str().unwrap()).unwrap()
+    transaction_from_hex(answer["hex"].as_str().unwrap()).unwrap()
 }
 
 #[test]
@@ -188,6 +188,9 @@ fn absurd_scripts_are_answered_bare_and_behind_hashes() {
                 let mut element = prevtx(vout, &output.to_hex_string());
                 if vout > 0 {
                     element["redeemScript"] = json!(script.to_hex_string());
+                } else if script.is_p2sh() || script.is_p2wsh() {
+                    // A hash of nothing that is known, which a request may not name without its script.
+                    continue;
                 }
                 let mut tx = spend(&[outpoint(vout)]);
                 for script_sig in [ScriptBuf::new(), script.clone()] {

@@ -154,7 +154,7 @@ fn absurd_scripts() -> Vec<Vec<u8>> {
     let nested = [[push_key.clone(), vec![0xad]].concat().repeat(90), push_key.clone(), vec![0xac]].concat();
     vec![
         vec![OP_IF.to_u8(); 10_000],
-        vec![0x63, 0x67].repeat(4_999),
+        [0x63, 0x67].repeat(4_999),
         vec![OP_CHECKSIG.to_u8(); 10_001],
         vec![OP_PUSHDATA4.to_u8(), 0xff, 0xff, 0xff, 0xff],
         vec![0x4d, 0xff],

@@ -173,7 +173,11 @@ fn two_miners_compete_by_long_polls_and_proposals() {
     let address = wallet.call("getnewaddress", json!([]));
     wallet.call("generatetoaddress", json!([101, address]));
     let mut miners = [Miner::new(&host), Miner::new(&host)];
+    let tip = wallet.call("getbestblockhash", json!([]));
+    let now = wallet.call("getblockheader", json!([tip]))["time"].as_u64().unwrap();
     for (round, tag) in (0..ROUNDS).zip(1..) {
+        // A template is made anew for what came to the mempool once it is five seconds old.
+        wallet.call("setmocktime", json!([now + 60 * (u64::from(tag))]));
         for amount in [1, 2] {
             wallet.call("sendtoaddress", json!([address, amount]));
         }

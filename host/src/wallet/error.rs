@@ -11,8 +11,8 @@ pub enum WalletError {
     /// LMDB failed.
     #[error("the wallet's storage failed: {0}")]
     Storage(heed::Error),
-    /// The disk is full, or the space that is reserved for the wallet.
-    #[error("the wallet's storage is full, so nothing was stored: {0}")]
+    /// The disk is full or fails, or the space that is reserved for the wallet is full.
+    #[error("the wallet's storage is full or fails, so nothing was stored: {0}")]
     Full(heed::Error),
     /// A row does not read as what it must be.
     #[error("the wallet's storage is damaged: {0}")]
@@ -57,7 +57,11 @@ impl From<heed::Error> for WalletError {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let full = match &error {
             heed::Error::Mdb(heed::MdbError::MapFull) => true,
-            heed::Error::Io(error) => matches!(error.kind(), StorageFull | FileTooLarge | QuotaExceeded),
+            // LMDB calls a write that got no further, as the last one before the disk is full, an input/output error.
+            heed::Error::Io(error) => {
+                matches!(error.kind(), StorageFull | FileTooLarge | QuotaExceeded)
+                    || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+            }
             _ => false,
         };
         if full { Self::Full(error) } else { Self::Storage(error) }

@@ -264,7 +264,10 @@ fn transactions_are_offered_and_tried() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let good = pay(outpoint, 4_999_980_000, &[0x51]);
-    let burning = pay(outpoint, 1000, &[0x6a]);
+    let other = OutPoint { vout: 2, ..outpoint };
+    let output = TxOut { value: Amount::from_sat(2000), script_pubkey: ScriptBuf::from_bytes(vec![0x51]) };
+    host.chain.add_coin(other, Coin { output, height: 0, coinbase: true });
+    let burning = pay(other, 1000, &[0x6a]);
     // Without inputs, in the legacy form: 1 bitcoin to an empty script.
     let bare = "02000000000100e1f505000000000000000000";
     let greedy = pay(outpoint, 5_000_000_001, &[0x51]);

@@ -3,6 +3,7 @@
 
 mod cli;
 mod config;
+mod disk;
 #[doc(hidden)]
 pub mod fuzzing;
 mod metrics;

@@ -3,6 +3,8 @@
 use bitcoin::{BlockHash, Network};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 
+use crate::disk::is_full;
+
 /// Why the node could not do what it was asked. Nothing was changed, unless only the last wait for the disk failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
@@ -15,8 +17,8 @@ pub enum NodeError {
     /// The database has used up its address space.
     #[error("the chain database is full: raise its map size and start again")]
     Full,
-    /// The disk is full.
-    #[error("the disk of the chain database is full")]
+    /// The disk is full or fails.
+    #[error("the disk of the chain database is full or fails")]
     DiskFull,
     /// As many snapshots are open as are allowed.
     #[error("too many snapshots of the chain are open")]
@@ -50,19 +52,13 @@ impl NodeError {
     }
 }
 
-/// Whether a file could not grow: the disk is full, or as much of it as the process may use.
-fn is_full(kind: std::io::ErrorKind) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(kind, StorageFull | FileTooLarge | QuotaExceeded)
-}
-
 impl From<heed::Error> for NodeError {
     fn from(error: heed::Error) -> Self {
         use heed::MdbError;
         match error {
             heed::Error::Mdb(MdbError::MapFull) => Self::Full,
             heed::Error::Mdb(MdbError::ReadersFull) => Self::TooManyReaders,
-            heed::Error::Io(error) if is_full(error.kind()) => Self::DiskFull,
+            heed::Error::Io(error) if is_full(&error) => Self::DiskFull,
             error => Self::Storage(error),
         }
     }

@@ -4,6 +4,7 @@ use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::wire::WireError;
 
 use super::store::LAYOUT;
+use crate::disk::is_full;
 
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
@@ -54,14 +55,9 @@ impl WalletError {
 
 impl From<heed::Error> for WalletError {
     fn from(error: heed::Error) -> Self {
-        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let full = match &error {
             heed::Error::Mdb(heed::MdbError::MapFull) => true,
-            // LMDB calls a write that got no further, as the last one before the disk is full, an input/output error.
-            heed::Error::Io(error) => {
-                matches!(error.kind(), StorageFull | FileTooLarge | QuotaExceeded)
-                    || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
-            }
+            heed::Error::Io(error) => is_full(error),
             _ => false,
         };
         if full { Self::Full(error) } else { Self::Storage(error) }

@@ -114,19 +114,19 @@ def bitcoin_cli(prefix):
             attempt([apt, *options, "-qq", "--error-on=any", "update"])
             attempt([apt, *options, "-qq", "--yes", "--download-only", "install", "bitcoin-knots"])
             for package in sorted((work / "debs").glob("*.deb")):
-                attempt([unpack, "--extract", package, folder / "root"])
-        loader = next((folder / "root").rglob("ld-linux-*.so.2"), None)
-        library = next((folder / "root").rglob("libc.so.6"), None)
-        if loader is None or library is None or not (folder / "root/usr/bin/bitcoin-cli").is_file():
+                attempt([unpack, "--extract", package, folder / "unpacked"])
+        loader = next((folder / "unpacked").rglob("ld-linux-*.so.2"), None)
+        library = next((folder / "unpacked").rglob("libc.so.6"), None)
+        if loader is None or library is None or not (folder / "unpacked/usr/bin/bitcoin-cli").is_file():
             raise NotInstalled("the packages hold no bitcoin-cli")
         starter = folder / "bitcoin-cli"
         starter.write_text(
-            f'#!/bin/sh\nexec "{loader}" --library-path "{library.parent}" "{folder}/root/usr/bin/bitcoin-cli" "$@"\n'
+            f'#!/bin/sh\nexec "{loader}" --library-path "{library.parent}" "{folder}/unpacked/usr/bin/bitcoin-cli" "$@"\n'
         )
         starter.chmod(0o755)
         attempt([starter, "--version"])
 
-    return once(prefix / "bitcoin-cli", "bitcoin-knots of sid\n", install) / "bitcoin-cli"
+    return once(prefix / "bitcoin-cli", "bitcoin-knots of sid, unpacked\n", install) / "bitcoin-cli"
 
 
 def python(prefix):

@@ -90,6 +90,12 @@ impl Instance {
         self.ended.load(Ordering::SeqCst)
     }
 
+    /// Whether a retired instance has come to its end, and no thread of the host is inside it any more: nothing that it left
+    /// running is to be looked after.
+    pub fn is_gone(&self) -> bool {
+        self.has_ended() && self.inside.load(Ordering::SeqCst) == 0
+    }
+
     /// Waits until a retired instance has come to its end. False when it has not by the deadline.
     pub fn wait_ended(&self, deadline: Instant) -> bool {
         wait_until(|| Instant::now() >= deadline, || self.has_ended())

@@ -132,7 +132,7 @@ impl Registry {
     /// Lets an instance that is not served any more come to its end in the background.
     pub(super) fn retire(&self, instance: &Arc<Instance>) {
         let mut retired = lock(&self.retired);
-        retired.retain(|instance| !instance.has_ended());
+        retired.retain(|instance| !instance.is_gone());
         retired.push(instance.clone());
         drop(retired);
         instance.retire(DRAIN_PATIENCE);

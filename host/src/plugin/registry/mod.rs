@@ -191,7 +191,7 @@ pub struct Registry {
     serving: ArcSwap<Serving>,
     /// Held while a change is made.
     turn: Mutex<()>,
-    /// Instances that were retired and may not have ended.
+    /// Instances that were retired, and may not have ended or have threads of the host inside.
     retired: Mutex<Vec<Arc<Instance>>>,
     /// Set by the host's stopping; held while a change takes effect.
     stopped: Mutex<bool>,

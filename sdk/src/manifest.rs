@@ -149,8 +149,8 @@ pub struct MethodSpec {
     /// which the host answers in the plugin's place.
     #[serde(default)]
     pub long_running: bool,
-    /// Whether a call takes well under a millisecond and waits for nothing but the host's services. The host then runs it
-    /// on the thread that read it from the network, where no deadline can be kept.
+    /// Whether a call with short parameters (up to 2 KiB) takes no more than a millisecond or two and waits for nothing but
+    /// the host's services. The host then runs it on the thread that read it from the network, where no deadline can be kept.
     #[serde(default)]
     pub quick: bool,
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use outrigger_tests::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A running bitcoind. Dropping it stops it.
@@ -63,4 +63,19 @@ impl Drop for Bitcoind {
         let _ = self.client().try_call("stop", json!([]));
         let _ = self.child.wait();
     }
+}
+
+/// A client of a wallet `w` in bitcoind that gives the same addresses as one of ours.
+pub fn twin(mut client: Client, ours: &mut Client) -> Client {
+    client.call("createwallet", json!(["w", false, true]));
+    let mut wallet = client.wallet("w");
+    let listed = ours.call("listdescriptors", json!([true]));
+    let import = |one: &Value| {
+        json!({"desc": one["desc"], "timestamp": "now", "active": one["active"], "internal": one["internal"],
+               "range": one["range"], "next_index": 0})
+    };
+    let imports: Value = listed["descriptors"].as_array().unwrap().iter().map(import).collect();
+    let outcome = wallet.call("importdescriptors", json!([imports]));
+    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    wallet
 }

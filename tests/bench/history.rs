@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use crate::bitcoind::Bitcoind;
+use crate::bitcoind::{Bitcoind, twin};
 use crate::payments::Payer;
 use crate::rows::{list, measure};
-use crate::{Row, median, milliseconds};
+use crate::{Row, median, milliseconds, print_rates};
 
 /// The sizes of the wallet, in transactions.
 const SIZES: [usize; 4] = [1_000, 20_000, 100_000, 200_000];
@@ -67,7 +67,10 @@ pub fn run(path: Option<&str>) {
     let mut host = Host::start();
     let mut ours = Node { client: host.client(), wallet: host.new_wallet("w") };
     let bitcoind = path.map(|path| Bitcoind::start_with(path, &["-checkmempool=0", "-checkblockindex=0"]).0);
-    let mut theirs = bitcoind.as_ref().map(|bitcoind| twin(bitcoind.client(), &mut ours.wallet));
+    let mut theirs = bitcoind.as_ref().map(|bitcoind| {
+        let client = bitcoind.client();
+        Node { wallet: twin(bitcoind.client(), &mut ours.wallet), client }
+    });
     let extra = BLOCKS * PAYMENTS;
     let largest = SIZES.into_iter().max().unwrap_or(0) + extra;
     let mut payer = Payer::new(host.client(), &mut ours.wallet, largest);
@@ -107,21 +110,6 @@ pub fn run(path: Option<&str>) {
             }
         }
     }
-}
-
-/// The same wallet in bitcoind.
-fn twin(mut client: Client, ours: &mut Client) -> Node {
-    client.call("createwallet", json!(["w", false, true]));
-    let mut wallet = client.wallet("w");
-    let listed = ours.call("listdescriptors", json!([true]));
-    let import = |one: &Value| {
-        json!({"desc": one["desc"], "timestamp": "now", "active": one["active"], "internal": one["internal"],
-               "range": one["range"], "next_index": 0})
-    };
-    let imports: Value = listed["descriptors"].as_array().unwrap().iter().map(import).collect();
-    let outcome = wallet.call("importdescriptors", json!([imports]));
-    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
-    Node { client, wallet }
 }
 
 /// Waits until all have followed the chain, and compares what they know.
@@ -193,13 +181,6 @@ fn look_ups(nodes: &mut [&mut Node], what: &dyn Fn(&str) -> String) {
     }
     print(what("gettransaction, median"), "ms", &medians);
     print_rates(what("gettransaction, one connection"), &rates);
-}
-
-/// More a second is better: the ratio is the other way round.
-fn print_rates(what: String, rates: &[f64]) {
-    let theirs = rates.get(1).map_or("-".to_owned(), |rate| format!("{rate:.0}"));
-    let ratio = rates.get(1).map_or("-".to_owned(), |rate| format!("{:.1}x", rates[0] / rate));
-    println!("| {what} | {:.0} | {theirs} | a second | {ratio} |", rates[0]);
 }
 
 /// Looks transactions up while something else runs on another connection.

@@ -8,11 +8,14 @@
 //! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench signing [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench load [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
 //! ```
 //!
 //! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`), the
 //! fourth templates, blocks and transactions (`template.rs`), the fifth the history of large wallets (`history.rs`), the
-//! sixth imports, rescans and large wallets (`import.rs`), the seventh signing (`signing.rs`).
+//! sixth imports, rescans and large wallets (`import.rs`), the seventh signing (`signing.rs`), the
+//! eighth many calls at a time and what waiting connections cost (`load.rs`); the ninth is a long mixed load (`soak.rs`).
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
@@ -20,10 +23,12 @@
 mod bitcoind;
 mod history;
 mod import;
+mod load;
 mod payments;
 mod plugins;
 mod rows;
 mod signing;
+mod soak;
 mod template;
 mod transactions;
 
@@ -78,39 +83,46 @@ impl Row {
     }
 }
 
+/// More a second is better: the ratio is the other way round.
+fn print_rates(what: String, rates: &[f64]) {
+    let theirs = rates.get(1).map_or("-".to_owned(), |rate| format!("{rate:.0}"));
+    let ratio = rates.get(1).map_or("-".to_owned(), |rate| format!("{:.1}x", rates[0] / rate));
+    println!("| {what} | {:.0} | {theirs} | a second | {ratio} |", rates[0]);
+}
+
+/// Allows this process, and those it starts, as many open files as the system lets it.
+fn raise_file_limit() {
+    let mut files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    files.current = files.maximum;
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, files).unwrap();
+}
+
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let path = arguments.iter().position(|argument| argument == "--bitcoind").and_then(|at| arguments.get(at + 1));
+    let option = |name| arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1));
+    let (path, minutes) = (option("--bitcoind"), option("--minutes").map(|minutes| minutes.parse().unwrap()));
     built();
     machine();
-    if arguments.iter().any(|argument| argument == "rows") {
-        rows::run();
-        return;
+    let bitcoind = path.map(String::as_str);
+    match arguments.get(1).map(String::as_str) {
+        Some("rows") => rows::run(),
+        Some("plugins") => plugins::run(),
+        Some("template") => template::run(bitcoind),
+        Some("history") => history::run(bitcoind),
+        Some("import") => import::run(bitcoind),
+        Some("signing") => signing::run(bitcoind),
+        Some("load") => load::run(bitcoind),
+        Some("soak") => soak::run(minutes),
+        _ => calls(bitcoind),
     }
-    if arguments.iter().any(|argument| argument == "plugins") {
-        plugins::run();
-        return;
-    }
-    if arguments.iter().any(|argument| argument == "history") {
-        history::run(path.map(String::as_str));
-        return;
-    }
-    if arguments.iter().any(|argument| argument == "template") {
-        template::run(path.map(String::as_str));
-        return;
-    }
-    if arguments.iter().any(|argument| argument == "import") {
-        import::run(path.map(String::as_str));
-        return;
-    }
-    if arguments.iter().any(|argument| argument == "signing") {
-        signing::run(path.map(String::as_str));
-        return;
-    }
+}
+
+/// The start, and single calls.
+fn calls(path: Option<&str>) {
     let starts = (0..STARTS).map(|_| {
         let began = Instant::now();
         let host = Host::start();

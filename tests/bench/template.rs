@@ -256,9 +256,7 @@ impl Bench {
 /// What thousands of long polls cost the others, and how long a new tip takes to all of them. bitcoind has a thread for
 /// each, and cannot hold so many.
 fn long_polls() {
-    let mut files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    files.current = files.maximum;
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, files).unwrap();
+    crate::raise_file_limit();
     let host = Host::start_with(HostOptions::default());
     let mut client = host.client();
     let call = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();

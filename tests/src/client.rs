@@ -108,20 +108,27 @@ impl Client {
     /// Posts a body on a connection of its own, which is closed when it is dropped.
     pub fn post_and_stay(&self, body: &str) -> TcpStream {
         let request = self.request(body);
-        let mut stream = TcpStream::connect(self.address).unwrap();
+        let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }
 
     /// Posts a body on a connection of its own, whose reply is read later.
     pub fn begin(&self, body: &str) -> Pending {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_nodelay(true).unwrap();
+        let mut stream = self.connect();
         stream.write_all(self.request(body).as_bytes()).unwrap();
         Pending(BufReader::new(stream))
     }
 
-    fn request(&self, body: &str) -> String {
+    /// A connection on which nothing was sent.
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+    }
+
+    /// The request that posts a body with the client's credentials.
+    pub fn request(&self, body: &str) -> String {
         let Self { path, authorization, .. } = self;
         let length = body.len();
         format!(
@@ -136,9 +143,8 @@ impl Client {
         {
             return reply;
         }
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        let stream = self.stream.insert(BufReader::new(stream));
+        let stream = BufReader::new(self.connect());
+        let stream = self.stream.insert(stream);
         exchange(stream, request).unwrap()
     }
 }

@@ -32,6 +32,9 @@ use quick::Quick;
 /// How often calls are looked after.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// The longest parameters of a call that counts as quick, in bytes: what takes more to say takes longer to do.
+const QUICK_PARAMS: usize = 2048;
+
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
     registry: Arc<Registry>,
@@ -103,7 +106,8 @@ impl Router {
             }
         };
         // A quick method that is none would hold up whoever is served by the same thread, so the operator's word is needed.
-        let place = if method.quick && lease.trusted { self.quick.take(&route.detour) } else { None };
+        let quick = method.quick && lease.trusted && call.params.as_bytes().len() <= QUICK_PARAMS;
+        let place = if quick { self.quick.take(&route.detour) } else { None };
         match place {
             Some(place) => {
                 contained(|| job(false));

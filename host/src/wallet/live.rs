@@ -15,6 +15,7 @@ use super::descriptors::DescriptorCache;
 use super::error::{Result, WalletError};
 use super::rescan::Slot;
 use super::seal::SealingKey;
+use super::signing::SealedBranches;
 use super::store::rows::{BlockRow, MetaRow};
 use super::store::tables::put;
 use super::store::{LAYOUT, Store};
@@ -50,6 +51,7 @@ pub struct Wallet {
     pub(super) shared: Arc<Shared>,
     pub(super) secp: Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
+    pub(super) sealed_branches: SealedBranches,
     pub(super) lock: Mutex<Lock>,
     pub(super) rescan: Slot,
     /// Why the wallet could not follow the chain to its tip.
@@ -65,6 +67,7 @@ impl Wallet {
             name,
             store,
             descriptors: DescriptorCache::new(shared.network),
+            sealed_branches: SealedBranches::default(),
             shared,
             secp: Secp256k1::new(),
             lock: Mutex::new(lock),

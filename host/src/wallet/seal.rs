@@ -61,7 +61,8 @@ impl SealingKey {
         XChaCha20Poly1305::new(&(*self.0).into())
     }
 
-    fn seal(&self, label: &[u8], text: &[u8]) -> Result<Vec<u8>> {
+    /// Seals bytes, to be opened with this key and this label alone.
+    pub fn seal(&self, label: &[u8], text: &[u8]) -> Result<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = random();
         let sealed = self
             .cipher()
@@ -70,7 +71,8 @@ impl SealingKey {
         Ok([nonce.as_slice(), &sealed].concat())
     }
 
-    fn open(&self, label: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    /// What [`SealingKey::seal`] sealed with this label; none where it is anything else.
+    pub fn open(&self, label: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let opened = self.cipher().decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: label }).ok()?;
         Some(Zeroizing::new(opened))

@@ -5,12 +5,12 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bitcoin::secp256k1::SecretKey;
 use bitcoin::{PrivateKey, ScriptBuf};
 use heed::RoTxn;
-use outrigger_sdk::descriptor::Descriptor;
+use outrigger_sdk::descriptor::{Descriptor, PrivateBranches};
 use outrigger_sdk::parallel::map;
 use outrigger_sdk::service::Result as ServiceResult;
 use outrigger_sdk::service::signer::{SignBatch, SignRequest};
@@ -22,6 +22,7 @@ use super::descriptors::{Expansions, Place, parse_stored};
 use super::error::{Result, WalletError};
 use super::keypool::{private_key_at, private_key_of};
 use super::live::Wallet;
+use super::lock;
 use super::seal::SealingKey;
 use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
@@ -167,28 +168,34 @@ impl Wallet {
         Ok(public_keys)
     }
 
-    /// The private keys at places of descriptors, with their public keys. A descriptor's text is unsealed and read once for
-    /// all of its places.
+    /// The private keys at places of descriptors, with their public keys. What a descriptor holds is unsealed once for all
+    /// of its places.
     fn derive(&self, txn: &RoTxn<'_>, places: &[Place], sealing: &SealingKey) -> Result<Vec<(Vec<u8>, Key)>> {
         let mut keys = Vec::new();
         let mut owners = Owners::default();
         for same in places.chunk_by(|one, other| one.0 == other.0) {
             let Some((number, _)) = same.first() else { continue };
-            let Some(descriptor) = self.private_descriptor(txn, *number, sealing)? else { continue };
+            let Some(branches) = self.branches(txn, *number, sealing)? else { continue };
             for places in same.chunks(MAX_EXPANDED) {
                 self.expand(txn, places.iter().copied(), &mut owners)?;
-                let derive = |place: &Place| derive_at(&descriptor, *place, &owners.expansions);
+                let derive = |place: &Place| derive_at(&branches, *place, &owners);
                 keys.extend(map(places.iter().collect(), KEYS_PER_BATCH, derive).into_iter().flatten());
             }
         }
         Ok(keys)
     }
 
-    fn private_descriptor(&self, txn: &RoTxn<'_>, number: u32, sealing: &SealingKey) -> Result<Option<Descriptor>> {
+    /// The private keys of a descriptor, from what is kept of them, sealed, since they were derived from its text.
+    fn branches(&self, txn: &RoTxn<'_>, number: u32, sealing: &SealingKey) -> Result<Option<PrivateBranches>> {
         let place = private_key_of(number);
         let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(None) };
+        if let Some(branches) = self.sealed_branches.open(value, sealing) {
+            return Ok(Some(branches));
+        }
         let text = sealing.unwrap(&place, value)?;
-        parse_stored(number, text.expose(), self.shared.network).map(Some)
+        let branches = parse_stored(number, text.expose(), self.shared.network)?.private_branches();
+        self.sealed_branches.keep(value, sealing, &branches)?;
+        Ok(Some(branches))
     }
 
     /// The private keys that may sign in a batch.
@@ -212,15 +219,43 @@ impl Wallet {
 }
 
 /// The private keys of a descriptor at a place, with their public keys.
-fn derive_at(descriptor: &Descriptor, place: Place, expansions: &Expansions) -> Vec<(Vec<u8>, Key)> {
-    let public_keys = expansions.get(&place).and_then(|expansion| expansion.scripts.first());
-    match public_keys {
+fn derive_at(branches: &PrivateBranches, place: Place, owners: &Owners) -> Vec<(Vec<u8>, Key)> {
+    let taproot =
+        owners.descriptors.get(&place.0).is_some_and(|(_, parsed)| parsed.output_type() == Some(AddressType::Bech32m));
+    match owners.expansions.get(&place).and_then(|expansion| expansion.scripts.first()) {
         // The public text of a taproot key may not say which of two it is; a hardened wildcard has no public text at all.
-        Some(script) if descriptor.output_type() != Some(AddressType::Bech32m) => {
-            let secrets = descriptor.secret_keys(place.1).into_iter();
+        Some(script) if !taproot => {
             let public_key = |key: usize| script.solving.public_keys.get(key).map(|public_key| public_key.0.clone());
+            let secrets = branches.secret_keys(place.1).into_iter();
             secrets.filter_map(|(key, secret)| Some((public_key(key)?, Key(secret)))).collect()
         }
-        _ => descriptor.private_keys(place.1).into_iter().map(|(public, secret)| (public, Key(secret))).collect(),
+        _ => branches.private_keys(place.1).into_iter().map(|(public, secret)| (public, Key(secret))).collect(),
+    }
+}
+
+/// The most descriptors whose private keys are kept sealed; beyond it the cache starts anew.
+const MAX_BRANCHES: usize = 4096;
+
+/// The private keys of descriptors as they are derived from, sealed as their texts are: whoever has the wallet's sealing
+/// key is spared reading the texts and deriving from their roots, which costs more than a signature.
+#[derive(Default)]
+pub(super) struct SealedBranches(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
+
+impl SealedBranches {
+    /// What was kept for a sealed text. The text is known by its sealed form, which has a nonce of its own: one that was
+    /// replaced or sealed anew is another one.
+    fn open(&self, sealed_text: &[u8], sealing: &SealingKey) -> Option<PrivateBranches> {
+        let sealed = lock(&self.0).get(sealed_text).cloned()?;
+        PrivateBranches::from_bytes(&sealing.open(sealed_text, &sealed)?)
+    }
+
+    fn keep(&self, sealed_text: &[u8], sealing: &SealingKey, branches: &PrivateBranches) -> Result<()> {
+        let sealed = sealing.seal(sealed_text, &branches.to_bytes())?;
+        let mut kept = lock(&self.0);
+        if kept.len() >= MAX_BRANCHES {
+            kept.clear();
+        }
+        kept.insert(sealed_text.to_vec(), sealed);
+        Ok(())
     }
 }

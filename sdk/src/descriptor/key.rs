@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::sync::{LazyLock, OnceLock};
 
 use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
-use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
+use bitcoin::hashes::Hash;
 use bitcoin::{NetworkKind, PrivateKey, PublicKey};
-use secp256k1::{All, Scalar, Secp256k1, SecretKey};
-use zeroize::Zeroizing;
+use secp256k1::{All, Secp256k1, SecretKey};
 
+use super::branches::Branch;
 use super::error::ExpandError;
 
 /// The one context: making it costs as much as a signature.
@@ -89,19 +89,6 @@ pub(super) struct Extended {
 pub(super) struct Parent {
     public: Xpub,
     private: Option<Xpriv>,
-}
-
-impl Parent {
-    /// The private key of a step that is not hardened (CKDpriv of BIP 32). The parent's public key is at hand, so this costs
-    /// a hash and an addition, and no multiplication on the curve.
-    fn child_secret(&self, private: &Xpriv, index: u32) -> Option<SecretKey> {
-        let mut engine = HmacEngine::<sha512::Hash>::new(private.chain_code.as_bytes());
-        engine.input(&self.public.public_key.serialize());
-        engine.input(&index.to_be_bytes());
-        let hash = Zeroizing::new(Hmac::from_engine(engine).to_byte_array());
-        let tweak = Scalar::from_be_bytes(*hash.first_chunk()?).ok()?;
-        private.private_key.add_tweak(&tweak).ok()
-    }
 }
 
 /// The key that an expression means at an index, and where it comes from.
@@ -249,29 +236,27 @@ impl Key {
         }
     }
 
-    /// The private key at an index, where it is known.
-    pub fn derive_secret(&self, index: u32) -> Option<SecretKey> {
+    /// The private key that the path leads to, where it is known; `place` is the expression's own.
+    pub fn branch(&self, place: usize) -> Option<Branch> {
         match &self.body {
-            Body::Single(single) => single.secret,
+            Body::Single(single) => Some(Branch {
+                place,
+                wildcard: Wildcard::None,
+                public: single.public,
+                secret: single.secret?,
+                chain_code: [0; 32],
+            }),
             Body::Extended(extended) => {
                 let parent = extended.parent().ok()?;
                 let private = parent.private.as_ref()?;
-                match extended.step(index).ok()? {
-                    Some(ChildNumber::Normal { index }) => parent.child_secret(private, index),
-                    Some(step) => private.derive_priv(&SECP, &[step]).ok().map(|child| child.private_key),
-                    None => Some(private.private_key),
-                }
+                Some(Branch {
+                    place,
+                    wildcard: extended.wildcard,
+                    public: PublicKey::new(parent.public.public_key),
+                    secret: private.private_key,
+                    chain_code: private.chain_code.to_bytes(),
+                })
             }
-        }
-    }
-}
-
-impl Key {
-    /// The public key of the private key that was derived at an index.
-    pub fn public_of(&self, secret: &SecretKey) -> PublicKey {
-        match &self.body {
-            Body::Single(single) => single.public,
-            Body::Extended(_) => PublicKey::new(secret.public_key(&SECP)),
         }
     }
 }

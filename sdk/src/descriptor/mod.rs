@@ -10,6 +10,7 @@
 //! - The parent of a wildcard is derived once per descriptor, not per index.
 //! - No text without `private` in its name, nor `Debug`, ever shows a private key.
 
+mod branches;
 mod checksum;
 mod error;
 mod expand;
@@ -26,8 +27,8 @@ mod tests;
 use std::fmt;
 
 use bitcoin::{Address, AddressType as AddressKind, Network, NetworkKind, ScriptBuf};
-use secp256k1::SecretKey;
 
+pub use branches::PrivateBranches;
 pub use checksum::checksum;
 pub use error::{DescriptorError, ExpandError};
 use key::{Form, Key};
@@ -189,22 +190,10 @@ impl Descriptor {
         expand::expand(&self.node, &derived, self.network)
     }
 
-    /// The private keys that it holds, at an index, each with its public key of 33 or 65 bytes. In taproot scripts the
-    /// last 32 of these 33 stand.
-    pub fn private_keys(&self, index: u32) -> Vec<(Vec<u8>, SecretKey)> {
-        let pair = |key: &Key| {
-            let secret = key.derive_secret(index)?;
-            Some((key.public_of(&secret).to_bytes(), secret))
-        };
-        self.keys.iter().filter(|key| key.is_private()).filter_map(pair).collect()
-    }
-
-    /// The private keys that it holds, at an index, each with the place of its key expression: [`SolvingData`] of an
-    /// expanded script has the public keys at the same places. Cheaper than [`Descriptor::private_keys`], which derives the
-    /// public keys too.
-    pub fn secret_keys(&self, index: u32) -> Vec<(usize, SecretKey)> {
+    /// The private keys that it holds.
+    pub fn private_branches(&self) -> PrivateBranches {
         let keys = self.keys.iter().enumerate();
-        keys.filter_map(|(place, key)| Some((place, key.derive_secret(index)?))).collect()
+        PrivateBranches::new(keys.filter_map(|(place, key)| key.branch(place)).collect())
     }
 
     fn text(&self, form: Form) -> String {

@@ -123,6 +123,17 @@ fn private_texts_keep_their_keys_and_public_ones_never_show_them() {
 }
 
 #[test]
+fn bytes_that_are_no_branches_are_not_read() {
+    let bytes = one(&format!("wpkh({S}/*h)")).private_branches().to_bytes();
+    assert!(PrivateBranches::from_bytes(&bytes[1..]).is_none());
+    for (place, byte) in [(4, 3), (6, 0)] {
+        let mut damaged = bytes.to_vec();
+        damaged[place] = byte;
+        assert!(PrivateBranches::from_bytes(&damaged).is_none(), "{place}");
+    }
+}
+
+#[test]
 fn private_keys_belong_to_the_public_keys_of_the_scripts() {
     for text in [
         format!("wpkh({S}/84h/1h/0h/0/*)"),
@@ -133,20 +144,23 @@ fn private_keys_belong_to_the_public_keys_of_the_scripts() {
     ] {
         let descriptor = one(&text);
         let solving = descriptor.expand(7).unwrap().scripts.remove(0).solving;
-        let keys = descriptor.private_keys(7);
+        let branches = descriptor.private_branches();
+        let keys = branches.private_keys(7);
         assert!(!keys.is_empty());
+        let again = PrivateBranches::from_bytes(&branches.to_bytes()).unwrap();
+        assert_eq!(again.private_keys(7), keys, "{text}");
         for (public, secret) in keys {
             assert!(solving.public_keys.iter().any(|known| known.0 == public), "{text}");
             let point = secret.public_key(&key::SECP);
             let place = solving.public_keys.iter().position(|known| known.0 == public).unwrap();
-            assert!(descriptor.secret_keys(7).contains(&(place, secret)), "{text}");
+            assert!(again.secret_keys(7).contains(&(place, secret)), "{text}");
             assert!(public == point.serialize() || public == point.serialize_uncompressed(), "{text}");
         }
     }
-    assert!(one(&format!("wpkh({X}/*)")).private_keys(0).is_empty());
+    assert!(one(&format!("wpkh({X}/*)")).private_branches().private_keys(0).is_empty());
     let mixed = one(&format!("wsh(multi(1,{S}/0,{X}/0))"));
     assert!(mixed.has_private_keys() && !mixed.has_all_private_keys());
-    assert_eq!(mixed.private_keys(0).len(), 1);
+    assert_eq!(mixed.private_branches().private_keys(0).len(), 1);
     assert!(mixed.to_private_string().unwrap().expose().contains(S));
 }
 

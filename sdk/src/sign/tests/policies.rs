@@ -38,7 +38,7 @@ fn sign(row: &Value) -> (String, Option<String>) {
             known.add(&script.script_pubkey, script.solving);
             scripts.push(script.script_pubkey);
         }
-        state.keys.extend(descriptor.private_keys(0).into_iter().map(|(_, key)| key));
+        state.keys.extend(descriptor.private_branches().private_keys(0).into_iter().map(|(_, key)| key));
     }
     let wallet = MemoryWallet::default();
     wallet.set(Some(state));

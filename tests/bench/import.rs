@@ -208,7 +208,7 @@ impl Bench {
             let (text, addresses) = ranged(number, &indexes);
             let request = json!([{"desc": self.checked(&text), "timestamp": "now", "range": [0, size - 1]}]);
             let mut wallet = self.blank(0);
-            wallet.call("importdescriptors", request);
+            wallet.call("importdescriptors", json!([request]));
             let ask = |address: &String| {
                 let began = Instant::now();
                 let info = wallet.call("getaddressinfo", json!([address]));

@@ -19,6 +19,8 @@ pub const BUILT_IN: &str = include_str!("../../../config/regtest.toml");
 /// The most address space that a database may reserve, in GiB.
 const MAX_MAP_GIB: u64 = 65_536;
 
+/// A longer look would keep a processor from others more than it saves.
+const MAX_BUSY_POLL_MICROSECONDS: u64 = 1000;
 /// The most addresses that are derived ahead.
 const MAX_KEYPOOL: u64 = 100_000;
 
@@ -105,6 +107,7 @@ impl Loaded {
             ("rpc.body_timeout_seconds", config.rpc.body_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
             ("rpc.idle_timeout_seconds", config.rpc.idle_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
             ("rpc.shutdown_grace_seconds", config.rpc.shutdown_grace_seconds, 0, MAX_DEADLINE_SECONDS),
+            ("rpc.busy_poll_microseconds", config.rpc.busy_poll_microseconds, 0, MAX_BUSY_POLL_MICROSECONDS),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
             ("chain.mempool_mb", config.chain.mempool_mb, 5, 1 << 20),
             ("wallet.map_gib", config.wallet.map_gib as u64, 1, MAX_MAP_GIB),

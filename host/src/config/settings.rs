@@ -77,6 +77,9 @@ pub struct RpcConfig {
     pub idle_timeout_seconds: u64,
     /// How long stopping waits for calls in flight, in seconds.
     pub shutdown_grace_seconds: u64,
+    /// How long a thread that has answered looks for the connection's next request before it goes to sleep, in
+    /// microseconds; 0: not at all.
+    pub busy_poll_microseconds: u64,
     /// Networks whose clients are heard, beside this machine's own: `10.0.0.0/8`, `fd00::/8` or single addresses.
     pub allow_from: Vec<Network>,
     /// Users beside the cookie's.
@@ -96,6 +99,7 @@ impl RpcConfig {
             max_batch: self.max_batch,
             max_nesting: self.max_nesting,
             shutdown_grace: Duration::from_secs(self.shutdown_grace_seconds),
+            busy_poll: Duration::from_micros(self.busy_poll_microseconds),
         }
     }
 
@@ -159,6 +163,7 @@ impl Default for RpcConfig {
             body_timeout_seconds: 30,
             idle_timeout_seconds: 120,
             shutdown_grace_seconds: 10,
+            busy_poll_microseconds: 50,
             allow_from: Vec::new(),
             users: Vec::new(),
         }

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::eager::Habit;
 use super::edge::{Edge, Refused};
 use super::gateway::RpcService;
 use super::limits::Limits;
@@ -32,7 +33,8 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// in flight has ended.
 pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
     let activity = Arc::new(Activity::default());
-    let io = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
+    let habit = Habit::new(edge.eager().clone());
+    let io = TokioIo::new(Watched { stream, activity: Arc::clone(&activity), habit, answered: false });
     let service = service_fn(|request| {
         let in_call = InCall::begin(&activity);
         let edge = Arc::clone(&edge);
@@ -175,16 +177,20 @@ impl Drop for InCall {
     }
 }
 
-/// A socket that tells its [`Activity`] of the bytes it moves.
+/// A socket that tells its [`Activity`] of the bytes it moves, and that looks for what comes after an answer.
 struct Watched {
     stream: TcpStream,
     activity: Arc<Activity>,
+    habit: Habit,
+    /// Whether what was moved last was sent.
+    answered: bool,
 }
 
 impl Watched {
-    fn told(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn told(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(_)) = written {
             self.activity.sent();
+            self.answered = true;
         }
         written
     }
@@ -193,7 +199,12 @@ impl Watched {
 impl AsyncRead for Watched {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let mut read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        // The waker is set by now: what comes while nobody looks wakes the connection.
+        if read.is_pending() && std::mem::take(&mut self.answered) {
+            let Self { stream, habit, .. } = &mut *self;
+            read = habit.look(stream, buf).map_or(Poll::Pending, Poll::Ready);
+        }
         if buf.filled().len() > before {
             self.activity.received();
         }

@@ -15,6 +15,7 @@ use hyper::body::Body;
 use tokio::time::{sleep, timeout};
 
 use super::auth::{Authenticator, Caller, Denied};
+use super::eager::Eager;
 use super::envelope::{self, Content, Reply, ReplyBody};
 use super::gateway::RpcService;
 use super::limits::Limits;
@@ -40,11 +41,17 @@ pub(super) struct Edge<S> {
     service: S,
     auth: Arc<Authenticator>,
     limits: Limits,
+    eager: Arc<Eager>,
 }
 
 impl<S: RpcService> Edge<S> {
     pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits) -> Self {
-        Self { service, auth, limits }
+        let eager = Eager::new(limits.busy_poll);
+        Self { service, auth, limits, eager }
+    }
+
+    pub(super) fn eager(&self) -> &Arc<Eager> {
+        &self.eager
     }
 
     pub(super) fn limits(&self) -> &Limits {

@@ -31,6 +31,9 @@ pub struct Limits {
     /// Time that calls in flight are given to end at shutdown. Beyond: their connections are closed
     /// and the calls dropped.
     pub shutdown_grace: Duration,
+    /// Time for which a thread that has answered looks for the connection's next request before it goes to sleep; zero for
+    /// none.
+    pub busy_poll: Duration,
 }
 
 impl Default for Limits {
@@ -45,6 +48,7 @@ impl Default for Limits {
             max_batch: 65_536,
             max_nesting: 512,
             shutdown_grace: Duration::from_secs(10),
+            busy_poll: Duration::from_micros(50),
         }
     }
 }

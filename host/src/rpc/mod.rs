@@ -21,6 +21,7 @@ mod auth;
 mod connection;
 mod cookie;
 mod dispatch;
+mod eager;
 mod edge;
 mod envelope;
 mod gateway;

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bitcoin::bip32::{ChildNumber, Xpub};
-use bitcoin::secp256k1::{Secp256k1, VerifyOnly};
+use bitcoin::secp256k1::Secp256k1;
 use bitcoin::{CompressedPublicKey, Network, ScriptBuf};
 use outrigger_sdk::descriptor::{Checksum, Descriptor, ExpandError, Expansion};
 use outrigger_sdk::parallel::map;
 
 use super::error::{Result, WalletError};
 use super::lock;
+use super::multiples::Children;
 
 /// How many parsed descriptors are kept; beyond it the cache starts anew.
 const MAX_CACHED: usize = 4096;
@@ -165,8 +166,7 @@ enum Form {
 /// that expanding gives.
 struct Plain {
     form: Form,
-    parent: Xpub,
-    secp: Secp256k1<VerifyOnly>,
+    children: Children,
 }
 
 impl Plain {
@@ -190,18 +190,17 @@ impl Plain {
         let path = parts.map(step).collect::<Option<Vec<_>>>()?;
         let secp = Secp256k1::verification_only();
         let parent = xpub.derive_pub(&secp, &path).ok()?;
-        Some(Self { form, parent, secp })
+        Some(Self { form, children: Children::of(parent) })
     }
 
     fn script(&self, index: u32) -> std::result::Result<ScriptBuf, ExpandError> {
-        let step = ChildNumber::from_normal_idx(index).map_err(|_| ExpandError::Index(index))?;
-        let child = self.parent.ckd_pub(&self.secp, step).map_err(|_| ExpandError::NoSuchKey)?;
-        let key = CompressedPublicKey(child.public_key);
+        let public_key = self.children.key(index)?;
+        let key = CompressedPublicKey(public_key);
         Ok(match self.form {
             Form::Pkh => ScriptBuf::new_p2pkh(&key.pubkey_hash()),
             Form::Wpkh => ScriptBuf::new_p2wpkh(&key.wpubkey_hash()),
             Form::ShWpkh => ScriptBuf::new_p2sh(&ScriptBuf::new_p2wpkh(&key.wpubkey_hash()).script_hash()),
-            Form::Tr => ScriptBuf::new_p2tr(&self.secp, child.public_key.x_only_public_key().0, None),
+            Form::Tr => ScriptBuf::new_p2tr(self.children.secp(), public_key.x_only_public_key().0, None),
         })
     }
 }

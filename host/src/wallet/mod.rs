@@ -23,6 +23,7 @@ mod legacy;
 mod live;
 mod manager;
 mod matching;
+mod multiples;
 mod ownership;
 mod rescan;
 mod seal;

@@ -65,7 +65,7 @@ pub fn descriptor(bytes: &[u8]) {
             if let Ok(expansion) = descriptor.expand(index) {
                 expansion.scripts.iter().for_each(|script| drop(classify(&script.script_pubkey)));
             }
-            drop(descriptor.private_keys(index));
+            drop(descriptor.private_branches().private_keys(index));
         }
     }
 }

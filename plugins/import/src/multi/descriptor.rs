@@ -65,6 +65,7 @@ pub(super) fn read(
 /// What the descriptor brings at all indexes. One that cannot be expanded brings nothing, and is not refused for it.
 fn expanded(descriptor: &Descriptor, begin: u32, end: u32, network: Network) -> Material {
     let mut material = Material { solving_data: descriptor.is_solvable(), ..Material::default() };
+    let branches = descriptor.private_branches();
     for index in begin..=end {
         let Ok(expansion) = descriptor.expand(index) else { continue };
         for (place, script) in expansion.scripts.into_iter().enumerate() {
@@ -80,7 +81,7 @@ fn expanded(descriptor: &Descriptor, begin: u32, end: u32, network: Network) -> 
             material.scripts.extend(script.solving.scripts.into_iter().map(ordered));
             material.script_pubkeys.insert(ordered(script.script_pubkey));
         }
-        for (public_key, secret) in descriptor.private_keys(index) {
+        for (public_key, secret) in branches.private_keys(index) {
             let key = PrivateKey {
                 compressed: public_key.len() == bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE,
                 network: NetworkKind::from(network),

@@ -66,7 +66,7 @@ fn wallet(text: &str) -> WalletState {
             };
             state.scripts.insert(script.script_pubkey, info);
         }
-        state.keys.extend(descriptor.private_keys(0).into_iter().map(|(_, key)| key));
+        state.keys.extend(descriptor.private_branches().private_keys(0).into_iter().map(|(_, key)| key));
     }
     state
 }

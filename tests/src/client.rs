@@ -100,15 +100,16 @@ impl Client {
         self.send(&request)
     }
 
-    /// Posts a body on a connection of its own and closes that without waiting for a reply.
+    /// Posts a body on a connection of its own and leaves without waiting for a reply.
     pub fn post_and_leave(&self, body: &str) {
         drop(self.post_and_stay(body));
     }
 
-    /// Posts a body on a connection of its own, which is closed when it is dropped.
+    /// Posts a body on a connection of its own, which is reset when it is dropped, as that of a process that is gone.
     pub fn post_and_stay(&self, body: &str) -> TcpStream {
         let request = self.request(body);
         let mut stream = self.connect();
+        rustix::net::sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }

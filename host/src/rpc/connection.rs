@@ -7,13 +7,14 @@ use std::convert::Infallible;
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -29,12 +30,23 @@ const LOOKS_PER_TIMEOUT: u32 = 4;
 /// How long a connection beyond the limit may take to hear so.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a connection is silent before its client's machine is asked for it, how long for an answer is waited, and how
+/// often it is asked.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_PROBES: u32 = 6;
+
 /// Serves `stream` until either side closes it, it times out, or `stopping` turns true and the call
 /// in flight has ended.
 pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
+    if let Err(error) = keep_alive(&stream) {
+        tracing::debug!(%error, "cannot set the keepalive of a connection");
+    }
     let activity = Arc::new(Activity::default());
+    let stream = Arc::new(stream);
     let habit = Habit::new(edge.eager().clone());
-    let io = TokioIo::new(Watched { stream, activity: Arc::clone(&activity), habit, answered: false });
+    let watched = Watched { stream: Arc::clone(&stream), activity: Arc::clone(&activity), habit, answered: false };
+    let io = TokioIo::new(watched);
     let service = service_fn(|request| {
         let in_call = InCall::begin(&activity);
         let edge = Arc::clone(&edge);
@@ -48,6 +60,7 @@ pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, 
     tokio::select! {
         ended = connection.as_mut() => return log_end(ended),
         () = expiry(&activity, edge.limits()) => return,
+        () = reset(&stream) => return,
         // An error means that the server itself is gone: the same.
         _ = stopping.wait_for(|stopping| *stopping) => {}
     }
@@ -55,7 +68,25 @@ pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, 
     tokio::select! {
         ended = connection => log_end(ended),
         () = expiry(&activity, edge.limits()) => {}
+        () = reset(&stream) => {}
     }
+}
+
+/// Returns when the client is known to be gone: its machine says so, or says nothing for long. That it sends no more is no
+/// sign of it: it may have closed that side alone and wait for its answer.
+async fn reset(stream: &TcpStream) {
+    if stream.ready(Interest::ERROR).await.is_err() {
+        // The runtime ends.
+        std::future::pending().await
+    }
+}
+
+/// Has the system ask the client's machine now and then whether the connection is still there.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
+    Ok(sockopt::set_socket_keepalive(stream, true)?)
 }
 
 /// Answers the first request on `stream` with the reason why it is not heard, and closes it.
@@ -72,7 +103,7 @@ pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: Refused) 
 fn builder(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
-        .half_close(false)
+        .half_close(true)
         .keep_alive(true)
         .title_case_headers(true)
         .max_header_size(limits.max_header_bytes)
@@ -179,27 +210,29 @@ impl Drop for InCall {
 
 /// A socket that tells its [`Activity`] of the bytes it moves, and that looks for what comes after an answer.
 struct Watched {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     activity: Arc<Activity>,
     habit: Habit,
     /// Whether what was moved last was sent.
     answered: bool,
 }
 
-impl Watched {
-    fn told(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(_)) = written {
-            self.activity.sent();
-            self.answered = true;
-        }
-        written
-    }
-}
-
 impl AsyncRead for Watched {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let mut read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let mut read = loop {
+            if self.stream.poll_read_ready(cx)?.is_pending() {
+                break Poll::Pending;
+            }
+            match self.stream.try_read(buf.initialize_unfilled()) {
+                Ok(count) => {
+                    buf.advance(count);
+                    break Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => break Poll::Ready(Err(error)),
+            }
+        };
         // The waker is set by now: what comes while nobody looks wakes the connection.
         if read.is_pending() && std::mem::take(&mut self.answered) {
             let Self { stream, habit, .. } = &mut *self;
@@ -212,10 +245,30 @@ impl AsyncRead for Watched {
     }
 }
 
+impl Watched {
+    /// Writes as soon as the socket takes something.
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream.poll_write_ready(cx))?;
+            match write(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => {
+                    self.activity.sent();
+                    self.answered = true;
+                    return Poll::Ready(written);
+                }
+            }
+        }
+    }
+}
+
 impl AsyncWrite for Watched {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.told(written)
+        self.write(cx, |stream| stream.try_write(buf))
     }
 
     fn poll_write_vectored(
@@ -223,19 +276,19 @@ impl AsyncWrite for Watched {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.told(written)
+        self.write(cx, |stream| stream.try_write_vectored(bufs))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Nothing is kept back.
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Write)?))
     }
 }

@@ -106,14 +106,13 @@ impl From<RpcError> for Failure {
 
 /// What executes calls.
 ///
-/// **Cancellation:** the returned future is dropped when its client goes away before it is answered,
+/// **Cancellation:** the returned future is dropped when its client is known to be gone before it is answered (the
+/// connection was reset; that the client sends no more is no sign of it, and its calls run to their end, as in bitcoind),
 /// and when the time that calls in flight are given at shutdown runs out. An implementation that
 /// started work elsewhere gives it a guard that the future owns and that cancels the work on drop.
-/// A client that sent further bytes behind the request whose answer it waits for (HTTP pipelining) is
-/// not noticed to be gone until its answer is written.
 ///
-/// The elements of a batch are dispatched one after the other, as bitcoind does; when the client goes
-/// away, those that were not reached are not executed.
+/// The elements of a batch are dispatched one after the other, as bitcoind does; when the connection is
+/// reset, those that were not reached are not executed.
 ///
 /// The future runs on the thread that serves the connection: it must not block.
 pub trait Dispatch: Send + Sync + 'static {

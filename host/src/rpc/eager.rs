@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
@@ -51,11 +52,9 @@ impl Eager {
                     buffer.advance(count);
                     break Some(Ok(()));
                 }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) if began.elapsed() < self.patience => {
-                    // Whoever else has something to do on this processor comes first; it may be the client.
-                    std::thread::yield_now();
-                }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => break None,
+                // The processor is not given away in between: where others wait for it, that would take milliseconds.
+                Err(Errno::AGAIN | Errno::INTR) if began.elapsed() < self.patience => std::hint::spin_loop(),
+                Err(Errno::AGAIN | Errno::INTR) => break None,
                 Err(error) => break Some(Err(error.into())),
             }
         };

@@ -248,3 +248,17 @@ fn a_block_that_cannot_be_generated_is_told_of_with_all_details() {
         )
     );
 }
+
+#[test]
+fn long_polls_have_a_bound_of_their_own() {
+    let set = vec!["rpc.max_long_calls=0".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+    let reply = client.post(&json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string());
+    assert_eq!((reply.status, reply.body.as_str()), (503, "Work queue depth exceeded"));
+    // What does not wait is answered as ever.
+    let again = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    assert_eq!(again["longpollid"], template["longpollid"]);
+}

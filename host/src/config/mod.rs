@@ -103,6 +103,7 @@ impl Loaded {
             ("rpc.max_batch", config.rpc.max_batch as u64, 1, 1 << 32),
             ("rpc.max_nesting", config.rpc.max_nesting as u64, 16, MAX_NESTING),
             ("rpc.max_connections", config.rpc.max_connections as u64, 1, 1 << 20),
+            ("rpc.max_long_calls", config.rpc.max_long_calls() as u64, 0, 1 << 20),
             ("rpc.header_timeout_seconds", config.rpc.header_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
             ("rpc.body_timeout_seconds", config.rpc.body_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
             ("rpc.idle_timeout_seconds", config.rpc.idle_timeout_seconds, 1, MAX_DEADLINE_SECONDS),

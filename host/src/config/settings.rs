@@ -69,6 +69,9 @@ pub struct RpcConfig {
     pub max_nesting: usize,
     /// Connections at a time.
     pub max_connections: usize,
+    /// Long polls, and other calls that may take as long as they like, at a time; half of the connections where it is left
+    /// out.
+    pub max_long_calls: Option<usize>,
     /// How long a request's headers may take to arrive, in seconds.
     pub header_timeout_seconds: u64,
     /// How long the next part of a body may take to arrive, in seconds.
@@ -101,6 +104,11 @@ impl RpcConfig {
             shutdown_grace: Duration::from_secs(self.shutdown_grace_seconds),
             busy_poll: Duration::from_micros(self.busy_poll_microseconds),
         }
+    }
+
+    /// How many long calls may be waited for at a time.
+    pub fn max_long_calls(&self) -> usize {
+        self.max_long_calls.unwrap_or(self.max_connections / 2)
     }
 
     /// Who is heard.
@@ -159,6 +167,7 @@ impl Default for RpcConfig {
             max_batch: 65_536,
             max_nesting: 512,
             max_connections: 16_384,
+            max_long_calls: None,
             header_timeout_seconds: 30,
             body_timeout_seconds: 30,
             idle_timeout_seconds: 120,

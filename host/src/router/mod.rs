@@ -7,6 +7,7 @@
 pub mod arguments;
 pub mod builtins;
 mod door;
+mod long;
 mod openrpc;
 mod quick;
 
@@ -27,6 +28,7 @@ use crate::rpc::{Call, Dispatch, Failure};
 use crate::services::Scopes;
 use builtins::Builtins;
 pub use door::Door;
+use long::LongCalls;
 use quick::Quick;
 
 /// How often calls are looked after.
@@ -43,11 +45,12 @@ pub struct Router {
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
     quick: Quick,
+    long: LongCalls,
     metrics: CallMetrics,
 }
 
 impl Router {
-    /// A router over these parts. On `network_threads` threads its calls are awaited.
+    /// A router over these parts. On `network_threads` threads its calls are awaited; as many long ones as `max_long_calls`.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
@@ -55,11 +58,13 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         network_threads: usize,
+        max_long_calls: usize,
         metrics: CallMetrics,
     ) -> Self {
         // One thread stays free, whatever quick calls do.
         let quick = Quick::new(network_threads.saturating_sub(1));
-        Self { registry, builtins, calls, scopes, pool, quick, metrics }
+        let long = LongCalls::new(max_long_calls);
+        Self { registry, builtins, calls, scopes, pool, quick, long, metrics }
     }
 
     /// Who answers a method, taken for one call; none when nobody does.
@@ -119,6 +124,11 @@ impl Router {
             }
             None => {}
         }
+        // One that is not answered at once waits for something, and so do thousands of long polls; there is a bound for them.
+        let _long = match answer.is_empty() && method.long_running {
+            true => Some(self.long.enter().ok_or(Failure::Overloaded)?),
+            false => None,
+        };
         let answer = match deadline {
             None => answer.await,
             Some(limit) => match tokio::time::timeout(limit, answer).await {

@@ -139,7 +139,8 @@ impl Parts {
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let (threads, metrics) = (edge_threads(), frame.metrics.clone());
-        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), threads, metrics);
+        let long = config.rpc.max_long_calls();
+        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), threads, long, metrics);
         let router = Arc::new(router);
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         Ok(Self { node, manager, registry, pool, router })

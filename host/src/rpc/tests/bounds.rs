@@ -91,12 +91,39 @@ async fn slow_and_idle_clients_are_let_go() {
 }
 
 #[tokio::test]
-async fn a_call_is_dropped_when_its_client_goes() {
+async fn a_client_that_sends_no_more_gets_its_answers() {
+    let server = Running::start(Limits::default()).await;
+    let mut stream = server.connect().await;
+    send(&mut stream, &post("/", "", COUNT).repeat(2)).await;
+    stream.shutdown().await.expect("half closed");
+    let text = receive_to_end(&mut stream).await;
+    assert_eq!(text.matches(COUNTED.trim_end()).count(), 2, "{text}");
+
+    let mut waiting = server.connect().await;
+    send(&mut waiting, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
+    waiting.shutdown().await.expect("half closed");
+    server.until_waiting(1).await;
+    // Others are served meanwhile: what the server has to say of the half-closed connection it says before the last of them.
+    for _ in 0..20 {
+        let mut other = server.connect().await;
+        send(&mut other, &post("/", "", COUNT)).await;
+        assert_eq!(receive(&mut other).await.1, COUNTED);
+    }
+    assert_eq!(server.node.dropped.load(Ordering::SeqCst), 0);
+    server.node.go_on.notify_one();
+    let text = receive_to_end(&mut waiting).await;
+    assert!(text.ends_with("{\"result\":true,\"error\":null,\"id\":1}\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_call_is_dropped_when_its_client_is_gone() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
     send(&mut stream, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
     server.until_waiting(1).await;
     assert_eq!(server.node.dropped.load(Ordering::SeqCst), 0);
+    // A reset, as of a process that is gone with bytes unread.
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("linger");
     drop(stream);
     until(|| server.node.dropped.load(Ordering::SeqCst) == 1).await;
 }

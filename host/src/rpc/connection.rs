@@ -42,6 +42,17 @@ pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, 
     if let Err(error) = keep_alive(&stream) {
         tracing::debug!(%error, "cannot set the keepalive of a connection");
     }
+    tokio::select! {
+        // An error means that there is no client any more, which is found out below.
+        _ = stream.readable() => {}
+        () = sleep(edge.limits().idle_timeout) => return,
+        _ = stopping.wait_for(|stopping| *stopping) => return,
+    }
+    // Only who says something gets buffers.
+    Box::pin(converse(stream, edge, stopping)).await;
+}
+
+async fn converse<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
     let activity = Arc::new(Activity::default());
     let stream = Arc::new(stream);
     let habit = Habit::new(edge.eager().clone());
@@ -224,11 +235,8 @@ impl AsyncRead for Watched {
             if self.stream.poll_read_ready(cx)?.is_pending() {
                 break Poll::Pending;
             }
-            match self.stream.try_read(buf.initialize_unfilled()) {
-                Ok(count) => {
-                    buf.advance(count);
-                    break Poll::Ready(Ok(()));
-                }
+            match self.stream.try_read_buf(buf) {
+                Ok(_) => break Poll::Ready(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => break Poll::Ready(Err(error)),
             }

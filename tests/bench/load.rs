@@ -4,23 +4,24 @@
 //! cargo run --release -p outrigger-tests --bin bench load -- --bitcoind PATH
 //! ```
 //!
-//! Each connection is a thread that writes a request, which it has ready, and reads its reply to the last byte; it does
-//! nothing else, so that the time is the server's as far as may be. The wallet, the chain and the mempool are the same in both.
+//! One thread has the requests ready, writes the next of a connection as soon as it has read the last byte of its answer,
+//! and does nothing else, so that the time is the server's as far as may be. The wallet, the chain and the mempool are the
+//! same in both.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use outrigger_tests::{Client, Host, HostOptions, Pending};
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 
 use crate::bitcoind::{Bitcoind, twin};
 use crate::payments::Payer;
 use crate::{Row, memory, milliseconds};
 
-/// How many connections call at a time.
-const CONNECTIONS: [usize; 2] = [1, 32];
+/// How many connections call at a time, where it is not one.
+const MANY: usize = 32;
 /// How long each is measured, in turns of ours and bitcoind's, and how long before that nothing is.
 const MEASURED: Duration = Duration::from_secs(2);
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -34,42 +35,48 @@ const POLLS: usize = 2_000;
 /// Threads and queue of bitcoind's server. Its 16 places for waiting calls refuse some of 32 connections' calls.
 const ARGUMENTS: [&str; 3] = ["-rpcworkqueue=256", "-checkmempool=0", "-checkblockindex=0"];
 
-/// A connection that is asked for the same things again and again.
+/// A connection that posts the same bodies again and again.
 struct Wire {
     stream: TcpStream,
     requests: Vec<Vec<u8>>,
     next: usize,
-    buffer: Vec<u8>,
+    reply: Vec<u8>,
+    began: Instant,
 }
 
 impl Wire {
     /// A connection of a client with these bodies to post.
     fn new(client: &Client, bodies: &[String], first: usize) -> Self {
         let requests = bodies.iter().map(|body| client.request(body).into_bytes()).collect();
-        Self { stream: client.connect(), requests, next: first, buffer: vec![0; 1 << 16] }
+        let stream = client.connect();
+        stream.set_nonblocking(true).unwrap();
+        Self { stream, requests, next: first, reply: Vec::new(), began: Instant::now() }
     }
 
-    /// Posts the next body and reads its reply.
+    /// Posts the next body.
     fn ask(&mut self) {
         let request = &self.requests[self.next % self.requests.len()];
         self.next += 1;
+        self.began = Instant::now();
         self.stream.write_all(request).unwrap();
-        let mut read = 0;
-        let whole = loop {
-            if read == self.buffer.len() {
-                self.buffer.resize(2 * read, 0);
+    }
+
+    /// Reads what there is, and tells whether the reply is complete.
+    fn take(&mut self, buffer: &mut [u8]) -> bool {
+        loop {
+            match self.stream.read(buffer) {
+                Ok(0) => panic!("the connection was closed"),
+                Ok(count) => self.reply.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                Err(error) => panic!("{error}"),
             }
-            let more = self.stream.read(&mut self.buffer[read..]).unwrap();
-            assert!(more > 0, "the connection was closed");
-            read += more;
-            if let Some(length) = reply_length(&self.buffer[..read]) {
-                break length;
+            if reply_length(&self.reply).is_some_and(|length| length <= self.reply.len()) {
+                let begin = &self.reply[..self.reply.len().min(64)];
+                assert!(begin.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(begin));
+                self.reply.clear();
+                return true;
             }
-        };
-        self.buffer.resize(self.buffer.len().max(whole), 0);
-        self.stream.read_exact(&mut self.buffer[read.min(whole)..whole]).unwrap();
-        let begin = &self.buffer[..read.min(64)];
-        assert!(begin.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(begin));
+        }
     }
 }
 
@@ -82,7 +89,16 @@ fn reply_length(bytes: &[u8]) -> Option<usize> {
     Some(head + digits.fold(0, |length, digit| 10 * length + usize::from(digit - b'0')))
 }
 
-/// How long the calls of many connections took, and how many there were in a second.
+/// How the client waits for replies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// Asleep, as most clients do. That it is woken again is part of what is measured.
+    Asleep,
+    /// Looking for them all the time, so that the time is the server's alone.
+    Awake,
+}
+
+/// How long the calls of some connections took, and how many there were in a second.
 #[derive(Default)]
 struct Load {
     times: Vec<Duration>,
@@ -90,36 +106,29 @@ struct Load {
 }
 
 impl Load {
-    /// Has connections call for a while.
-    fn measure(&mut self, wires: &mut [Wire]) {
-        let (measuring, done) = (AtomicBool::new(false), AtomicBool::new(false));
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = wires
-                .iter_mut()
-                .map(|wire| {
-                    let (measuring, done) = (&measuring, &done);
-                    scope.spawn(move || {
-                        let mut times = Vec::new();
-                        while !done.load(Ordering::Relaxed) {
-                            let counts = measuring.load(Ordering::Relaxed);
-                            let began = Instant::now();
-                            wire.ask();
-                            if counts {
-                                times.push(began.elapsed());
-                            }
-                        }
-                        times
-                    })
-                })
-                .collect();
-            std::thread::sleep(WARM_UP);
-            measuring.store(true, Ordering::Relaxed);
-            let began = Instant::now();
-            std::thread::sleep(MEASURED);
-            done.store(true, Ordering::Relaxed);
-            self.measured += began.elapsed();
-            self.times.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
-        });
+    /// Has connections call for a while, each as soon as it has its answer, all from one thread.
+    fn measure(&mut self, wires: &mut [Wire], waits: Waits) {
+        let mut buffer = vec![0; 1 << 16];
+        wires.iter_mut().for_each(Wire::ask);
+        let (start, mut began) = (Instant::now(), None);
+        while began.is_none_or(|began: Instant| began.elapsed() < MEASURED) {
+            if began.is_none() && start.elapsed() > WARM_UP {
+                began = Some(Instant::now());
+            }
+            for at in ready(wires, waits) {
+                if wires[at].take(&mut buffer) {
+                    if began.is_some() {
+                        self.times.push(wires[at].began.elapsed());
+                    }
+                    wires[at].ask();
+                }
+            }
+        }
+        self.measured += began.unwrap().elapsed();
+        // What was asked last is answered before the other is measured.
+        for wire in wires {
+            while !wire.take(&mut buffer) {}
+        }
     }
 
     fn per_second(&self) -> f64 {
@@ -130,6 +139,16 @@ impl Load {
         self.times.sort_unstable();
         milliseconds(self.times[self.times.len() * percent / 100])
     }
+}
+
+/// The connections on which something has come.
+fn ready(wires: &[Wire], waits: Waits) -> Vec<usize> {
+    if waits == Waits::Awake {
+        return (0..wires.len()).collect();
+    }
+    let mut polled: Vec<PollFd<'_>> = wires.iter().map(|wire| PollFd::new(&wire.stream, PollFlags::IN)).collect();
+    poll(&mut polled, None).unwrap();
+    polled.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty()).map(|(at, _)| at).collect()
 }
 
 /// Runs the section.
@@ -157,16 +176,23 @@ pub fn run(bitcoind: Option<&str>) {
     for (method, of_wallet, params) in sections {
         let body = |params| json!({"id": 1, "method": method, "params": params}).to_string();
         let bodies: Vec<String> = params.into_iter().map(body).collect();
-        for connections in CONNECTIONS {
-            compare(method, connections, &bodies, of_wallet, &clients);
-        }
+        compare(method, 1, Waits::Asleep, &bodies, of_wallet, &clients);
+        compare(method, 1, Waits::Awake, &bodies, of_wallet, &clients);
+        compare(method, MANY, Waits::Asleep, &bodies, of_wallet, &clients);
     }
     drop(theirs);
     drop(host);
     waiting();
 }
 
-fn compare(method: &str, connections: usize, bodies: &[String], of_wallet: bool, clients: &[(Client, Client)]) {
+fn compare(
+    method: &str,
+    connections: usize,
+    waits: Waits,
+    bodies: &[String],
+    of_wallet: bool,
+    clients: &[(Client, Client)],
+) {
     let wires = |(client, wallet): &(Client, Client)| -> Vec<Wire> {
         let client = if of_wallet { wallet } else { client };
         (0..connections).map(|first| Wire::new(client, bodies, first)).collect()
@@ -174,10 +200,12 @@ fn compare(method: &str, connections: usize, bodies: &[String], of_wallet: bool,
     let mut all: Vec<(Vec<Wire>, Load)> = clients.iter().map(|client| (wires(client), Load::default())).collect();
     for _ in 0..TURNS {
         for (wires, load) in &mut all {
-            load.measure(wires);
+            load.measure(wires, waits);
         }
     }
-    let what = format!("{method}, {connections} kept-alive connection{}", if connections == 1 { "" } else { "s" });
+    let plural = if connections == 1 { "" } else { "s" };
+    let awake = if waits == Waits::Awake { " of a client that never sleeps" } else { "" };
+    let what = format!("{method}, {connections} kept-alive connection{plural}{awake}");
     let rates: Vec<f64> = all.iter().map(|(_, load)| load.per_second()).collect();
     crate::print_rates(what.clone(), &rates);
     for percent in [50, 99] {

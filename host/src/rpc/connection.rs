@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use rustix::net::sockopt;
+use rustix::net::{RecvFlags, recv, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -30,6 +30,9 @@ const LOOKS_PER_TIMEOUT: u32 = 4;
 /// How long a connection beyond the limit may take to hear so.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The most bytes that are read at first; more are read at a time while more come. It bounds the memory that reading touches.
+const FIRST_READ: usize = 2048;
+
 /// How long a connection is silent before its client's machine is asked for it, how long for an answer is waited, and how
 /// often it is asked.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
@@ -42,9 +45,10 @@ pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, 
     if let Err(error) = keep_alive(&stream) {
         tracing::debug!(%error, "cannot set the keepalive of a connection");
     }
+    let mut first = [0];
     tokio::select! {
         // An error means that there is no client any more, which is found out below.
-        _ = stream.readable() => {}
+        _ = stream.peek(&mut first) => {}
         () = sleep(edge.limits().idle_timeout) => return,
         _ = stopping.wait_for(|stopping| *stopping) => return,
     }
@@ -56,7 +60,8 @@ async fn converse<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stop
     let activity = Arc::new(Activity::default());
     let stream = Arc::new(stream);
     let habit = Habit::new(edge.eager().clone());
-    let watched = Watched { stream: Arc::clone(&stream), activity: Arc::clone(&activity), habit, answered: false };
+    let watched =
+        Watched { stream: Arc::clone(&stream), activity: Arc::clone(&activity), habit, answered: false, drained: true };
     let io = TokioIo::new(watched);
     let service = service_fn(|request| {
         let in_call = InCall::begin(&activity);
@@ -226,6 +231,30 @@ struct Watched {
     habit: Habit,
     /// Whether what was moved last was sent.
     answered: bool,
+    /// Whether the last read left nothing behind.
+    drained: bool,
+}
+
+impl Watched {
+    /// Reads once. A socket that gave less than was asked for is empty, and counts as that: the next look at it is saved.
+    fn read(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
+        let room = if self.drained { buf.remaining().min(FIRST_READ) } else { buf.remaining() };
+        let (mut read, drained) = (None, &mut self.drained);
+        let outcome = self.stream.try_io(Interest::READABLE, || {
+            let (_, count) = recv(&self.stream, buf.initialize_unfilled_to(room), RecvFlags::empty())?;
+            read = Some(count);
+            *drained = count < room;
+            // None are the end, which stays.
+            if *drained && count > 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match read {
+            Some(count) => {
+                buf.advance(count);
+                Ok(())
+            }
+            None => outcome,
+        }
+    }
 }
 
 impl AsyncRead for Watched {
@@ -235,10 +264,9 @@ impl AsyncRead for Watched {
             if self.stream.poll_read_ready(cx)?.is_pending() {
                 break Poll::Pending;
             }
-            match self.stream.try_read_buf(buf) {
-                Ok(_) => break Poll::Ready(Ok(())),
+            match self.read(buf) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => break Poll::Ready(Err(error)),
+                read => break Poll::Ready(read),
             }
         };
         // The waker is set by now: what comes while nobody looks wakes the connection.

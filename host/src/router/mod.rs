@@ -112,7 +112,7 @@ impl Router {
         };
         // A quick method that is none would hold up whoever is served by the same thread, so the operator's word is needed.
         let quick = method.quick && lease.trusted && call.params.as_bytes().len() <= QUICK_PARAMS;
-        let place = if quick { self.quick.take(&route.detour) } else { None };
+        let place = if quick { self.quick.take(&route.pace) } else { None };
         match place {
             Some(place) => {
                 contained(|| job(false));

@@ -4,14 +4,10 @@
 //! quick goes without, as long as one network thread stays free for everybody else; one that turns out slow takes the way
 //! over the pool for a while, like all others.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-/// A quick call that takes longer is none.
-const QUICK: Duration = Duration::from_millis(5);
-
-/// How many calls of a method that was slow go over the pool before it is tried again.
-const DETOUR: u32 = 1000;
+use crate::plugin::pace::Pace;
 
 /// The places for calls on network threads.
 pub struct Quick {
@@ -21,7 +17,7 @@ pub struct Quick {
 /// A place, taken for one call.
 pub struct Place<'a> {
     quick: &'a Quick,
-    detour: &'a AtomicU32,
+    pace: &'a Pace,
     began: Instant,
 }
 
@@ -31,23 +27,20 @@ impl Quick {
         Self { free: AtomicUsize::new(places) }
     }
 
-    /// A place for a call of a quick method; `detour` counts how many of its calls still go over the pool.
-    pub fn take<'a>(&'a self, detour: &'a AtomicU32) -> Option<Place<'a>> {
-        let less = |left: u32| left.checked_sub(1);
-        if detour.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
+    /// A place for a call of a quick method with this pace.
+    pub fn take<'a>(&'a self, pace: &'a Pace) -> Option<Place<'a>> {
+        if pace.takes_detour() {
             return None;
         }
         let one_less = |free: usize| free.checked_sub(1);
         self.free.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_less).ok()?;
-        Some(Place { quick: self, detour, began: Instant::now() })
+        Some(Place { quick: self, pace, began: Instant::now() })
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if self.began.elapsed() > QUICK {
-            self.detour.store(DETOUR, Ordering::Relaxed);
-        }
+        self.pace.add(self.began.elapsed());
         self.quick.free.fetch_add(1, Ordering::Release);
     }
 }
@@ -58,24 +51,10 @@ mod tests {
 
     #[test]
     fn places_run_out_and_come_back() {
-        let (quick, detour) = (Quick::new(1), AtomicU32::new(0));
-        let place = quick.take(&detour);
-        assert!(place.is_some() && quick.take(&detour).is_none());
+        let (quick, pace) = (Quick::new(1), Pace::default());
+        let place = quick.take(&pace);
+        assert!(place.is_some() && quick.take(&pace).is_none());
         drop(place);
-        assert!(quick.take(&detour).is_some());
-    }
-
-    #[test]
-    fn a_slow_method_takes_the_long_way_for_a_while() {
-        let (quick, detour) = (Quick::new(1), AtomicU32::new(0));
-        let mut place = quick.take(&detour).unwrap();
-        place.began -= 2 * QUICK;
-        drop(place);
-        let tries = (0..=DETOUR).take_while(|_| quick.take(&detour).is_none()).count();
-        assert_eq!(tries, DETOUR as usize);
-        let mut place = quick.take(&detour).unwrap();
-        place.began = Instant::now();
-        drop(place);
-        assert!(quick.take(&detour).is_some());
+        assert!(quick.take(&pace).is_some());
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use outrigger_sdk::manifest::MethodSpec;
 
 use super::RegistryError;
 use crate::plugin::instance::Instance;
+use crate::plugin::pace::Pace;
 
 /// A method and who answers it.
 #[derive(Clone)]
@@ -16,8 +16,8 @@ pub struct Route {
     pub instance: Arc<Instance>,
     /// The method, as the manifest has it.
     pub method: Arc<MethodSpec>,
-    /// How many of its calls still go over the pool, where it is a quick one that was slow.
-    pub detour: Arc<AtomicU32>,
+    /// How it has turned out, where it is a quick one.
+    pub pace: Arc<Pace>,
 }
 
 /// The methods by name, in order.
@@ -52,7 +52,7 @@ pub(super) fn routes(
                 continue;
             }
             let (instance, method) = (instance.clone(), Arc::new(method.clone()));
-            let route = Route { instance, method, detour: Arc::default() };
+            let route = Route { instance, method, pace: Arc::default() };
             if let Some(first) = table.insert(name.clone(), route) {
                 return Err(claimed(&first.instance.manifest().id));
             }

@@ -55,7 +55,7 @@ pub struct TestHost {
     pub chain: Arc<MemoryChain>,
     /// Its mempool.
     pub mempool: Arc<MemoryMempool>,
-    /// Its wallets, of which there is at most one.
+    /// Its wallets.
     pub wallet: Arc<MemoryWallet>,
     /// What plugins logged.
     pub log: Arc<MemoryLog>,
@@ -101,10 +101,11 @@ impl TestHost {
     /// A host with the genesis block of regtest, an empty mempool and no wallet.
     pub fn new() -> Self {
         let chain = Arc::new(MemoryChain::new());
+        let mempool = Arc::new(MemoryMempool::new(chain.clone()));
         Self {
-            mempool: Arc::new(MemoryMempool::new(chain.clone())),
+            wallet: Arc::new(MemoryWallet::over(chain.clone(), mempool.clone())),
+            mempool,
             chain,
-            wallet: Arc::new(MemoryWallet::default()),
             log: Arc::new(MemoryLog::default()),
         }
     }

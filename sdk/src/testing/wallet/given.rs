@@ -1,13 +1,14 @@
-//! A wallet in memory that answers from plain data, set by the test.
+//! A wallet that answers from plain data, set by the test.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, ScriptBuf, Txid};
 use secp256k1::{Secp256k1, SecretKey};
 
-use super::lock;
+use super::super::lock;
 use crate::service::signer::{SignBatch, SignRequest};
 use crate::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow,
@@ -18,7 +19,7 @@ use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
 use crate::sign::sign_digest;
 use crate::wire::{Blob, Encoded, Framed, Secret};
 
-/// A transaction that a wallet in memory knows.
+/// A transaction that a wallet set by hand knows.
 #[derive(Clone, Debug)]
 pub struct KnownTransaction {
     /// It.
@@ -35,7 +36,7 @@ impl KnownTransaction {
     }
 }
 
-/// What the wallet answers with.
+/// What a wallet set by hand answers with.
 #[derive(Clone, Debug)]
 pub struct WalletState {
     /// The wallet as a whole.
@@ -124,14 +125,28 @@ impl WalletState {
     }
 }
 
-/// A wallet in memory, or none.
+/// A wallet set by hand, or none.
 #[derive(Default)]
-pub struct MemoryWallet(Mutex<Option<WalletState>>);
+pub(super) struct Given {
+    state: Mutex<Option<WalletState>>,
+    /// Whether one was set by hand, though it may have been unloaded since.
+    by_hand: AtomicBool,
+}
 
-impl MemoryWallet {
-    /// Puts a wallet there, or takes it away.
+impl Given {
+    /// Whether answers come from here.
+    pub fn answers(&self) -> bool {
+        self.by_hand.load(Ordering::Relaxed)
+    }
+
+    /// Puts a wallet there by hand, or takes it away.
     pub fn set(&self, state: Option<WalletState>) {
-        *lock(&self.0) = state;
+        self.by_hand.store(state.is_some(), Ordering::Relaxed);
+        self.put(state);
+    }
+
+    fn put(&self, state: Option<WalletState>) {
+        *lock(&self.state) = state;
     }
 
     /// Looks at the wallet, or changes it.
@@ -139,7 +154,7 @@ impl MemoryWallet {
     /// # Errors
     /// [`ErrorKind::NoWallet`] when there is none.
     pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
-        lock(&self.0).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
+        lock(&self.state).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
     }
 }
 
@@ -183,27 +198,27 @@ fn batch<T>(items: Vec<T>, after: Option<&Blob>, limit: u32) -> Result<(Vec<T>, 
     Ok((batch, next))
 }
 
-impl Wallet for MemoryWallet {
+impl Wallet for Given {
     fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
         let mut state = WalletState::empty(&options.name);
         state.info.private_keys_enabled = !options.disable_private_keys;
         state.info.blank = options.blank;
-        self.set(Some(state));
+        self.put(Some(state));
         Ok(Vec::new())
     }
 
     fn load(&self, _: Scope, name: String, _: Option<bool>) -> Result<Vec<String>> {
-        self.set(Some(WalletState::empty(&name)));
+        self.put(Some(WalletState::empty(&name)));
         Ok(Vec::new())
     }
 
     fn unload(&self, _: Scope, _: String, _: Option<bool>) -> Result<Vec<String>> {
-        self.set(None);
+        self.put(None);
         Ok(Vec::new())
     }
 
     fn list(&self, _: Scope) -> Result<Vec<String>> {
-        Ok(lock(&self.0).iter().map(|state| state.info.name.clone()).collect())
+        Ok(lock(&self.state).iter().map(|state| state.info.name.clone()).collect())
     }
 
     fn directory(&self, scope: Scope) -> Result<Vec<String>> {
@@ -418,7 +433,7 @@ fn sign(keys: &[SecretKey], request: &SignRequest) -> Option<Blob> {
     Some(Blob(sign_digest(key, request.digest, &request.scheme)))
 }
 
-impl Signer for MemoryWallet {
+impl Signer for Given {
     fn available(&self, _: Scope, _: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
         self.with(|state| public_keys.iter().map(|public| key_of(&state.keys, public).is_some()).collect())
     }

@@ -1,0 +1,243 @@
+//! The descriptors of a wallet, and the addresses that come from them.
+
+use std::ops::Range;
+
+use bitcoin::ScriptBuf;
+use bitcoin::bip32::Xpriv;
+use bitcoin::hashes::{Hash, sha256};
+
+use super::Node;
+use super::imported::{hash160, p2pkh, p2sh, p2wpkh};
+use super::own::{NETWORK, Own};
+use crate::descriptor::{Checksum, Descriptor};
+use crate::service::wallet::{AddressType, DescriptorInfo};
+use crate::service::{ErrorKind, Result, ServiceError};
+use crate::wire::Secret;
+
+/// How many scripts lie ahead of the next index of a descriptor.
+pub const KEYPOOL: u32 = 20;
+/// The number of indexes (BIP 32).
+const MAX_INDEX: u32 = 1 << 31;
+
+/// A descriptor that was imported or made.
+#[derive(Clone)]
+pub struct Described {
+    /// Its public text as it was imported, by which it is known again.
+    pub identity: String,
+    /// With every hardened step taken that can be.
+    pub public: Descriptor,
+    /// With its private keys, where it has some.
+    pub private: Option<Descriptor>,
+    pub timestamp: u64,
+    /// The first index in use, the one behind the last derived one, and the first derived one.
+    pub begin: u32,
+    pub end: u32,
+    pub derived_begin: u32,
+    pub next_index: u32,
+    pub active: bool,
+    pub internal: bool,
+}
+
+/// Reads the one descriptor of a text.
+pub fn parse(text: &str) -> Result<Descriptor> {
+    let parsed = Descriptor::parse(text, NETWORK, Checksum::Optional);
+    parsed.ok().and_then(|parsed| parsed.into_iter().next()).ok_or(ErrorKind::Internal.into())
+}
+
+impl Described {
+    /// The kind of its addresses, as its number; none where it has no addresses of one kind.
+    pub fn kind(&self) -> Option<u8> {
+        self.public.output_type().map(|kind| kind as u8)
+    }
+
+    /// Its scripts at an index, by its private text where the public one cannot say; none where that is `locked`.
+    fn scripts(&self, index: u32, locked: bool) -> Option<Vec<ScriptBuf>> {
+        let private = || self.private.as_ref().filter(|_| !locked).and_then(|private| private.expand(index).ok());
+        let expansion = self.public.expand(index).ok().or_else(private)?;
+        Some(expansion.scripts.into_iter().map(|script| script.script_pubkey).collect())
+    }
+}
+
+fn type_name(kind: AddressType) -> &'static str {
+    match kind {
+        AddressType::Legacy => "legacy",
+        AddressType::P2shSegwit => "p2sh-segwit",
+        AddressType::Bech32 => "bech32",
+        AddressType::Bech32m => "bech32m",
+    }
+}
+
+impl Own {
+    /// Makes a descriptor's scripts at some indexes ours.
+    pub fn derive(&mut self, number: usize, from: &Descriptor, range: Range<u32>) -> Result<()> {
+        for index in range {
+            let expansion = from.expand(index).map_err(|_| ErrorKind::Internal)?;
+            self.own(number, index, expansion.scripts.into_iter().map(|script| script.script_pubkey));
+        }
+        Ok(())
+    }
+
+    fn own(&mut self, number: usize, index: u32, scripts: impl IntoIterator<Item = ScriptBuf>) {
+        for script in scripts {
+            let owners = self.owners.entry(script).or_default();
+            if !owners.contains(&(number as u32, index)) {
+                owners.push((number as u32, index));
+            }
+        }
+    }
+
+    /// Derives scripts until so many lie ahead of the next index. What needs a private key stays while that is locked.
+    pub fn top_up(&mut self, number: usize, ahead: u32, node: &Node) -> Result<()> {
+        let locked = self.is_locked(node)?;
+        let Some(row) = self.descriptors.get(number).cloned() else { return Ok(()) };
+        let wanted = row.next_index.saturating_add(ahead).min(MAX_INDEX);
+        if !row.public.is_ranged() || wanted <= row.end {
+            return Ok(());
+        }
+        for index in row.end..wanted {
+            let Some(scripts) = row.scripts(index, locked) else { return Ok(()) };
+            self.own(number, index, scripts);
+        }
+        self.change(number, |row| row.end = wanted);
+        Ok(())
+    }
+
+    fn change(&mut self, number: usize, change: impl FnOnce(&mut Described)) {
+        if let Some(row) = self.descriptors.get_mut(number) {
+            change(row);
+        }
+    }
+
+    /// Payments were seen at these places: addresses up to there are not handed out any more.
+    pub fn note_use(&mut self, used: Vec<(u32, u32)>, node: &Node) -> Result<()> {
+        for (number, index) in used {
+            let number = number as usize;
+            let ranged = |row: &&Described| row.public.is_ranged() && index >= row.next_index;
+            if self.descriptors.get(number).filter(ranged).is_some() {
+                self.change(number, |row| row.next_index = index.saturating_add(1));
+                self.top_up(number, KEYPOOL, node)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a descriptor the source of new addresses of its kind, in the place of the former one.
+    pub fn activate(&mut self, number: usize, internal: bool) {
+        let Some(kind) = self.descriptors.get(number).and_then(Described::kind) else { return };
+        if let Some(former) = self.active.insert((kind, internal), number) {
+            self.change(former, |row| row.active = false);
+        }
+        self.change(number, |row| (row.active, row.internal) = (true, internal));
+    }
+
+    /// New addresses come from a descriptor no more.
+    pub fn deactivate(&mut self, number: usize) {
+        self.active.retain(|_, active| *active != number);
+        self.change(number, |row| row.active = false);
+    }
+
+    /// Gives the wallet a new master key and the active descriptors of BIP 44, 49, 84 and 86. The key follows from the
+    /// wallet's name, so that each run of a test has the same.
+    pub fn add_default_descriptors(&mut self, node: &Node) -> Result<()> {
+        let seed = sha256::Hash::hash(format!("wallet in memory {} {}", self.name, self.masters).as_bytes());
+        self.masters += 1;
+        let master = Xpriv::new_master(NETWORK, seed.as_byte_array()).map_err(|_| ErrorKind::Internal)?;
+        let now = node.time()?;
+        for internal in [false, true] {
+            let forms = [(44, "pkh(", ")"), (49, "sh(wpkh(", "))"), (84, "wpkh(", ")"), (86, "tr(", ")")];
+            for (purpose, open, close) in forms {
+                let text = format!("{open}{master}/{purpose}h/1h/0h/{}/*{close}", u8::from(internal));
+                let private = parse(&text)?;
+                let public = parse(&private.to_normalized_string())?;
+                let number = self.descriptors.len();
+                self.descriptors.push(Described {
+                    identity: private.to_public_string(),
+                    private: Some(private),
+                    timestamp: now,
+                    begin: 0,
+                    end: KEYPOOL,
+                    derived_begin: 0,
+                    next_index: 0,
+                    active: false,
+                    internal,
+                    public: public.clone(),
+                });
+                self.derive(number, &public, 0..KEYPOOL)?;
+                self.activate(number, internal);
+            }
+        }
+        self.note_born(now);
+        Ok(())
+    }
+
+    pub fn tell_descriptors(&self, private: bool, node: &Node) -> Result<Vec<DescriptorInfo>> {
+        if private {
+            self.require_unlocked(node)?;
+        }
+        let tell = |row: &Described| {
+            let text = row.private.as_ref().filter(|_| private).and_then(Descriptor::to_private_string);
+            DescriptorInfo {
+                text: text.unwrap_or_else(|| Secret::new(row.public.to_public_string())),
+                timestamp: row.timestamp,
+                active: row.active,
+                internal: row.active.then_some(row.internal),
+                range: row.public.is_ranged().then(|| (row.begin, row.end.saturating_sub(1))),
+                next_index: row.next_index,
+            }
+        };
+        Ok(self.descriptors.iter().map(tell).collect())
+    }
+
+    pub fn new_address(
+        &mut self,
+        kind: AddressType,
+        internal: bool,
+        label: Option<&str>,
+        node: &Node,
+    ) -> Result<ScriptBuf> {
+        let script = self.next_script(kind, internal, node)?;
+        if let Some(label) = label {
+            self.set_label(&script, label);
+        }
+        Ok(script)
+    }
+
+    fn next_script(&mut self, kind: AddressType, internal: bool, node: &Node) -> Result<ScriptBuf> {
+        let Some(number) = self.active.get(&(kind as u8, internal)).copied() else {
+            if let Some(script) = self.take_from_pool(kind, internal) {
+                return Ok(script);
+            }
+            if self.active.is_empty() {
+                let detail = "Error: This wallet has no available keys";
+                return Err(ServiceError::new(ErrorKind::Refused, detail));
+            }
+            let detail = format!("Error: No {} addresses available.", type_name(kind));
+            return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail));
+        };
+        self.top_up(number, KEYPOOL, node)?;
+        let Some(row) = self.descriptors.get(number).filter(|row| row.next_index < row.end) else {
+            return Err(ErrorKind::KeypoolRanOut.into());
+        };
+        // What is derived is known, whether or not its key is withheld now.
+        let script = row.scripts(row.next_index, false).and_then(|scripts| scripts.into_iter().next());
+        self.change(number, |row| row.next_index = row.next_index.saturating_add(1));
+        self.top_up(number, KEYPOOL, node)?;
+        script.ok_or(ErrorKind::Internal.into())
+    }
+
+    /// Takes the oldest key of the imported keypool, and gives its script of a kind.
+    fn take_from_pool(&mut self, kind: AddressType, internal: bool) -> Option<ScriptBuf> {
+        let at = self.imported.pool.iter().position(|(side, _)| *side == internal)?;
+        let (_, hash) = *self.imported.pool.get(at)?;
+        let script = match kind {
+            AddressType::Legacy => p2pkh(&hash),
+            AddressType::P2shSegwit => p2sh(&hash160(p2wpkh(&hash).as_bytes())),
+            AddressType::Bech32 => p2wpkh(&hash),
+            AddressType::Bech32m => return None,
+        };
+        self.imported.pool.remove(at);
+        let timestamp = self.imported.keys.get(&hash).map_or(1, |key| key.timestamp);
+        self.imported.watch(&script, timestamp);
+        Some(script)
+    }
+}

@@ -45,6 +45,16 @@ impl MemoryMempool {
         state.moves += 1;
     }
 
+    /// Removes a transaction, and nothing that builds on it. Whether it was there.
+    pub fn remove(&self, txid: Txid) -> bool {
+        let mut state = lock(&self.state);
+        let Some(position) = state.position(txid) else { return false };
+        state.entries.remove(position);
+        state.sequence += 1;
+        state.moves += 1;
+        true
+    }
+
     /// Removes all transactions.
     pub fn clear(&self) {
         let mut state = lock(&self.state);

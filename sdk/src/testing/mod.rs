@@ -28,6 +28,7 @@
 //! is tested is the plugin, not the host.
 
 mod chain;
+pub mod conformance;
 mod mempool;
 mod wallet;
 

@@ -1,0 +1,124 @@
+//! Addresses, and the scripts that are derived ahead of them.
+
+use bitcoin::ScriptBuf;
+
+use super::imports::at;
+use crate::service::wallet::{AddressType, Ownership};
+use crate::service::{ErrorKind, Result as ServiceResult};
+use crate::testing::conformance::bench::{
+    Bench, descriptor, holds, keys, master, p2wpkh, pay, public, refused, same, some,
+};
+use crate::testing::conformance::{Failure, Outcome};
+use crate::wire::Blob;
+
+fn address(bench: &Bench<'_>, kind: AddressType, internal: bool, label: Option<&str>) -> ServiceResult<ScriptBuf> {
+    bench.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))
+}
+
+/// Imports an active `wpkh` descriptor and gives its text.
+fn activate(bench: &Bench<'_>, number: u8, last: u32, internal: bool) -> Result<String, Failure> {
+    let text = format!("wpkh({}/0/*)", master(number)?);
+    bench.take(descriptor(&text, |import| {
+        (import.range, import.active, import.internal) = (Some((0, last)), true, Some(internal));
+    }))?;
+    Ok(text)
+}
+
+pub fn addresses_are_fresh_and_entered_with_their_label(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let receive = activate(bench, 1, 5, false)?;
+    let change = activate(bench, 2, 5, true)?;
+    for index in 0..4 {
+        let label = format!("label {index}");
+        let script = address(bench, AddressType::Bech32, false, Some(&label))?;
+        same("for receiving", &script, &at(&receive, index)?)?;
+        same("its label", some("it", bench.script(&script)?)?.label, Some(label))?;
+        let script = address(bench, AddressType::Bech32, true, None)?;
+        same("for change", &script, &at(&change, index)?)?;
+        let info = some("it", bench.script(&script)?)?;
+        same("it has no entry", (info.label, info.change, info.internal), (None, true, true))?;
+    }
+    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    same("the next ones", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![4, 4])
+}
+
+pub fn the_newest_active_descriptor_gives_the_addresses(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    activate(bench, 1, 5, false)?;
+    let newer = activate(bench, 2, 5, false)?;
+    same("of the newer one", address(bench, AddressType::Bech32, false, None)?, at(&newer, 0)?)?;
+    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let active: Vec<_> = told.iter().map(|info| (info.active, info.internal)).collect();
+    same("only that one is active", active, vec![(false, None), (true, Some(false))])?;
+    let inactive = descriptor(&newer, |import| import.range = Some((0, bench.subject.keypool() + 9)));
+    bench.take(inactive)?;
+    refused("after it was imported as inactive", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)
+}
+
+pub fn a_used_address_is_not_handed_out_and_more_are_derived(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = activate(bench, 1, 2, false)?;
+    let ahead = bench.subject.keypool();
+    same("what is derived ahead", bench.info()?.keypool_external, u64::from(ahead.max(3)))?;
+    let used = ahead - 1;
+    bench.accept(&pay(1, &at(&text, used)?, 7));
+    let last = used + ahead;
+    same("as many as before lie ahead", bench.info()?.keypool_external, u64::from(ahead))?;
+    let owner = |index| Ok::<_, Failure>(bench.script(&at(&text, index)?)?.map(|info| info.ownership));
+    same("the last one", owner(last)?, Some(Ownership::Spendable))?;
+    same("the one behind it", owner(last + 1)?, None)?;
+    same("the next address", address(bench, AddressType::Bech32, false, None)?, at(&text, used + 1)?)?;
+    same("one more is derived for it", owner(last + 1)?, Some(Ownership::Spendable))?;
+    // What was handed out stays so when the payment goes.
+    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    same("the next index", told.first().map(|info| info.next_index), Some(used + 2))
+}
+
+pub fn without_a_descriptor_of_the_kind_there_is_no_address(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    refused("a blank wallet", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)?;
+    activate(bench, 1, 5, false)?;
+    refused("another kind", address(bench, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)?;
+    refused("the other side", address(bench, AddressType::Bech32, true, None), ErrorKind::KeypoolRanOut)?;
+    address(bench, AddressType::Bech32, false, None)?;
+    let text = format!("pkh({})", crate::testing::conformance::bench::wif(1)?.expose());
+    bench.take(descriptor(&text, |import| import.active = true))?;
+    holds("one without a range gives one", address(bench, AddressType::Legacy, false, None)?.is_p2pkh())?;
+    refused("and no other", address(bench, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)
+}
+
+pub fn imported_public_keys_are_handed_out_in_their_order(bench: &Bench<'_>) -> Outcome {
+    bench.create(|options| options.disable_private_keys = true)?;
+    for number in [2, 1] {
+        let (script, key) = (p2wpkh(number)?, public(number)?);
+        bench.take(keys(|keys| {
+            (keys.script_pubkeys, keys.keypool) = (vec![script], true);
+            keys.public_keys = vec![Blob(key.to_bytes())];
+        }))?;
+    }
+    let info = bench.info()?;
+    same("the keypool", (info.keypool_external, info.keypool_internal), (2, 0))?;
+    for number in [2, 1] {
+        let script = address(bench, AddressType::Bech32, false, Some("given"))?;
+        same("the oldest first", &script, &p2wpkh(number)?)?;
+        let info = some("it", bench.script(&script)?)?;
+        same("it is watched", (info.ownership, info.label.as_deref()), (Ownership::WatchOnly, Some("given")))?;
+    }
+    same("the keypool is used up", bench.info()?.keypool_external, 0)?;
+    refused("there is none left", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)
+}
+
+pub fn a_refill_derives_so_many_ahead(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = activate(bench, 1, 5, false)?;
+    let ahead = bench.subject.keypool();
+    let refill = |size| bench.ask(|wallet, scope| wallet.refill_keypool(scope, size));
+    refill(Some(ahead + 7))?;
+    same("more", bench.info()?.keypool_external, u64::from(ahead) + 7)?;
+    let last = bench.script(&at(&text, ahead + 6)?)?;
+    same("the last one", last.map(|info| info.ownership), Some(Ownership::Spendable))?;
+    refill(Some(1))?;
+    refill(None)?;
+    same("fewer take nothing away", bench.info()?.keypool_external, u64::from(ahead) + 7)?;
+    refused("too many", refill(Some(u32::MAX)), ErrorKind::Refused)
+}

@@ -84,10 +84,22 @@ wire_struct! {
 
 service! {
     /// Signatures by the keys of the call's wallet.
+    ///
+    /// Which wallet that is, and what a call sees of it, is as with [`super::Wallet`], and [`crate::testing::conformance`]
+    /// checks this contract with that one. Both functions fail with `NotGranted` where the plugin may not use the wallet's
+    /// keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed key by its 33
+    /// bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever of the two
+    /// points with it is the wallet's. Any other bytes are nobody's key.
+    ///
+    /// A descriptor's keys sign for the scripts that it derives, each for those of its own index; keys that were imported by
+    /// themselves sign for any script.
     pub trait Signer as SignerClient = "signer/1" {
-        /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.
+        /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts, in
+        /// their order. A locked wallet answers as an unlocked one would, except that of a descriptor with only some of its
+        /// private keys all keys count, and none of those behind a hardened wildcard.
         fn available(scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Vec<bool>;
-        /// Signs each request; none where the wallet has no such key. Fails whole when the wallet is locked.
+        /// Signs each request, in their order; none where the wallet has no such key for these scripts. The same request
+        /// gives the same signature. Fails whole with `WalletLocked` when the wallet is locked, also for no requests.
         fn sign_many(batch: SignBatch) -> Vec<Option<Blob>>;
     }
 }

@@ -53,6 +53,7 @@
 
 mod history;
 mod import;
+mod script;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -65,6 +66,7 @@ pub use history::{
     WalletTransactionView,
 };
 pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport};
+pub use script::{KeyOrigin, Ownership, ScriptInfo, SolvingData, TapLeaf, TaprootData};
 pub use write::HistoryWriter;
 
 use super::service;
@@ -169,96 +171,6 @@ wire_struct! {
     }
 }
 
-wire_enum! {
-    /// Whose a script is. Ordered: the greater one wins where several rules apply.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-    pub enum Ownership {
-        /// Not ours.
-        None = 0,
-        /// Watched, but not spendable by this wallet's keys.
-        WatchOnly = 1,
-        /// Ours.
-        Spendable = 2,
-    }
-}
-
-wire_struct! {
-    /// A leaf of a taproot output's script tree.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct TapLeaf {
-        /// Its script.
-        pub script: ScriptBuf,
-        /// Its control block.
-        pub control_block: Blob,
-    }
-}
-
-wire_struct! {
-    /// What spending a taproot output takes.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct TaprootData {
-        /// The internal key, x only.
-        pub internal_key: [u8; 32],
-        /// The root of the script tree, where there is one.
-        pub merkle_root: Option<[u8; 32]>,
-        /// The leaves.
-        pub leaves: Vec<TapLeaf>,
-    }
-}
-
-wire_struct! {
-    /// What is known for spending an output, short of the keys themselves.
-    #[derive(Clone, PartialEq, Eq, Default, Debug)]
-    pub struct SolvingData {
-        /// Redeem scripts and witness scripts.
-        pub scripts: Vec<ScriptBuf>,
-        /// The public keys behind key hashes and in the scripts, 33 or 65 bytes each.
-        pub public_keys: Vec<Blob>,
-        /// For a taproot output.
-        pub taproot: Option<TaprootData>,
-    }
-}
-
-wire_struct! {
-    /// Where a public key comes from (BIP 32).
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct KeyOrigin {
-        /// The public key.
-        pub public_key: Blob,
-        /// The master key's fingerprint.
-        pub fingerprint: [u8; 4],
-        /// The path from there, as `m/84h/1h/0h/0/5`.
-        pub path: String,
-    }
-}
-
-wire_struct! {
-    /// What the wallet knows of a script.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct ScriptInfo {
-        /// Whose it is.
-        pub ownership: Ownership,
-        /// Whether its spending conditions are known.
-        pub solvable: bool,
-        /// Its label in the address book; none where it has no entry.
-        pub label: Option<String>,
-        /// Whether payments to it count as change.
-        pub change: bool,
-        /// Whether it was derived for change.
-        pub internal: bool,
-        /// The birth time of its key or descriptor, in seconds; 0 when unknown.
-        pub timestamp: u64,
-        /// The definite descriptor of this very script, with checksum; empty where unknown.
-        pub descriptor: String,
-        /// The descriptors of the wallet it was derived from, public and with checksum.
-        pub parents: Vec<String>,
-        /// For spending it.
-        pub solving: SolvingData,
-        /// Where its keys come from.
-        pub origins: Vec<KeyOrigin>,
-    }
-}
-
 wire_struct! {
     /// A descriptor of the wallet.
     #[derive(Clone, Debug)]
@@ -318,82 +230,159 @@ wire_enum! {
 }
 
 service! {
-    /// The wallets.
+    /// The wallets: the contract of a store.
     ///
-    /// From [`Wallet::info`] on, the functions concern the wallet of the call: the one that its URI names, or the only one
-    /// loaded. They fail with [`crate::service::ErrorKind::WalletNotLoaded`], [`crate::service::ErrorKind::NoWallet`] or
-    /// [`crate::service::ErrorKind::WalletNotSpecified`] where there is none. The first of them in a call waits until the
-    /// wallet has followed the chain to the tip that the call met.
+    /// [`crate::testing::conformance`] checks it against any implementation.
+    ///
+    /// **Which wallet.** From [`Wallet::info`] on, the functions concern the wallet of the call: the one that its URI names, or
+    /// the only one loaded. They fail with [`crate::service::ErrorKind::WalletNotLoaded`],
+    /// [`crate::service::ErrorKind::NoWallet`] or [`crate::service::ErrorKind::WalletNotSpecified`] where there is none.
+    ///
+    /// **What is seen.** The first of them in a call waits until the wallet has followed the chain to the tip that the call
+    /// met, and taken over what the mempool told before. From then on all reads of the call see the wallet of that moment,
+    /// whatever others write; only what the mempool alone can say (replaceability, conflicts there) is of the moment of the
+    /// question. After a write of its own the call sees the wallet as written.
+    ///
+    /// **Writes** happen wholly or not at all. One that fails has changed nothing. Ownership, debit, change and labels in rows,
+    /// coins and scripts are those of now: the write that changes a reason for them changes them.
+    ///
+    /// **Following.** A transaction is the wallet's from when it is met while it pays to a script that is not
+    /// [`Ownership::None`], or spends such an output of a transaction of the wallet; it stays for good. Block after block it is
+    /// confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest such block.
+    /// When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else inactive.
+    /// What leaves the mempool without a block is inactive. When a wallet is loaded and when a rescan ends, what is inactive
+    /// and no coinbase is offered to the mempool again.
+    ///
+    /// **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at least
+    /// one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the caller
+    /// and outlive the call: a batch that begins `after` them holds what stands behind the last entry of the former batch by
+    /// the order of the list, also when that entry has left the list since. So no entry comes twice, and none is left out that
+    /// stood in the list all the time at one place. An empty place, or one of more than 64 bytes, is `Malformed`; others that
+    /// no batch gave are read as some place.
+    ///
+    /// **A locked wallet** (encrypted and not unlocked) answers everything but what needs its keys: `import`,
+    /// `refill_keypool`, `descriptors` with private keys and `sign_many` fail with `WalletLocked`.
+    ///
+    /// **Errors** beside those that are named: `Storage` (nothing was stored), `ShuttingDown`, `Stale` (the call has ended).
+    /// What is only refused by the caller's rules is not checked here: the store takes any import into any
+    /// [`WalletKind`], and an empty passphrase.
     pub trait Wallet as WalletClient = "wallet/1" {
-        /// Makes a wallet and loads it. Gives its warnings.
+        /// Makes a wallet and loads it, as the last of the loaded ones. Gives its warnings. It begins at the tip: what is in
+        /// older blocks takes a rescan. Unless it is blank or keyless it gets a random master key and, for receiving and for
+        /// change, an active descriptor of each address type (BIP 44, 49, 84, 86), born at the node's time.
+        ///
+        /// `WalletExists` when there is one of the name, loaded or not; `Refused` for a name that is no plain relative path,
+        /// or a passphrase without private keys. Then nothing is left behind.
         fn create(options: CreateOptions) -> Vec<String>;
-        /// Loads a wallet. Gives its warnings.
+        /// Loads a wallet as the last of the loaded ones, locked if it is encrypted. It follows the chain from where it
+        /// stood, and takes over the whole mempool. Gives its warnings.
+        ///
+        /// `WalletAlreadyLoaded`; `WalletNotLoaded` when there is no such wallet, with the reason; `Refused` for a bad name.
         fn load(name: String, load_on_startup: Option<bool>) -> Vec<String>;
-        /// Unloads a wallet; its file stays.
+        /// Unloads a wallet; its file stays, with everything that was written. Gives its warnings.
+        ///
+        /// `WalletNotLoaded`; `WalletRescanning` while a rescan is reserved or runs.
         fn unload(name: String, load_on_startup: Option<bool>) -> Vec<String>;
         /// The names of the loaded wallets, in the order in which they were loaded.
         fn list() -> Vec<String>;
-        /// The names of all wallets on disk.
+        /// The names of all wallets on disk, sorted by their bytes.
         fn directory() -> Vec<String>;
 
         /// The wallet of the call.
         fn info() -> WalletInfo;
-        /// What the wallet knows of these scripts, in their order; none where it knows nothing.
+        /// What the wallet knows of these scripts, in their order; none where it knows nothing. It knows a script that is its
+        /// own or watched, that has a label, or of whose spending an import said something. What the first descriptor that
+        /// derives it says outranks other descriptors and imports.
         fn scripts(scripts: Vec<ScriptBuf>) -> Vec<Option<ScriptInfo>>;
-        /// Those of these transactions that the wallet has, in their order, in one batch.
+        /// Those of these transactions that the wallet has, in the order asked for (one asked for twice comes twice), in one
+        /// batch, whose `next` is none.
         fn transactions(txids: Vec<Txid>) -> Encoded<HistoryBatch>;
-        /// The serialisations of the wallet's transactions of these ids, in their order.
+        /// The serialisations of the wallet's transactions of these ids, in their order, with the witness met last; none
+        /// for those that it does not have.
         fn raw_transactions(txids: Vec<Txid>) -> Vec<Option<Blob>>;
-        /// A part of the history.
+        /// A part of the history, in the order of its range or backwards.
         fn history(query: HistoryQuery) -> Encoded<HistoryBatch>;
         /// The public texts of descriptors by their numbers, as they were imported and with checksum, in their order; none
-        /// where the wallet has no such descriptor.
+        /// where the wallet has no such descriptor. Numbers begin at 0 and are never given again.
         fn descriptor_texts(numbers: Vec<u32>) -> Vec<Option<String>>;
-        /// Coins, from the outpoint after `after` on.
+        /// Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
+        /// little-endian bytes. A coin is an output that is not [`Ownership::None`], of a transaction that is confirmed, in
+        /// the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends.
         fn coins(after: Option<Blob>, limit: u32) -> CoinBatch;
-        /// The descriptors; with private keys only when unlocked.
+        /// The descriptors by their numbers, hardened steps taken as far as the keys allow; with private keys where these are
+        /// asked for and held, as they were imported. `WalletLocked` when private ones are asked of a locked wallet;
+        /// `NotGranted` without the grant for its keys.
         fn descriptors(private: bool) -> Vec<DescriptorInfo>;
-        /// A fresh address's script, entered in the address book with the label (none: for change, not entered).
+        /// A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
+        /// index of the active descriptor of the type and side, of which so many scripts as before are derived ahead; without
+        /// one, of the oldest key of the imported keypool, which is then watched. An address that was paid to is not fresh.
+        ///
+        /// `Refused` when neither is there nor any other active descriptor; `KeypoolRanOut` when there are others, or
+        /// nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).
         fn new_address(kind: AddressType, internal: bool, label: Option<String>) -> ScriptBuf;
-        /// Sets a script's label in the address book.
+        /// Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
+        /// Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label.
         fn set_label(script: ScriptBuf, label: String) -> ();
-        /// Imports all requests in one write, each with its own outcome.
+        /// Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing
+        /// and leaves the others as they are. A request sees what those before it imported.
+        ///
+        /// At once the wallet is not blank and needs a backup, its birth time is no later than the request's, and its rows,
+        /// coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
+        /// found by a rescan. A descriptor owns ([`Ownership::Spendable`], with or without private keys) what it derives from
+        /// index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
+        /// index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes
+        /// on the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor
+        /// without a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with
+        /// known scripts; what else the request names is watched.
+        ///
+        /// `WalletLocked`, also for no requests.
         fn import(requests: Vec<Import>) -> Vec<ImportOutcome>;
-        /// Reserves the wallet's one rescan, or fails with `WalletRescanning`.
+        /// Reserves the wallet's one rescan and gives its number, which no other rescan had since the wallet was loaded.
+        /// `WalletRescanning` while one is reserved or runs.
         fn rescan_reserve() -> u64;
-        /// Gives a reservation back unused.
+        /// Gives a reservation back unused. Nothing where it is not reserved.
         fn rescan_release(rescan: u64) -> ();
-        /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two
-        /// hours. Its end is told by `Event::RescanFinished`.
+        /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours, up
+        /// to where the wallet stands, then the whole mempool. Its end is told by `Event::RescanFinished`; then its place is
+        /// free. `NotFound` when this is not reserved.
         fn rescan_start(rescan: u64, from_time: u64) -> ();
-        /// Aborts the running rescan; whether there was one.
+        /// Aborts the running rescan; whether there was one. A reserved one does not run.
         fn rescan_abort() -> bool;
-        /// Stores a text with a transaction (`comment`, `to`).
+        /// Stores a text with a transaction (`comment`, `to`) in the place of the former one of the key; an empty one is
+        /// taken away. They are told sorted by key. `NotFound` for a transaction that the wallet does not have.
         fn set_metadata(txid: Txid, key: String, value: String) -> ();
-        /// Gives up a transaction that is neither in the chain nor in the mempool.
+        /// Gives up a transaction that is neither in the chain nor in the mempool, and what of the wallet builds on it: what
+        /// they spend is free. Should one come back, it counts as if it had not been given up. `NotFound` for one that the
+        /// wallet does not have; `Refused` when it is not [`TxState::Inactive`].
         fn abandon(txid: Txid) -> ();
-        /// Seals the wallet's keys with a passphrase and locks it.
+        /// Seals the wallet's keys with a passphrase and locks it. Unless it is blank, a fresh master key gives the active
+        /// descriptors of each address type from then on, and the former ones stay. `WrongEncryptionState` when it is
+        /// encrypted; `Refused` when it may not hold private keys.
         fn encrypt(passphrase: Secret) -> ();
-        /// Unlocks an encrypted wallet for a time, in seconds.
+        /// Unlocks an encrypted wallet for a time from now on, in seconds, at most 100,000,000. `unlocked_until` is told by
+        /// the node's clock. `WrongEncryptionState` when it is not encrypted; `PassphraseIncorrect`, which leaves it as it was.
         fn unlock(passphrase: Secret, seconds: u64) -> ();
-        /// Locks it now.
+        /// Locks it now; nothing where it is locked. `WrongEncryptionState` when it is not encrypted.
         fn lock() -> ();
-        /// Changes the passphrase.
+        /// Changes the passphrase, and leaves it locked or unlocked. `WrongEncryptionState` when it is not encrypted;
+        /// `PassphraseIncorrect`.
         fn change_passphrase(old: Secret, new: Secret) -> ();
-        /// The address book, from the place `after` on.
+        /// The address book, from the place `after` on: each entry once, in an order that does not change.
         #[since(1)]
         fn labels(after: Option<Blob>, limit: u32) -> LabelBatch;
         /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as the host
-        /// keeps ahead.
+        /// keeps ahead. Where more do, they stay. `Refused` for more than 1,000,000; `WalletLocked`.
         #[since(1)]
         fn refill_keypool(size: Option<u32>) -> ();
         /// Sets whether the wallet avoids reused addresses.
         #[since(1)]
         fn set_avoid_reuse(avoid: bool) -> ();
-        /// Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced.
+        /// Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced. The
+        /// wallet itself then needs no backup until the next import. `Refused` when the file cannot be written.
         #[since(1)]
         fn backup(file: String) -> ();
-        /// Makes a wallet of a name from the file of a backup and loads it. Gives its warnings.
+        /// Makes a wallet of a name from the file of a backup and loads it, as `load` does. Gives its warnings. `NotFound`
+        /// when there is no such file; `WalletExists`; `WalletNotLoaded` when it is no backup; `Refused` for a bad name.
         #[since(1)]
         fn restore(name: String, file: String, load_on_startup: Option<bool>) -> Vec<String>;
     }

@@ -1,0 +1,99 @@
+//! The contract of a wallet's store: the SDK's suite over the engine, through the services that plugins ask.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use outrigger_sdk::service::{Chain, Scope, Signer, Wallet};
+use outrigger_sdk::testing::conformance::{self, Happening, Subject, TestNode};
+use tempfile::TempDir;
+
+use super::{WalletManager, lock, open, scratch, settings};
+use crate::node::observer::{NodeEvent, Observer, Removal};
+use crate::services::{Keys, OwnScopes, ScopeGuard, Scopes, WalletService};
+
+/// The engine over a node in memory, its wallets on disk.
+struct Engine {
+    node: TestNode,
+    // Before the folder, so that the wallets are closed first.
+    service: WalletService,
+    manager: Arc<WalletManager>,
+    scopes: Arc<Scopes>,
+    calls: Mutex<HashMap<u64, ScopeGuard>>,
+    next: AtomicU64,
+    dir: TempDir,
+}
+
+impl Engine {
+    fn new() -> Self {
+        let (node, dir) = (TestNode::new(), scratch());
+        let manager = open(&dir, node.chain.clone(), &node.mempool, &Arc::default());
+        let scopes = Arc::new(Scopes::default());
+        let own = OwnScopes::of(scopes.clone(), 0);
+        let service = WalletService { manager: manager.clone(), scopes: own, keys: Keys::All };
+        Self { node, service, manager, scopes, calls: Mutex::default(), next: AtomicU64::new(1), dir }
+    }
+
+    fn fresh() -> Box<dyn Subject> {
+        Box::new(Self::new())
+    }
+}
+
+impl Subject for Engine {
+    fn node(&self) -> &TestNode {
+        &self.node
+    }
+
+    fn tell(&self, happening: &Happening) {
+        let (event, then) = match happening.clone() {
+            Happening::Added { transaction } => {
+                let time = self.node.chain.time(Scope::NONE).unwrap();
+                (NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: 0 }, None)
+            }
+            Happening::Removed { txid, confirmed } => {
+                let reason = if confirmed { Removal::Confirmed } else { Removal::Dropped };
+                (NodeEvent::TransactionRemoved { txid, reason, sequence: 0 }, None)
+            }
+            Happening::Connected { hash, height } => {
+                (NodeEvent::BlockConnected { hash, height }, Some(NodeEvent::TipChanged { hash, height }))
+            }
+            Happening::Disconnected { hash, height } => (NodeEvent::BlockDisconnected { hash, height }, None),
+        };
+        std::iter::once(event).chain(then).for_each(|event| self.manager.notify(event));
+        // What the engine asks the node on its own thread must not meet what happens next.
+        self.manager.wait_synced().unwrap();
+    }
+
+    fn wallet(&self) -> &dyn Wallet {
+        &self.service
+    }
+
+    fn signer(&self) -> &dyn Signer {
+        &self.service
+    }
+
+    fn open(&self, wallet: Option<&str>) -> Scope {
+        let token = self.next.fetch_add(1, Ordering::Relaxed);
+        let guard = self.scopes.open(token, 0, wallet.map(Into::into), None);
+        lock(&self.calls).insert(token, guard);
+        Scope(token)
+    }
+
+    fn close(&self, scope: Scope) {
+        lock(&self.calls).remove(&scope.0);
+    }
+
+    fn keypool(&self) -> u32 {
+        settings().keypool
+    }
+
+    fn backup_file(&self, name: &str) -> String {
+        self.dir.path().join(format!("{name}.backup")).to_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn the_engine_keeps_the_contract() {
+    let report = conformance::run(&Engine::fresh);
+    assert!(report.is_clean(), "{report}");
+}

@@ -24,8 +24,9 @@
 //! assert_eq!(plugin.call("height", json!([])), Ok(json!(1)));
 //! ```
 //!
-//! The chain connects what it is given without judging it, and the wallet answers from plain data that a test sets: what
-//! is tested is the plugin, not the host.
+//! The chain connects what it is given without judging it, and the wallet answers from plain data where a test sets it:
+//! what is tested is the plugin, not the host. Without such data the wallets are a store of their own, and [`conformance`]
+//! holds that one and any other against the contract of a store.
 
 mod chain;
 pub mod conformance;

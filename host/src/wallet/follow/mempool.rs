@@ -66,9 +66,10 @@ impl Wallet {
         }
         let relevant = {
             let txn = self.store.read()?;
-            let mut any = false;
+            let (t, mut any) = (&self.store.tables, false);
             for transaction in &transactions {
-                any = any || self.is_news(&txn, transaction)?;
+                // Also what is known: since it was met, the wallet may have derived the addresses that it pays to.
+                any = any || !matches!(examine(t, &txn, transaction, &transaction.compute_txid())?, Match::Foreign);
             }
             any
         };

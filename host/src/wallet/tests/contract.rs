@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use outrigger_sdk::service::{Chain, Scope, Signer, Wallet};
+use outrigger_sdk::testing::MemoryWallet;
 use outrigger_sdk::testing::conformance::{self, Happening, Subject, TestNode};
 use tempfile::TempDir;
 
@@ -92,8 +93,68 @@ impl Subject for Engine {
     }
 }
 
+/// The store in memory, over a node of its own.
+struct InMemory {
+    node: TestNode,
+    wallet: MemoryWallet,
+    next: AtomicU64,
+}
+
+impl InMemory {
+    fn new() -> Self {
+        let node = TestNode::new();
+        let wallet = MemoryWallet::over(node.chain.clone(), node.mempool.clone());
+        Self { node, wallet, next: AtomicU64::new(1) }
+    }
+}
+
+impl Subject for InMemory {
+    fn node(&self) -> &TestNode {
+        &self.node
+    }
+
+    fn tell(&self, _: &Happening) {
+        self.wallet.list(Scope::NONE).unwrap();
+    }
+
+    fn wallet(&self) -> &dyn Wallet {
+        &self.wallet
+    }
+
+    fn signer(&self) -> &dyn Signer {
+        &self.wallet
+    }
+
+    fn open(&self, wallet: Option<&str>) -> Scope {
+        let scope = Scope(self.next.fetch_add(1, Ordering::Relaxed));
+        if let Some(wallet) = wallet {
+            self.wallet.open_call(scope, wallet);
+        }
+        scope
+    }
+
+    fn close(&self, scope: Scope) {
+        self.wallet.close_call(scope);
+    }
+
+    fn keypool(&self) -> u32 {
+        MemoryWallet::KEYPOOL
+    }
+
+    fn backup_file(&self, name: &str) -> String {
+        name.to_owned()
+    }
+}
+
 #[test]
 fn the_engine_keeps_the_contract() {
     let report = conformance::run(&Engine::fresh);
     assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn the_engine_and_the_store_in_memory_answer_the_same() {
+    let compare = |seed| conformance::compare(seed, 80, &Engine::new(), &InMemory::new()).err();
+    let failures: Vec<String> = (0..60).filter_map(compare).map(|failure| failure.to_string()).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }

@@ -315,7 +315,9 @@ service! {
         fn descriptors(private: bool) -> Vec<DescriptorInfo>;
         /// A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
         /// index of the active descriptor of the type and side, of which so many scripts as before are derived ahead; without
-        /// one, of the oldest key of the imported keypool, which is then watched. An address that was paid to is not fresh.
+        /// one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more once the
+        /// wallet has met a payment to it; one that it knew before it derived the address, it meets again by a rescan, or in
+        /// the mempool when it is loaded.
         ///
         /// `Refused` when neither is there nor any other active descriptor; `KeypoolRanOut` when there are others, or
         /// nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).

@@ -74,6 +74,28 @@ pub fn a_used_address_is_not_handed_out_and_more_are_derived(bench: &Bench<'_>) 
     same("the next index", told.first().map(|info| info.next_index), Some(used + 2))
 }
 
+pub fn what_was_paid_before_is_used_once_it_is_met_again(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    bench.take(crate::testing::conformance::bench::single(9)?)?;
+    let texts = [1, 2].map(|number| Ok::<_, Failure>(format!("wpkh({}/0/*)", master(number)?)));
+    let [first, second] = texts;
+    let (mined, waiting) = (at(&first?, 0)?, at(&second?, 0)?);
+    let pay_two = |number, other: &ScriptBuf| -> Result<_, Failure> {
+        let inputs = [crate::testing::conformance::bench::elsewhere(number)];
+        Ok(crate::testing::conformance::bench::spend(&inputs, &[(&p2wpkh(9)?, 5), (other, 6)]))
+    };
+    bench.mine(&[&pay_two(1, &mined)?]);
+    bench.accept(&pay_two(2, &waiting)?);
+    for (number, used) in [(1, &mined), (2, &waiting)] {
+        let text = activate(bench, number, 5, false)?;
+        bench.rescan(1)?;
+        let fresh = address(bench, AddressType::Bech32, false, None)?;
+        holds("the used one is not handed out", fresh != *used)?;
+        same("but the next one", fresh, at(&text, 1)?)?;
+    }
+    Ok(())
+}
+
 pub fn without_a_descriptor_of_the_kind_there_is_no_address(bench: &Bench<'_>) -> Outcome {
     bench.create(|_| {})?;
     refused("a blank wallet", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)?;

@@ -82,6 +82,7 @@ cases! {
         addresses_are_fresh_and_entered_with_their_label,
         the_newest_active_descriptor_gives_the_addresses,
         a_used_address_is_not_handed_out_and_more_are_derived,
+        what_was_paid_before_is_used_once_it_is_met_again,
         without_a_descriptor_of_the_kind_there_is_no_address,
         imported_public_keys_are_handed_out_in_their_order,
         a_refill_derives_so_many_ahead;

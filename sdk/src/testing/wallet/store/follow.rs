@@ -61,18 +61,36 @@ impl Own {
         Some((self.ownership(&output.script_pubkey), output.value.to_sat()))
     }
 
+    /// Whether there is anything to follow.
+    pub fn is_behind(&self, node: &Node) -> Result<bool> {
+        let sequence = node.mempool.info(super::NO_CALL)?.sequence;
+        Ok(self.synced.hash != node.tip()?.hash || self.sequence != Some(sequence))
+    }
+
     /// Follows the chain to its tip, and takes over what is new in the mempool; all that is there where `all` says so.
     pub fn follow(&mut self, node: &Node, all: bool) -> Result<()> {
         let tip = node.tip()?;
         if self.synced.hash != tip.hash {
             let fork = node.chain.fork_point(super::NO_CALL, self.synced.hash)?.ok_or(ErrorKind::Internal)?;
-            self.undo_to(&fork);
+            let undone = self.undo_to(&fork);
             while let Some(next) = node.block_info(BlockRef::Height { height: self.synced.height + 1 })? {
                 self.connect(&node.block(next.hash)?, &next, node)?;
                 self.stand_at(&next);
             }
+            self.find_in_mempool(&undone, node)?;
         }
         self.take_mempool(node, all)
+    }
+
+    /// Of transactions that were taken back with a block, marks those that wait again. They are not met anew by that.
+    fn find_in_mempool(&mut self, undone: &BTreeSet<Txid>, node: &Node) -> Result<()> {
+        let there: BTreeSet<Txid> = node.mempool.ids(super::NO_CALL)?.into_iter().collect();
+        for met in &mut self.met {
+            if met.state == TxState::Inactive && undone.contains(&met.txid) && there.contains(&met.txid) {
+                met.state = TxState::InMempool;
+            }
+        }
+        Ok(())
     }
 
     fn stand_at(&mut self, info: &BlockInfo) {
@@ -80,16 +98,20 @@ impl Own {
         self.synced = Synced { hash: info.hash, height: info.height, time, median_time };
     }
 
-    fn undo_to(&mut self, fork: &BlockInfo) {
+    /// Takes back what blocks above `fork` said. Gives the transactions that it was said of.
+    fn undo_to(&mut self, fork: &BlockInfo) -> BTreeSet<Txid> {
+        let mut undone = BTreeSet::new();
         for met in &mut self.met {
             match met.state {
                 TxState::Confirmed { height, .. } | TxState::Conflicted { height, .. } if height > fork.height => {
                     met.state = TxState::Inactive;
+                    undone.insert(met.txid);
                 }
                 _ => {}
             }
         }
         self.stand_at(fork);
+        undone
     }
 
     fn connect(&mut self, block: &Block, info: &BlockInfo, node: &Node) -> Result<()> {
@@ -111,6 +133,7 @@ impl Own {
     }
 
     fn take_mempool(&mut self, node: &Node, all: bool) -> Result<()> {
+        self.sequence = Some(node.mempool.info(super::NO_CALL)?.sequence);
         let ids = node.mempool.ids(super::NO_CALL)?;
         let there: BTreeSet<Txid> = ids.iter().copied().collect();
         for met in &mut self.met {
@@ -123,7 +146,9 @@ impl Own {
             let txid = tx.compute_txid();
             let known = self.find_met(txid).and_then(|at| self.met.get(at)).map(|met| met.state);
             let news = match known {
-                Some(TxState::Confirmed { .. } | TxState::InMempool) => false,
+                Some(TxState::Confirmed { .. }) => false,
+                // The wallet may have derived the addresses that it pays to since it was met.
+                Some(TxState::InMempool) => all,
                 Some(_) => true,
                 None => all || !self.seen.contains(&txid),
             };

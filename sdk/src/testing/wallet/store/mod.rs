@@ -57,14 +57,14 @@ impl Node<'_> {
 #[derive(Default)]
 struct State {
     /// All wallets, loaded or not, by their names.
-    wallets: BTreeMap<String, Own>,
+    wallets: BTreeMap<String, Arc<Own>>,
     /// The names of the loaded ones, in the order in which they were loaded.
     loaded: Vec<String>,
-    backups: BTreeMap<String, Own>,
+    backups: BTreeMap<String, Arc<Own>>,
     /// The wallets that calls name.
     named: BTreeMap<u64, String>,
     /// What calls have seen: their wallet as it was at their first read.
-    snapshots: BTreeMap<u64, Own>,
+    snapshots: BTreeMap<u64, Arc<Own>>,
 }
 
 impl State {
@@ -123,8 +123,10 @@ impl MemoryStore {
     fn state(&self) -> Result<MutexGuard<'_, State>> {
         let mut state = lock(&self.state);
         for name in state.loaded.clone() {
-            if let Some(own) = state.wallets.get_mut(&name) {
-                own.follow(&self.node(), false)?;
+            if let Some(own) = state.wallets.get_mut(&name)
+                && own.is_behind(&self.node())?
+            {
+                Arc::make_mut(own).follow(&self.node(), false)?;
             }
         }
         Ok(state)
@@ -150,9 +152,9 @@ impl MemoryStore {
         let mut state = self.state()?;
         let name = state.selected(scope)?;
         state.snapshots.remove(&scope.0);
-        let mut own = state.wallets.get(&name).ok_or(ErrorKind::WalletNotLoaded)?.clone();
+        let mut own = Own::clone(state.wallets.get(&name).ok_or(ErrorKind::WalletNotLoaded)?);
         let answer = write(&mut own, &self.node())?;
-        state.wallets.insert(name, own);
+        state.wallets.insert(name, Arc::new(own));
         Ok(answer)
     }
 
@@ -161,7 +163,7 @@ impl MemoryStore {
         own.follow(&self.node(), true)?;
         own.resubmit(&self.node())?;
         state.loaded.push(own.name.clone());
-        state.wallets.insert(own.name.clone(), own);
+        state.wallets.insert(own.name.clone(), Arc::new(own));
         Ok(Vec::new())
     }
 }
@@ -183,7 +185,7 @@ impl Wallet for MemoryStore {
             let detail = format!("Wallet \"{name}\" is already loaded.");
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
         }
-        let Some(own) = state.wallets.get(&name).cloned() else {
+        let Some(own) = state.wallets.get(&name).map(|own| Own::clone(own)) else {
             let detail = format!("Wallet file verification failed. There is no wallet '{name}'.");
             return Err(ServiceError::new(ErrorKind::WalletNotLoaded, detail));
         };
@@ -195,7 +197,7 @@ impl Wallet for MemoryStore {
         if !state.loaded.contains(&name) {
             return Err(ErrorKind::WalletNotLoaded.into());
         }
-        if let Some(own) = state.wallets.get_mut(&name) {
+        if let Some(own) = state.wallets.get_mut(&name).map(Arc::make_mut) {
             if own.reserved.is_some() {
                 return Err(ErrorKind::WalletRescanning.into());
             }
@@ -324,7 +326,7 @@ impl Wallet for MemoryStore {
 
     fn backup(&self, scope: Scope, file: String) -> Result<()> {
         let copy = self.write(scope, |own, node| {
-            let copy = own.clone();
+            let copy = Arc::new(own.clone());
             (own.backup_needed, own.last_backup) = (false, node.time()?);
             Ok(copy)
         })?;
@@ -334,7 +336,7 @@ impl Wallet for MemoryStore {
 
     fn restore(&self, _: Scope, name: String, file: String, _: Option<bool>) -> Result<Vec<String>> {
         let mut state = self.state()?;
-        let Some(mut own) = state.backups.get(&file).cloned() else {
+        let Some(mut own) = state.backups.get(&file).map(|own| Own::clone(own)) else {
             return Err(ServiceError::new(ErrorKind::NotFound, "Backup file does not exist"));
         };
         state.check_new(&name)?;

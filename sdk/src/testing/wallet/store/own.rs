@@ -48,6 +48,8 @@ pub struct Own {
     pub met: Vec<Met>,
     /// What was in the mempool when it was looked at last.
     pub seen: BTreeSet<Txid>,
+    /// The mempool's sequence then.
+    pub sequence: Option<u64>,
     pub last_rescan: u64,
     pub reserved: Option<u64>,
     /// How many master keys it has made.
@@ -81,6 +83,7 @@ impl Own {
             labels: BTreeMap::new(),
             met: Vec::new(),
             seen: BTreeSet::new(),
+            sequence: None,
             last_rescan: 0,
             reserved: None,
             masters: 0,

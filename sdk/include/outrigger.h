@@ -5833,12 +5833,42 @@ static inline int32_t outrigger_mempool_unbroadcast(
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /**
- * The wallets.
+ * The wallets: the contract of a store.
  *
- * From outrigger_wallet_info() on, the functions concern the wallet of the call: the one that its URI names, or the
- * only one loaded. They fail with OUTRIGGER_STATUS_WALLET_NOT_LOADED, OUTRIGGER_STATUS_NO_WALLET or
- * OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED where there is none. The first of them in a call waits until the wallet has
- * followed the chain to the tip that the call met.
+ * The suite `conformance` of the SDK holds any implementation against it.
+ *
+ * **Which wallet.** From outrigger_wallet_info() on, the functions concern the wallet of the call: the one that its URI
+ * names, or the only one loaded. They fail with OUTRIGGER_STATUS_WALLET_NOT_LOADED, OUTRIGGER_STATUS_NO_WALLET or
+ * OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED where there is none.
+ *
+ * **What is seen.** The first of them in a call waits until the wallet has followed the chain to the tip that the call
+ * met, and taken over what the mempool told before. From then on all reads of the call see the wallet of that moment,
+ * whatever others write; only what the mempool alone can say (replaceability, conflicts there) is of the moment of the
+ * question. After a write of its own the call sees the wallet as written.
+ *
+ * **Writes** happen wholly or not at all. One that fails has changed nothing. Ownership, debit, change and labels in
+ * rows, coins and scripts are those of now: the write that changes a reason for them changes them.
+ *
+ * **Following.** A transaction is the wallet's from when it is met while it pays to a script that is not
+ * OUTRIGGER_OWNERSHIP_NONE, or spends such an output of a transaction of the wallet; it stays for good. Block after
+ * block it is confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest
+ * such block. When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else
+ * inactive. What leaves the mempool without a block is inactive. When a wallet is loaded and when a rescan ends, what
+ * is inactive and no coinbase is offered to the mempool again.
+ *
+ * **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at
+ * least one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the
+ * caller and outlive the call: a batch that begins `after` them holds what stands behind the last entry of the former
+ * batch by the order of the list, also when that entry has left the list since. So no entry comes twice, and none is
+ * left out that stood in the list all the time at one place. An empty place, or one of more than 64 bytes, is
+ * OUTRIGGER_STATUS_MALFORMED; others that no batch gave are read as some place.
+ *
+ * **A locked wallet** (encrypted and not unlocked) answers everything but what needs its keys: `import`,
+ * `refill_keypool`, `descriptors` with private keys and `sign_many` fail with OUTRIGGER_STATUS_WALLET_LOCKED.
+ *
+ * **Errors** beside those that are named: OUTRIGGER_STATUS_STORAGE (nothing was stored),
+ * OUTRIGGER_STATUS_SHUTTING_DOWN, OUTRIGGER_STATUS_STALE (the call has ended). What is only refused by the caller's
+ * rules is not checked here: the store takes any import into any outrigger_wallet_kind_t, and an empty passphrase.
  */
 #define OUTRIGGER_SERVICE_WALLET "wallet/1"
 
@@ -5878,7 +5908,12 @@ enum {
 };
 
 /**
- * Makes a wallet and loads it. Gives its warnings.
+ * Makes a wallet and loads it, as the last of the loaded ones. Gives its warnings. It begins at the tip: what is in
+ * older blocks takes a rescan. Unless it is blank or keyless it gets a random master key and, for receiving and for
+ * change, an active descriptor of each address type (BIP 44, 49, 84, 86), born at the node's time.
+ *
+ * OUTRIGGER_STATUS_WALLET_EXISTS when there is one of the name, loaded or not; OUTRIGGER_STATUS_REFUSED for a name that
+ * is no plain relative path, or a passphrase without private keys. Then nothing is left behind.
  *
  * Request: options [create_options].
  * Response: [list of text].
@@ -5910,7 +5945,11 @@ static inline int32_t outrigger_wallet_create(
 }
 
 /**
- * Loads a wallet. Gives its warnings.
+ * Loads a wallet as the last of the loaded ones, locked if it is encrypted. It follows the chain from where it stood,
+ * and takes over the whole mempool. Gives its warnings.
+ *
+ * OUTRIGGER_STATUS_WALLET_ALREADY_LOADED; OUTRIGGER_STATUS_WALLET_NOT_LOADED when there is no such wallet, with the
+ * reason; OUTRIGGER_STATUS_REFUSED for a bad name.
  *
  * Request: name [text], load_on_startup [optional bool].
  * Response: [list of text].
@@ -5943,7 +5982,9 @@ static inline int32_t outrigger_wallet_load(
 }
 
 /**
- * Unloads a wallet; its file stays.
+ * Unloads a wallet; its file stays, with everything that was written. Gives its warnings.
+ *
+ * OUTRIGGER_STATUS_WALLET_NOT_LOADED; OUTRIGGER_STATUS_WALLET_RESCANNING while a rescan is reserved or runs.
  *
  * Request: name [text], load_on_startup [optional bool].
  * Response: [list of text].
@@ -6006,7 +6047,7 @@ static inline int32_t outrigger_wallet_list(
 }
 
 /**
- * The names of all wallets on disk.
+ * The names of all wallets on disk, sorted by their bytes.
  *
  * Request: nothing.
  * Response: [list of text].
@@ -6066,7 +6107,9 @@ static inline int32_t outrigger_wallet_info(
 }
 
 /**
- * What the wallet knows of these scripts, in their order; none where it knows nothing.
+ * What the wallet knows of these scripts, in their order; none where it knows nothing. It knows a script that is its
+ * own or watched, that has a label, or of whose spending an import said something. What the first descriptor that
+ * derives it says outranks other descriptors and imports.
  *
  * Request: scripts [list of bytes].
  * Response: [list of optional script_info].
@@ -6098,7 +6141,8 @@ static inline int32_t outrigger_wallet_scripts(
 }
 
 /**
- * Those of these transactions that the wallet has, in their order, in one batch.
+ * Those of these transactions that the wallet has, in the order asked for (one asked for twice comes twice), in one
+ * batch, whose `next` is none.
  *
  * Request: txids [list of hash].
  * Response: [history_batch].
@@ -6130,7 +6174,8 @@ static inline int32_t outrigger_wallet_transactions(
 }
 
 /**
- * The serialisations of the wallet's transactions of these ids, in their order.
+ * The serialisations of the wallet's transactions of these ids, in their order, with the witness met last; none for
+ * those that it does not have.
  *
  * Request: txids [list of hash].
  * Response: [list of optional bytes].
@@ -6162,7 +6207,7 @@ static inline int32_t outrigger_wallet_raw_transactions(
 }
 
 /**
- * A part of the history.
+ * A part of the history, in the order of its range or backwards.
  *
  * Request: query [history_query].
  * Response: [history_batch].
@@ -6195,7 +6240,7 @@ static inline int32_t outrigger_wallet_history(
 
 /**
  * The public texts of descriptors by their numbers, as they were imported and with checksum, in their order; none where
- * the wallet has no such descriptor.
+ * the wallet has no such descriptor. Numbers begin at 0 and are never given again.
  *
  * Request: numbers [list of u32].
  * Response: [list of optional text].
@@ -6227,7 +6272,9 @@ static inline int32_t outrigger_wallet_descriptor_texts(
 }
 
 /**
- * Coins, from the outpoint after `after` on.
+ * Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
+ * little-endian bytes. A coin is an output that is not OUTRIGGER_OWNERSHIP_NONE, of a transaction that is confirmed, in
+ * the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends.
  *
  * Request: after [optional bytes], limit [u32].
  * Response: [coin_batch].
@@ -6260,7 +6307,9 @@ static inline int32_t outrigger_wallet_coins(
 }
 
 /**
- * The descriptors; with private keys only when unlocked.
+ * The descriptors by their numbers, hardened steps taken as far as the keys allow; with private keys where these are
+ * asked for and held, as they were imported. OUTRIGGER_STATUS_WALLET_LOCKED when private ones are asked of a locked
+ * wallet; OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys.
  *
  * Request: private [bool].
  * Response: [list of descriptor_info].
@@ -6292,7 +6341,14 @@ static inline int32_t outrigger_wallet_descriptors(
 }
 
 /**
- * A fresh address's script, entered in the address book with the label (none: for change, not entered).
+ * A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
+ * index of the active descriptor of the type and side, of which so many scripts as before are derived ahead; without
+ * one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more once the wallet
+ * has met a payment to it; one that it knew before it derived the address, it meets again by a rescan, or in the
+ * mempool when it is loaded.
+ *
+ * OUTRIGGER_STATUS_REFUSED when neither is there nor any other active descriptor; OUTRIGGER_STATUS_KEYPOOL_RAN_OUT when
+ * there are others, or nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).
  *
  * Request: kind [address_type], internal [bool], label [optional text].
  * Response: [bytes].
@@ -6326,7 +6382,8 @@ static inline int32_t outrigger_wallet_new_address(
 }
 
 /**
- * Sets a script's label in the address book.
+ * Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
+ * Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label.
  *
  * Request: script [bytes], label [text].
  * Response: [nothing].
@@ -6349,7 +6406,19 @@ static inline int32_t outrigger_wallet_set_label(
 }
 
 /**
- * Imports all requests in one write, each with its own outcome.
+ * Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing and
+ * leaves the others as they are. A request sees what those before it imported.
+ *
+ * At once the wallet is not blank and needs a backup, its birth time is no later than the request's, and its rows,
+ * coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
+ * found by a rescan. A descriptor owns (OUTRIGGER_OWNERSHIP_SPENDABLE, with or without private keys) what it derives
+ * from index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
+ * index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes on
+ * the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor without
+ * a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with known
+ * scripts; what else the request names is watched.
+ *
+ * OUTRIGGER_STATUS_WALLET_LOCKED, also for no requests.
  *
  * Request: requests [list of import].
  * Response: [list of import_outcome].
@@ -6381,7 +6450,8 @@ static inline int32_t outrigger_wallet_import(
 }
 
 /**
- * Reserves the wallet's one rescan, or fails with OUTRIGGER_STATUS_WALLET_RESCANNING.
+ * Reserves the wallet's one rescan and gives its number, which no other rescan had since the wallet was loaded.
+ * OUTRIGGER_STATUS_WALLET_RESCANNING while one is reserved or runs.
  *
  * Request: nothing.
  * Response: [u64].
@@ -6409,7 +6479,7 @@ static inline int32_t outrigger_wallet_rescan_reserve(
 }
 
 /**
- * Gives a reservation back unused.
+ * Gives a reservation back unused. Nothing where it is not reserved.
  *
  * Request: rescan [u64].
  * Response: [nothing].
@@ -6430,8 +6500,9 @@ static inline int32_t outrigger_wallet_rescan_release(
 }
 
 /**
- * Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours. Its
- * end is told by OUTRIGGER_EVENT_RESCAN_FINISHED.
+ * Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours, up
+ * to where the wallet stands, then the whole mempool. Its end is told by OUTRIGGER_EVENT_RESCAN_FINISHED; then its
+ * place is free. OUTRIGGER_STATUS_NOT_FOUND when this is not reserved.
  *
  * Request: rescan [u64], from_time [u64].
  * Response: [nothing].
@@ -6454,7 +6525,7 @@ static inline int32_t outrigger_wallet_rescan_start(
 }
 
 /**
- * Aborts the running rescan; whether there was one.
+ * Aborts the running rescan; whether there was one. A reserved one does not run.
  *
  * Request: nothing.
  * Response: [bool].
@@ -6482,7 +6553,8 @@ static inline int32_t outrigger_wallet_rescan_abort(
 }
 
 /**
- * Stores a text with a transaction (`comment`, `to`).
+ * Stores a text with a transaction (`comment`, `to`) in the place of the former one of the key; an empty one is taken
+ * away. They are told sorted by key. OUTRIGGER_STATUS_NOT_FOUND for a transaction that the wallet does not have.
  *
  * Request: txid [hash], key [text], value [text].
  * Response: [nothing].
@@ -6506,7 +6578,9 @@ static inline int32_t outrigger_wallet_set_metadata(
 }
 
 /**
- * Gives up a transaction that is neither in the chain nor in the mempool.
+ * Gives up a transaction that is neither in the chain nor in the mempool, and what of the wallet builds on it: what
+ * they spend is free. Should one come back, it counts as if it had not been given up. OUTRIGGER_STATUS_NOT_FOUND for
+ * one that the wallet does not have; OUTRIGGER_STATUS_REFUSED when it is not OUTRIGGER_TX_STATE_INACTIVE.
  *
  * Request: txid [hash].
  * Response: [nothing].
@@ -6527,7 +6601,9 @@ static inline int32_t outrigger_wallet_abandon(
 }
 
 /**
- * Seals the wallet's keys with a passphrase and locks it.
+ * Seals the wallet's keys with a passphrase and locks it. Unless it is blank, a fresh master key gives the active
+ * descriptors of each address type from then on, and the former ones stay. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when
+ * it is encrypted; OUTRIGGER_STATUS_REFUSED when it may not hold private keys.
  *
  * Request: passphrase [secret].
  * Response: [nothing].
@@ -6548,7 +6624,9 @@ static inline int32_t outrigger_wallet_encrypt(
 }
 
 /**
- * Unlocks an encrypted wallet for a time, in seconds.
+ * Unlocks an encrypted wallet for a time from now on, in seconds, at most 100,000,000. `unlocked_until` is told by the
+ * node's clock. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when it is not encrypted;
+ * OUTRIGGER_STATUS_PASSPHRASE_INCORRECT, which leaves it as it was.
  *
  * Request: passphrase [secret], seconds [u64].
  * Response: [nothing].
@@ -6571,7 +6649,7 @@ static inline int32_t outrigger_wallet_unlock(
 }
 
 /**
- * Locks it now.
+ * Locks it now; nothing where it is locked. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when it is not encrypted.
  *
  * Request: nothing.
  * Response: [nothing].
@@ -6591,7 +6669,8 @@ static inline int32_t outrigger_wallet_lock(
 }
 
 /**
- * Changes the passphrase.
+ * Changes the passphrase, and leaves it locked or unlocked. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when it is not
+ * encrypted; OUTRIGGER_STATUS_PASSPHRASE_INCORRECT.
  *
  * Request: old [secret], new [secret].
  * Response: [nothing].
@@ -6614,7 +6693,7 @@ static inline int32_t outrigger_wallet_change_passphrase(
 }
 
 /**
- * The address book, from the place `after` on. Since minor 1.
+ * The address book, from the place `after` on: each entry once, in an order that does not change. Since minor 1.
  *
  * Request: after [optional bytes], limit [u32].
  * Response: [label_batch].
@@ -6648,7 +6727,8 @@ static inline int32_t outrigger_wallet_labels(
 
 /**
  * Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as the host keeps
- * ahead. Since minor 1.
+ * ahead. Where more do, they stay. OUTRIGGER_STATUS_REFUSED for more than 1,000,000; OUTRIGGER_STATUS_WALLET_LOCKED.
+ * Since minor 1.
  *
  * Request: size [optional u32].
  * Response: [nothing].
@@ -6691,8 +6771,9 @@ static inline int32_t outrigger_wallet_set_avoid_reuse(
 }
 
 /**
- * Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced. Since
- * minor 1.
+ * Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced. The
+ * wallet itself then needs no backup until the next import. OUTRIGGER_STATUS_REFUSED when the file cannot be written.
+ * Since minor 1.
  *
  * Request: file [text].
  * Response: [nothing].
@@ -6713,7 +6794,9 @@ static inline int32_t outrigger_wallet_backup(
 }
 
 /**
- * Makes a wallet of a name from the file of a backup and loads it. Gives its warnings. Since minor 1.
+ * Makes a wallet of a name from the file of a backup and loads it, as `load` does. Gives its warnings.
+ * OUTRIGGER_STATUS_NOT_FOUND when there is no such file; OUTRIGGER_STATUS_WALLET_EXISTS;
+ * OUTRIGGER_STATUS_WALLET_NOT_LOADED when it is no backup; OUTRIGGER_STATUS_REFUSED for a bad name. Since minor 1.
  *
  * Request: name [text], file [text], load_on_startup [optional bool].
  * Response: [list of text].
@@ -6750,7 +6833,18 @@ static inline int32_t outrigger_wallet_restore(
  * The service signer/1
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/** Signatures by the keys of the call's wallet. */
+/**
+ * Signatures by the keys of the call's wallet.
+ *
+ * Which wallet that is, and what a call sees of it, is as with `Wallet`; the same suite of the SDK holds
+ * implementations against this contract. Both functions fail with OUTRIGGER_STATUS_NOT_GRANTED where the plugin may not
+ * use the wallet's keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed
+ * key by its 33 bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever
+ * of the two points with it is the wallet's. Any other bytes are nobody's key.
+ *
+ * A descriptor's keys sign for the scripts that it derives, each for those of its own index; keys that were imported by
+ * themselves sign for any script.
+ */
 #define OUTRIGGER_SERVICE_SIGNER "signer/1"
 
 /** The positions of the functions of `signer/1` in its table. */
@@ -6760,7 +6854,9 @@ enum {
 };
 
 /**
- * Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.
+ * Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts, in their
+ * order. A locked wallet answers as an unlocked one would, except that of a descriptor with only some of its private
+ * keys all keys count, and none of those behind a hardened wildcard.
  *
  * Request: scripts [list of bytes], public_keys [list of bytes].
  * Response: [list of bool].
@@ -6794,7 +6890,8 @@ static inline int32_t outrigger_signer_available(
 }
 
 /**
- * Signs each request; none where the wallet has no such key. Fails whole when the wallet is locked.
+ * Signs each request, in their order; none where the wallet has no such key for these scripts. The same request gives
+ * the same signature. Fails whole with OUTRIGGER_STATUS_WALLET_LOCKED when the wallet is locked, also for no requests.
  *
  * Request: batch [sign_batch].
  * Response: [list of optional bytes].

@@ -85,11 +85,11 @@ wire_struct! {
 service! {
     /// Signatures by the keys of the call's wallet.
     ///
-    /// Which wallet that is, and what a call sees of it, is as with [`super::Wallet`], and [`crate::testing::conformance`]
-    /// checks this contract with that one. Both functions fail with `NotGranted` where the plugin may not use the wallet's
-    /// keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed key by its 33
-    /// bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever of the two
-    /// points with it is the wallet's. Any other bytes are nobody's key.
+    /// Which wallet that is, and what a call sees of it, is as with [`super::Wallet`]; the same suite of the SDK holds
+    /// implementations against this contract. Both functions fail with `NotGranted` where the plugin may not use the
+    /// wallet's keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed key by
+    /// its 33 bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever of the
+    /// two points with it is the wallet's. Any other bytes are nobody's key.
     ///
     /// A descriptor's keys sign for the scripts that it derives, each for those of its own index; keys that were imported by
     /// themselves sign for any script.

@@ -232,7 +232,7 @@ wire_enum! {
 service! {
     /// The wallets: the contract of a store.
     ///
-    /// [`crate::testing::conformance`] checks it against any implementation.
+    /// The suite [`crate::testing::conformance`] of the SDK holds any implementation against it.
     ///
     /// **Which wallet.** From [`Wallet::info`] on, the functions concern the wallet of the call: the one that its URI names, or
     /// the only one loaded. They fail with [`crate::service::ErrorKind::WalletNotLoaded`],

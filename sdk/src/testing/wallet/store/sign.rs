@@ -33,7 +33,7 @@ impl Own {
     fn derived(&self, scripts: &[ScriptBuf]) -> BTreeMap<Vec<u8>, SecretKey> {
         let keys = |(number, index): (u32, u32)| {
             let private = self.descriptors.get(number as usize).and_then(|row| row.private.as_ref());
-            private.map(|private| private.private_keys(index)).unwrap_or_default()
+            private.map(|private| private.private_branches().private_keys(index)).unwrap_or_default()
         };
         self.places(scripts).into_iter().flat_map(keys).collect()
     }

@@ -20,6 +20,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// How often a block comes, and how often a wallet is made.
 const BLOCK_EVERY: Duration = Duration::from_millis(500);
 const WALLET_EVERY: Duration = Duration::from_secs(5);
+/// How long each kept connection rests after a round of calls. The load is long, not heavy.
+const PAUSE: Duration = Duration::from_millis(20);
 /// The connections that are kept, and those that come and go.
 const KEPT: usize = 4;
 const LEAVING: usize = 2;
@@ -106,6 +108,7 @@ impl Load {
             self.call(&mut wallet, "signrawtransactionwithwallet", json!([unsigned]));
             self.calls.fetch_add(1, Ordering::Relaxed);
             client.refused("nosuchmethod", json!([]));
+            std::thread::sleep(PAUSE);
         }
     }
 

@@ -83,7 +83,8 @@ pub struct RpcConfig {
     /// How long a thread that has answered looks for the connection's next request before it goes to sleep, in
     /// microseconds; 0: not at all.
     pub busy_poll_microseconds: u64,
-    /// Networks whose clients are heard, beside this machine's own: `10.0.0.0/8`, `fd00::/8` or single addresses.
+    /// Networks whose clients are heard, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8` or single
+    /// addresses.
     pub allow_from: Vec<Network>,
     /// Users beside the cookie's.
     pub users: Vec<UserConfig>,
@@ -124,10 +125,15 @@ pub struct Network(pub IpNet);
 impl<'de> Deserialize<'de> for Network {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let single = || text.parse::<IpAddr>().map(IpNet::from);
-        text.parse().or_else(|_| single()).map(Self).map_err(|_| {
+        let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
+        let masked = || {
+            let (address, mask) = text.split_once('/')?;
+            let (address, mask): (IpAddr, IpAddr) = (address.parse().ok()?, mask.parse().ok()?);
+            (address.is_ipv4() == mask.is_ipv4()).then(|| IpNet::with_netmask(address, mask).ok())?
+        };
+        text.parse().ok().or_else(single).or_else(masked).map(Self).ok_or_else(|| {
             D::Error::custom(format!(
-                "'{text}' is no network: write an address, or one and its prefix as in 10.0.0.0/8"
+                "'{text}' is no network: write an address, or one and its prefix or mask as in 10.0.0.0/8"
             ))
         })
     }
@@ -294,4 +300,29 @@ fn default_datadir() -> PathBuf {
 
 fn yes() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_written_with_a_prefix_a_mask_or_neither() {
+        let read =
+            |text: &str| serde_json::from_value::<Network>(Value::from(text)).map(|network| network.0.to_string());
+        let cases = [
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("10.0.0.0/255.0.0.0", "10.0.0.0/8"),
+            ("192.168.1.7/255.255.255.255", "192.168.1.7/32"),
+            ("0.0.0.0/0.0.0.0", "0.0.0.0/0"),
+            ("fd00::/ff00::", "fd00::/8"),
+            ("192.168.1.7", "192.168.1.7/32"),
+        ];
+        for (written, network) in cases {
+            assert_eq!(read(written).unwrap(), network, "{written}");
+        }
+        for wrong in ["", "10.0.0.0/", "10.0.0.0/255.0.255.0", "10.0.0.0/ff00::", "10.0.0.0/33", "ten"] {
+            assert!(read(wrong).unwrap_err().to_string().contains("is no network"), "{wrong}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod metrics;
 mod miner;
 mod mining;
 mod operations;
+mod operator;
 mod recorded_chain;
 mod recorded_history;
 mod recorded_random;

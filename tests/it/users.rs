@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// `alice`, whose password is `pass:word`.
 const ALICE: &str =
@@ -32,6 +32,44 @@ fn a_user_with_a_list_of_methods_gets_403_for_others() {
     assert_eq!((refused.status, refused.body.as_str()), (403, ""));
     assert_eq!(Client::new(host.address, "alice:pass").post(r#"{"method":"uptime","id":1}"#).status, 401);
     host.client().call("getbestblockhash", json!([]));
+}
+
+#[test]
+fn a_method_that_is_not_the_users_is_logged_with_address_user_and_method() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n"));
+    let host = Host::start_with(HostOptions {
+        config: Some(config.path().to_owned()),
+        log: Some(log.path().to_owned()),
+        set: vec!["log.format=json".to_owned()],
+        ..HostOptions::default()
+    });
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    assert_eq!(alice.post(r#"{"method":"stop","id":1}"#).status, 403);
+    assert_eq!(alice.post(r#"[{"method":"uptime","id":1},{"method":"getblockcount","id":2}]"#).status, 403);
+    let long = "é".repeat(1000);
+    assert_eq!(alice.post(&format!(r#"{{"method":"{long}","id":1}}"#)).status, 403);
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let told: Vec<Value> = text
+        .lines()
+        .filter(|line| line.contains("not allowed"))
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["fields"].clone())
+        .map(|fields| json!([fields["peer"], fields["user"], fields["method"]]))
+        .collect();
+    let line = |method: &str| json!(["127.0.0.1", "alice", method]);
+    assert_eq!(told, [line("stop"), line("getblockcount"), line(&"é".repeat(64))], "{text}");
+}
+
+#[test]
+fn two_users_of_one_name_are_refused_at_the_start() {
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), format!("{user}methods = [\"uptime\"]\n{user}")).unwrap();
+    let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    let expected = format!("{}:5: rpc.users.rpcauth: a user before this one", config.path().display());
+    assert!(error.contains(&expected) && error.contains("\"alice\""), "{error}");
 }
 
 #[test]

@@ -129,10 +129,19 @@ impl Host {
 
     /// Asks it to stop with SIGTERM and waits for its end.
     pub fn terminate(&mut self) -> std::process::ExitStatus {
-        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
         // A process that has ended already cannot be signalled; waiting for it is all that is left.
-        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+        self.signal(rustix::process::Signal::TERM);
         self.child.wait().unwrap()
+    }
+
+    /// Sends it SIGHUP.
+    pub fn hang_up(&self) {
+        self.signal(rustix::process::Signal::HUP);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+        let _ = rustix::process::kill_process(id, signal);
     }
 
     /// Waits for the end of a host that was asked to stop over RPC.

@@ -8,10 +8,16 @@ use bitcoin::key::rand::RngCore;
 use bitcoin::key::rand::rngs::OsRng;
 use zeroize::Zeroizing;
 
+use super::show;
 use crate::rpc::RpcUser;
 
 /// The bytes of chance in a password.
 const PASSWORD_BYTES: usize = 32;
+
+/// The configuration's lines for a user, whose name may hold quotes and backslashes.
+fn lines(user: &RpcUser) -> String {
+    format!("[[rpc.users]]\nrpcauth = {}", toml::Value::String(user.entry()))
+}
 
 /// Prints the configuration's lines for a user, and the password that goes with them. The password is stored nowhere.
 pub fn auth(name: &str) -> ExitCode {
@@ -20,12 +26,26 @@ pub fn auth(name: &str) -> ExitCode {
     let password = Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes));
     match RpcUser::with_password(name, &password) {
         Ok(user) => {
-            println!("[[rpc.users]]\nrpcauth = \"{}\"\n\n# password: {}", user.entry(), *password);
-            ExitCode::SUCCESS
+            let lines = Zeroizing::new(format!("{}\n\n# password: {}", lines(&user), *password));
+            show(&lines)
         }
         Err(error) => {
             eprintln!("outrigger: {error}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_are_toml_whatever_the_name() {
+        for name in ["alice", "a\"b", "a'b\"c", "a\\b", "a\tb\nc", "é"] {
+            let user = RpcUser::with_password(name, "x").unwrap();
+            let table: toml::Table = lines(&user).parse().unwrap_or_else(|error| panic!("{name:?}: {error}"));
+            assert_eq!(table["rpc"]["users"][0]["rpcauth"].as_str(), Some(user.entry().as_str()), "{name:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ mod plugin;
 mod scaffold;
 mod timing;
 
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -73,6 +74,22 @@ pub struct RunArgs {
     pub set: Vec<String>,
 }
 
+/// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.
+fn show(text: &str) -> ExitCode {
+    match shown(writeln!(io::stdout(), "{text}")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("outrigger: cannot write to standard output: {error}");
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}
+
+/// What became of writing a result.
+fn shown(written: io::Result<()>) -> io::Result<()> {
+    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}
+
 /// Runs the command that was given.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
@@ -87,8 +104,9 @@ pub fn main() -> ExitCode {
         Command::Call(args) => call::call(&args),
         Command::Auth { name } => auth::auth(&name),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "outrigger", &mut std::io::stdout());
-            ExitCode::SUCCESS
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "outrigger", &mut text);
+            show(String::from_utf8_lossy(&text).trim_end())
         }
         Command::Plugin(command) => plugin::run(&command),
     }

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use outrigger_sdk::abi::ABI_MINOR;
 use outrigger_sdk::header::header;
 
-use super::{conformance, scaffold, timing};
+use super::{conformance, scaffold, show, timing};
 use crate::plugin::file::PluginFile;
 
 /// What to do with a plugin's file.
@@ -60,10 +60,7 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
     };
     match outcome {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
-        }
+        Ok(text) => show(&text),
         Err(error) => {
             eprintln!("outrigger: {error}");
             ExitCode::FAILURE

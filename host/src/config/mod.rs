@@ -155,15 +155,26 @@ impl Loaded {
 
     /// An error about a key of a plugin, by the plugin's position in the configuration.
     pub fn plugin_error(&self, plugin: Option<usize>, key: &str, reason: String) -> ConfigError {
-        let mut headers = self.text.lines().enumerate().filter(|(_, line)| line.trim() == "[[plugins]]");
-        let header = plugin.and_then(|plugin| headers.nth(plugin)).map(|(line, _)| line);
+        self.entry_error("plugins", plugin, key, reason)
+    }
+
+    /// An error about a key of a user, by the user's position in the configuration.
+    pub fn user_error(&self, user: usize, key: &str, reason: String) -> ConfigError {
+        self.entry_error("rpc.users", Some(user), key, reason)
+    }
+
+    /// An error about a key of one table of an array.
+    fn entry_error(&self, array: &str, position: Option<usize>, key: &str, reason: String) -> ConfigError {
+        let opening = format!("[[{array}]]");
+        let mut headers = self.text.lines().enumerate().filter(|(_, line)| line.trim() == opening);
+        let header = position.and_then(|position| headers.nth(position)).map(|(line, _)| line);
         let of_key = header.and_then(|header| {
             let body = self.text.lines().enumerate().skip(header + 1);
-            let mut body = body.take_while(|(_, line)| line.trim() != "[[plugins]]");
+            let mut body = body.take_while(|(_, line)| !line.trim().starts_with("[["));
             body.find(|(_, line)| names_key(line, key)).map(|(line, _)| line)
         });
         let line = of_key.or(header).map(|line| line + 1);
-        ConfigError { file: self.name.clone(), line, key: Some(format!("plugins.{key}")), reason }
+        ConfigError { file: self.name.clone(), line, key: Some(format!("{array}.{key}")), reason }
     }
 
     /// An error about the line that sets the last part of `key` to something with `value` in it.

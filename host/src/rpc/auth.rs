@@ -4,6 +4,7 @@
 //! matched already; clear passwords of configured users are never kept, only their salted HMAC.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -27,17 +28,29 @@ pub struct Caller {
     name: Arc<str>,
     allowed: Option<Arc<BTreeSet<String>>>,
     wallet: Option<Arc<str>>,
+    peer: Option<IpAddr>,
 }
 
 impl Caller {
     /// A caller who may call everything.
     pub fn unrestricted(name: &str) -> Self {
-        Self { name: Arc::from(name), allowed: None, wallet: None }
+        Self { name: Arc::from(name), allowed: None, wallet: None, peer: None }
     }
 
     /// The name of the user.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// The caller, where its client is.
+    pub(super) fn at(mut self, peer: IpAddr) -> Self {
+        self.peer = Some(peer);
+        self
+    }
+
+    /// The address of the client, where it is known.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     /// The only wallet that the user may use; none for all.

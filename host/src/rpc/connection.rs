@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -27,6 +28,10 @@ use super::limits::Limits;
 /// How often within the shorter of the timeouts a connection is looked at.
 const LOOKS_PER_TIMEOUT: u32 = 4;
 
+/// Lines of headers in a request; beyond: HTTP 431. As many as the default of `max_header_bytes` holds of the shortest that
+/// clients send, some 16 bytes each, so that the bytes are what counts. While a head is read its table takes 64 bytes a line.
+const MAX_HEADER_LINES: usize = 1024;
+
 /// How long a connection beyond the limit may take to hear so.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -39,9 +44,14 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 6;
 
-/// Serves `stream` until either side closes it, it times out, or `stopping` turns true and the call
+/// Serves `stream`, which came from `peer`, until either side closes it, it times out, or `stopping` turns true and the call
 /// in flight has ended.
-pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
+pub(super) async fn serve<S: RpcService>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    edge: Arc<Edge<S>>,
+    mut stopping: watch::Receiver<bool>,
+) {
     if let Err(error) = keep_alive(&stream) {
         tracing::debug!(%error, "cannot set the keepalive of a connection");
     }
@@ -53,10 +63,15 @@ pub(super) async fn serve<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, 
         _ = stopping.wait_for(|stopping| *stopping) => return,
     }
     // Only who says something gets buffers.
-    Box::pin(converse(stream, edge, stopping)).await;
+    Box::pin(converse(stream, peer, edge, stopping)).await;
 }
 
-async fn converse<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
+async fn converse<S: RpcService>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    edge: Arc<Edge<S>>,
+    mut stopping: watch::Receiver<bool>,
+) {
     let activity = Arc::new(Activity::default());
     let stream = Arc::new(stream);
     let habit = Habit::new(edge.eager().clone());
@@ -67,7 +82,7 @@ async fn converse<S: RpcService>(stream: TcpStream, edge: Arc<Edge<S>>, mut stop
         let in_call = InCall::begin(&activity);
         let edge = Arc::clone(&edge);
         async move {
-            let response = edge.handle(request).await;
+            let response = edge.handle(request, peer).await;
             drop(in_call);
             Ok::<_, Infallible>(response)
         }
@@ -123,6 +138,7 @@ fn builder(limits: &Limits) -> http1::Builder {
         .keep_alive(true)
         .title_case_headers(true)
         .max_header_size(limits.max_header_bytes)
+        .max_headers(MAX_HEADER_LINES)
         .header_read_timeout(None);
     builder
 }

@@ -3,12 +3,14 @@
 //! Order of the checks, which is bitcoind's: path (404), verb (405), credentials (401), and only then
 //! the body (413).
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper::body::Body;
@@ -58,14 +60,14 @@ impl<S: RpcService> Edge<S> {
         &self.limits
     }
 
-    /// Answers `request`.
-    pub(super) async fn handle<B>(&self, request: Request<B>) -> Response<ReplyBody>
+    /// Answers `request`, which came from `peer`.
+    pub(super) async fn handle<B>(&self, request: Request<B>, peer: SocketAddr) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
     {
         let (head, body) = request.into_parts();
         let mut body = pin!(body);
-        let (caller, wallet) = match self.admit(&head.method, &head.uri, &head.headers).await {
+        let (caller, wallet) = match self.admit(&head, peer).await {
             Ok(admitted) => admitted,
             Err(refusal) => {
                 if !head.headers.contains_key(EXPECT) {
@@ -87,21 +89,19 @@ impl<S: RpcService> Edge<S> {
     }
 
     /// The caller and the wallet of a request, by its head alone.
-    async fn admit(
-        &self,
-        method: &Method,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<(Caller, Option<Arc<str>>), Refusal> {
-        let wallet = wallet_of(uri)?;
-        if method != Method::POST {
+    async fn admit(&self, head: &Parts, peer: SocketAddr) -> Result<(Caller, Option<Arc<str>>), Refusal> {
+        let wallet = wallet_of(&head.uri)?;
+        if head.method != Method::POST {
             return Err(Refusal::NotPost);
         }
-        match self.auth.check(headers.get(AUTHORIZATION)) {
-            Ok(caller) => Ok((caller, wallet)),
+        // An IPv4 address is one, also where a socket for both shows it as IPv6.
+        let peer = peer.ip().to_canonical();
+        match self.auth.check(head.headers.get(AUTHORIZATION)) {
+            Ok(caller) => Ok((caller.at(peer), wallet)),
             Err(Denied::Absent) => Err(Refusal::Unauthorized),
             Err(Denied::Wrong) => {
-                tracing::warn!("RPC request with wrong credentials");
+                // Whoever watches the log for such clients knows them by this field.
+                tracing::warn!(%peer, "RPC request with wrong credentials");
                 sleep(WRONG_CREDENTIALS_DELAY).await;
                 Err(Refusal::Unauthorized)
             }
@@ -188,16 +188,25 @@ fn into_response(reply: Reply) -> Response<ReplyBody> {
 
 /// The wallet that a path names: none for `/`. All that follows `/wallet/` is the name, slashes and
 /// question marks included, as bitcoind has it.
+///
+/// A whole URI in place of a path is bitcoind's 404, also where it names this host.
 fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, Refusal> {
+    if uri.authority().is_some() {
+        return Err(Refusal::NoSuchPath);
+    }
     let path = uri.path_and_query().map_or("", |path| path.as_str());
     if path == "/" {
         return Ok(None);
     }
     let name = path.strip_prefix("/wallet/").ok_or(Refusal::NoSuchPath)?;
-    match String::from_utf8(percent_decoded(name.as_bytes())) {
-        Ok(name) => Ok(Some(Arc::from(name))),
-        Err(_) => Err(Refusal::NoSuchPath),
-    }
+    let name = String::from_utf8(percent_decoded(name.as_bytes())).unwrap_or_else(|error| no_wallet(error.as_bytes()));
+    Ok(Some(Arc::from(name)))
+}
+
+/// A name that no wallet has, for a name that is no text: only a call that needs the wallet fails. What can be read of it is
+/// kept; a control character stands in no wallet's name.
+fn no_wallet(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned() + "\0"
 }
 
 /// `text` with its `%XX` escapes undone. A percent sign without two hex digits stands for itself.
@@ -314,7 +323,8 @@ mod tests {
         let named = |name: &str| Ok(Some(name.to_owned()));
         let cases = [
             ("/", Ok(None)),
-            ("http://localhost:8332/", Ok(None)),
+            ("http://localhost:8332/", Err(Refusal::NoSuchPath)),
+            ("http://localhost:8332/wallet/w", Err(Refusal::NoSuchPath)),
             ("/wallet/", named("")),
             ("/wallet/w", named("w")),
             ("/wallet/a%20b%2Fc", named("a b/c")),
@@ -324,7 +334,7 @@ mod tests {
             ("/wallet/a?b=%31", named("a?b=1")),
             ("/wallet/%C3%A9", named("é")),
             ("/wallet/../x", named("../x")),
-            ("/wallet/%ff", Err(Refusal::NoSuchPath)),
+            ("/wallet/a%ff", named("a\u{fffd}\0")),
             ("/wallet", Err(Refusal::NoSuchPath)),
             ("/?a=1", Err(Refusal::NoSuchPath)),
             ("//", Err(Refusal::NoSuchPath)),

@@ -113,9 +113,9 @@ impl<S: RpcService> Server<S> {
                 tokio::select! {
                     () = &mut shutdown => break,
                     accepted = listener.accept() => match accepted {
-                        Ok((stream, peer)) if peers.hears(peer.ip()) => connections.take(stream),
+                        Ok((stream, peer)) if peers.hears(peer.ip()) => connections.take(stream, peer),
                         Ok((stream, peer)) => {
-                            tracing::warn!(peer = %peer.ip(), "an RPC client of a network that is not allowed");
+                            tracing::warn!(peer = %peer.ip().to_canonical(), "an RPC client of a network that is not allowed");
                             connections.refuse(stream, Refused::Network);
                         }
                         Err(error) => on_accept_error(&error).await,
@@ -174,7 +174,7 @@ impl<S: RpcService> Connections<S> {
         }
     }
 
-    fn take(&mut self, stream: TcpStream) {
+    fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
         // Without it a reply in several pieces may wait for the client's delayed acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
@@ -183,7 +183,7 @@ impl<S: RpcService> Connections<S> {
             let slot = Slot::new(slot, &self.open);
             let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
             self.tasks.spawn(async move {
-                connection::serve(stream, edge, stopping).await;
+                connection::serve(stream, peer, edge, stopping).await;
                 drop(slot);
             });
         } else {

@@ -3,6 +3,7 @@
 mod parts;
 
 use std::fs::File;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -132,7 +133,11 @@ async fn serve(
         Ok(metrics) => {
             let metrics = metrics.map(|metrics| format!(", metrics: http://{metrics}/metrics")).unwrap_or_default();
             let network = &loaded.config.network;
-            println!("Outrigger is ready: http://{address}/ ({network}, {}){metrics}", folder.display());
+            let ready = format!("Outrigger is ready: http://{address}/ ({network}, {}){metrics}", folder.display());
+            // Whoever does not hear of it is no reason to stop what runs.
+            if let Err(error) = writeln!(std::io::stdout(), "{ready}") {
+                tracing::warn!(%error, "standard output takes nothing; {ready}");
+            }
             notify::tell(notify::READY);
         }
     }
@@ -229,9 +234,16 @@ fn raise_file_limit() {
 
 /// The users that the configuration names.
 fn users(loaded: &Loaded) -> Result<Vec<RpcUser>, ConfigError> {
-    let user = |configured: &UserConfig| {
+    let users = &loaded.config.rpc.users;
+    let name = |configured: &UserConfig| configured.rpcauth.split(':').next().unwrap_or_default().to_owned();
+    let user = |(position, configured): (usize, &UserConfig)| {
         let user = RpcUser::from_rpcauth(&configured.rpcauth)
-            .map_err(|error| loaded.error("rpc.users.rpcauth", &configured.rpcauth, error.to_string()))?;
+            .map_err(|error| loaded.user_error(position, "rpcauth", error.to_string()))?;
+        // With two of a name, the restrictions of one would not hold for who knows the other's password.
+        if users.iter().take(position).any(|earlier| name(earlier) == name(configured)) {
+            let reason = format!("a user before this one is called {:?} already", name(configured));
+            return Err(loaded.user_error(position, "rpcauth", reason));
+        }
         let user = match &configured.methods {
             Some(methods) => user.allowing(methods.clone()),
             None => user,
@@ -241,13 +253,20 @@ fn users(loaded: &Loaded) -> Result<Vec<RpcUser>, ConfigError> {
             None => user,
         })
     };
-    loaded.config.rpc.users.iter().map(user).collect()
+    users.iter().enumerate().map(user).collect()
 }
 
 /// Listens for signals at once, and gives what ends with the first of them or with the method `stop`.
 fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output = ()>, RunError> {
     let listen = |kind| signal(kind).map_err(|error| RunError::Failed(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    let mut hangup = listen(SignalKind::hangup())?;
+    // bitcoind opens its log anew; here the log is whatever standard error is, so there is nothing to do but to go on.
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            tracing::info!("SIGHUP: the log goes to standard error, so there is no file to open anew");
+        }
+    });
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}

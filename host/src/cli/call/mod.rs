@@ -6,7 +6,7 @@ mod arguments;
 mod connection;
 mod progress;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,6 +14,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::show;
 use connection::{CallError, Connection};
 
 /// What `call` is told on the command line.
@@ -87,13 +88,5 @@ fn print(reply: &Value) -> ExitCode {
         // For a program one line is enough.
         other if std::io::stdout().is_terminal() => show(&format!("{other:#}")),
         other => show(&other.to_string()),
-    }
-}
-
-/// Prints a result. A reader that has gone has read enough.
-fn show(text: &str) -> ExitCode {
-    match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
     }
 }

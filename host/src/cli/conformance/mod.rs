@@ -21,6 +21,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::show;
 use crate::plugin::file::PluginFile;
 use protocol::{ExtraCall, Finding, Job, Message};
 use report::Report;
@@ -96,12 +97,8 @@ pub fn check(args: &CheckArgs) -> ExitCode {
     let outcome = in_folder(|folder| run(args, folder));
     match outcome {
         Ok(report) => {
-            if args.json {
-                println!("{}", report.json());
-            } else {
-                println!("{}", report.summary());
-            }
-            if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            let printed = show(&if args.json { report.json() } else { report.summary() });
+            if report.passed() { printed } else { ExitCode::FAILURE }
         }
         Err(error) => {
             eprintln!("outrigger: {error}");

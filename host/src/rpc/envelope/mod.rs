@@ -25,6 +25,7 @@ use jsonrpsee::types::{Id, Request as RpcRequest};
 use outrigger_sdk::{Code, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tracing::field;
 
 use self::reply::{Writer, status_of};
 use self::request::{Dialect, Document, Rejected, Request, read_document, read_element};
@@ -34,6 +35,9 @@ use super::gateway::{Answer, OVERLOADED, Origin, RpcService};
 use super::limits::Limits;
 
 pub(super) use self::reply::{Content, Reply, ReplyBody};
+
+/// How much of a method's name the log shows, in characters: a client may send what it likes.
+const LOGGED_METHOD_CHARS: usize = 64;
 
 /// How many calls a body holds that can be read.
 pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
@@ -72,7 +76,7 @@ pub(super) async fn answer<S: RpcService>(
 
 async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, request: Request<'_>) -> Reply {
     if !caller.may_call(&request.method) {
-        return Reply::empty(StatusCode::FORBIDDEN);
+        return forbidden(caller, &request.method);
     }
     let (dialect, id) = (request.dialect, request.id);
     let is_notification = request.is_notification();
@@ -95,12 +99,27 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: &Ori
     Reply::json(status, writer)
 }
 
+/// What answers a caller who asks for a method that is not the caller's to call.
+fn forbidden(caller: &Caller, method: &str) -> Reply {
+    let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
+    let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
+    tracing::warn!(
+        peer = caller.peer().map(field::display),
+        user,
+        method,
+        "RPC request for a method not allowed to the user"
+    );
+    Reply::empty(StatusCode::FORBIDDEN)
+}
+
 /// Runs the elements of a batch one after the other. One method that is not the caller's to call
 /// forbids the batch before anything of it is run, as bitcoind does.
 async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, elements: &[&RawValue]) -> Reply {
-    let forbidden = |element: &&RawValue| read_element(element).is_ok_and(|request| !caller.may_call(&request.method));
-    if caller.is_restricted() && elements.iter().any(forbidden) {
-        return Reply::empty(StatusCode::FORBIDDEN);
+    if caller.is_restricted() {
+        let mut methods = elements.iter().filter_map(|element| Some(read_element(element).ok()?.method));
+        if let Some(method) = methods.find(|method| !caller.may_call(method)) {
+            return forbidden(caller, &method);
+        }
     }
     let mut writer = Writer::default();
     let mut separator = "[";

@@ -57,6 +57,19 @@ async fn heads_and_connections_have_a_limit() {
 }
 
 #[tokio::test]
+async fn the_bytes_of_a_head_count_and_not_its_lines() {
+    let limits = Limits { max_header_bytes: 8_192, ..Limits::default() };
+    let server = Running::start(limits).await;
+    let mut stream = server.connect().await;
+    let lines = |count: usize| (0..count).map(|line| format!("X-{line}: y\r\n")).collect::<String>();
+    send(&mut stream, &post("/", &lines(700), COUNT)).await;
+    assert_eq!(receive(&mut stream).await.1, COUNTED);
+    send(&mut stream, &post("/", &lines(1_000), COUNT)).await;
+    let (head, _) = receive(&mut stream).await;
+    assert!(head.starts_with("HTTP/1.1 431 "), "{head}");
+}
+
+#[tokio::test]
 async fn slow_and_idle_clients_are_let_go() {
     let (short, long) = (Duration::from_millis(80), Duration::from_secs(3600));
     let post = post("/", "", COUNT);

@@ -70,7 +70,10 @@ async fn paths_and_verbs() {
     let mut stream = server.connect().await;
     send(&mut stream, &post("/wallet/a%20b%2fc", "", r#"{"method":"wallet","id":1}"#)).await;
     assert_eq!(receive(&mut stream).await.1, "{\"result\":\"a b/c\",\"error\":null,\"id\":1}\n");
-    for path in ["/rest", "/?x=1", "/wallet", "/wallet/%ff"] {
+    // A name that is no text is no wallet's; who needs none is answered.
+    send(&mut stream, &post("/wallet/%ff", "", COUNT)).await;
+    assert_eq!(receive(&mut stream).await.1, COUNTED);
+    for path in ["/rest", "/?x=1", "/wallet", "http://x/", "http://x/wallet/w"] {
         send(&mut stream, &post(path, "", COUNT)).await;
         let (head, body) = receive(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 404 Not Found\r\n"), "{path}: {head}");

@@ -1,0 +1,75 @@
+//! What an operator has of the host beside its answers: signals, standard output and the log.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+
+use outrigger_tests::{Client, Host, HostOptions, built};
+use serde_json::json;
+
+/// A host whose log is kept, and all that it holds so far.
+fn logged(set: &[&str]) -> (Host, impl Fn() -> String) {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let set = set.iter().map(|set| (*set).to_owned()).collect();
+    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), set, ..HostOptions::default() });
+    (host, move || std::fs::read_to_string(log.path()).unwrap())
+}
+
+#[test]
+fn a_hangup_is_noted_and_the_host_goes_on() {
+    let (mut host, log) = logged(&["log.level=info"]);
+    let mut client = host.client();
+    host.hang_up();
+    // Without an answer here the host has ended.
+    while !log().contains("SIGHUP") {
+        client.call("getblockcount", json!([]));
+    }
+    client.call("getblockcount", json!([]));
+    assert!(host.terminate().success());
+    assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
+}
+
+#[test]
+fn a_host_whose_output_takes_nothing_goes_on_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new(&built().binary);
+    command.args(["run", "--rpc-listen", "127.0.0.1:0", "--set", "chain.map_gib=16", "--datadir"]).arg(folder.path());
+    command.stdout(File::create("/dev/full").unwrap()).stderr(File::create(log.path()).unwrap());
+    let mut child = command.spawn().unwrap();
+    let text = loop {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        if text.contains("Outrigger is ready") || child.try_wait().unwrap().is_some() {
+            break text;
+        }
+        std::thread::yield_now();
+    };
+    let address = text.split("is ready: http://").nth(1).and_then(|rest| rest.split('/').next());
+    let address = address.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
+    assert!(text.contains("standard output takes nothing"), "{text}");
+    let cookie = std::fs::read_to_string(folder.path().join("regtest/.cookie")).unwrap();
+    assert_eq!(Client::new(address, &cookie).call("stop", json!([])), json!("Outrigger stopping"));
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_command_whose_output_takes_nothing_fails_with_a_message() {
+    for arguments in [&["auth", "alice"][..], &["completions", "bash"], &["plugin", "header"]] {
+        let mut command = Command::new(&built().binary);
+        let command = command.args(arguments).stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.starts_with("outrigger: cannot write to standard output: "), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_client_with_wrong_credentials_is_told_of_by_its_address() {
+    let (host, log) = logged(&["log.format=json"]);
+    assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);
+    let text = log();
+    let line = text.lines().find(|line| line.contains("wrong credentials")).unwrap_or_else(|| panic!("{text}"));
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["level"], &line["fields"]["peer"]), (&json!("WARN"), &json!("127.0.0.1")));
+    assert!(!text.contains("guess"), "{text}");
+}

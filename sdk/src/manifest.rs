@@ -205,8 +205,7 @@ impl ParamType {
     /// The name in help texts.
     pub fn name(self) -> &'static str {
         match self {
-            Self::String => "string",
-            Self::Hex => "string (hex)",
+            Self::String | Self::Hex => "string",
             Self::Numeric => "numeric",
             Self::Amount => "numeric or string",
             Self::Boolean => "boolean",
@@ -344,26 +343,81 @@ impl MethodSpec {
         line.replace(" ) ( ", " ")
     }
 
-    /// The whole help of the method.
+    /// The whole help of the method, laid out as bitcoind's: what is said of the arguments stands in a column.
     pub fn full_help(&self) -> String {
         let mut text = format!("{}\n\n{}\n", self.usage(), self.help);
         if !self.params.is_empty() {
             text += "\nArguments:\n";
         }
-        for (index, param) in self.params.iter().enumerate() {
+        let lefts: Vec<String> =
+            self.params.iter().enumerate().map(|(index, param)| format!("{}. {}", index + 1, param.name)).collect();
+        let column = lefts.iter().map(|left| left.chars().count()).max().unwrap_or_default() + COLUMN_GAP;
+        for (left, param) in lefts.iter().zip(&self.params) {
             let need = match (param.required, param.default.as_str()) {
                 (true, _) => "required".to_owned(),
                 (false, "") => "optional".to_owned(),
                 (false, default) => format!("optional, default={default}"),
             };
-            text += &format!("{}. {} ({}, {need}) {}\n", index + 1, param.name, param.kind.name(), param.help);
+            let help = param.help.replace('\n', &format!("\n{:column$}", ""));
+            text += &format!("{left:column$}({}, {need}) {help}\n", param.kind.name());
         }
         if !self.result.is_empty() {
             text += &format!("\nResult:\n{}\n", self.result);
         }
         text += &format!("\nExamples:\n> outrigger call {}\n", [&*self.name, &*self.example].join(" ").trim_end());
+        if let Some(params) = self.example_json() {
+            let request =
+                format!(r#"{{"jsonrpc": "2.0", "id": "curltest", "method": "{}", "params": [{params}]}}"#, self.name);
+            let request = request.replace('\'', r"'\''");
+            let header = "content-type: application/json";
+            text += &format!("> curl --user myusername --data-binary '{request}' -H '{header}' {EXAMPLE_URL}\n");
+        }
         text
     }
+
+    /// The arguments of the example as the items of a JSON array; none where it is not what one could type.
+    fn example_json(&self) -> Option<String> {
+        let words = words(&self.example)?;
+        if words.len() > self.params.len() {
+            return None;
+        }
+        let item = |(word, param): (String, &ParamSpec)| match param.kind {
+            ParamType::String | ParamType::Hex => Value::String(word).to_string(),
+            _ if serde_json::from_str::<serde::de::IgnoredAny>(&word).is_ok() => word,
+            _ => Value::String(word).to_string(),
+        };
+        Some(words.into_iter().zip(&self.params).map(item).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Between the longest name of an argument in a help text and what is said of it, as in bitcoind's.
+const COLUMN_GAP: usize = 4;
+
+/// Where the examples of help texts find a host: the default of its configuration.
+const EXAMPLE_URL: &str = "http://127.0.0.1:18443/";
+
+/// A line's words as a shell reads them, as far as quotes and backslashes go; none where a quote is left open.
+fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = line.chars().peekable();
+    while let Some(char) = chars.next() {
+        match (quote, char) {
+            (Some(open), _) if char == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(char);
+                word.get_or_insert_default();
+            }
+            (None, ' ') => words.extend(word.take()),
+            // Between double quotes a backslash means something before these alone.
+            (Some('"'), '\\') if !matches!(chars.peek(), Some('"' | '\\')) => word.get_or_insert_default().push(char),
+            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
+            _ => word.get_or_insert_default().push(char),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
 }
 
 #[cfg(test)]
@@ -385,8 +439,45 @@ mod tests {
             {"name": "c", "type": "object", "help": "Third."}]}]))
         .unwrap();
         assert_eq!(manifest.methods[0].usage(), "m \"a\" ( b {...} )");
-        assert!(manifest.methods[0].full_help().contains("2. b (numeric, optional, default=6) Second.\n"));
         assert_eq!(manifest.methods[0].required(), 1);
+    }
+
+    #[test]
+    fn help_is_laid_out_as_bitcoinds() {
+        let manifest = manifest(json!([
+            {"name": "getblockhash", "category": "c", "help": "Returns a hash.", "example": "1000",
+                "params": [{"name": "height", "type": "numeric", "required": true, "help": "The height index"}],
+                "result": "\"hex\"    (string) The block hash"},
+            {"name": "m", "category": "c", "help": "Does.", "example": r#"'it'\''s "1"' "[\"k\"]" nix"#, "params": [
+                {"name": "a", "type": "hex", "help": "First."},
+                {"name": "longest", "type": "array", "help": "Second,\nin two lines.", "default": "[]"},
+                {"name": "c", "type": "any", "help": "Third."}]}
+        ]))
+        .unwrap();
+        let curl = "> curl --user myusername --data-binary '{\"jsonrpc\": \"2.0\", \"id\": \"curltest\", \"method\":";
+        let end = "}' -H 'content-type: application/json' http://127.0.0.1:18443/\n";
+        let expected = format!(
+            "getblockhash height\n\nReturns a hash.\n\nArguments:\n1. height    (numeric, required) The height index\n\n\
+             Result:\n\"hex\"    (string) The block hash\n\n\
+             Examples:\n> outrigger call getblockhash 1000\n{curl} \"getblockhash\", \"params\": [1000]{end}"
+        );
+        assert_eq!(manifest.methods[0].full_help(), expected);
+        let help = manifest.methods[1].full_help();
+        let arguments = "1. a          (string, optional) First.\n\
+                         2. longest    (json array, optional, default=[]) Second,\n              in two lines.\n\
+                         3. c          (any, optional) Third.\n";
+        assert!(help.contains(arguments), "{help}");
+        let example = format!("{curl} \"m\", \"params\": [\"it'\\''s \\\"1\\\"\", [\"k\"], \"nix\"]{end}");
+        assert!(help.ends_with(&example), "{help}");
+    }
+
+    #[test]
+    fn an_example_that_no_shell_reads_has_no_json() {
+        assert_eq!(words(r#"a 'b c' "d\"\e" "" f\ g"#).unwrap(), ["a", "b c", "d\"\\e", "", "f g"]);
+        assert_eq!(words("").unwrap(), [""; 0]);
+        for open in ["'", "a \"b", "a\\"] {
+            assert_eq!(words(open), None, "{open}");
+        }
     }
 
     #[test]

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use outrigger_sdk::manifest::{MethodSpec, ParamType};
+use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
 use outrigger_sdk::{Code, RpcError};
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
@@ -20,7 +20,7 @@ const ARGS: &str = "args";
 /// The arguments of a call as a JSON array in the order of the manifest.
 ///
 /// # Errors
-/// -8 for names that the method does not have or that are given twice, -1 with the help text for a wrong number, -3 for
+/// -8 for names that the method does not have and parameters that are given twice, -1 with the help text for a wrong number, -3 for
 /// a wrong type where types are checked.
 pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<String>, RpcError> {
     let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(Code::PARSE, "Parse error"))?;
@@ -51,13 +51,14 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<Stri
     Ok(array)
 }
 
-/// Collects the items of an array, or the members of an object in their order, repeats included; `None` when there are
-/// more than any call of the method could have. The rest is not read then, so a long list costs nothing.
+/// Collects the items of an array, or the members of an object in their order, repeats included. More items than any call of
+/// the method could have are an error; members beyond those that could be right are not kept, so a long list costs little.
 struct Collect {
     most: usize,
 }
 
-/// How many members beyond one for each parameter a named call may have: repeats, and `args`.
+/// How many members beyond one for each parameter are kept of a named call. With more than one, `args`, something is wrong with
+/// it, and the first names of what is wrong are enough to say so.
 const SPARE_MEMBERS: usize = 64;
 
 type Members<'a> = Vec<(String, &'a RawValue)>;
@@ -71,12 +72,13 @@ impl<'de> Visitor<'de> for Collect {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        while let Some((name, value)) = map.next_entry::<String, &'de RawValue>()? {
-            if members.len() >= self.most {
-                return Err(A::Error::invalid_length(self.most + 1, &self));
+        while members.len() < self.most {
+            match map.next_entry::<String, &'de RawValue>()? {
+                Some(member) => members.push(member),
+                None => return Ok(members),
             }
-            members.push((name, value));
         }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(members)
     }
 
@@ -103,41 +105,45 @@ fn items<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<&'a RawValue>, Rp
     Ok(read(method, text, method.params.len())?.into_iter().map(|(_, value)| value).collect())
 }
 
-/// Gaps become null, trailing gaps are dropped; of a name given twice the last one counts.
+/// Gaps become null, trailing gaps are dropped. What is wrong is told in bitcoind's order: a name given twice, a parameter
+/// given by position and by name, a name that is left over.
 fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
-    let members = read(method, text, method.params.len() + SPARE_MEMBERS)?;
-    let mut slots: Vec<Option<&'a str>> = vec![None; method.params.len()];
-    let mut leading: Vec<&'a RawValue> = Vec::new();
-    for (name, value) in &members {
-        let fits = |param: &&outrigger_sdk::manifest::ParamSpec| {
-            param.name == **name || param.aliases.iter().any(|alias| *alias == **name)
-        };
-        match method.params.iter().position(|param| fits(&param)) {
-            Some(index) => {
-                if let Some(slot) = slots.get_mut(index) {
-                    *slot = Some(value.get());
-                }
-            }
-            None if name == ARGS && value.get().starts_with('[') => {
-                leading = items(method, value.get())?;
-            }
-            None => return Err(RpcError::invalid_parameter(format!("Unknown named parameter {name}"))),
-        }
+    let mut members = read(method, text, method.params.len() + SPARE_MEMBERS)?;
+    let refused = |message: String| Err(RpcError::invalid_parameter(message));
+    let is_repeated = |(index, (name, _)): &(usize, &(String, _))| members.iter().take(*index).any(|(n, _)| n == name);
+    if let Some((_, (name, _))) = members.iter().enumerate().find(is_repeated) {
+        return refused(format!("Parameter {name} specified multiple times"));
     }
-    if leading.len() > slots.len() {
-        return Err(RpcError::misc(method.full_help()));
+    let mut take = |name: &str| {
+        let index = members.iter().position(|(member, _)| member == name)?;
+        Some(members.remove(index).1.get())
+    };
+    // Of a parameter's names one counts; another one beside it is left over.
+    let mut slot = |param: &ParamSpec| names(param).find_map(&mut take);
+    let mut slots: Vec<Option<&'a str>> = method.params.iter().map(&mut slot).collect();
+    let is_args = |(name, value): &mut (String, &RawValue)| name == ARGS && value.get().starts_with('[');
+    let args = members.extract_if(.., is_args).next();
+    let leading = args.map_or(Ok(Vec::new()), |(_, args)| items(method, args.get()));
+    let count = leading.as_ref().map_or(usize::MAX, Vec::len);
+    if let Some((param, _)) = method.params.iter().zip(&slots).take(count).find(|(_, slot)| slot.is_some()) {
+        let pattern = names(param).collect::<Vec<_>>().join("|");
+        return refused(format!("Parameter {pattern} specified twice both as positional and named argument"));
     }
-    for ((slot, param), value) in slots.iter_mut().zip(&method.params).zip(leading) {
-        if slot.replace(value.get()).is_some() {
-            let name = &param.name;
-            let message = format!("Parameter {name} specified twice both as positional and named argument");
-            return Err(RpcError::invalid_parameter(message));
-        }
+    if let Some((name, _)) = members.iter().find(|(name, _)| name == ARGS).or(members.last()) {
+        return refused(format!("Unknown named parameter {name}"));
+    }
+    for (slot, value) in slots.iter_mut().zip(leading?) {
+        *slot = Some(value.get());
     }
     while slots.last().is_some_and(Option::is_none) {
         slots.pop();
     }
     Ok(slots.into_iter().map(|slot| Cow::Borrowed(slot.unwrap_or("null"))).collect())
+}
+
+/// The names that a parameter answers to, its own first.
+pub fn names(param: &ParamSpec) -> impl Iterator<Item = &str> {
+    std::iter::once(&*param.name).chain(param.aliases.iter().map(String::as_str))
 }
 
 /// Some clients send arrays and objects as text that holds JSON: where one is declared, the text's value counts, if it is
@@ -226,11 +232,29 @@ mod tests {
     fn names_become_positions() {
         check(r#"{"c":1e-8,"a":"x"}"#, Ok(r#"["x",null,1e-8]"#));
         check(r#"{"a":"x","old":[1]}"#, Ok(r#"["x",[1]]"#));
-        check(r#"{"a":"x","a":"y"}"#, Ok(r#"["y"]"#));
         check(r#"{"args":["x",[]],"c":3}"#, Ok(r#"["x",[],3]"#));
         check(r#"{"args":["x"],"a":"y"}"#, Err((-8, "Parameter a specified twice both as positional and named")));
         check(r#"{"nope":1}"#, Err((-8, "Unknown named parameter nope")));
         check(r#"{"args":[1,2,3,4]}"#, Err((-1, "m \"a\"")));
+    }
+
+    #[test]
+    fn what_is_wrong_with_names_is_told_in_bitcoinds_order() {
+        let twice = "Parameter b|old specified twice both as positional and named argument";
+        check(r#"{"a":"x","a":"y"}"#, Err((-8, "Parameter a specified multiple times")));
+        check(r#"{"args":["x"],"args":[]}"#, Err((-8, "Parameter args specified multiple times")));
+        check(r#"{"a":"x","b":[],"old":[]}"#, Err((-8, "Unknown named parameter old")));
+        check(r#"{"a":"x","old":[],"b":null}"#, Err((-8, "Unknown named parameter old")));
+        check(r#"{"args":["x",[]],"old":[]}"#, Err((-8, twice)));
+        check(r#"{"args":["x",null],"b":[],"nope":1}"#, Err((-8, twice)));
+        check(r#"{"args":["x",[]],"b":[],"old":[]}"#, Err((-8, twice)));
+        check(r#"{"args":["x",1,2,3],"c":3}"#, Err((-8, "Parameter c specified twice")));
+        check(r#"{"args":["x",1,2,3],"nope":3}"#, Err((-8, "Unknown named parameter nope")));
+        check(r#"{"nope":1,"args":["x"],"nix":1}"#, Err((-8, "Unknown named parameter nix")));
+        check(r#"{"args":5,"nope":1}"#, Err((-8, "Unknown named parameter args")));
+        let many: Vec<String> = (0..1000).map(|name| format!(r#""x{name}":1"#)).collect();
+        check(&format!("{{{}}}", many.join(",")), Err((-8, "Unknown named parameter x")));
+        check(&format!("{{{}}}", vec![r#""a":1"#; 1000].join(",")), Err((-8, "Parameter a specified multiple times")));
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use outrigger_sdk::manifest::MethodSpec;
+use outrigger_sdk::manifest::{MethodSpec, ParamType};
 use outrigger_sdk::{Code, RpcError};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::active::Active;
 use super::{arguments, openrpc};
 use crate::plugin::instance::Instance;
 use crate::plugin::registry::{ChangeError, Plugin, Registry, RouteTable};
@@ -31,6 +32,9 @@ pub const NAMES: [&str; 9] = [
     "uptime",
 ];
 
+/// What `help` is asked for by programs that turn words into arguments; no list shows it, as with bitcoind.
+const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";
+
 /// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -40,6 +44,8 @@ pub struct Builtins {
     registry: Arc<Registry>,
     started: Instant,
     stop: watch::Sender<bool>,
+    /// The calls that are being answered, those of plugins too.
+    pub(super) active: Active,
 }
 
 impl Builtins {
@@ -49,7 +55,13 @@ impl Builtins {
     /// When the built-in description of the methods does not parse, which a test excludes.
     pub fn new(registry: Arc<Registry>, stop: watch::Sender<bool>) -> Result<Self, serde_json::Error> {
         let specs: Vec<MethodSpec> = serde_json::from_str(SPECS)?;
-        Ok(Self { specs: specs.into_iter().map(Arc::new).collect(), registry, started: Instant::now(), stop })
+        let specs = specs.into_iter().map(Arc::new).collect();
+        Ok(Self { specs, registry, started: Instant::now(), stop, active: Active::default() })
+    }
+
+    /// The description of one of these methods.
+    pub(super) fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+        self.specs.iter().find(|spec| spec.name == method).cloned()
     }
 
     /// Answers a call if it is one of these methods.
@@ -61,13 +73,17 @@ impl Builtins {
         };
         let answer = match spec.name.as_str() {
             "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params).await,
-            name => self.run(name, &params),
+            name => self.run(name, &params, call),
         };
         Some(answer.map(|value| Bytes::from(value.to_string())))
     }
 
-    fn run(&self, name: &str, params: &[Value]) -> Result<Value, RpcError> {
+    fn run(&self, name: &str, params: &[Value], call: &Call) -> Result<Value, RpcError> {
         match name {
+            // bitcoind takes a null for no text here, though it may be left out.
+            "help" if params == [Value::Null] => {
+                Err(RpcError::type_error("JSON value of type null is not of expected type string"))
+            }
             "help" => {
                 self.help(params.first().and_then(Value::as_str).unwrap_or_default(), &self.registry.serving().routes)
             }
@@ -77,12 +93,13 @@ impl Builtins {
                 Ok(json!("Outrigger stopping"))
             }
             "uptime" => Ok(json!(self.started.elapsed().as_secs())),
-            "getrpcinfo" => Ok(json!({"active_commands": [], "logpath": ""})),
+            "getrpcinfo" => Ok(self.rpc_info()),
             "listplugins" => Ok(self.list_plugins()),
             "rpc.discover" => {
                 let serving = self.registry.serving();
                 let plugins = serving.routes.values().map(|route| &route.method);
-                Ok(openrpc::document(self.specs.iter().chain(plugins).map(|spec| &**spec)))
+                let methods = self.specs.iter().chain(plugins).map(|spec| &**spec);
+                Ok(openrpc::document(methods.filter(|spec| call.may_call(&spec.name))))
             }
             _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")),
         }
@@ -108,10 +125,23 @@ impl Builtins {
         })
     }
 
+    fn rpc_info(&self) -> Value {
+        let micros = |length: Duration| u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        let calls = self.active.list().into_iter();
+        let calls: Vec<Value> =
+            calls.map(|(method, length)| json!({"method": method.name, "duration": micros(length)})).collect();
+        // The log goes to standard error, of which no path is known.
+        json!({"active_commands": calls, "logpath": ""})
+    }
+
     fn help(&self, command: &str, table: &RouteTable) -> Result<Value, RpcError> {
-        let all = self.specs.iter().chain(table.values().map(|route| &route.method));
+        let all = self.specs.iter().chain(table.values().map(|route| &route.method)).map(|spec| &**spec);
+        if command == DUMP_CONVERSIONS {
+            return Ok(conversions(all));
+        }
         if !command.is_empty() {
-            let found = all.into_iter().find(|spec| spec.name == command);
+            let mut all = all;
+            let found = all.find(|spec| spec.name == command);
             return Ok(match found {
                 Some(spec) => json!(spec.full_help()),
                 None => json!(format!("help: unknown command: {command}")),
@@ -139,6 +169,19 @@ impl Builtins {
         let serving = self.registry.serving();
         serving.plugins.iter().map(|plugin| described(plugin, &serving.routes)).collect()
     }
+}
+
+/// Every name of every argument: method, position, name, and whether it is text, as bitcoind has it for its own tests.
+fn conversions<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
+    let mut methods: Vec<_> = methods.collect();
+    methods.sort_by(|a, b| a.name.cmp(&b.name));
+    let of_method = |method: &'a MethodSpec| {
+        method.params.iter().enumerate().flat_map(move |(position, param)| {
+            let is_text = matches!(param.kind, ParamType::String | ParamType::Hex);
+            arguments::names(param).map(move |name| json!([method.name, position, name, is_text]))
+        })
+    };
+    methods.into_iter().flat_map(of_method).collect()
 }
 
 /// What was changed, and what is left of the instance that ends: how many of its calls still wait for their answer.

@@ -4,11 +4,12 @@
 //! the order of the manifest here, counted, and where the manifest asks for it their types are checked, so that a plugin
 //! sees positions only.
 
+mod active;
 pub mod arguments;
 pub mod builtins;
 mod door;
 mod long;
-mod openrpc;
+pub mod openrpc;
 mod quick;
 
 use std::sync::atomic::Ordering;
@@ -209,6 +210,12 @@ impl Dispatch for Router {
         let lease = self.lease(&call.method);
         let known = lease.is_some() || builtins::NAMES.contains(&&*call.method);
         let meter = self.metrics.begin(known.then_some(&call.method));
+        let method = match &lease {
+            Some(Ok((_, route))) => Some(route.method.clone()),
+            Some(Err(_)) => None,
+            None => self.builtins.spec(&call.method),
+        };
+        let _active = method.map(|method| self.builtins.active.begin(method));
         let answer = match lease {
             Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await,
             Some(Err(error)) => Err(Failure::Rpc(error)),

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 /// The version of the OpenRPC specification that the document follows.
 const OPENRPC: &str = "1.3.2";
 
+/// Where a parameter's other names stand, for which OpenRPC has no word of its own.
+pub const ALIASES: &str = "x-aliases";
+
 /// The document of these methods.
 pub fn document<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     let mut methods: Vec<&MethodSpec> = methods.collect();
@@ -35,12 +38,16 @@ fn method(spec: &MethodSpec) -> Value {
 }
 
 fn param(spec: &ParamSpec) -> Value {
-    json!({
+    let mut param = json!({
         "name": spec.name,
         "description": spec.help,
         "required": spec.required,
         "schema": schema(spec.kind),
-    })
+    });
+    if !spec.aliases.is_empty() {
+        param[ALIASES] = json!(spec.aliases);
+    }
+    param
 }
 
 /// The JSON Schema of a declared type.
@@ -66,7 +73,7 @@ mod tests {
     fn methods_are_listed_by_name_with_their_parameters() {
         let specs: Vec<MethodSpec> = serde_json::from_value(json!([
             {"name": "b", "category": "C", "help": "Does.\nMore.", "params": [
-                {"name": "x", "type": "verbosity", "required": true, "help": "How much."}]},
+                {"name": "x", "type": "verbosity", "required": true, "help": "How much.", "aliases": ["y"]}]},
             {"name": "a", "category": "C", "help": "Is."}
         ]))
         .unwrap();
@@ -75,7 +82,7 @@ mod tests {
         let b = &document["methods"][1];
         assert_eq!((&b["summary"], &b["description"]), (&json!("Does."), &json!("Does.\nMore.")));
         let param = json!({"name": "x", "description": "How much.", "required": true,
-            "schema": {"type": ["number", "boolean"]}});
+            "schema": {"type": ["number", "boolean"]}, "x-aliases": ["y"]});
         assert_eq!(b["params"], json!([param]));
     }
 }

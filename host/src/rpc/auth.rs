@@ -18,6 +18,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use super::cookie::{COOKIE_USER, CookieFile};
+use super::dispatch::is_allowed;
 
 /// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
 const SALT_BYTES: usize = 16;
@@ -63,9 +64,14 @@ impl Caller {
         self.allowed.is_some()
     }
 
+    /// The methods that the user may call; none for all.
+    pub(super) fn allowed(&self) -> Option<&Arc<BTreeSet<String>>> {
+        self.allowed.as_ref()
+    }
+
     /// Whether the user may call `method`.
     pub fn may_call(&self, method: &str) -> bool {
-        self.allowed.as_ref().is_none_or(|allowed| allowed.contains(method))
+        is_allowed(self.allowed.as_deref(), method)
     }
 }
 
@@ -140,7 +146,7 @@ impl RpcUser {
         Ok(Self { caller: Caller::unrestricted(name), salt, hmac })
     }
 
-    /// Narrows the user to `methods`. Any other is answered HTTP 403.
+    /// Narrows the user to `methods`, and what tells of them. Any other is answered HTTP 403.
     #[must_use]
     pub fn allowing(mut self, methods: impl IntoIterator<Item = String>) -> Self {
         self.caller.allowed = Some(Arc::new(methods.into_iter().collect()));

@@ -1,5 +1,6 @@
 //! The line between the network edge and the rest of the host: a call goes in, reply bytes come out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
@@ -86,6 +87,23 @@ pub struct Call {
     pub user: Arc<str>,
     /// The only wallet that the user may use, which calls that name none go to; `None` for all wallets.
     pub only_wallet: Option<Arc<str>>,
+    /// The methods that the user may call; `None` for all.
+    pub allowed: Option<Arc<BTreeSet<String>>>,
+}
+
+impl Call {
+    /// Whether the user may call `method`.
+    pub fn may_call(&self, method: &str) -> bool {
+        is_allowed(self.allowed.as_deref(), method)
+    }
+}
+
+/// The method that tells a client what it may call. It shows each user no more than that, so every user may call it.
+const DISCOVER: &str = "rpc.discover";
+
+/// Whether a user with this list of methods, or with none, may call `method`.
+pub(super) fn is_allowed(allowed: Option<&BTreeSet<String>>, method: &str) -> bool {
+    method == DISCOVER || allowed.is_none_or(|allowed| allowed.contains(method))
 }
 
 /// Why a call has no result.

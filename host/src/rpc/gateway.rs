@@ -4,6 +4,7 @@
 //! many megabytes is never copied into jsonrpsee's own JSON. What jsonrpsee sees is a response with
 //! a `null` result, or the true error, which is what its layers look at.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(super) struct Origin {
     pub user: Arc<str>,
     /// The only wallet that the user may use; none for all.
     pub only_wallet: Option<Arc<str>>,
+    /// The methods that the user may call; none for all.
+    pub allowed: Option<Arc<BTreeSet<String>>>,
     /// The wallet that the path named.
     pub wallet: Option<Arc<str>>,
     /// The body that the parameters are a piece of.
@@ -76,10 +79,11 @@ impl<D: Dispatch> Gateway<D> {
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
     let origin = extensions.remove::<Origin>();
-    let Origin { user, only_wallet, wallet, body } =
-        origin.unwrap_or_else(|| Origin { user: Arc::from(""), only_wallet: None, wallet: None, body: Bytes::new() });
+    let nobody =
+        || Origin { user: Arc::from(""), only_wallet: None, allowed: None, wallet: None, body: Bytes::new() };
+    let Origin { user, only_wallet, allowed, wallet, body } = origin.unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call { method: method.into_owned(), params, wallet, user, only_wallet }
+    Call { method: method.into_owned(), params, wallet, user, only_wallet, allowed }
 }
 
 /// `error` in jsonrpsee's form.

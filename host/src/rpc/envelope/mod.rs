@@ -59,6 +59,7 @@ pub(super) async fn answer<S: RpcService>(
     let origin = Origin {
         user: Arc::clone(caller.name()),
         only_wallet: caller.only_wallet().cloned(),
+        allowed: caller.allowed().cloned(),
         wallet,
         body: body.clone(),
     };

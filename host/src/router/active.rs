@@ -1,0 +1,154 @@
+//! The calls that are being answered, for `getrpcinfo`.
+//!
+//! Every call passes here twice, so threads do not share what they write: each has a shard, whose lock only a listing ever
+//! contends for.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use outrigger_sdk::manifest::MethodSpec;
+
+/// How many threads have a shard of their own. More than serve connections on most machines; others share.
+const SHARDS: usize = 64;
+
+/// The calls that are being answered.
+pub struct Active {
+    shards: [Shard; SHARDS],
+}
+
+/// A shard on a cache line of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard(Mutex<Slots>);
+
+/// Calls in places that are used again.
+#[derive(Default)]
+struct Slots {
+    calls: Vec<Option<Begun>>,
+    free: Vec<usize>,
+}
+
+struct Begun {
+    method: Arc<MethodSpec>,
+    at: Instant,
+}
+
+/// A call that is being answered, until this value is dropped.
+pub struct ActiveCall<'a> {
+    shard: &'a Shard,
+    place: usize,
+}
+
+impl Default for Active {
+    fn default() -> Self {
+        Self { shards: std::array::from_fn(|_| Shard::default()) }
+    }
+}
+
+impl Active {
+    /// A call begins.
+    pub fn begin(&self, method: Arc<MethodSpec>) -> ActiveCall<'_> {
+        let shard = self.shards.get(own_shard()).unwrap_or(&self.shards[0]);
+        let mut slots = shard.lock();
+        let call = Some(Begun { method, at: Instant::now() });
+        let Slots { calls, free } = &mut *slots;
+        let place = match free.pop() {
+            Some(place) => {
+                if let Some(slot) = calls.get_mut(place) {
+                    *slot = call;
+                }
+                place
+            }
+            None => {
+                calls.push(call);
+                calls.len() - 1
+            }
+        };
+        drop(slots);
+        ActiveCall { shard, place }
+    }
+
+    /// The methods of the calls in the order in which they began, each with how long it has been running.
+    pub fn list(&self) -> Vec<(Arc<MethodSpec>, Duration)> {
+        let now = Instant::now();
+        let mut calls = Vec::new();
+        for shard in &self.shards {
+            calls.extend(shard.lock().calls.iter().flatten().map(|call| (call.at, call.method.clone())));
+        }
+        calls.sort_by_key(|(at, _)| *at);
+        calls.into_iter().map(|(at, method)| (method, now.saturating_duration_since(at))).collect()
+    }
+}
+
+impl Shard {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        // The places are whole after every operation, so a panic elsewhere cannot have damaged them.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ActiveCall<'_> {
+    fn drop(&mut self) {
+        let ended = {
+            let mut slots = self.shard.lock();
+            let ended = slots.calls.get_mut(self.place).and_then(Option::take);
+            slots.free.push(self.place);
+            ended
+        };
+        drop(ended);
+    }
+}
+
+/// The shard of the thread that asks.
+fn own_shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static OWN: Cell<usize> = Cell::new(NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
+    }
+    OWN.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn method(name: &str) -> Arc<MethodSpec> {
+        let spec = serde_json::json!({"name": name, "category": "c", "help": ""});
+        Arc::new(serde_json::from_value(spec).unwrap())
+    }
+
+    fn names(active: &Active) -> Vec<String> {
+        active.list().into_iter().map(|(method, _)| method.name.clone()).collect()
+    }
+
+    #[test]
+    fn calls_are_listed_in_the_order_in_which_they_began_until_they_end() {
+        let active = Active::default();
+        let first = active.begin(method("a"));
+        // One of another thread stands in another shard.
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| active.begin(method("b"))).join().unwrap();
+            let third = active.begin(method("c"));
+            assert_eq!(names(&active), ["a", "b", "c"]);
+            drop(first);
+            let fourth = active.begin(method("d"));
+            assert_eq!(names(&active), ["b", "c", "d"]);
+            let lengths: Vec<_> = active.list().into_iter().map(|(_, length)| length).collect();
+            assert!(lengths.is_sorted_by(|a, b| a >= b), "{lengths:?}");
+            drop((second, third, fourth));
+        });
+        assert_eq!(names(&active), [""; 0]);
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let active = Active::default();
+        for _ in 0..100 {
+            drop(active.begin(method("a")));
+        }
+        let places: usize = active.shards.iter().map(|shard| shard.lock().calls.len()).sum();
+        assert_eq!(places, 1);
+    }
+}

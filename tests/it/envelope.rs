@@ -65,6 +65,11 @@ fn arguments_are_named_counted_typed_and_unwrapped() {
         160
     );
     assert_eq!(client.refused("getblockhash", json!({"hight": 0})), (-8, "Unknown named parameter hight".into()));
+    let block = json!({"blockhash": genesis, "verbosity": 0, "verbose": 1});
+    assert_eq!(client.refused("getblock", block), (-8, "Unknown named parameter verbose".into()));
+    let twice = "Parameter verbosity|verbose specified twice both as positional and named argument";
+    let block = json!({"args": [genesis, 0], "verbosity": 1, "nope": 1});
+    assert_eq!(client.refused("getblock", block), (-8, twice.into()));
     let (code, message) = client.refused("getblockhash", json!([]));
     assert_eq!((code, message.lines().next()), (-1, Some("getblockhash height")));
     assert_eq!(client.refused("getblockhash", json!([1, 2])).0, -1);
@@ -75,6 +80,39 @@ fn arguments_are_named_counted_typed_and_unwrapped() {
     let raw = client.call("createrawtransaction", json!([[{"txid": "11".repeat(32), "vout": 0}], []]));
     let signed = client.call("signrawtransactionwithkey", json!([raw, "[]"]));
     assert_eq!(signed["complete"], json!(false));
+}
+
+#[test]
+fn help_is_asked_for_as_of_bitcoind() {
+    let host = Host::start();
+    let mut client = host.client();
+    let null = (-3, "JSON value of type null is not of expected type string".to_owned());
+    assert_eq!(client.refused("help", json!([null])), null);
+    assert_eq!(client.call("help", json!([])), client.call("help", json!([""])));
+    let help = client.call("help", json!(["getblock"]));
+    assert!(help.as_str().unwrap().contains("\n1. blockhash    (string, required) "), "{help}");
+    let curl = "\n> curl --user myusername --data-binary '{\"jsonrpc\": \"2.0\", \"id\": \"curltest\", \"method\": \"getblock\", \"params\": [\"";
+    assert!(help.as_str().unwrap().contains(curl), "{help}");
+    let conversions = client.call("help", json!(["dump_all_command_conversions"]));
+    let of_getblock: Vec<&Value> = conversions.as_array().unwrap().iter().filter(|row| row[0] == "getblock").collect();
+    let expected = [
+        json!(["getblock", 0, "blockhash", true]),
+        json!(["getblock", 1, "verbosity", false]),
+        json!(["getblock", 1, "verbose", false]),
+    ];
+    assert_eq!(of_getblock, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_path_whose_name_is_no_text_names_no_wallet() {
+    let host = Host::start();
+    let mut client = host.client();
+    client.call("createwallet", json!(["\u{fffd}"]));
+    let mut nobody = client.wallet("%ff");
+    assert_eq!(nobody.call("getblockcount", json!([])), json!(0));
+    assert_eq!(nobody.call("listwallets", json!([])), json!(["\u{fffd}"]));
+    let unknown = (-18, "Requested wallet does not exist or is not loaded".to_owned());
+    assert_eq!(nobody.refused("getwalletinfo", json!([])), unknown);
 }
 
 #[test]

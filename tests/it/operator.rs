@@ -64,6 +64,29 @@ fn a_command_whose_output_takes_nothing_fails_with_a_message() {
 }
 
 #[test]
+fn the_calls_in_flight_are_listed_in_the_order_in_which_they_began() {
+    let host = Host::start();
+    let mut client = host.client();
+    let commands = |client: &mut Client| {
+        let info = client.call("getrpcinfo", json!([]));
+        let commands = info["active_commands"].as_array().unwrap();
+        assert!(commands.iter().all(|command| command["duration"].is_u64()), "{info}");
+        commands.iter().map(|command| command["method"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(commands(&mut client), ["getrpcinfo"]);
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let poll = json!({"rules": ["segwit"], "longpollid": template["longpollid"]});
+    let poll = json!({"method": "getblocktemplate", "params": [poll], "id": 1});
+    let waiting = client.begin(&poll.to_string());
+    // Without a list of calls this would go on for ever, so it has an end.
+    let listed = (0..100_000).map(|_| commands(&mut client)).find(|listed| listed.len() > 1);
+    assert_eq!(listed.unwrap(), ["getblocktemplate", "getrpcinfo"]);
+    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    assert_eq!(waiting.finish().status, 200);
+    assert_eq!(commands(&mut client), ["getrpcinfo"]);
+}
+
+#[test]
 fn a_client_with_wrong_credentials_is_told_of_by_its_address() {
     let (host, log) = logged(&["log.format=json"]);
     assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);

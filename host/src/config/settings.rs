@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for Network {
 pub struct UserConfig {
     /// `NAME:SALT$HMAC`, as `outrigger auth NAME` makes it.
     pub rpcauth: String,
-    /// The methods the user may call; all where it is left out.
+    /// The methods the user may call, beside `rpc.discover`, which shows these; all where it is left out.
     #[serde(default)]
     pub methods: Option<Vec<String>>,
     /// The only wallet the user may use, which calls go to that name none; all where it is left out.

@@ -79,8 +79,7 @@ impl<D: Dispatch> Gateway<D> {
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
     let origin = extensions.remove::<Origin>();
-    let nobody =
-        || Origin { user: Arc::from(""), only_wallet: None, allowed: None, wallet: None, body: Bytes::new() };
+    let nobody = || Origin { user: Arc::from(""), only_wallet: None, allowed: None, wallet: None, body: Bytes::new() };
     let Origin { user, only_wallet, allowed, wallet, body } = origin.unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
     Call { method: method.into_owned(), params, wallet, user, only_wallet, allowed }

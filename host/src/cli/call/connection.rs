@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::arguments::ArgumentError;
 use crate::config::expand_home;
 use crate::router::percent_encode;
 
@@ -25,6 +26,8 @@ pub enum CallError {
     Status(String),
     #[error("the host's answer is not JSON-RPC")]
     Answer,
+    #[error("{0}")]
+    Arguments(#[from] ArgumentError),
 }
 
 /// Where calls go, and as whom.

@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
-use outrigger_sdk::service::events::Event;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -112,8 +111,8 @@ async fn serve(
     let served = tokio::spawn(server.serve(async move {
         stopping.await;
         notify::tell(notify::STOPPING);
-        // Long polls are answered now, so that the calls in flight can end.
-        hub.tell(&Event::ShuttingDown);
+        // Long polls are answered now, and long imports given up, so that the calls in flight can end.
+        hub.stopping();
     }));
     let parts = match assemble(&loaded, args, folder, frame).await {
         Ok(parts) => parts,

@@ -27,16 +27,27 @@ use crate::wallet::{self, WalletManager};
 /// How long stopping waits for calls that are still running.
 const POOL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells the plugins what the node and the wallets tell. The plugins come last, so they are put in later.
+/// Tells the plugins what the node and the wallets tell. The wallets and the plugins come last, so they are put in later.
 #[derive(Default)]
-pub struct Hub(OnceLock<Arc<Registry>>);
+pub struct Hub {
+    registry: OnceLock<Arc<Registry>>,
+    wallets: OnceLock<Arc<WalletManager>>,
+}
 
 impl Hub {
     /// Tells the plugins, if there are any yet.
     pub fn tell(&self, event: &Event) {
-        if let Some(registry) = self.0.get() {
+        if let Some(registry) = self.registry.get() {
             registry.tell(event);
         }
+    }
+
+    /// The host is about to stop: what would hold up its end is to come to its own.
+    pub fn stopping(&self) {
+        if let Some(wallets) = self.wallets.get() {
+            wallets.give_up_imports();
+        }
+        self.tell(&Event::ShuttingDown);
     }
 }
 
@@ -133,8 +144,9 @@ impl Parts {
         .map_err(|error| failed("plugins")(error.into()))?;
         let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
         registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
-        // Set once: this is the only place that sets it.
-        let _ = hub.0.set(registry.clone());
+        // Set once: this is the only place that sets them.
+        let _ = hub.wallets.set(manager.clone());
+        let _ = hub.registry.set(registry.clone());
         let builtins = Builtins::new(registry.clone(), frame.stop.clone())
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);

@@ -3,6 +3,8 @@
 //! All requests of a call are one write. A request that the rules refuse stores nothing and leaves the others as they
 //! are; an error of the storage aborts them all.
 
+use std::collections::HashMap;
+
 use bitcoin::{PrivateKey, ScriptBuf};
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership};
@@ -36,7 +38,7 @@ impl Wallet {
     /// Imports all requests in one write, each with its own outcome.
     ///
     /// # Errors
-    /// `WalletLocked`; `Storage` when the disk is full.
+    /// `WalletLocked`; `ShuttingDown` when the host stops meanwhile; `Storage` when the disk is full.
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
         let reserved = self.rescan.is_reserved();
         let stored = self.write(|write| {
@@ -275,19 +277,23 @@ impl Write<'_> {
                 Err(_) => return Ok(ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() }),
             }
         }
+        let origins = Origins::of(import);
         let mut learned = Learned::default();
-        for script in &import.scripts {
+        for (number, script) in import.scripts.iter().enumerate() {
+            self.check_piece(number)?;
             self.learn_script(script, import.timestamp, &mut learned)?;
         }
-        for (wif, public_key) in keys {
+        for (number, (wif, public_key)) in keys.into_iter().enumerate() {
+            self.check_piece(number)?;
             let place = private_key_at(&hash160(&public_key));
             if self.t.keys.get(&self.txn, &place)?.is_none() {
                 self.t.keys.put(&mut self.txn, &place, &sealing.wrap(&place, wif.expose())?)?;
             }
-            self.learn_key(key_row(import, public_key, true), &mut learned)?;
+            self.learn_key(origins.key_row(public_key, true), &mut learned)?;
         }
-        for public_key in &import.public_keys {
-            self.import_public_key(import, public_key, &mut learned)?;
+        for (number, public_key) in import.public_keys.iter().enumerate() {
+            self.check_piece(number)?;
+            self.import_public_key(import, origins.key_row(public_key.0.clone(), false), &mut learned)?;
         }
         self.settle(learned, touched)?;
         self.watch_scripts(import, touched)?;
@@ -296,16 +302,17 @@ impl Write<'_> {
     }
 
     /// Makes a public key known, watches its pay-to-pubkey script, and puts it in the keypool where that was asked for.
-    fn import_public_key(&mut self, import: &KeysImport, public_key: &Blob, learned: &mut Learned) -> Result<()> {
-        if !self.learn_key(key_row(import, public_key.0.clone(), false), learned)? {
+    fn import_public_key(&mut self, import: &KeysImport, row: KeyRow, learned: &mut Learned) -> Result<()> {
+        let public_key = row.public_key.clone();
+        if !self.learn_key(row, learned)? {
             return Ok(());
         }
-        self.watch(&p2pk(public_key), import.timestamp, learned)?;
+        self.watch(&p2pk(&public_key), import.timestamp, learned)?;
         if import.keypool {
             let number = self.meta.next_pool;
             self.meta.next_pool += 1;
             let place = [&[u8::from(import.internal)], number.to_be_bytes().as_slice()].concat();
-            self.t.imported_pool.put(&mut self.txn, &place, &hash160(public_key))?;
+            self.t.imported_pool.put(&mut self.txn, &place, &hash160(&public_key))?;
         }
         Ok(())
     }
@@ -313,7 +320,8 @@ impl Write<'_> {
     /// Watches the scripts of an import that its keys do not make ours, and enters their addresses in the address book.
     fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let mut learned = Learned::default();
-        for script in &import.script_pubkeys {
+        for (number, script) in import.script_pubkeys.iter().enumerate() {
+            self.check_piece(number)?;
             let ours = legacy::ownership(&self.t, &self.txn, script)? != Ownership::None;
             if !import.solving_data || !ours {
                 self.watch(script, import.timestamp, &mut learned)?;
@@ -326,8 +334,21 @@ impl Write<'_> {
     }
 }
 
-fn key_row(import: &KeysImport, public_key: Vec<u8>, private: bool) -> KeyRow {
-    let of = |origin: &&KeyOrigin| origin.public_key.0 == public_key;
-    let origin = import.origins.iter().find(of).cloned();
-    KeyRow { public_key: Blob(public_key), timestamp: import.timestamp, private, origin }
+/// Where the keys of an import come from, by the key: a range brings one for each of its indexes.
+struct Origins<'a> {
+    timestamp: u64,
+    by_key: HashMap<&'a [u8], &'a KeyOrigin>,
+}
+
+impl<'a> Origins<'a> {
+    fn of(import: &'a KeysImport) -> Self {
+        // Of several of one key the first counts.
+        let entries = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
+        Self { timestamp: import.timestamp, by_key: entries.collect() }
+    }
+
+    fn key_row(&self, public_key: Vec<u8>, private: bool) -> KeyRow {
+        let origin = self.by_key.get(public_key.as_slice()).map(|origin| (*origin).clone());
+        KeyRow { public_key: Blob(public_key), timestamp: self.timestamp, private, origin }
+    }
 }

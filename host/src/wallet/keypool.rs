@@ -19,7 +19,7 @@ use super::ownership::p2pkh;
 use super::seal::SealingKey;
 use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{get, hash160, number_from, put, script_key};
-use super::write::Write;
+use super::write::{PIECE, Write};
 
 /// The key of a descriptor's private text in the table `keys`.
 pub fn private_key_of(number: u32) -> Vec<u8> {
@@ -91,8 +91,15 @@ impl Write<'_> {
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let bad = |error: ExpandError| WalletError::BadDescriptor { number, reason: error.to_string() };
-        let derived = derive(parsed, range).map_err(bad)?;
-        self.store_scripts(number, derived, touched)
+        for begin in range.clone().step_by(PIECE) {
+            let end = begin.saturating_add(PIECE as u32).min(range.end);
+            let derived = derive(parsed, begin..end).map_err(bad)?;
+            self.store_scripts(number, derived, touched)?;
+            if end < range.end {
+                self.check_wanted()?;
+            }
+        }
+        Ok(())
     }
 
     fn store_scripts(&mut self, number: u32, derived: Derived, touched: &mut Vec<ScriptBuf>) -> Result<()> {

@@ -320,7 +320,8 @@ impl Write<'_> {
                 learned.hashes.extend(key.get(20..).and_then(|user| <[u8; 20]>::try_from(user).ok()));
             }
         }
-        for script in learned.scripts {
+        for (number, script) in learned.scripts.into_iter().enumerate() {
+            self.check_piece(number)?;
             self.settle_script(script, touched)?;
         }
         Ok(())

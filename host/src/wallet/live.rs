@@ -13,6 +13,7 @@ use outrigger_sdk::wire::Secret;
 
 use super::descriptors::DescriptorCache;
 use super::error::{Result, WalletError};
+use super::follow::thread::Feed;
 use super::rescan::Slot;
 use super::seal::SealingKey;
 use super::signing::SealedBranches;
@@ -54,6 +55,8 @@ pub struct Wallet {
     pub(super) sealed_branches: SealedBranches,
     pub(super) lock: Mutex<Lock>,
     pub(super) rescan: Slot,
+    /// What the node tells it.
+    pub(super) feed: Feed,
     /// Why the wallet could not follow the chain to its tip.
     pub(super) lag: Mutex<Option<String>>,
     /// Held while blocks are followed.
@@ -72,6 +75,7 @@ impl Wallet {
             secp: Secp256k1::new(),
             lock: Mutex::new(lock),
             rescan: Slot::default(),
+            feed: Feed::default(),
             lag: Mutex::new(None),
             following: Mutex::new(()),
         })
@@ -239,7 +243,7 @@ impl Wallet {
         let until = self.shared.chain.time(Scope::NONE)?.saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
         *lock(&self.lock) = Lock::Unlocked { key, until, deadline };
-        self.shared.follower.nudge();
+        self.feed.nudge();
         self.tell_lock(false);
         Ok(())
     }

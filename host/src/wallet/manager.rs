@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bitcoin::Network;
@@ -43,23 +43,21 @@ pub struct WalletManager {
     dir: PathBuf,
     shared: Arc<Shared>,
     follower: Arc<Follower>,
-    thread: Mutex<Option<JoinHandle<()>>>,
     /// Held while a wallet is made, loaded or unloaded. Keeps the environments that are being closed.
     closing: Mutex<HashMap<String, EnvClosingEvent>>,
 }
 
 impl Observer for WalletManager {
     fn notify(&self, event: NodeEvent) {
-        self.follower.push(event);
+        self.follower.push(&event);
     }
 }
 
 impl WalletManager {
-    /// Opens the wallets' folder, making it where it is missing, starts the thread that follows the node, and loads the
-    /// wallets that are to be loaded at start. One of those that cannot be loaded is logged and left out.
+    /// Opens the wallets' folder, making it where it is missing, and loads the wallets that are to be loaded at start. One of those that cannot be loaded is logged and left out.
     ///
     /// # Errors
-    /// `Storage` when the folder cannot be made or read, or the thread cannot be started.
+    /// `Storage` when the folder cannot be made or read.
     pub fn open(
         dir: &Path,
         network: Network,
@@ -71,13 +69,19 @@ impl WalletManager {
     ) -> ServiceResult<Arc<Self>> {
         fs::create_dir_all(dir).map_err(WalletError::from)?;
         let follower = Arc::new(Follower::default());
-        let run = follower.clone();
-        let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.run());
         let manager = Arc::new(Self {
             dir: dir.to_owned(),
-            shared: Arc::new(Shared { network, settings, chain, mempool, finder, sink, follower: follower.clone() }),
+            shared: Arc::new(Shared {
+                network,
+                settings,
+                chain,
+                mempool,
+                finder,
+                sink,
+                follower: follower.clone(),
+                stopping: AtomicBool::new(false),
+            }),
             follower,
-            thread: Mutex::new(Some(thread.map_err(WalletError::from)?)),
             closing: Mutex::new(HashMap::new()),
         });
         for name in files::load_list(dir)? {
@@ -88,19 +92,20 @@ impl WalletManager {
         Ok(manager)
     }
 
-    /// Waits until everything that the node told before this call has been taken over.
-    ///
-    /// # Errors
-    /// `ShuttingDown`.
-    pub fn wait_synced(&self) -> ServiceResult<()> {
-        if self.follower.wait() { Ok(()) } else { Err(ErrorKind::ShuttingDown.into()) }
+    /// Waits until a wallet has taken over everything that the node told before this call.
+    fn wait_synced(&self, wallet: &Wallet) -> ServiceResult<()> {
+        match wallet.feed.wait() {
+            true => Ok(()),
+            false if self.follower.has(wallet) => Err(ErrorKind::ShuttingDown.into()),
+            false => Err(ErrorKind::WalletNotLoaded.into()),
+        }
     }
 
     /// The wallet of a call: the named one, or the only one loaded. Waits until it has followed the node to where it
     /// stood at the call, and opens a snapshot.
     ///
     /// # Errors
-    /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`; `Storage` when it cannot follow the chain.
+    /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`, `ShuttingDown`; `Storage` when it cannot follow the chain.
     pub fn select(&self, name: Option<&str>) -> ServiceResult<WalletView> {
         let loaded = self.follower.loaded();
         let wallet = match (name, loaded.as_slice()) {
@@ -112,9 +117,9 @@ impl WalletManager {
         let tip = self.shared.chain.tip(Scope::NONE)?;
         if wallet.synced()?.hash != tip.hash {
             // What this call can see the node may not have told yet.
-            self.follower.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+            wallet.feed.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         }
-        self.wait_synced()?;
+        self.wait_synced(wallet)?;
         if let Some(lag) = lock(&wallet.lag).as_ref() {
             let detail = format!("The wallet could not follow the chain and will be tried again: {lag}");
             return Err(ServiceError::new(ErrorKind::Storage, detail));
@@ -252,26 +257,25 @@ impl WalletManager {
 
     /// Brings a wallet in step with the node and makes it one of the loaded ones.
     fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<()> {
-        // Most of the way without holding up the other wallets; the rest in the follower's order, after which no
-        // event can have been missed.
+        // Most of the way before events are enqueued; the rest in their order, after which none can have been missed.
         wallet.reconcile()?;
-        self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner).push(wallet.clone());
+        self.follower.add(&wallet)?;
         self.settle_in(&wallet).inspect_err(|_| self.forget(&wallet))
     }
 
     /// The last steps of loading, for a wallet that hears of events already.
     fn settle_in(&self, wallet: &Wallet) -> ServiceResult<()> {
         let tip = self.shared.chain.tip(Scope::NONE)?;
-        self.follower.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
-        self.wait_synced()?;
+        wallet.feed.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+        self.wait_synced(wallet)?;
         wallet.reconcile()?;
         wallet.resubmit()?;
         Ok(rescan::resume(wallet)?)
     }
 
-    fn forget(&self, wallet: &Arc<Wallet>) {
-        let mut wallets = self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner);
-        wallets.retain(|other| !Arc::ptr_eq(other, wallet));
+    fn forget(&self, wallet: &Wallet) {
+        self.follower.remove(wallet);
+        wallet.feed.stop();
     }
 
     /// Unloads a wallet; its file stays. Gives its warnings.
@@ -286,26 +290,33 @@ impl WalletManager {
         wallet.rescan_reserve()?;
         let event = wallet.store.closing();
         self.forget(&wallet);
-        // What the thread has begun with the list of before comes to its end.
-        self.wait_synced()?;
         closing.insert(name.clone(), event);
         if let Some(load) = load_on_startup {
             files::set_load_on_startup(&self.dir, &name, load)?;
         }
+        // What its thread has begun comes to its end, and holds up nobody who makes or loads another.
+        drop(closing);
+        wallet.feed.join();
         Ok(Vec::new())
     }
 
-    /// Stops rescans, which go on at the next load, and the thread that follows the node.
+    /// The host is about to stop: imports that take long are given up, each as a whole.
+    pub fn give_up_imports(&self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops rescans, which go on at the next load, and the threads that follow the node.
     pub fn shutdown(&self) {
-        for wallet in self.follower.loaded() {
-            rescan::stop(&wallet);
+        self.give_up_imports();
+        let loaded = self.follower.loaded();
+        for wallet in &loaded {
+            rescan::stop(wallet);
+            wallet.feed.stop();
         }
-        self.follower.stop();
-        if let Some(thread) = lock(&self.thread).take() {
-            // It panicked when this fails, and has said so.
-            let _ = thread.join();
+        for wallet in &loaded {
+            wallet.feed.join();
+            self.follower.remove(wallet);
         }
-        self.follower.wallets.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 

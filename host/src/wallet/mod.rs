@@ -1,7 +1,7 @@
 //! The wallets: what they own, their history, and their keys.
 //!
-//! Each wallet is one LMDB environment (`store`). One thread of the [`WalletManager`] follows the chain and the mempool
-//! for all loaded wallets (`follow`); what clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
+//! Each wallet is one LMDB environment (`store`). Each loaded wallet has a thread that follows the chain and the mempool
+//! for it (`follow`), so that one that is busy holds up no other; what clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
 //!
 //! Invariants:
 //! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree.
@@ -35,6 +35,7 @@ mod trust;
 mod view;
 mod write;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitcoin::Network;
@@ -79,8 +80,10 @@ struct Shared {
     mempool: Arc<dyn Mempool>,
     finder: Arc<dyn Finder>,
     sink: Sink,
-    /// The thread's queue, and the list of loaded wallets. They and this know each other until the manager is shut down.
+    /// The list of loaded wallets. They and this know each other until the manager is shut down.
     follower: Arc<Follower>,
+    /// The host is stopping: imports that take long are given up.
+    stopping: AtomicBool,
 }
 
 /// Locks a mutex. What these guard stays whole if a thread panics between two statements, so poison is ignored.

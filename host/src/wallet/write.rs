@@ -1,9 +1,11 @@
 //! One write to a wallet: everything that happens in it is committed together or not at all.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use bitcoin::Txid;
 use heed::RwTxn;
+use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::Synced;
 
@@ -14,6 +16,10 @@ use super::seal::SealingKey;
 use super::store::Tables;
 use super::store::rows::MetaRow;
 use super::store::tables::{CHANGES, put};
+
+/// How many scripts or keys a write takes at a time: what is derived of a range before it is stored, and what is done before
+/// the write asks whether it is still wanted.
+pub const PIECE: usize = 10_000;
 
 /// What of an overflow page its header leaves.
 const PAGE_FILL: usize = 4096 - 16;
@@ -67,6 +73,22 @@ impl Wallet {
 }
 
 impl Write<'_> {
+    /// Asked between the pieces of a write that may take long, which is then aborted whole.
+    ///
+    /// # Errors
+    /// `ShuttingDown` when the host is stopping.
+    pub fn check_wanted(&self) -> Result<()> {
+        if self.wallet.shared.stopping.load(Ordering::Relaxed) { Err(ErrorKind::ShuttingDown.into()) } else { Ok(()) }
+    }
+
+    /// The same for a long list: asked at each item's number, it looks once for each piece.
+    ///
+    /// # Errors
+    /// As [`Write::check_wanted`].
+    pub fn check_piece(&self, number: usize) -> Result<()> {
+        if number > 0 && number.is_multiple_of(PIECE) { self.check_wanted() } else { Ok(()) }
+    }
+
     /// Something came to the wallet that its last backup lacks.
     pub fn note_backup_needed(&mut self) -> Result<()> {
         self.meta.backup_needed = true;

@@ -1,10 +1,13 @@
-//! The thread that follows the node for all loaded wallets, and locks those whose time has come.
+//! The threads that follow the node, one for each loaded wallet: it takes over what the node tells, and locks the wallet
+//! when its time has come. What a wallet is busy with holds up no other.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::node::observer::NodeEvent;
+use crate::wallet::error::Result;
 use crate::wallet::live::Wallet;
 use crate::wallet::lock;
 
@@ -13,6 +16,50 @@ const MAX_BATCH: usize = 1000;
 /// How soon a wallet that could not follow is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// The loaded wallets, in the order in which they were loaded.
+#[derive(Default)]
+pub struct Follower {
+    wallets: RwLock<Vec<Arc<Wallet>>>,
+}
+
+impl Follower {
+    /// Takes an event from the node for all loaded wallets. Only enqueues.
+    pub fn push(&self, event: &NodeEvent) {
+        for wallet in self.wallets.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            wallet.feed.push(event.clone());
+        }
+    }
+
+    /// The loaded wallets.
+    pub fn loaded(&self) -> Vec<Arc<Wallet>> {
+        self.wallets.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a wallet is among the loaded ones.
+    pub fn has(&self, wallet: &Wallet) -> bool {
+        let wallets = self.wallets.read().unwrap_or_else(PoisonError::into_inner);
+        wallets.iter().any(|other| std::ptr::eq(&**other, wallet))
+    }
+
+    /// Makes a wallet one of the loaded ones, and starts its thread.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn add(&self, wallet: &Arc<Wallet>) -> Result<()> {
+        let followed = wallet.clone();
+        let thread = thread::Builder::new().name("wallet".into()).spawn(move || run(&followed))?;
+        lock(&wallet.feed.state).thread = Some(thread);
+        self.wallets.write().unwrap_or_else(PoisonError::into_inner).push(wallet.clone());
+        Ok(())
+    }
+
+    /// Takes a wallet off the loaded ones.
+    pub fn remove(&self, wallet: &Wallet) {
+        let mut wallets = self.wallets.write().unwrap_or_else(PoisonError::into_inner);
+        wallets.retain(|other| !std::ptr::eq(&**other, wallet));
+    }
+}
+
 #[derive(Default)]
 struct State {
     events: VecDeque<NodeEvent>,
@@ -20,22 +67,21 @@ struct State {
     pushed: u64,
     done: u64,
     stopping: bool,
-    /// Whether the thread should look at the wallets' deadlines.
+    /// Whether the thread should look at the wallet's deadlines.
     nudged: bool,
+    thread: Option<JoinHandle<()>>,
 }
 
-/// The queue between the node and the wallets, and the wallets.
+/// The queue between the node and a wallet.
 #[derive(Default)]
-pub struct Follower {
+pub struct Feed {
     state: Mutex<State>,
     work: Condvar,
     progress: Condvar,
-    /// The loaded wallets, in the order in which they were loaded.
-    pub wallets: RwLock<Vec<Arc<Wallet>>>,
 }
 
-impl Follower {
-    /// Takes an event from the node. Only enqueues.
+impl Feed {
+    /// Takes an event. Only enqueues.
     pub fn push(&self, event: NodeEvent) {
         let mut state = lock(&self.state);
         state.events.push_back(event);
@@ -43,7 +89,7 @@ impl Follower {
         self.work.notify_one();
     }
 
-    /// Makes the thread look at the wallets' deadlines.
+    /// Makes the thread look at the wallet's deadlines.
     pub fn nudge(&self) {
         lock(&self.state).nudged = true;
         self.work.notify_one();
@@ -67,26 +113,17 @@ impl Follower {
         self.progress.notify_all();
     }
 
-    /// The loaded wallets.
-    pub fn loaded(&self) -> Vec<Arc<Wallet>> {
-        self.wallets.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The thread.
-    pub fn run(&self) {
-        while let Some(events) = self.next_batch() {
-            for wallet in self.loaded() {
-                wallet.lock_if_due();
-                take_over(&wallet, &events);
-            }
-            lock(&self.state).done += events.len() as u64;
-            self.progress.notify_all();
+    /// Waits until the stopped thread has returned.
+    pub fn join(&self) {
+        let thread = lock(&self.state).thread.take();
+        if let Some(thread) = thread {
+            // It panicked when this fails, and has said so.
+            let _ = thread.join();
         }
     }
 
     /// The next events, none of them when only time has passed; none when the thread is to stop.
-    fn next_batch(&self) -> Option<Vec<NodeEvent>> {
-        let due = self.next_deadline();
+    fn next_batch(&self, due: Option<Instant>) -> Option<Vec<NodeEvent>> {
         let mut state = lock(&self.state);
         while state.events.is_empty() && !state.stopping && !state.nudged {
             let now = Instant::now();
@@ -104,10 +141,24 @@ impl Follower {
         Some(state.events.drain(..count).collect())
     }
 
-    fn next_deadline(&self) -> Option<Instant> {
-        let retry = |wallet: &Arc<Wallet>| lock(&wallet.lag).as_ref().map(|_| Instant::now() + RETRY);
-        self.loaded().iter().flat_map(|wallet| [wallet.lock_deadline(), retry(wallet)]).flatten().min()
+    fn note_done(&self, count: usize) {
+        lock(&self.state).done += count as u64;
+        self.progress.notify_all();
     }
+}
+
+/// A wallet's thread.
+fn run(wallet: &Wallet) {
+    while let Some(events) = wallet.feed.next_batch(next_deadline(wallet)) {
+        wallet.lock_if_due();
+        take_over(wallet, &events);
+        wallet.feed.note_done(events.len());
+    }
+}
+
+fn next_deadline(wallet: &Wallet) -> Option<Instant> {
+    let retry = lock(&wallet.lag).as_ref().map(|_| Instant::now() + RETRY);
+    [wallet.lock_deadline(), retry].into_iter().flatten().min()
 }
 
 /// Takes events over for one wallet. One that failed before is brought in step as a whole: the events it missed are gone.

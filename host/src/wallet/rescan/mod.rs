@@ -50,6 +50,7 @@ enum Stage {
     Idle,
     Reserved {
         rescan: u64,
+        since: Instant,
         /// What an import has stored as the rescan's begin.
         stored: Option<RescanRow>,
     },
@@ -86,7 +87,8 @@ impl Wallet {
             return Err(ErrorKind::WalletRescanning.into());
         }
         state.last += 1;
-        state.stage = Stage::Reserved { rescan: state.last, stored: None };
+        state.stage = Stage::Reserved { rescan: state.last, since: Instant::now(), stored: None };
+        self.rescan.millionths.store(0, Ordering::Relaxed);
         Ok(state.last)
     }
 
@@ -95,14 +97,17 @@ impl Wallet {
     /// # Errors
     /// `Storage`.
     pub fn rescan_release(&self, rescan: u64) -> ServiceResult<()> {
-        let mut state = lock(&self.rescan.state);
-        let Stage::Reserved { rescan: reserved, stored } = state.stage else { return Ok(()) };
-        if reserved == rescan {
-            state.stage = Stage::Idle;
-            if stored.is_some() {
-                self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?))?;
-            }
-        }
+        let stored = match lock(&self.rescan.state).stage {
+            Stage::Reserved { rescan: reserved, stored, .. } if reserved == rescan => stored,
+            _ => return Ok(()),
+        };
+        // Not under the lock, which all look at who ask how far a rescan has come: another write may take long.
+        let forgotten = match stored {
+            Some(_) => self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?)),
+            None => Ok(false),
+        };
+        lock(&self.rescan.state).stage = Stage::Idle;
+        forgotten?;
         Ok(())
     }
 
@@ -110,26 +115,31 @@ impl Wallet {
     /// up to the block where the wallet stands. Its end is told by [`Event::RescanFinished`].
     ///
     /// # Errors
-    /// `NotFound` when `rescan` is no reservation; `WalletNotLoaded` when the wallet was unloaded; `Storage`.
+    /// `NotFound` when `rescan` is no reservation; `WalletNotLoaded` when the wallet was unloaded; `ShuttingDown`;
+    /// `Storage`.
     pub fn rescan_start(&self, rescan: u64, from_time: u64) -> ServiceResult<()> {
         self.rescan_launch(rescan, begin(from_time))
     }
 
     fn rescan_launch(&self, rescan: u64, row: RescanRow) -> ServiceResult<()> {
-        let mut state = lock(&self.rescan.state);
-        let stored = match state.stage {
-            Stage::Reserved { rescan: reserved, stored } if reserved == rescan => stored,
+        let (stored, since) = match lock(&self.rescan.state).stage {
+            Stage::Reserved { rescan: reserved, since, stored } if reserved == rescan => (stored, since),
             _ => return Err(ServiceError::new(ErrorKind::NotFound, format!("rescan {rescan} is not reserved"))),
         };
         if stored != Some(row) {
+            // Not under the lock, as above.
             self.write(|write| put(write.t.meta, &mut write.txn, b"rescan", &row))?;
         }
-        self.rescan.abort.store(false, Ordering::Relaxed);
-        self.rescan.millionths.store(0, Ordering::Relaxed);
+        let mut state = lock(&self.rescan.state);
+        self.rescan.abort.store(false, Ordering::SeqCst);
+        if self.rescan.stopping.load(Ordering::SeqCst) {
+            // What is stored goes on at the next load; nobody would end a thread that began now.
+            return Err(ErrorKind::ShuttingDown.into());
+        }
         let this = self.shared.follower.loaded().into_iter().find(|wallet| std::ptr::eq(&**wallet, self));
         let wallet = this.ok_or(ErrorKind::WalletNotLoaded)?;
         let thread = thread::Builder::new().name("rescan".into()).spawn(move || wallet.rescan_run(rescan, row));
-        state.stage = Stage::Running(Instant::now());
+        state.stage = Stage::Running(since);
         // A former thread has come to its end, or the place would not have been free.
         state.thread = Some(thread.map_err(WalletError::from)?);
         Ok(())
@@ -147,15 +157,14 @@ impl Wallet {
         Ok(running)
     }
 
-    /// How far the running rescan has come.
+    /// How far the rescan has come: from its reservation on, before which nobody else can have one.
     pub(super) fn rescan_progress(&self) -> Option<RescanProgress> {
-        match lock(&self.rescan.state).stage {
-            Stage::Running(since) => Some(RescanProgress {
-                duration: since.elapsed().as_secs(),
-                millionths: self.rescan.millionths.load(Ordering::Relaxed),
-            }),
-            _ => None,
-        }
+        let since = match lock(&self.rescan.state).stage {
+            Stage::Idle => return None,
+            Stage::Reserved { since, .. } | Stage::Running(since) => since,
+        };
+        let millionths = self.rescan.millionths.load(Ordering::Relaxed);
+        Some(RescanProgress { duration: since.elapsed().as_secs(), millionths })
     }
 
     fn rescan_run(&self, rescan: u64, row: RescanRow) {
@@ -209,8 +218,8 @@ pub fn resume(wallet: &Wallet) -> Result<()> {
 
 /// Ends the running rescan so that it goes on at the next load, and waits for its thread.
 pub fn stop(wallet: &Wallet) {
-    wallet.rescan.stopping.store(true, Ordering::Relaxed);
-    wallet.rescan.abort.store(true, Ordering::Relaxed);
+    wallet.rescan.stopping.store(true, Ordering::SeqCst);
+    wallet.rescan.abort.store(true, Ordering::SeqCst);
     let thread = lock(&wallet.rescan.state).thread.take();
     if let Some(thread) = thread {
         let _ = thread.join();

@@ -184,7 +184,7 @@ impl Wallet {
                 row.next_height = batch.last().map(|piece| piece.findings.next);
             } else {
                 // What the node has told comes first: calls wait until the wallet has taken it over.
-                self.shared.follower.wait();
+                self.feed.wait();
                 let growth = self.write(|write| write.rescan_batch(&batch, row, wanted))?;
                 stored = Instant::now();
                 if growth != Growth::Held {

@@ -7,7 +7,9 @@ use bitcoin::key::PrivateKey;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{NetworkKind, OutPoint, ScriptBuf};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::{AddressType, Import, ImportOutcome, KeysImport, Ownership, ScriptInfo};
+use outrigger_sdk::service::wallet::{
+    AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo,
+};
 use outrigger_sdk::wire::{Blob, Secret};
 
 use super::{Bench, descriptor, elsewhere, foreign, kind_of, spend};
@@ -331,4 +333,27 @@ fn hardened_wildcards_derive_while_unlocked() {
     let wallet = bench.view().wallet().clone();
     wallet.encrypt(Secret::new("p".into())).unwrap();
     assert_eq!(bench.ownership(&scripts[29]), Ownership::Spendable);
+}
+
+#[test]
+fn each_of_many_keys_has_its_own_origin_and_the_first_of_two_counts() {
+    let bench = Bench::blank();
+    let all: Vec<Vec<u8>> = (1..=60).map(|number| key(number).1).collect();
+    let origin = |key: &Vec<u8>, fingerprint: u8, path: &str| KeyOrigin {
+        public_key: Blob(key.clone()),
+        fingerprint: [fingerprint; 4],
+        path: path.into(),
+    };
+    let mut origins: Vec<KeyOrigin> =
+        all.iter().zip(1..).map(|(key, number)| origin(key, number, &format!("m/{number}"))).collect();
+    origins.push(origin(&all[0], 0xff, "m/9"));
+    bench.import_one(keys(|keys| {
+        keys.script_pubkeys = all.iter().map(|key| p2wpkh(key)).collect();
+        keys.public_keys = all.iter().cloned().map(Blob).collect();
+        keys.origins = origins;
+    }));
+    for (key, number) in all.iter().zip(1_u8..) {
+        let info = bench.script(&p2wpkh(key)).unwrap();
+        assert_eq!(info.origins, [origin(key, number, &format!("m/{number}"))]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The engine against a chain and a mempool in memory.
 
 mod backups;
+mod busy;
 mod contract;
 mod encryption;
 mod follow;

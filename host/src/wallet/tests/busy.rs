@@ -1,0 +1,135 @@
+//! A wallet that is busy writing, and what the others and the end of the host have of it.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::wallet::ImportOutcome;
+use outrigger_sdk::wire::Secret;
+
+use super::{Bench, descriptor, kind_of, lock};
+use crate::wallet::write::PIECE;
+
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+/// After this a test gives up on what should come at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A write to the wallet `w` that lasts until this is dropped.
+struct Busy {
+    release: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Busy {
+    fn begin(bench: &Bench) -> Self {
+        let wallet = bench.view().wallet().clone();
+        let (began, begun) = channel();
+        let (release, released): (_, Receiver<()>) = channel();
+        let thread = thread::spawn(move || {
+            wallet
+                .write(|_| {
+                    began.send(()).unwrap();
+                    let _ = released.recv();
+                    Ok(())
+                })
+                .unwrap();
+        });
+        begun.recv().unwrap();
+        Self { release: Some(release), thread: Some(thread) }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.release.take();
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// What `ask` gives, unless it has to wait.
+fn at_once<T: Send + 'static>(
+    bench: &Bench,
+    ask: impl FnOnce(&crate::wallet::WalletManager) -> T + Send + 'static,
+) -> T {
+    let manager = bench.manager.clone();
+    let (answer, answered) = channel();
+    thread::spawn(move || {
+        let _ = answer.send(ask(&manager));
+    });
+    answered.recv_timeout(PATIENCE).expect("it does not wait for the busy wallet")
+}
+
+#[test]
+fn the_other_wallets_follow_the_chain_while_one_is_busy() {
+    let bench = Bench::with_wallet();
+    bench.create("v", |_| {});
+    let busy = Busy::begin(&bench);
+    let block = bench.mine(vec![]);
+    let synced = at_once(&bench, |manager| manager.select(Some("v")).unwrap().info().unwrap().synced.hash);
+    assert_eq!(synced, block);
+    // What needs no newer block of the busy one is answered too.
+    assert_eq!(at_once(&bench, |manager| manager.status().len()), 2);
+    drop(busy);
+    assert_eq!(bench.view().info().unwrap().synced.hash, block);
+}
+
+#[test]
+fn the_other_wallets_are_locked_in_time_while_one_is_busy() {
+    let bench = Bench::with_wallet();
+    bench.create("v", |options| options.passphrase = Secret::new("pass".into()));
+    let busy = Busy::begin(&bench);
+    bench.mine(vec![]);
+    let other = bench.manager.select(Some("v")).unwrap();
+    other.wallet().unlock(Secret::new("pass".into()), 0).unwrap();
+    let locked = |event: &Event| matches!(event, Event::WalletLockChanged { locked: true, .. });
+    let events = bench.events.clone();
+    at_once(&bench, move |_| while !lock(&events).iter().any(locked) {});
+    drop(busy);
+}
+
+#[test]
+fn wallets_are_loaded_and_unloaded_while_one_is_busy() {
+    let bench = Bench::with_wallet();
+    bench.create("v", |_| {});
+    let busy = Busy::begin(&bench);
+    bench.mine(vec![]);
+    at_once(&bench, |manager| {
+        manager.unload("v".into(), None).unwrap();
+        manager.load("v".into(), None).unwrap();
+    });
+    assert_eq!(bench.manager.list(), ["w", "v"]);
+    drop(busy);
+}
+
+#[test]
+fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.blank = true);
+    let wallet = bench.view().wallet().clone();
+    bench.manager.give_up_imports();
+    let last = u32::try_from(PIECE).unwrap();
+    let long = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((0, last)));
+    let short = descriptor(&format!("wpkh({XPRV}/1/*)"), |import| import.range = Some((0, 5)));
+    assert_eq!(kind_of(wallet.import(vec![short.clone(), long])), ErrorKind::ShuttingDown);
+    assert_eq!(bench.view().descriptors(false).unwrap().len(), 0);
+    assert!(matches!(wallet.import(vec![short]).unwrap()[..], [ImportOutcome::Imported { .. }]));
+    assert_eq!(bench.view().descriptors(false).unwrap().len(), 1);
+}
+
+#[test]
+fn scanning_is_told_from_the_reservation_on() {
+    let bench = Bench::with_wallet();
+    let wallet = bench.view().wallet().clone();
+    assert_eq!(bench.view().info().unwrap().rescan, None);
+    let rescan = wallet.rescan_reserve().unwrap();
+    let told = bench.view().info().unwrap().rescan.expect("the import that reserved it has begun");
+    assert_eq!(told.millionths, 0);
+    assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
+    wallet.rescan_release(rescan).unwrap();
+    assert_eq!(bench.view().info().unwrap().rescan, None);
+}

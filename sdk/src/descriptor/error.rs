@@ -1,8 +1,10 @@
 //! Why a descriptor is refused, in bitcoind's words where bitcoind has words for it.
 
+use super::redact::without_private_keys;
+
 /// Why a text is not a descriptor. Its `Display` is the message of bitcoind's code -5.
 ///
-/// It may hold a part of the text, private keys included: it goes back to who sent the text and never to a log.
+/// It may hold a part of the text, with public keys in the place of private ones.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message says what it is")]
 pub enum DescriptorError {
@@ -36,8 +38,10 @@ pub enum DescriptorError {
     NotAtTop { function: &'static str },
     #[error("Cannot have {function} within wsh")]
     WithinWsh { function: &'static str },
-    #[error("Can only have {function}() {place}")]
+    #[error("Can only have {function} {place}")]
     Misplaced { function: &'static str, place: &'static str },
+    #[error("Miniscript expressions can only be used in wsh or tr.")]
+    MiniscriptMisplaced,
     #[error("Address is not valid")]
     Address,
     #[error("Raw script is not hex")]
@@ -112,6 +116,26 @@ pub enum DescriptorError {
     MiniscriptInvalid(String),
     #[error("{0} is not satisfiable")]
     Unsatisfiable(String),
+}
+
+impl DescriptorError {
+    /// The same with a public key wherever a text in it has a private one.
+    pub(super) fn without_private_keys(mut self) -> Self {
+        match &mut self {
+            Self::UnknownFunction(text)
+            | Self::Threshold(text)
+            | Self::InvalidPublicKey(text)
+            | Self::InvalidKey(text)
+            | Self::PathValue(text)
+            | Self::FingerprintNotHex(text)
+            | Self::MultipathNotAllowed(text)
+            | Self::MiniscriptInvalid(text)
+            | Self::Unsatisfiable(text)
+            | Self::Insane { expression: text, .. } => *text = without_private_keys(text),
+            _ => {}
+        }
+        self
+    }
 }
 
 /// Why a descriptor has no scripts at an index.

@@ -160,6 +160,39 @@ impl Key {
         }
     }
 
+    /// The private key that is in the expression, and its public key.
+    pub fn private_half(&self) -> Option<(secp256k1::PublicKey, SecretKey)> {
+        match &self.body {
+            Body::Single(single) => Some((single.public.inner, single.secret?)),
+            Body::Extended(extended) => {
+                extended.private.as_ref().map(|private| (extended.public.public_key, private.private_key))
+            }
+        }
+    }
+
+    /// Adds its private half, where it has none and that is among these.
+    pub fn complete(&mut self, private: &[(secp256k1::PublicKey, SecretKey)]) {
+        let found = |public| private.iter().find(|(other, _)| *other == public).map(|(_, secret)| *secret);
+        match &mut self.body {
+            // One that is known by its x coordinate alone has none of its own that could be told.
+            Body::Single(single) if single.secret.is_none() && !single.x_only => {
+                single.secret = found(single.public.inner)
+            }
+            Body::Extended(extended) if extended.private.is_none() => {
+                let public = &extended.public;
+                extended.private = found(public.public_key).map(|private_key| Xpriv {
+                    network: public.network,
+                    depth: public.depth,
+                    parent_fingerprint: public.parent_fingerprint,
+                    child_number: public.child_number,
+                    private_key,
+                    chain_code: public.chain_code,
+                });
+            }
+            _ => {}
+        }
+    }
+
     /// The length of its public key in a script, in bytes.
     pub fn size(&self) -> usize {
         match &self.body {

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
 use bitcoin::{NetworkKind, PrivateKey, PublicKey, base58};
-use secp256k1::XOnlyPublicKey;
+use secp256k1::{SecretKey, XOnlyPublicKey};
 
 use super::error::DescriptorError as Error;
-use super::key::{Body, Extended, Key, Mark, Origin, SECP, Single, Wildcard};
+use super::key::{Body, Extended, Form, Key, Mark, Origin, SECP, Single, Wildcard};
 use super::limits::{MAX_DERIVATION_STEPS, MAX_KEYS, MAX_MULTIPATH};
 use super::node::KeyRef;
 use crate::params::decode_hex;
@@ -44,6 +44,22 @@ impl KeyParser {
     /// No keys yet.
     pub fn new(network: NetworkKind) -> Self {
         Self { network, keys: Vec::new(), steps: 0 }
+    }
+
+    /// A key that was read, without its private half.
+    pub fn public_text(&self, key: KeyRef) -> String {
+        self.keys.get(key.0).map(|key| key.text(Form::Public, self.network)).unwrap_or_default()
+    }
+
+    /// Gives each key without a private half that of another one of the same public key: who has one can spend by both.
+    pub fn share_private_keys(&mut self) {
+        let private: Vec<(secp256k1::PublicKey, SecretKey)> = self.keys.iter().filter_map(Key::private_half).collect();
+        if private.is_empty() || self.keys.iter().all(Key::is_private) {
+            return;
+        }
+        for key in &mut self.keys {
+            key.complete(&private);
+        }
     }
 
     /// Reads a key expression.
@@ -84,11 +100,13 @@ impl KeyParser {
         if key.is_empty() {
             return Err(Error::NoKey);
         }
+        // As bitcoind, which skips spaces around what is encoded in base 58.
+        let trimmed = key.trim_matches(' ');
         if parts.len() == 1 {
             if let Some(bytes) = decode_hex(key) {
                 return public_key(key, &bytes, context, permits_uncompressed).map(Body::Single);
             }
-            if let Some(private) = private_key(key, self.network) {
+            if let Some(private) = private_key(trimmed, self.network) {
                 if !private.compressed && !permits_uncompressed {
                     return Err(Error::Uncompressed);
                 }
@@ -100,7 +118,7 @@ impl KeyParser {
                 return Ok(Body::Single(single));
             }
         }
-        let (public, private) = extended_key(key, self.network).ok_or_else(|| Error::InvalidKey(key.to_owned()))?;
+        let (public, private) = extended_key(trimmed, self.network).ok_or_else(|| Error::InvalidKey(key.to_owned()))?;
         // A hardened step in the path outranks a hardened wildcard.
         let mut mark = if parts.last() == Some(&"*'") { Mark::Apostrophe } else { Mark::H };
         let wildcard = match parts.last().copied() {

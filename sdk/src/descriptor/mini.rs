@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use bitcoin::PublicKey;
 use bitcoin::hashes::{hash160, ripemd160, sha256};
-use miniscript::miniscript::analyzable::AnalysisError;
+use miniscript::expression::{FromTree as _, Tree};
+use miniscript::miniscript::types::Base;
 use miniscript::{
-    ExtParams, Miniscript, MiniscriptKey, ScriptContext, TranslateErr, Translator, hash256, translate_hash_clone,
+    Miniscript, MiniscriptKey, ScriptContext, Tap, TranslateErr, Translator, hash256, translate_hash_clone,
 };
 use secp256k1::XOnlyPublicKey;
 
@@ -84,6 +85,18 @@ where
     translate_hash_clone!(P);
 }
 
+/// Whether a text is miniscript at all, were it where miniscript may stand.
+///
+/// # Errors
+/// When a key in it is bad.
+pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, DescriptorError> {
+    match read::<Tap>(text) {
+        Ok(Some(parsed)) => translated(&parsed, Context::Tr, keys).map(|_| true),
+        Ok(None) => Ok(false),
+        Err(_) => Ok(true),
+    }
+}
+
 /// Reads a miniscript expression. None where the text is not one at all.
 ///
 /// # Errors
@@ -93,36 +106,89 @@ pub(super) fn parse<Ctx: ScriptContext>(
     context: Context,
     keys: &mut KeyParser,
 ) -> Result<Option<Miniscript<KeyRef, Ctx>>, DescriptorError> {
-    let invalid = || DescriptorError::MiniscriptInvalid(text.to_owned());
-    let parsed = match Miniscript::<KeyText, Ctx>::from_str_ext(text, &ExtParams::insane()) {
-        Ok(parsed) => parsed,
-        Err(miniscript::Error::TypeCheck(_) | miniscript::Error::NonTopLevel(_)) => return Err(invalid()),
-        Err(_) => return Ok(None),
-    };
-    let translated = parsed.translate_pk(&mut Keys(|key: &KeyText| keys.key(&key.0, context, false)));
-    let translated = translated.map_err(|error| match error {
-        TranslateErr::TranslatorErr(error) => error,
-        TranslateErr::OuterError(_) => invalid(),
-    })?;
-    // Keys are compared as they were written: after the translation each has a number of its own.
-    if let Err(error) = parsed.sanity_check() {
-        return Err(DescriptorError::Insane { expression: text.to_owned(), reason: reason(&error) });
+    let Some(parsed) = read::<Ctx>(text)? else { return Ok(None) };
+    let translated = translated(&parsed, context, keys)?;
+    // Keys are compared as they are shown: after the translation each has a number of its own.
+    let shown = |name: &KeyRef| Ok::<_, Infallible>(KeyText(keys.public_text(*name)));
+    let shown =
+        translated.translate_pk(&mut Keys(shown)).map_err(|_| DescriptorError::MiniscriptInvalid(text.to_owned()))?;
+    if !(is_sane_part(&shown) && shown.ty.corr.base == Base::B && shown.requires_sig()) {
+        return Err(insane(&shown));
     }
     if parsed.max_satisfaction_size().is_err() {
-        return Err(DescriptorError::Unsatisfiable(text.to_owned()));
+        return Err(DescriptorError::Unsatisfiable(shown.to_string()));
     }
     Ok(Some(translated))
 }
 
-fn reason(error: &AnalysisError) -> &'static str {
-    match error {
-        AnalysisError::SiglessBranch => ": witnesses without signature exist",
-        AnalysisError::Malleable => ": malleable witnesses exist",
-        AnalysisError::HeightTimelockCombination => ": contains mixes of timelocks expressed in blocks and seconds",
-        AnalysisError::RepeatedPubkeys => ": contains duplicate public keys",
-        AnalysisError::BranchExceedResouceLimits => ": needs witnesses that may exceed resource limits",
-        AnalysisError::ContainsRawPkh => "",
+/// The expression with its keys as texts, of whatever type it is. None where the text is no miniscript.
+///
+/// # Errors
+/// When its parts do not fit together.
+fn read<Ctx: ScriptContext>(text: &str) -> Result<Option<Miniscript<KeyText, Ctx>>, DescriptorError> {
+    let Ok(tree) = Tree::from_str(text) else { return Ok(None) };
+    match Miniscript::<KeyText, Ctx>::from_tree(tree.root()) {
+        Ok(parsed) if parsed.contains_raw_pkh() => Ok(None),
+        Ok(parsed) => Ok(Some(parsed)),
+        Err(miniscript::Error::TypeCheck(reason)) => {
+            // It names the innermost part that does not fit, in these marks.
+            let part = reason.split_once('\u{ab}').and_then(|(_, rest)| rest.split_once('\u{bb}'));
+            Err(DescriptorError::MiniscriptInvalid(part.map_or(text, |(part, _)| part).to_owned()))
+        }
+        Err(_) => Ok(None),
     }
+}
+
+fn translated<Ctx: ScriptContext>(
+    parsed: &Miniscript<KeyText, Ctx>,
+    context: Context,
+    keys: &mut KeyParser,
+) -> Result<Miniscript<KeyRef, Ctx>, DescriptorError> {
+    let translated = parsed.translate_pk(&mut Keys(|key: &KeyText| keys.key(&key.0, context, false)));
+    translated.map_err(|error| match error {
+        TranslateErr::TranslatorErr(error) => error,
+        TranslateErr::OuterError(_) => DescriptorError::MiniscriptInvalid(parsed.to_string()),
+    })
+}
+
+/// Whether all satisfactions of an expression stay within the limits; true where there are none.
+fn is_within_limits<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> bool {
+    part.within_resource_limits() || part.max_satisfaction_size().is_err()
+}
+
+/// Whether a part of an expression is sane: an expression also has to need a signature.
+fn is_sane_part<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> bool {
+    is_within_limits(part) && part.is_non_malleable() && !part.has_mixed_timelocks() && !part.has_repeated_keys()
+}
+
+/// The first innermost part that is not sane.
+fn insane_part<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> Option<&Miniscript<KeyText, Ctx>> {
+    if is_sane_part(part) {
+        // Then all within it is.
+        return None;
+    }
+    part.branches().into_iter().find_map(insane_part).or(Some(part))
+}
+
+/// Why an expression is not sane, in bitcoind's words and order.
+fn insane<Ctx: ScriptContext>(whole: &Miniscript<KeyText, Ctx>) -> DescriptorError {
+    let inner = insane_part(whole);
+    let part = inner.unwrap_or(whole);
+    let is_whole = inner.is_none_or(|inner| std::ptr::eq(inner, whole));
+    let reason = if !part.is_non_malleable() {
+        ": malleable witnesses exist"
+    } else if is_whole && !part.requires_sig() {
+        ": witnesses without signature exist"
+    } else if part.has_mixed_timelocks() {
+        ": contains mixes of timelocks expressed in blocks and seconds"
+    } else if part.has_repeated_keys() {
+        ": contains duplicate public keys"
+    } else if !is_within_limits(part) {
+        ": needs witnesses that may exceed resource limits"
+    } else {
+        ""
+    };
+    DescriptorError::Insane { expression: part.to_string(), reason }
 }
 
 /// The text of the expression with its keys as `key` shows them.
@@ -142,7 +208,7 @@ pub(super) fn segwit_script(
 
 /// The script of an expression in a leaf of `tr`.
 pub(super) fn tap_script(
-    expression: &Miniscript<KeyRef, miniscript::Tap>,
+    expression: &Miniscript<KeyRef, Tap>,
     derived: &[Derived],
 ) -> Result<bitcoin::ScriptBuf, ExpandError> {
     let key = |name: &KeyRef| -> Result<XOnlyPublicKey, ExpandError> {

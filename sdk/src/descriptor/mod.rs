@@ -8,7 +8,7 @@
 //! Invariants:
 //! - The work and the stack that a text can cost are bounded by [`limits`] before anything is derived.
 //! - The parent of a wildcard is derived once per descriptor, not per index.
-//! - No text without `private` in its name, nor `Debug`, ever shows a private key.
+//! - No text without `private` in its name, no error and no `Debug` ever shows a private key.
 
 mod branches;
 mod checksum;
@@ -21,6 +21,7 @@ pub mod limits;
 mod mini;
 mod node;
 mod parser;
+mod redact;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ pub use checksum::checksum;
 pub use error::{DescriptorError, ExpandError};
 use key::{Form, Key};
 use node::Node;
+pub use redact::without_private_keys;
 
 use crate::service::wallet::{AddressType, KeyOrigin, SolvingData};
 use crate::wire::Secret;
@@ -82,7 +84,12 @@ impl Descriptor {
     /// # Errors
     /// When the text is not a descriptor of the network, or beyond one of the [`limits`].
     pub fn parse(text: &str, network: Network, checksum: Checksum) -> Result<Vec<Self>, DescriptorError> {
-        let (node, parsed) = parser::parse(text, network, checksum)?;
+        Self::read(text, network, checksum).map_err(DescriptorError::without_private_keys)
+    }
+
+    fn read(text: &str, network: Network, checksum: Checksum) -> Result<Vec<Self>, DescriptorError> {
+        let (node, mut parsed) = parser::parse(text, network, checksum)?;
+        parsed.share_private_keys();
         let keys = parsed.keys;
         let mut alternatives = keys.iter().filter_map(Key::alternatives);
         let Some(count) = alternatives.next() else {
@@ -149,7 +156,7 @@ impl Descriptor {
         self.keys.iter().any(Key::is_private)
     }
 
-    /// Whether it holds the private half of each of its keys; true where it has no keys at all.
+    /// Whether it holds the private half of each of its keys, be it beside another of them; true where it has no keys at all.
     pub fn has_all_private_keys(&self) -> bool {
         self.keys.iter().all(Key::is_private)
     }

@@ -12,6 +12,7 @@ use super::key_parser::{Context, KeyParser, uint32};
 use super::lexer::{arguments, check_nesting, constant, expression};
 use super::limits::{
     MAX_BARE_MULTISIG_KEYS, MAX_LENGTH, MAX_MULTI_A_KEYS, MAX_MULTISIG_KEYS, MAX_REDEEM_SCRIPT, MAX_TREE_DEPTH,
+    MAX_WITNESS_MULTISIG_KEYS,
 };
 use super::node::{Multi, Node};
 use super::{Checksum, mini};
@@ -70,6 +71,7 @@ impl Parser {
         if let Some(inner) = arguments("combo", text) {
             return match context {
                 Context::Top => Ok(Node::Combo(self.keys.key(inner, context, true)?)),
+                Context::Tr => Err(Error::Misplaced { function: "combo()", place: "at top level" }),
                 _ => Err(Error::NotAtTop { function: "combo" }),
             };
         }
@@ -86,7 +88,7 @@ impl Parser {
         if let Some(inner) = arguments("wpkh", text) {
             return match context {
                 Context::Wsh => Err(Error::WithinWsh { function: "wpkh" }),
-                Context::Tr => Err(Error::Misplaced { function: "wpkh", place: "at top level or inside sh()" }),
+                Context::Tr => Err(Error::Misplaced { function: "wpkh()", place: "at top level or inside sh()" }),
                 _ => Ok(Node::Wpkh(self.keys.key(inner, context, false)?)),
             };
         }
@@ -98,13 +100,14 @@ impl Parser {
         if let Some(inner) = arguments("sh", text) {
             return match context {
                 Context::Top => Ok(Node::Sh(Box::new(self.inner(inner, Context::Sh)?))),
+                Context::Tr => Err(Error::Misplaced { function: "sh()", place: "at top level" }),
                 _ => Err(Error::NotAtTop { function: "sh" }),
             };
         }
         if let Some(inner) = arguments("wsh", text) {
             return match context {
                 Context::Wsh => Err(Error::WithinWsh { function: "wsh" }),
-                Context::Tr => Err(Error::Misplaced { function: "wsh", place: "at top level or inside sh()" }),
+                Context::Tr => Err(Error::Misplaced { function: "wsh()", place: "at top level or inside sh()" }),
                 _ => Ok(Node::Wsh(Box::new(self.inner(inner, Context::Wsh)?))),
             };
         }
@@ -127,6 +130,13 @@ impl Parser {
                 return Ok(Node::Raw(ScriptBuf::from_bytes(bytes)));
             }
         }
+        if context == Context::Tr {
+            for (function, name) in [("addr()", "addr"), ("raw()", "raw")] {
+                if arguments(name, text).is_some() {
+                    return Err(Error::Misplaced { function, place: "at top level" });
+                }
+            }
+        }
         self.miniscript(text, context)
     }
 
@@ -146,6 +156,7 @@ impl Parser {
                 Some(expression) => Ok(Node::TapMiniscript(Box::new(expression))),
                 None => Err(Error::UnknownFunction(text.to_owned())),
             },
+            _ if mini::is_miniscript(text, &mut self.keys)? => Err(Error::MiniscriptMisplaced),
             Context::Sh => Err(Error::FunctionNeeded("P2SH")),
             Context::Top => Err(Error::UnknownFunction(text.to_owned())),
         }
@@ -171,7 +182,8 @@ impl Parser {
             return Err(Error::Misplaced { function: "multi/sortedmulti", place });
         }
         let multi = self.threshold_and_keys(text, sorted, context)?;
-        multi.check("multisig", MAX_MULTISIG_KEYS)?;
+        let max = if context == Context::Wsh { MAX_WITNESS_MULTISIG_KEYS } else { MAX_MULTISIG_KEYS };
+        multi.check("multisig", max)?;
         match context {
             Context::Top if multi.keys.len() > MAX_BARE_MULTISIG_KEYS => Err(Error::BareMultisig(multi.keys.len())),
             Context::Sh => {

@@ -273,8 +273,12 @@ fn expressions_are_refused_with_their_words() {
             "Cannot have 0 keys in multisig; must have between 1 and 16 keys, inclusive".to_owned(),
         ),
         (
-            format!("wsh(multi(1,{}))", many(17)),
+            format!("multi(1,{})", many(17)),
             "Cannot have 17 keys in multisig; must have between 1 and 16 keys, inclusive".to_owned(),
+        ),
+        (
+            format!("wsh(multi(1,{}))", many(21)),
+            "Cannot have 21 keys in multisig; must have between 1 and 20 keys, inclusive".to_owned(),
         ),
         (format!("multi(0,{K})"), "Multisig threshold cannot be 0, must be at least 1".to_owned()),
         (
@@ -332,9 +336,14 @@ fn multipath_and_taproot_are_refused_with_their_words() {
         (format!("wpkh({X}/<0>)"), "Multipath key path specifiers must have at least two items"),
         (format!("wpkh({X}/<0;0>)"), "Duplicated key path value 0 in multipath specifier"),
         (format!("multi(1,{X}/<0;1>,{X}/<0;1;2>)"), "multi(): Multipath derivation paths have mismatched lengths"),
-        (format!("sh(tr({K}))"), "Can only have tr() at top level"),
+        (format!("sh(tr({K}))"), "Can only have tr at top level"),
         (format!("tr({K},wpkh({K}))"), "Can only have wpkh() at top level or inside sh()"),
-        (format!("tr({K},multi(1,{K}))"), "Can only have multi/sortedmulti() at top level, in sh(), or in wsh()"),
+        (format!("tr({K},multi(1,{K}))"), "Can only have multi/sortedmulti at top level, in sh(), or in wsh()"),
+        (format!("wsh(rawtr({K}))"), "Can only have rawtr at top level"),
+        (format!("wsh(multi_a(1,{K}))"), "Can only have multi_a/sortedmulti_a inside tr()"),
+        (format!("tr({K},sh(pk({K})))"), "Can only have sh() at top level"),
+        (format!("tr({K},combo({K}))"), "Can only have combo() at top level"),
+        (format!("tr({K},raw(00))"), "Can only have raw() at top level"),
         (format!("tr({K},{{pk({K})}})"), "tr(): expected ',' after script expression"),
         (format!("tr({K},{{pk({K}),pk({K}),pk({K})}})"), "tr(): expected '}' after script expression"),
         (format!("tr({K},pk({K}),pk({K}))"), "tr(): expected ')' after script expression"),
@@ -349,6 +358,106 @@ fn multipath_and_taproot_are_refused_with_their_words() {
     refused(&format!("wsh({expression})"), &format!("{expression} is invalid"));
     let expression = format!("and_v(v:pk({K}),pk({K}))");
     refused(&format!("wsh({expression})"), &format!("{expression} is not sane: contains duplicate public keys"));
+}
+
+#[test]
+fn miniscript_is_refused_with_the_words_of_bitcoind() {
+    let public = one(&format!("pkh({S})")).to_public_string();
+    let public = public.strip_prefix("pkh(").and_then(|text| text.split_once(')')).unwrap().0;
+    for (expression, expected) in [
+        ("or_i(older(1),older(2))".to_owned(), "or_i(older(1),older(2)) is not sane: malleable witnesses exist"),
+        (
+            "or_i(pk(K),or_i(older(1),older(2)))".to_owned(),
+            "or_i(older(1),older(2)) is not sane: malleable witnesses exist",
+        ),
+        ("pk_k(S/0)".to_owned(), "pk_k(P/0) is not sane"),
+        ("v:pk(S/0)".to_owned(), "v:pk(P/0) is not sane"),
+        ("older(1)".to_owned(), "older(1) is not sane: witnesses without signature exist"),
+        ("or_d(pk(S/0),older(1))".to_owned(), "or_d(pk(P/0),older(1)) is not sane: witnesses without signature exist"),
+        ("and_v(pk(S/0),older(10))".to_owned(), "and_v(pk(P/0),older(10)) is invalid"),
+        ("and_v(v:pk(S/0),pk(S/0))".to_owned(), "and_v(v:pk(P/0),pk(P/0)) is not sane: contains duplicate public keys"),
+        (
+            "and_v(v:pk(S),and_v(v:older(1),older(4194305)))".to_owned(),
+            "and_v(v:older(1),older(4194305)) is not sane: contains mixes of timelocks expressed in blocks and seconds",
+        ),
+        ("0".to_owned(), "0 is not satisfiable"),
+        ("and_v(v:pk(K),0)".to_owned(), "and_v(v:pk(K),0) is not satisfiable"),
+    ] {
+        let text = expression.replace("(S", &format!("({S}")).replace("(K)", &format!("({K})"));
+        refused(
+            &format!("wsh({text})"),
+            &expected.replace("(P", &format!("({public}")).replace("(K)", &format!("({K})")),
+        );
+    }
+    let nowhere = "Miniscript expressions can only be used in wsh or tr.";
+    refused(&format!("sh(and_v(v:pk({K}),older(10)))"), nowhere);
+    refused(&format!("and_v(v:pk({K}),older(10))"), nowhere);
+    refused(&format!("sh(and_v(pk({K}),older(10)))"), nowhere);
+}
+
+#[test]
+fn no_error_shows_a_private_key() {
+    for text in [
+        WIF.to_owned(),
+        format!("foo({S})"),
+        format!("multi({S},{K})"),
+        format!("wpkh({WIF}/0)"),
+        format!("wpkh({WIF},{WIF})"),
+        format!("wpkh({S}x)"),
+        format!("wpkh({S}/{S})"),
+        format!("wpkh([01020304/<{S};1>]{K})"),
+        format!("wsh(pk_k({S}))"),
+        format!("wsh(and_v(pk({S}),older(1)))"),
+        format!("tr({K},{S})"),
+    ] {
+        let error = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).expect_err(&text);
+        let said = format!("{error} {error:?}");
+        assert!(!said.contains(S) && !said.contains(WIF), "{said}");
+    }
+}
+
+#[test]
+fn spaces_around_a_key_of_base_58_mean_nothing() {
+    for (text, same) in [
+        (format!("wpkh( {WIF} )"), format!("wpkh({WIF})")),
+        (format!("wpkh( {S} /0)"), format!("wpkh({S}/0)")),
+        (format!("wpkh([01020304/1] {WIF})"), format!("wpkh([01020304/1]{WIF})")),
+    ] {
+        assert_eq!(one(&text).to_public_string(), one(&same).to_public_string());
+    }
+    refused(&format!("wpkh( {K})"), &format!("key ' {K}' is not valid"));
+}
+
+#[test]
+fn witness_scripts_hold_twenty_keys() {
+    let keys: Vec<String> = (0..20).map(|number| format!("{X}/{number}")).collect();
+    let parsed = one(&format!("wsh(multi(17,{}))", keys.join(",")));
+    let script = parsed.expand(0).unwrap().scripts.remove(0).solving.scripts.remove(0);
+    assert_eq!(script.len(), 2 + 20 * 34 + 2 + 1);
+    assert!(script.as_bytes().starts_with(&[1, 17]) && script.as_bytes().ends_with(&[1, 20, 0xae]));
+}
+
+#[test]
+fn a_private_key_serves_each_of_its_public_keys() {
+    let public = one(&format!("pkh({S})")).to_public_string();
+    let public = public.strip_prefix("pkh(").and_then(|text| text.split_once(')')).unwrap().0;
+    let both = one(&format!("multi(1,{S}/4/*,{public}/*)"));
+    assert!(both.has_all_private_keys());
+    assert_eq!(both.private_branches().private_keys(3).len(), 2);
+    let expanded = both.expand(3).unwrap().scripts.remove(0).solving.public_keys;
+    for ((public, _), shown) in both.private_branches().private_keys(3).iter().zip(&expanded) {
+        assert_eq!(public, &shown.0);
+    }
+    assert!(!one(&format!("multi(1,{S}/4/*,{X}/*)")).has_all_private_keys());
+    let pair = one(&format!(
+        "multi(1,{WIF},{})",
+        one(&format!("pk({WIF})")).expand(0).unwrap().scripts[0].solving.public_keys[0]
+            .0
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    ));
+    assert!(pair.has_all_private_keys());
 }
 
 #[test]

@@ -31,7 +31,7 @@ use run::End;
 pub struct Slot {
     state: Mutex<State>,
     /// Asks the running rescan to end.
-    abort: AtomicBool,
+    pub(super) abort: AtomicBool,
     /// The host is stopping: what is not done yet goes on at the next load.
     stopping: AtomicBool,
     millionths: AtomicU32,
@@ -73,7 +73,7 @@ impl Slot {
 
 /// A rescan that has not begun: the time from which it looks, in seconds.
 pub fn begin(from_time: u64) -> RescanRow {
-    RescanRow { from_time, next_height: None, unreadable: 0 }
+    RescanRow { from_time, next_height: None, unreadable: 0, first_height: None }
 }
 
 impl Wallet {

@@ -59,7 +59,7 @@ struct Piece {
 }
 
 impl Wallet {
-    pub(super) fn rescan_all(&self, mut row: RescanRow) -> Result<End> {
+    pub(in crate::wallet) fn rescan_all(&self, mut row: RescanRow) -> Result<End> {
         let begin = match row.next_height {
             Some(height) => Some(height),
             None => self.shared.finder.first_at(row.from_time.saturating_sub(TIMESTAMP_WINDOW))?,
@@ -68,7 +68,10 @@ impl Wallet {
             self.rescan_close(u32::MAX)?;
             return Ok(End::Complete { unreadable: row.unreadable });
         };
-        let mut show = Show::new(self.name(), next);
+        // One that goes on has what it did before behind it.
+        let first = *row.first_height.get_or_insert(next);
+        let mut show = Show::new(self.name(), first, next);
+        self.rescan.millionths.store(show.progress(next, self.synced()?.height), Ordering::Relaxed);
         let mut wanted = Wanted::read(self)?;
         loop {
             if self.rescan.abort.load(Ordering::Relaxed) {

@@ -24,10 +24,11 @@ pub struct Show {
 }
 
 impl Show {
-    /// A rescan of a wallet that begins at a height.
-    pub fn new(wallet: &str, first: u32) -> Self {
+    /// A rescan of a wallet that began at the height `first` and stands at `next` now.
+    pub fn new(wallet: &str, first: u32, next: u32) -> Self {
         let now = Instant::now();
-        tracing::info!(wallet, height = first, "rescan begins");
+        let said = if first == next { "rescan begins" } else { "rescan goes on" };
+        tracing::info!(wallet, height = next, "{said}");
         let terminal = std::io::stderr().is_terminal();
         Self { wallet: wallet.to_owned(), first, begun: now, logged: now, drawn: now, terminal, visible: false }
     }
@@ -89,7 +90,9 @@ mod tests {
 
     #[test]
     fn the_part_is_counted_from_the_first_block_to_the_last() {
-        let mut show = Show::new("w", 100);
+        let mut show = Show::new("w", 100, 100);
         assert_eq!([100, 150, 200, 300].map(|next| show.progress(next, 199)), [0, 500_000, 1_000_000, 1_000_000]);
+        // One that goes on counts what it did before.
+        assert_eq!(Show::new("w", 100, 150).progress(150, 199), 500_000);
     }
 }

@@ -64,6 +64,9 @@ wire_struct! {
         pub next_height: Option<u32>,
         /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
         pub unreadable: u32,
+        /// The height at which it began; none while it has read nothing.
+        #[since(1)]
+        pub first_height: Option<u32>,
     }
 }
 
@@ -73,7 +76,7 @@ wire_struct! {
     pub struct DescriptorRow {
         /// Its public text with checksum, with every hardened step that can be taken taken.
         pub public: String,
-        /// Its public text as it was imported, by which it is known again.
+        /// Its public text as it was imported.
         pub identity: String,
         /// When it was born, in seconds.
         pub timestamp: u64,

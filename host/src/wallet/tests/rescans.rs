@@ -14,6 +14,8 @@ use outrigger_sdk::service::{Chain, ErrorKind, Result, Scope};
 use outrigger_sdk::testing::MemoryChain;
 use outrigger_sdk::wire::Blob;
 
+use crate::wallet::store::rows::RescanRow;
+
 use super::{Bench, descriptor, elsewhere, foreign, kind_of, lock, spend};
 
 /// A chain some blocks of which cannot be read, or are read very slowly.
@@ -287,4 +289,23 @@ fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
     });
     assert_eq!(finished(&bench), RescanOutcome::Complete);
     assert_eq!(bench.coins().len(), 2);
+}
+
+#[test]
+fn a_rescan_that_goes_on_tells_its_progress_from_where_it_began() {
+    let bench = Bench::new();
+    history(&bench.chain);
+    bench.create("w", |options| options.blank = true);
+    let wallet = bench.view().wallet().clone();
+    let tip = bench.view().info().unwrap().synced.height;
+    wallet.rescan_reserve().unwrap();
+    // It ends before its first block, when it has told where it stands.
+    wallet.rescan.abort.store(true, Ordering::SeqCst);
+    let told = |first_height, next_height| {
+        let row = RescanRow { from_time: 1, next_height, unreadable: 0, first_height };
+        wallet.rescan_all(row).unwrap();
+        wallet.rescan_progress().unwrap().millionths
+    };
+    assert_eq!(told(None, Some(tip)), 0);
+    assert_eq!(told(Some(1), Some(tip)), (tip - 1) * 1_000_000 / tip);
 }

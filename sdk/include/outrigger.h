@@ -2367,7 +2367,7 @@ typedef struct outrigger_wallet_info_t {
     bool locked;
     /** Until when it is unlocked, in seconds; 0 when locked or not encrypted. [u64] */
     uint64_t unlocked_until;
-    /** The rescan that runs now. [optional rescan_progress] */
+    /** The rescan that runs now, or is reserved by the import that it follows. [optional rescan_progress] */
     outrigger_optional_rescan_progress_t rescan;
     /** The number of its transactions. [u64] */
     uint64_t transactions;
@@ -2381,6 +2381,11 @@ typedef struct outrigger_wallet_info_t {
     bool backup_needed;
     /** When the last backup was made, in seconds; 0 when none was. [u64] */
     uint64_t last_backup;
+    /**
+     * How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say. Since
+     * minor 1. [u32]
+     */
+    uint32_t keypool;
 } outrigger_wallet_info_t;
 
 /** Whose a script is. Ordered: the greater one wins where several rules apply. */
@@ -2832,9 +2837,15 @@ typedef struct outrigger_optional_u32_t {
 
 /** A descriptor to import. Its text has been parsed and its checksum checked; ranges are inclusive. */
 typedef struct outrigger_descriptor_import_t {
-    /** The text, possibly with private keys. [secret] */
+    /**
+     * The text, possibly with private keys. One with several paths (BIP 389) stands for a descriptor each, which are
+     * stored together or not at all; of two paths the first is for receiving and the second for change. [secret]
+     */
     outrigger_bytes_t text;
-    /** The indexes to import; none for one without a wildcard. [optional (u32, u32)] */
+    /**
+     * The indexes to import; none for one without a wildcard, or for as many as the wallet keeps ahead. [optional (u32,
+     * u32)]
+     */
     outrigger_optional_tuple_of_u32_and_u32_t range;
     /** The next index to hand out; none for the range's beginning. [optional u32] */
     outrigger_optional_u32_t next_index;
@@ -2898,6 +2909,16 @@ typedef struct outrigger_import_t {
             /** They. [keys_import] */
             outrigger_keys_import_t keys;
         } keys;
+        /**
+         * Keys and scripts of several parts (importmulti of a descriptor with several paths), which are stored together
+         * or not at all. Since minor 1.
+         */
+        struct {
+            /** The parts. [list of keys_import] */
+            const outrigger_keys_import_t *parts;
+            /** How many there are. */
+            size_t parts_count;
+        } parts;
     } as;
 } outrigger_import_t;
 
@@ -2907,6 +2928,11 @@ enum {
     OUTRIGGER_IMPORT_DESCRIPTOR = 0,
     /** Keys and scripts (importmulti). */
     OUTRIGGER_IMPORT_KEYS = 1,
+    /**
+     * Keys and scripts of several parts (importmulti of a descriptor with several paths), which are stored together or
+     * not at all. Since minor 1.
+     */
+    OUTRIGGER_IMPORT_PARTS = 2,
 };
 
 /** An entry of the address book. */
@@ -3952,7 +3978,8 @@ static inline bool outrigger_get_wallet_info(outrigger_reader_t *reader, outrigg
         && outrigger_get_u64(reader, &out->keypool_internal)
         && outrigger_get_u64(reader, &out->birth_time)
         && outrigger_get_bool(reader, &out->backup_needed)
-        && outrigger_get_u64(reader, &out->last_backup);
+        && outrigger_get_u64(reader, &out->last_backup)
+        && ((!reader->failed && reader->left == 0) || outrigger_get_u32(reader, &out->keypool));
 }
 
 /** [ownership] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4759,6 +4786,17 @@ static inline void outrigger_put_keys_import(outrigger_writer_t *writer, const o
     outrigger_put_u64(writer, value->timestamp);
 }
 
+/** [list of keys_import] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_list_of_keys_import(
+    outrigger_writer_t *writer, const outrigger_keys_import_t *value, size_t count)
+{
+    size_t at = 0;
+    outrigger_put_count(writer, count);
+    for (at = 0; at < count; at++) {
+        outrigger_put_keys_import(writer, &value[at]);
+    }
+}
+
 /** [import] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_import(outrigger_writer_t *writer, const outrigger_import_t *value)
 {
@@ -4769,6 +4807,9 @@ static inline void outrigger_put_import(outrigger_writer_t *writer, const outrig
         break;
     case OUTRIGGER_IMPORT_KEYS:
         outrigger_put_keys_import(writer, &value->as.keys.keys);
+        break;
+    case OUTRIGGER_IMPORT_PARTS:
+        outrigger_put_list_of_keys_import(writer, value->as.parts.parts, value->as.parts.parts_count);
         break;
     default:
         writer->failed = true;

@@ -9,7 +9,7 @@ use bitcoin::{PrivateKey, ScriptBuf};
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership};
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult};
-use outrigger_sdk::wire::Blob;
+use outrigger_sdk::wire::{Blob, Secret};
 
 use super::error::{Result, WalletError};
 use super::keypool::private_key_at;
@@ -49,7 +49,8 @@ impl Wallet {
             for request in &requests {
                 outcomes.push(match request {
                     Import::Descriptor { descriptor } => write.import_descriptor(descriptor, &sealing, &mut touched)?,
-                    Import::Keys { keys } => write.import_keys(keys, &sealing, &mut touched)?,
+                    Import::Keys { keys } => write.import_keys(std::slice::from_ref(keys), &sealing, &mut touched)?,
+                    Import::Parts { parts } => write.import_keys(parts, &sealing, &mut touched)?,
                 });
             }
             write.rederive(&touched)?;
@@ -83,6 +84,7 @@ impl Write<'_> {
         let timestamp = |request: &Import| match request {
             Import::Descriptor { descriptor } => descriptor.timestamp,
             Import::Keys { keys } => keys.timestamp,
+            Import::Parts { parts } => parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX),
         };
         let row = rescan::begin(requests.iter().map(timestamp).fold(u64::from(self.synced.time), u64::min));
         put(self.t.meta, &mut self.txn, b"rescan", &row)?;
@@ -116,7 +118,7 @@ impl Write<'_> {
         for (position, parsed) in parsed.into_iter().enumerate() {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
             let identity = parsed.to_public_string();
-            let known = match self.find_descriptor(&identity)? {
+            let known = match self.find_descriptor(&parsed)? {
                 Some(number) => self.t.descriptor(&self.txn, number)?.map(|row| (number, row)),
                 None => None,
             };
@@ -255,28 +257,60 @@ impl Write<'_> {
         Ok(())
     }
 
+    /// Imports the parts of a request: all of them, or none where one is refused.
     fn import_keys(
         &mut self,
-        import: &KeysImport,
+        parts: &[KeysImport],
         sealing: &SealingKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<ImportOutcome> {
+        let mut keys = Vec::with_capacity(parts.len());
+        for part in parts {
+            match self.check_keys(part)? {
+                Ok(private) => keys.push(private),
+                Err(outcome) => return Ok(outcome),
+            }
+        }
+        for (part, private) in parts.iter().zip(keys) {
+            self.store_keys(part, private, sealing, touched)?;
+        }
+        Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
+    }
+
+    /// The private keys of an import, each with its public key; the outcome where it is refused.
+    fn check_keys<'i>(
+        &self,
+        import: &'i KeysImport,
+    ) -> Result<std::result::Result<Vec<PrivateEntry<'i>>, ImportOutcome>> {
         if !self.meta.private_keys_enabled && !import.private_keys.is_empty() {
-            return Ok(ImportOutcome::PrivateKeysDisabled);
+            return Ok(Err(ImportOutcome::PrivateKeysDisabled));
         }
         for script in &import.script_pubkeys {
             let row = self.t.script(&self.txn, script)?;
             if row.as_ref().map(ScriptRow::ownership) == Some(Ownership::Spendable) {
-                return Ok(ImportOutcome::AlreadyOwned { script: script.clone() });
+                return Ok(Err(ImportOutcome::AlreadyOwned { script: script.clone() }));
             }
         }
         let mut keys = Vec::with_capacity(import.private_keys.len());
-        for wif in &import.private_keys {
+        for (number, wif) in import.private_keys.iter().enumerate() {
+            self.check_piece(number)?;
             match PrivateKey::from_wif(wif.expose()) {
                 Ok(key) => keys.push((wif, key.public_key(&self.wallet.secp).to_bytes())),
-                Err(_) => return Ok(ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() }),
+                Err(_) => {
+                    return Ok(Err(ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() }));
+                }
             }
         }
+        Ok(Ok(keys))
+    }
+
+    fn store_keys(
+        &mut self,
+        import: &KeysImport,
+        keys: Vec<PrivateEntry<'_>>,
+        sealing: &SealingKey,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<()> {
         let origins = Origins::of(import);
         let mut learned = Learned::default();
         for (number, script) in import.scripts.iter().enumerate() {
@@ -297,8 +331,7 @@ impl Write<'_> {
         }
         self.settle(learned, touched)?;
         self.watch_scripts(import, touched)?;
-        self.note_import(import.timestamp)?;
-        Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
+        self.note_import(import.timestamp)
     }
 
     /// Makes a public key known, watches its pay-to-pubkey script, and puts it in the keypool where that was asked for.
@@ -333,6 +366,9 @@ impl Write<'_> {
         self.settle(learned, touched)
     }
 }
+
+/// A private key of an import, as WIF, and its public key.
+type PrivateEntry<'a> = (&'a Secret, Vec<u8>);
 
 /// Where the keys of an import come from, by the key: a range brings one for each of its indexes.
 struct Origins<'a> {

@@ -34,6 +34,11 @@ pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
 /// The most scripts that one call derives ahead, per descriptor.
 const MAX_REFILL: u32 = 1_000_000;
 
+/// The key in the table `identities` of what [`Descriptor::identity`] gives.
+fn identity_key(identity: &str) -> [u8; 32] {
+    script_key(bitcoin::Script::from_bytes(identity.as_bytes()))
+}
+
 fn type_name(kind: AddressType) -> &'static str {
     match kind {
         AddressType::Legacy => "legacy",
@@ -55,7 +60,7 @@ impl Write<'_> {
         let number = self.meta.next_descriptor;
         self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
         self.store_private(number, parsed, sealing)?;
-        let identity = script_key(bitcoin::Script::from_bytes(row.identity.as_bytes()));
+        let identity = identity_key(&parsed.identity());
         self.t.identities.put(&mut self.txn, &identity, &number.to_le_bytes())?;
         self.put_descriptor(number, &row)?;
         self.add_scripts(number, parsed, row.derived_begin..row.range_end, touched)?;
@@ -76,10 +81,15 @@ impl Write<'_> {
         put(self.t.descriptors, &mut self.txn, &number.to_be_bytes(), row)
     }
 
-    /// The number of the descriptor with an identity.
-    pub fn find_descriptor(&self, identity: &str) -> Result<Option<u32>> {
-        let key = script_key(bitcoin::Script::from_bytes(identity.as_bytes()));
-        self.t.identities.get(&self.txn, &key)?.map(number_from).transpose()
+    /// The number of the same descriptor, where it is known: the marks of its hardened steps make no difference.
+    pub fn find_descriptor(&self, parsed: &Descriptor) -> Result<Option<u32>> {
+        // Wallets that were written before marks made no difference know it by its text.
+        for identity in [parsed.identity(), parsed.to_public_string()] {
+            if let Some(number) = self.t.identities.get(&self.txn, &identity_key(&identity))? {
+                return number_from(number).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// Derives a descriptor's scripts at some indexes and stores them as ours.

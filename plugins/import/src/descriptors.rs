@@ -1,22 +1,22 @@
 //! importdescriptors: the checks of one request, and what it has the wallet store.
 
 use bitcoin::Network;
-use outrigger_sdk::descriptor::{Checksum, Descriptor};
-use outrigger_sdk::params::{descriptor_range, int64};
+use outrigger_sdk::descriptor::{Checksum, Descriptor, without_private_keys};
+use outrigger_sdk::params::int64;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
 use outrigger_sdk::wire::Secret;
 use serde_json::Value;
 
 use crate::error::ImportError;
 use crate::outcome::{Checked, MISSING_PRIVATE_KEYS};
-use crate::request::Fields;
+use crate::request::{Fields, index_range};
 
-/// The last index of the range that a request without one means: bitcoind's default keypool of 1000.
-const DEFAULT_LAST_INDEX: u32 = 999;
+/// The keypool of a wallet that does not say how large it is: bitcoind's.
+const DEFAULT_KEYPOOL: u32 = 1000;
 
-/// The most keys that one descriptor may derive: a wallet expands from index 0 up to the range's end. Each costs a curve
-/// multiplication.
-const MAX_DERIVED_KEYS: u64 = 4_000_000;
+/// The most keys that one request may derive: those of twenty keys, as many as a multisig script has, at as many indexes as a
+/// range may have. Each costs a curve multiplication; the wallet derives them in pieces.
+const MAX_DERIVED_KEYS: u64 = 20_000_000;
 
 /// The warning of a ranged descriptor without a range.
 const RANGE_NOT_GIVEN: &str = "Range not given, using default keypool range";
@@ -27,6 +27,8 @@ pub struct Checks {
     pub network: Network,
     /// Whether the wallet may hold private keys.
     pub private_keys_enabled: bool,
+    /// How many scripts the wallet keeps ahead: the range of a request without one. 0 where it does not say.
+    pub keypool: u32,
 }
 
 /// The fields, of the right types.
@@ -49,23 +51,23 @@ impl Checks {
     /// Checks a request.
     pub fn request(&self, request: &Value, timestamp: u64) -> Checked {
         let mut warnings = Vec::new();
-        match self.parts(request, timestamp, &mut warnings) {
-            Ok((parts, given)) => Checked {
-                parts: Ok(parts),
+        match self.import(request, timestamp, &mut warnings) {
+            Ok((import, given)) => Checked {
+                import: Ok(Some(import)),
                 warnings,
-                not_stored: ImportError::DescriptorNotStored(given.text.to_owned()),
+                not_stored: ImportError::DescriptorNotStored(without_private_keys(given.text)),
                 active: given.active,
             },
             Err(error) => Checked::refused(error, warnings),
         }
     }
 
-    fn parts<'a>(
+    fn import<'a>(
         &self,
         request: &'a Value,
         timestamp: u64,
         warnings: &mut Vec<String>,
-    ) -> Result<(Vec<Import>, Given<'a>), ImportError> {
+    ) -> Result<(Import, Given<'a>), ImportError> {
         let fields = Fields(request.as_object().ok_or(ImportError::Malformed)?);
         let given = Given::read(fields)?;
         let descriptors = Descriptor::parse(given.text, self.network, Checksum::Required)?;
@@ -73,7 +75,7 @@ impl Checks {
         if descriptors.len() > 1 && given.internal.is_some() {
             return Err(ImportError::MultipathInternal);
         }
-        let indexes = indexes(fields, first, warnings)?;
+        let indexes = self.indexes(fields, &descriptors, warnings)?;
         if given.active && indexes.is_none() {
             return Err(ImportError::ActiveUnranged);
         }
@@ -92,18 +94,56 @@ impl Checks {
         self.check_keys(&descriptors, warnings)?;
         // A ranged descriptor whose request has a label but no range is taken, and the label dropped.
         let label = given.label.filter(|_| indexes.is_none()).map(str::to_owned);
-        let part = |(place, descriptor): (usize, &Descriptor)| Import::Descriptor {
-            descriptor: DescriptorImport {
-                text: descriptor.to_private_string().unwrap_or_else(|| Secret::new(descriptor.to_public_string())),
-                range: indexes.map(|indexes| (indexes.begin, indexes.end)),
-                next_index: indexes.map(|indexes| indexes.next),
-                active: given.active,
-                internal: if descriptors.len() == 2 { Some(place == 1) } else { given.internal },
-                label: label.clone(),
-                timestamp,
-            },
+        // The paths of one text stand or fall together, so that it goes to the wallet whole.
+        let text = match descriptors.as_slice() {
+            [one] => one.to_private_string().unwrap_or_else(|| Secret::new(one.to_public_string())),
+            _ => Secret::new(given.text.to_owned()),
         };
-        Ok((descriptors.iter().enumerate().map(part).collect(), given))
+        let descriptor = DescriptorImport {
+            text,
+            range: indexes.map(|indexes| (indexes.begin, indexes.end)),
+            next_index: indexes.map(|indexes| indexes.next),
+            active: given.active,
+            internal: given.internal,
+            label,
+            timestamp,
+        };
+        Ok((Import::Descriptor { descriptor }, given))
+    }
+
+    /// The indexes to import; none for a descriptor without a wildcard.
+    fn indexes(
+        &self,
+        fields: Fields<'_>,
+        descriptors: &[Descriptor],
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Indexes>, ImportError> {
+        let ranged = descriptors.iter().any(Descriptor::is_ranged);
+        let (begin, end) = match (ranged, fields.get("range")) {
+            (false, Some(_)) => return Err(ImportError::RangeOfUnranged),
+            (false, None) => return Ok(None),
+            (true, Some(range)) => index_range(range)?,
+            (true, None) => {
+                warnings.push(RANGE_NOT_GIVEN.to_owned());
+                (0, if self.keypool == 0 { DEFAULT_KEYPOOL } else { self.keypool } - 1)
+            }
+        };
+        let keys: usize = descriptors.iter().map(Descriptor::key_count).sum();
+        if (u64::from(end - begin) + 1) * keys as u64 > MAX_DERIVED_KEYS {
+            return Err(ImportError::RangeTooLarge);
+        }
+        let next = match fields.get("next_index") {
+            None => begin,
+            Some(value) => {
+                let next = int64(value).map_err(|_| ImportError::Malformed)?;
+                let next = u32::try_from(next).map_err(|_| ImportError::NextIndex)?;
+                if !(begin..=end).contains(&next) {
+                    return Err(ImportError::NextIndex);
+                }
+                next
+            }
+        };
+        Ok(Some(Indexes { begin, end, next }))
     }
 
     /// The rules about private keys, and that there is something to derive at all.
@@ -139,36 +179,4 @@ impl<'a> Given<'a> {
             label: fields.text("label")?,
         })
     }
-}
-
-/// The indexes to import; none for a descriptor without a wildcard.
-fn indexes(
-    fields: Fields<'_>,
-    descriptor: &Descriptor,
-    warnings: &mut Vec<String>,
-) -> Result<Option<Indexes>, ImportError> {
-    let (begin, end) = match (descriptor.is_ranged(), fields.get("range")) {
-        (false, Some(_)) => return Err(ImportError::RangeOfUnranged),
-        (false, None) => return Ok(None),
-        (true, Some(range)) => descriptor_range(range)?,
-        (true, None) => {
-            warnings.push(RANGE_NOT_GIVEN.to_owned());
-            (0, DEFAULT_LAST_INDEX)
-        }
-    };
-    if (u64::from(end) + 1) * descriptor.key_count() as u64 > MAX_DERIVED_KEYS {
-        return Err(ImportError::RangeTooLarge);
-    }
-    let next = match fields.get("next_index") {
-        None => begin,
-        Some(value) => {
-            let next = int64(value).map_err(|_| ImportError::Malformed)?;
-            let next = u32::try_from(next).map_err(|_| ImportError::NextIndex)?;
-            if !(begin..=end).contains(&next) {
-                return Err(ImportError::NextIndex);
-            }
-            next
-        }
-    };
-    Ok(Some(Indexes { begin, end, next }))
 }

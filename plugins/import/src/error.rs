@@ -2,6 +2,7 @@
 
 use bitcoin::ScriptBuf;
 use outrigger_sdk::descriptor::DescriptorError;
+use outrigger_sdk::descriptor::without_private_keys;
 use outrigger_sdk::params::Type;
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::{Code, RpcError};
@@ -152,7 +153,7 @@ pub enum ImportError {
         /// The last known index.
         end: u32,
     },
-    /// The descriptor was not stored. Its text is the client's own, private keys included, and must not be logged.
+    /// The descriptor was not stored. Its text is the client's own, without private keys.
     #[error("Could not add descriptor '{0}'")]
     DescriptorNotStored(String),
     /// The wallet answered for another number of requests than it was given.
@@ -209,6 +210,7 @@ impl From<ImportError> for RpcError {
             | E::RangeShrinks { .. } => Code::INVALID_PARAMETER,
             E::NoOutcome => Code::INTERNAL,
         };
-        Self::new(code, error.to_string())
+        // What a client sent is told back to it without the private keys in it, wherever it put them.
+        Self::new(code, without_private_keys(&error.to_string()))
     }
 }

@@ -16,6 +16,8 @@ mod rescan;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use outrigger_sdk::params::{Params, Type, check_types, flag};
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
@@ -33,11 +35,13 @@ use rescan::{Pending, Reservation, Subject, WaitingCalls};
 pub struct ImportPlugin {
     host: Host,
     waiting: WaitingCalls,
+    /// Whether the host is stopping: checks that take long are given up.
+    stopping: AtomicBool,
 }
 
 impl Plugin for ImportPlugin {
     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host, waiting: WaitingCalls::default() })
+        Ok(Self { host, waiting: WaitingCalls::default(), stopping: AtomicBool::new(false) })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
@@ -78,7 +82,10 @@ impl Plugin for ImportPlugin {
                 }
                 self.waiting.finished(wallet, rescan, &outcome);
             }
-            Event::ShuttingDown => self.waiting.close(),
+            Event::ShuttingDown => {
+                self.stopping.store(true, Ordering::Relaxed);
+                self.waiting.close();
+            }
             _ => {}
         }
     }
@@ -108,10 +115,14 @@ impl ImportPlugin {
         let requests = requests(params);
         let timestamps =
             requests.iter().map(|request| request::timestamp(request, wallet.synced)).collect::<Result<Vec<_>, _>>()?;
-        let mut checks = multi::Checks::new(self.network(scope)?, wallet.private_keys_enabled);
+        let mut checks = multi::Checks::new(self.network(scope)?, wallet.private_keys_enabled, &self.stopping);
         let checked =
             requests.iter().zip(&timestamps).map(|(request, time)| checks.request(request, stored_time(*time)));
-        let outcomes = self.store(scope, checked.collect())?;
+        let checked = checked.collect();
+        if checks.are_given_up() {
+            return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
+        }
+        let outcomes = self.store(scope, checked)?;
         Ok(imported(wallet, reservation, outcomes, timestamps, Subject::Keys))
     }
 
@@ -123,8 +134,11 @@ impl ImportPlugin {
         check_types(params, &[Type::Array], false)?;
         let reservation = self.reserve(scope)?;
         check_unlocked(&wallet)?;
-        let checks =
-            descriptors::Checks { network: self.network(scope)?, private_keys_enabled: wallet.private_keys_enabled };
+        let checks = descriptors::Checks {
+            network: self.network(scope)?,
+            private_keys_enabled: wallet.private_keys_enabled,
+            keypool: wallet.keypool,
+        };
         let (mut timestamps, mut checked, mut failure) = (Vec::new(), Vec::new(), None);
         for request in requests(params) {
             match request::timestamp(request, wallet.synced) {
@@ -155,23 +169,16 @@ impl ImportPlugin {
 
     /// Stores what passed its checks with one write, and tells what became of each request.
     fn store(&self, scope: Scope, mut checked: Vec<Checked>) -> Result<Vec<Outcome>, ServiceError> {
-        let mut parts: Vec<Import> = Vec::new();
-        let mut counts = Vec::with_capacity(checked.len());
-        for request in &mut checked {
-            let before = parts.len();
-            if let Ok(found) = &mut request.parts {
-                parts.append(found);
-            }
-            counts.push(parts.len() - before);
-        }
-        let answers = if parts.is_empty() { Vec::new() } else { self.host.wallet.import(scope, parts)? };
-        let mut answers = answers.as_slice();
-        let outcome = |(request, count): (Checked, usize)| {
-            let (own, rest) = answers.split_at_checked(count).unwrap_or((answers, &[]));
-            answers = rest;
-            request.outcome(own, count)
+        let taken: Vec<Option<Import>> = checked.iter_mut().map(Checked::take_import).collect();
+        let stored: Vec<bool> = taken.iter().map(Option::is_some).collect();
+        let imports: Vec<Import> = taken.into_iter().flatten().collect();
+        let answers = if imports.is_empty() { Vec::new() } else { self.host.wallet.import(scope, imports)? };
+        let mut answers = answers.iter();
+        let outcome = |(request, stored): (Checked, bool)| {
+            let answer = if stored { answers.next() } else { None };
+            request.outcome(answer)
         };
-        Ok(checked.into_iter().zip(counts).map(outcome).collect())
+        Ok(checked.into_iter().zip(stored).map(outcome).collect())
     }
 }
 

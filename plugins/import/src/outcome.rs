@@ -41,8 +41,8 @@ impl Outcome {
 
 /// A request after its checks.
 pub struct Checked {
-    /// What there is to store; several parts for a descriptor with several paths. Or why there is nothing.
-    pub parts: Result<Vec<Import>, ImportError>,
+    /// What there is to store, until it is taken out; or why there is nothing.
+    pub import: Result<Option<Import>, ImportError>,
     /// What the client may want to look at.
     pub warnings: Vec<String>,
     /// The error where the storage fails.
@@ -54,24 +54,25 @@ pub struct Checked {
 impl Checked {
     /// A request that failed its checks.
     pub fn refused(error: ImportError, warnings: Vec<String>) -> Self {
-        Self { parts: Err(error), warnings, not_stored: ImportError::AddressNotStored, active: false }
+        Self { import: Err(error), warnings, not_stored: ImportError::AddressNotStored, active: false }
     }
 
-    /// What the client is told once the wallet has answered for the parts, of which there were `count`. The first part
-    /// that failed speaks for all.
-    pub fn outcome(mut self, answers: &[ImportOutcome], count: usize) -> Outcome {
-        if let Err(error) = self.parts {
-            return Outcome::failed(error, self.warnings);
+    /// Takes out what there is to store.
+    pub fn take_import(&mut self) -> Option<Import> {
+        self.import.as_mut().ok().and_then(Option::take)
+    }
+
+    /// What the client is told once the wallet has answered.
+    pub fn outcome(mut self, answer: Option<&ImportOutcome>) -> Outcome {
+        let taken = match (&self.import, answer) {
+            (Err(error), _) => Err(error.clone()),
+            (Ok(_), Some(answer)) => self.take(answer),
+            (Ok(_), None) => Err(ImportError::NoOutcome),
+        };
+        match taken {
+            Ok(()) => Outcome { success: true, error: None, warnings: self.warnings },
+            Err(error) => Outcome::failed(error, self.warnings),
         }
-        if answers.len() != count {
-            return Outcome::failed(ImportError::NoOutcome, self.warnings);
-        }
-        for answer in answers {
-            if let Err(error) = self.take(answer) {
-                return Outcome::failed(error, self.warnings);
-            }
-        }
-        Outcome { success: true, error: None, warnings: self.warnings }
     }
 
     fn take(&mut self, answer: &ImportOutcome) -> Result<(), ImportError> {

@@ -1,9 +1,9 @@
 //! Reading the fields of a request. A wrong type is [`ImportError::Malformed`] whatever the field is; a field that is
 //! there and null has a wrong type.
 
-use outrigger_sdk::RpcError;
-use outrigger_sdk::params::{Type, int64};
+use outrigger_sdk::params::{Type, descriptor_range, int64};
 use outrigger_sdk::service::wallet::Synced;
+use outrigger_sdk::{Code, RpcError};
 use serde_json::{Map, Value};
 
 use crate::error::ImportError;
@@ -50,6 +50,14 @@ pub fn item(value: &Value) -> Result<&str, ImportError> {
     value.as_str().ok_or(ImportError::Malformed)
 }
 
+/// The first and the last index of the field `range`. A number that is no whole one of 64 bits is of a wrong type.
+pub fn index_range(value: &Value) -> Result<(u32, u32), ImportError> {
+    descriptor_range(value).map_err(|error| match error.code {
+        Code::MISC => ImportError::Malformed,
+        _ => ImportError::Argument(error),
+    })
+}
+
 /// The creation time of a request, in seconds, as it was given; `now` is the median time of the wallet's last block.
 ///
 /// # Errors
@@ -76,7 +84,6 @@ mod tests {
     use super::*;
     use bitcoin::BlockHash;
     use bitcoin::hashes::Hash;
-    use outrigger_sdk::Code;
     use serde_json::json;
 
     fn synced() -> Synced {

@@ -2316,7 +2316,7 @@ typedef struct outrigger_wallet_info_t {
     bool locked;
     /** Until when it is unlocked, in seconds; 0 when locked or not encrypted. [u64] */
     uint64_t unlocked_until;
-    /** The rescan that runs now. [optional rescan_progress] */
+    /** The rescan that runs now, or is reserved by the import that it follows. [optional rescan_progress] */
     outrigger_optional_rescan_progress_t rescan;
     /** The number of its transactions. [u64] */
     uint64_t transactions;
@@ -2781,9 +2781,15 @@ typedef struct outrigger_optional_u32_t {
 
 /** A descriptor to import. Its text has been parsed and its checksum checked; ranges are inclusive. */
 typedef struct outrigger_descriptor_import_t {
-    /** The text, possibly with private keys. [secret] */
+    /**
+     * The text, possibly with private keys. One with several paths (BIP 389) stands for a descriptor each, which are
+     * stored together or not at all; of two paths the first is for receiving and the second for change. [secret]
+     */
     outrigger_bytes_t text;
-    /** The indexes to import; none for one without a wildcard. [optional (u32, u32)] */
+    /**
+     * The indexes to import; none for one without a wildcard, or for as many as the wallet keeps ahead. [optional (u32,
+     * u32)]
+     */
     outrigger_optional_tuple_of_u32_and_u32_t range;
     /** The next index to hand out; none for the range's beginning. [optional u32] */
     outrigger_optional_u32_t next_index;

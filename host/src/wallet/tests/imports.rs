@@ -357,3 +357,48 @@ fn each_of_many_keys_has_its_own_origin_and_the_first_of_two_counts() {
         assert_eq!(info.origins, [origin(key, number, &format!("m/{number}"))]);
     }
 }
+
+#[test]
+fn the_marks_of_hardened_steps_do_not_make_another_descriptor() {
+    let bench = Bench::blank();
+    bench.import_one(descriptor(&format!("wpkh([01020304/84h]{XPRV}/0h/*)"), |import| import.range = Some((0, 9))));
+    for text in [format!("wpkh([01020304/84']{XPRV}/0'/*)"), format!("wpkh([01020304/84h]{XPRV}/0'/*)")] {
+        let smaller = descriptor(&text, |import| import.range = Some((0, 3)));
+        assert!(matches!(bench.import_one(smaller), ImportOutcome::RangeShrinks { begin: 0, .. }));
+        let larger = descriptor(&text, |import| import.range = Some((0, 60)));
+        assert_eq!(bench.import_one(larger), IMPORTED);
+        assert_eq!(bench.view().descriptors(false).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn the_parts_of_a_request_are_stored_together_or_not_at_all() {
+    let bench = Bench::blank();
+    let text = |path: &str| format!("wpkh({XPRV}/{path}/*)");
+    bench.import_one(descriptor(&text("0"), |import| import.range = Some((0, 60))));
+    let both = descriptor(&text("<7;0>"), |import| import.range = Some((0, 3)));
+    assert!(matches!(bench.import_one(both), ImportOutcome::RangeShrinks { begin: 0, end: 60 }));
+    assert_eq!(bench.view().descriptors(false).unwrap().len(), 1);
+
+    let (_, new) = key(1);
+    let (wif, owned) = key(2);
+    let of = |public: &Vec<u8>, wif: Vec<Secret>| {
+        let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![p2wpkh(public)], wif));
+        let Import::Keys { keys } = import else { panic!("keys") };
+        keys
+    };
+    bench.import_one(Import::Keys { keys: of(&owned, vec![wif]) });
+    let parts = Import::Parts { parts: vec![of(&new, vec![]), of(&owned, vec![])] };
+    let known = bench.script(&p2wpkh(&new)).is_some();
+    assert_eq!(bench.import_one(parts), ImportOutcome::AlreadyOwned { script: p2wpkh(&owned) });
+    assert!(!known && bench.script(&p2wpkh(&new)).is_none());
+}
+
+#[test]
+fn a_range_far_out_costs_what_it_is_long() {
+    let bench = Bench::blank();
+    let far = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((5_000_000, 5_000_010)));
+    assert_eq!(bench.import_one(far), IMPORTED);
+    let range = &bench.view().descriptors(false).unwrap()[0].range;
+    assert!(range.is_some_and(|(begin, _)| begin == 5_000_000), "{range:?}");
+}

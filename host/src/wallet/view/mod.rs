@@ -97,6 +97,7 @@ impl WalletView {
             birth_time: if meta.birth_time == u64::MAX { 0 } else { meta.birth_time },
             backup_needed: meta.backup_needed,
             last_backup: meta.last_backup,
+            keypool: self.wallet.shared.settings.keypool,
         })
     }
 

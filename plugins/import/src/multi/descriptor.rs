@@ -1,14 +1,23 @@
 //! A request of importmulti that names a descriptor.
 
+use std::sync::atomic::Ordering;
+
+use bitcoin::secp256k1::SecretKey;
+use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, NetworkKind, PrivateKey};
-use outrigger_sdk::descriptor::{Checksum, Descriptor};
-use outrigger_sdk::params::descriptor_range;
+use outrigger_sdk::descriptor::{Checksum, Descriptor, Expansion};
+use outrigger_sdk::parallel;
 use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::wire::Secret;
 
-use super::{IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
+use super::{Deriving, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
 use crate::error::ImportError;
-use crate::request::Fields;
+use crate::request::{Fields, index_range};
+
+/// How many indexes are derived before the next look at whether the host is stopping.
+const PIECE: u32 = 10_000;
+/// How many indexes are worth a thread of their own.
+const INDEXES_PER_BATCH: usize = 64;
 
 /// Checks the request, and gives what it brings (a part for each path of a multipath descriptor, with whether it is
 /// internal) and what is odd about it.
@@ -16,7 +25,7 @@ pub(super) fn read(
     fields: Fields<'_>,
     internal: bool,
     network: Network,
-    budget: &mut u64,
+    deriving: &mut Deriving<'_>,
 ) -> Result<(Vec<Part>, Vec<String>), ImportError> {
     let text = fields.text("desc")?.ok_or(ImportError::Malformed)?;
     let descriptors = Descriptor::parse(text, network, Checksum::Required)?;
@@ -36,16 +45,16 @@ pub(super) fn read(
         (false, Some(_)) => return Err(ImportError::RangeOfUnranged),
         (false, None) => (0, 0),
         (true, None) => return Err(ImportError::RangeMissing),
-        (true, Some(range)) => descriptor_range(range)?,
+        (true, Some(range)) => index_range(range)?,
     };
     let private_keys = fields.list("keys")?;
     let cost = (u64::from(end - begin) + 1) * (first.key_count() * descriptors.len()) as u64;
-    *budget = budget.checked_sub(cost).ok_or(ImportError::RangeTooLarge)?;
+    deriving.budget = deriving.budget.checked_sub(cost).ok_or(ImportError::RangeTooLarge)?;
 
     let mut parts: Vec<Part> = Vec::with_capacity(descriptors.len());
     for (place, descriptor) in descriptors.iter().enumerate() {
         let internal = if descriptors.len() == 2 { place == 1 } else { internal };
-        parts.push((expanded(descriptor, begin, end, network), internal));
+        parts.push((expanded(descriptor, begin, end, network, deriving), internal));
     }
     let mut warnings = Vec::new();
     for value in private_keys {
@@ -63,36 +72,58 @@ pub(super) fn read(
 }
 
 /// What the descriptor brings at all indexes. One that cannot be expanded brings nothing, and is not refused for it.
-fn expanded(descriptor: &Descriptor, begin: u32, end: u32, network: Network) -> Material {
+fn expanded(descriptor: &Descriptor, begin: u32, end: u32, network: Network, deriving: &mut Deriving<'_>) -> Material {
     let mut material = Material { solving_data: descriptor.is_solvable(), ..Material::default() };
     let branches = descriptor.private_branches();
-    for index in begin..=end {
-        let Ok(expansion) = descriptor.expand(index) else { continue };
-        for (place, script) in expansion.scripts.into_iter().enumerate() {
-            // All scripts of one index have the same keys.
-            if place == 0 {
-                if descriptor.pays_to_key_hash() {
-                    for key in script.solving.public_keys {
-                        material.add_public_key(key.0);
-                    }
-                }
-                material.origins.extend(script.origins);
-            }
-            material.scripts.extend(script.solving.scripts.into_iter().map(ordered));
-            material.script_pubkeys.insert(ordered(script.script_pubkey));
+    let at = |index: u32| Some((descriptor.expand(index).ok()?, branches.secret_keys(index)));
+    let keep_public_keys = descriptor.pays_to_key_hash();
+    for first in (begin..=end).step_by(PIECE as usize) {
+        if first > begin && deriving.stopping.load(Ordering::Relaxed) {
+            deriving.given_up = true;
+            break;
         }
-        for (public_key, secret) in branches.private_keys(index) {
-            let key = PrivateKey {
-                compressed: public_key.len() == bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE,
-                network: NetworkKind::from(network),
-                inner: secret,
-            };
-            material.private_keys.entry(key_id(&public_key)).or_insert_with(|| Secret::new(key.to_wif()));
+        let piece = (first..=end.min(first.saturating_add(PIECE - 1))).collect();
+        for (expansion, secrets) in parallel::map(piece, INDEXES_PER_BATCH, at).into_iter().flatten() {
+            take_private_keys(&expansion, secrets, network, &mut material);
+            take_expansion(expansion, keep_public_keys, &mut material);
         }
     }
     material.origins.sort_by(|a, b| a.public_key.cmp(&b.public_key));
     material.origins.dedup_by(|a, b| a.public_key == b.public_key);
     material
+}
+
+/// Takes what is public of an index.
+fn take_expansion(expansion: Expansion, keep_public_keys: bool, material: &mut Material) {
+    for (place, script) in expansion.scripts.into_iter().enumerate() {
+        // All scripts of one index have the same keys.
+        if place == 0 {
+            if keep_public_keys {
+                for key in script.solving.public_keys {
+                    material.add_public_key(key.0);
+                }
+            }
+            material.origins.extend(script.origins);
+        }
+        material.scripts.extend(script.solving.scripts.into_iter().map(ordered));
+        material.script_pubkeys.insert(ordered(script.script_pubkey));
+    }
+}
+
+/// Takes the private keys of an index, each of which has its public key at its place.
+fn take_private_keys(
+    expansion: &Expansion,
+    secrets: Vec<(usize, SecretKey)>,
+    network: Network,
+    material: &mut Material,
+) {
+    let public_keys = expansion.scripts.first().map(|script| script.solving.public_keys.as_slice());
+    for (place, inner) in secrets {
+        let Some(public_key) = public_keys.and_then(|keys| keys.get(place)) else { continue };
+        let compressed = public_key.0.len() == PUBLIC_KEY_SIZE;
+        let key = PrivateKey { compressed, network: NetworkKind::from(network), inner };
+        material.private_keys.entry(key_id(&public_key.0)).or_insert_with(|| Secret::new(key.to_wif()));
+    }
 }
 
 /// Whether all keys of a part have their private halves; true where there are no keys.

@@ -8,6 +8,7 @@ mod descriptor;
 mod script;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, NetworkKind, ScriptBuf};
@@ -20,9 +21,9 @@ use crate::error::ImportError;
 use crate::outcome::Checked;
 use crate::request::{Fields, item};
 
-/// The most keys that one call may derive from the descriptors of its requests: as many as the largest range has
-/// indexes. Each costs a curve multiplication.
-const MAX_DERIVED_KEYS: u64 = 1_000_000;
+/// The most keys that one call may derive from the descriptors of its requests: two at each index of the largest range.
+/// Each costs a curve multiplication, and all that they make is in memory until the wallet has stored it.
+const MAX_DERIVED_KEYS: u64 = 2_000_000;
 
 /// The warning of a request that is not declared watch-only and lacks keys.
 const KEYS_MISSING: &str = "Some private keys are missing, outputs will be considered watchonly. If this is intentional, specify the watchonly flag.";
@@ -67,22 +68,20 @@ impl Material {
     }
 
     /// What the wallet is to store.
-    fn import(self, common: &Common<'_>, internal: bool) -> Import {
+    fn import(self, common: &Common<'_>, internal: bool) -> KeysImport {
         let mut public_keys = self.public_keys;
         let bare = |scripts: BTreeSet<OrderedScript>| scripts.into_iter().map(|(_, script)| script).collect();
-        Import::Keys {
-            keys: KeysImport {
-                script_pubkeys: bare(self.script_pubkeys),
-                scripts: bare(self.scripts),
-                private_keys: self.private_keys.into_values().collect(),
-                public_keys: self.public_key_order.iter().filter_map(|id| public_keys.remove(id)).map(Blob).collect(),
-                origins: self.origins,
-                solving_data: self.solving_data,
-                internal,
-                label: common.label.to_owned(),
-                keypool: common.keypool,
-                timestamp: common.timestamp,
-            },
+        KeysImport {
+            script_pubkeys: bare(self.script_pubkeys),
+            scripts: bare(self.scripts),
+            private_keys: self.private_keys.into_values().collect(),
+            public_keys: self.public_key_order.iter().filter_map(|id| public_keys.remove(id)).map(Blob).collect(),
+            origins: self.origins,
+            solving_data: self.solving_data,
+            internal,
+            label: common.label.to_owned(),
+            keypool: common.keypool,
+            timestamp: common.timestamp,
         }
     }
 }
@@ -99,17 +98,35 @@ struct Common<'a> {
 }
 
 /// Checks the requests of a call, one after another.
-pub struct Checks {
+pub struct Checks<'h> {
     network: Network,
     private_keys_enabled: bool,
-    /// How many keys the call may still derive.
-    budget: u64,
+    deriving: Deriving<'h>,
 }
 
-impl Checks {
-    /// The checks of a call.
-    pub fn new(network: Network, private_keys_enabled: bool) -> Self {
-        Self { network, private_keys_enabled, budget: MAX_DERIVED_KEYS }
+/// What bounds the derivation of a call's descriptors.
+struct Deriving<'h> {
+    /// How many keys the call may still derive.
+    budget: u64,
+    /// Whether the host is stopping: nobody waits for the rest.
+    stopping: &'h AtomicBool,
+    /// Whether a range was left for that.
+    given_up: bool,
+}
+
+impl<'h> Checks<'h> {
+    /// The checks of a call, which are given up once `stopping` says so.
+    pub fn new(network: Network, private_keys_enabled: bool, stopping: &'h AtomicBool) -> Self {
+        Self {
+            network,
+            private_keys_enabled,
+            deriving: Deriving { budget: MAX_DERIVED_KEYS, stopping, given_up: false },
+        }
+    }
+
+    /// Whether the host began to stop while a long range was derived: what there is of it means nothing.
+    pub fn are_given_up(&self) -> bool {
+        self.deriving.given_up
     }
 
     /// Checks a request.
@@ -121,8 +138,7 @@ impl Checks {
                     return Checked::refused(ImportError::PrivateKeysDisabled, warnings);
                 }
                 let not_stored = parts.not_stored();
-                let imports = parts.materials.into_iter().map(|(part, internal)| part.import(&parts.common, internal));
-                Checked { parts: Ok(imports.collect()), warnings, not_stored, active: false }
+                Checked { import: Ok(Some(parts.import())), warnings, not_stored, active: false }
             }
             Err(error) => Checked::refused(error, Vec::new()),
         }
@@ -146,7 +162,7 @@ impl Checks {
                 let (material, warnings) = script::read(fields, script_pubkey, internal, self.network)?;
                 (vec![(material, internal)], warnings)
             }
-            (None, true) => descriptor::read(fields, common.internal, self.network, &mut self.budget)?,
+            (None, true) => descriptor::read(fields, common.internal, self.network, &mut self.deriving)?,
             (None, false) => return Err(ImportError::NothingToImport),
         };
         Ok((Parts { materials, common }, warnings))
@@ -160,6 +176,19 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
+    fn import(self) -> Import {
+        let common = self.common;
+        let mut parts: Vec<KeysImport> =
+            self.materials.into_iter().map(|(part, internal)| part.import(&common, internal)).collect();
+        match (parts.pop(), parts.is_empty()) {
+            (Some(keys), true) => Import::Keys { keys },
+            (last, _) => {
+                parts.extend(last);
+                Import::Parts { parts }
+            }
+        }
+    }
+
     /// What to say when the storage fails: scripts are stored first, then private keys, then the rest.
     fn not_stored(&self) -> ImportError {
         if self.materials.iter().any(|(part, _)| !part.scripts.is_empty()) {

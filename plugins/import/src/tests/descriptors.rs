@@ -121,13 +121,16 @@ fn the_wallet_has_the_last_word() {
     let request = json!({"desc": text, "range": 3, "active": true});
     bench.answers([ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: true }]);
     check(&bench, request.clone(), &success(&["Unknown output type, cannot set descriptor to active."]));
+    // What a client sent is not told back with its private keys.
+    let shown = outrigger_sdk::descriptor::without_private_keys(&text);
+    assert!(shown != text && shown.contains("tpub"));
     for (answer, code, message) in [
         (
             ImportOutcome::RangeShrinks { begin: 0, end: 20 },
             -8,
             "new range must include current range = [0,20]".to_owned(),
         ),
-        (ImportOutcome::NotStored, -4, format!("Could not add descriptor '{text}'")),
+        (ImportOutcome::NotStored, -4, format!("Could not add descriptor '{shown}'")),
         (ImportOutcome::BadDescriptor { reason: "why".to_owned() }, -5, "why".to_owned()),
         (
             ImportOutcome::NotExpandable,
@@ -156,14 +159,15 @@ fn multipath_descriptors_are_one_for_each_side() {
     let bench = Bench::new();
     let request = json!({"desc": desc("wpkh(TPRV/<0;1>/*)"), "range": 2, "active": true});
     check(&bench, request, &success(&[]));
-    let sides: Vec<(String, Option<bool>)> = bench.wallet(|wallet| {
-        let side = |import: &Import| match import {
+    // They stand or fall together: the wallet gets the text whole, and knows which side is which.
+    let texts: Vec<(String, Option<bool>)> = bench.wallet(|wallet| {
+        let text = |import: &Import| match import {
             Import::Descriptor { descriptor } => (descriptor.text.expose().to_owned(), descriptor.internal),
-            Import::Keys { .. } => panic!("descriptors"),
+            _ => panic!("descriptors"),
         };
-        wallet.imports.iter().map(side).collect()
+        wallet.imports.iter().map(text).collect()
     });
-    assert_eq!(sides, [(desc("wpkh(TPRV/0/*)"), Some(false)), (desc("wpkh(TPRV/1/*)"), Some(true))]);
+    assert_eq!(texts, [(desc("wpkh(TPRV/<0;1>/*)"), None)]);
     let multipath = desc("wpkh(TPRV/<0;1>/*)");
     let internal = "Cannot have multipath descriptor while also specifying 'internal'";
     refused(&bench, json!({"desc": multipath, "range": 2, "internal": false}), -5, internal, &[]);
@@ -175,9 +179,38 @@ fn multipath_descriptors_are_one_for_each_side() {
 }
 
 #[test]
-fn ranges_far_out_are_refused_before_they_cost_anything() {
+fn a_request_without_a_range_means_as_many_as_the_wallet_keeps_ahead() {
+    for (keypool, last) in [(20, 19), (1, 0), (0, 999)] {
+        let bench = Bench::watch_only();
+        bench.wallet(|wallet| wallet.info.keypool = keypool);
+        let warnings = ["Range not given, using default keypool range"];
+        check(&bench, json!({"desc": desc("wpkh(TPUB/*)"), "active": true}), &success(&warnings));
+        assert_eq!(bench.stored_descriptor().range, Some((0, last)));
+        let beyond = json!({"desc": desc("wpkh(TPUB/*)"), "next_index": last + 1});
+        refused(&bench, beyond, -8, "next_index is out of range", &warnings);
+    }
+}
+
+#[test]
+fn ranges_are_judged_by_their_size() {
     let bench = Bench::watch_only();
-    let last = (1_u64 << 31) - 1;
-    let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": [last - 10, last]});
-    refused(&bench, request, -8, "Range is too large", &[]);
+    let last = (1_u32 << 31) - 1;
+    for range in [[last - 10, last], [5_000_000, 5_000_010]] {
+        check(&bench, json!({"desc": desc("wpkh(TPUB/*)"), "range": range}), &success(&[]));
+        assert_eq!(bench.stored_descriptor().range, Some((range[0], range[1])));
+    }
+    let keys = |count: usize| vec!["TPUB/*"; count].join(",");
+    let twenty = desc(&format!("wsh(multi(2,{}))", keys(20)));
+    check(&bench, json!({"desc": twenty, "range": 999_999}), &success(&[]));
+    let more = desc(&format!("tr(TPUB,multi_a(2,{}))", keys(20)));
+    refused(&bench, json!({"desc": more, "range": 999_999}), -8, "Range is too large", &[]);
+}
+
+#[test]
+fn ranges_that_are_no_whole_numbers_are_of_a_wrong_type() {
+    let bench = Bench::watch_only();
+    for range in [json!(1.5), json!([0, 1.5]), json!(1e30)] {
+        let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": range});
+        refused(&bench, request, -1, "Missing required fields", &[]);
+    }
 }

@@ -296,7 +296,7 @@ fn descriptors_are_checked_in_order() {
     refused(json!({"desc": plain, "keys": ["zz"]}), -5, "Invalid private key encoding");
     let taproot = with_checksum(&format!("tr({K})"));
     refused(json!({"desc": taproot}), -5, "Bech32m descriptors cannot be imported into legacy wallets");
-    let many = with_checksum(&format!("sh(multi(1,{TPUB}/*,{TPUB}/1/*))"));
+    let many = with_checksum(&format!("sh(multi(1,{TPUB}/*,{TPUB}/1/*,{TPUB}/2/*))"));
     refused(json!({"desc": many, "range": [0, 999_999]}), -8, "Range is too large");
 }
 
@@ -362,9 +362,10 @@ fn multipath_descriptors_bring_both_sides() {
     let bench = Bench::new();
     let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
     check(&bench, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
-    let sides: Vec<bool> = bench.wallet(|wallet| {
-        let side = |import: &Import| matches!(import, Import::Keys { keys } if keys.internal);
-        wallet.imports.iter().map(side).collect()
+    // They stand or fall together.
+    let sides: Vec<bool> = bench.wallet(|wallet| match wallet.imports.as_slice() {
+        [Import::Parts { parts }] => parts.iter().map(|part| part.internal).collect(),
+        other => panic!("{other:?}"),
     });
     assert_eq!(sides, [false, true]);
     refused(
@@ -380,7 +381,7 @@ fn one_request_does_not_touch_another() {
     let bench = Bench::new();
     let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
     let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
-    bench.answers([imported.clone(), ImportOutcome::AlreadyOwned { script }, imported]);
+    bench.answers([ImportOutcome::AlreadyOwned { script }, imported]);
     let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
     let requests = json!([
         {"scriptPubKey": "zz", "timestamp": 1},
@@ -390,4 +391,59 @@ fn one_request_does_not_touch_another() {
     let answer = bench.plugin.call("importmulti", json!([requests, {"rescan": false}])).unwrap();
     let codes: Vec<&Value> = answer.as_array().unwrap().iter().map(|one| &one["error"]["code"]).collect();
     assert_eq!(codes, [&json!(-5), &json!(-4), &Value::Null]);
+}
+
+#[test]
+fn ranges_that_are_no_whole_numbers_are_of_a_wrong_type() {
+    for range in [json!(1.5), json!([0, 1.5])] {
+        let desc = with_checksum(&format!("wpkh({TPUB}/*)"));
+        refused(json!({"desc": desc, "range": range}), -1, "Missing required fields");
+    }
+}
+
+#[test]
+fn no_error_shows_a_private_key() {
+    for field in ["scriptPubKey", "pubkeys", "redeemscript", "desc"] {
+        let mut request = json!({"scriptPubKey": K_PKH, "timestamp": 1});
+        request[field] = if field == "pubkeys" { json!([K_WIF]) } else { json!(K_WIF) };
+        if field == "desc" {
+            request = json!({"desc": with_checksum(K_WIF), "timestamp": 1});
+        }
+        let answer = Bench::new().plugin.call("importmulti", json!([[request], {"rescan": false}])).unwrap();
+        let message = answer[0]["error"]["message"].as_str().unwrap();
+        assert!(message.contains(K) && !message.contains(K_WIF), "{message}");
+    }
+}
+
+#[test]
+fn many_indexes_bring_their_keys_in_the_order_of_the_range() {
+    let bench = Bench::new();
+    let desc = with_checksum(&format!("wpkh({TPRV}/*)"));
+    check(&bench, json!({"desc": desc, "range": [0, 299]}), &success(&[]));
+    let stored = bench.stored_keys();
+    let secp = bitcoin::secp256k1::Secp256k1::new();
+    let master: bitcoin::bip32::Xpub =
+        bitcoin::bip32::Xpub::from_priv(&secp, &TPRV.parse::<bitcoin::bip32::Xpriv>().unwrap());
+    let child = |index: u32| master.derive_pub(&secp, &[index.into()]).unwrap().public_key.serialize().to_vec();
+    let expected: Vec<Vec<u8>> = (0..300).map(child).collect();
+    let public: Vec<Vec<u8>> = stored.public_keys.iter().map(|key| key.0.clone()).collect();
+    assert_eq!(public, expected);
+    let held: std::collections::BTreeSet<Vec<u8>> = stored
+        .private_keys
+        .iter()
+        .map(|wif| bitcoin::PrivateKey::from_wif(wif.expose()).unwrap().public_key(&secp).to_bytes())
+        .collect();
+    assert_eq!(held, expected.into_iter().collect());
+}
+
+#[test]
+fn a_long_range_is_given_up_when_the_host_stops() {
+    let bench = Bench::new();
+    bench.plugin.tell(outrigger_sdk::service::events::Event::ShuttingDown);
+    let desc = with_checksum(&format!("pk({TPUB}/*)"));
+    let request = |last: u32| json!([[{"desc": desc, "range": last, "timestamp": 1}], {"rescan": false}]);
+    let error = bench.plugin.call("importmulti", request(10_000)).unwrap_err();
+    assert_eq!((error.code.0, error.message.as_str(), bench.stored_count()), (-9, "Shutting down", 0));
+    bench.plugin.call("importmulti", request(9_999)).unwrap();
+    assert_eq!(bench.stored_count(), 1);
 }

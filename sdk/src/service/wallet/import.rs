@@ -9,9 +9,10 @@ wire_struct! {
     /// A descriptor to import. Its text has been parsed and its checksum checked; ranges are inclusive.
     #[derive(Clone, Debug)]
     pub struct DescriptorImport {
-        /// The text, possibly with private keys.
+        /// The text, possibly with private keys. One with several paths (BIP 389) stands for a descriptor each, which are
+        /// stored together or not at all; of two paths the first is for receiving and the second for change.
         pub text: Secret,
-        /// The indexes to import; none for one without a wildcard.
+        /// The indexes to import; none for one without a wildcard, or for as many as the wallet keeps ahead.
         pub range: Option<(u32, u32)>,
         /// The next index to hand out; none for the range's beginning.
         pub next_index: Option<u32>,
@@ -67,6 +68,13 @@ wire_enum! {
             /// They.
             keys: KeysImport,
         } = 1,
+        /// Keys and scripts of several parts (importmulti of a descriptor with several paths), which are stored together or
+        /// not at all.
+        #[since(1)]
+        Parts {
+            /// The parts.
+            parts: Vec<KeysImport>,
+        } = 2,
     }
 }
 

@@ -154,7 +154,7 @@ wire_struct! {
         pub locked: bool,
         /// Until when it is unlocked, in seconds; 0 when locked or not encrypted.
         pub unlocked_until: u64,
-        /// The rescan that runs now.
+        /// The rescan that runs now, or is reserved by the import that it follows.
         pub rescan: Option<RescanProgress>,
         /// The number of its transactions.
         pub transactions: u64,
@@ -168,6 +168,9 @@ wire_struct! {
         pub backup_needed: bool,
         /// When the last backup was made, in seconds; 0 when none was.
         pub last_backup: u64,
+        /// How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say.
+        #[since(1)]
+        pub keypool: u32,
     }
 }
 

@@ -89,6 +89,7 @@ impl WalletState {
                 birth_time: 1,
                 backup_needed: false,
                 last_backup: 0,
+                keypool: 1000,
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),

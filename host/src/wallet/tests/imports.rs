@@ -181,11 +181,11 @@ fn what_the_wallet_may_not_hold_is_refused() {
     assert_eq!(bench.ownership(&script), Ownership::None);
 
     let bench = Bench::blank();
-    let public = outrigger_sdk::params::encode_hex(&public);
+    let [public, other] = [public, key(2).1].map(|key| outrigger_sdk::params::encode_hex(&key));
     let outcomes = bench.import(vec![
         descriptor(&format!("pkh({public})"), |_| {}),
         descriptor("nonsense(1)", |_| {}),
-        descriptor(&format!("multi(1,{public},{})", wif.expose()), |import| import.active = true),
+        descriptor(&format!("multi(1,{other},{})", wif.expose()), |import| import.active = true),
         private,
     ]);
     assert_eq!(outcomes[0], ImportOutcome::NoPrivateKeys);

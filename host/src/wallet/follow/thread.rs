@@ -95,6 +95,12 @@ impl Feed {
         self.work.notify_one();
     }
 
+    /// Whether everything that was enqueued has been taken over.
+    pub fn is_done(&self) -> bool {
+        let state = lock(&self.state);
+        state.done >= state.pushed
+    }
+
     /// Waits until everything that was enqueued before this call has been taken over. Whether it has: false when the
     /// thread stops.
     pub fn wait(&self) -> bool {

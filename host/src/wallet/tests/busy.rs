@@ -79,6 +79,26 @@ fn the_other_wallets_follow_the_chain_while_one_is_busy() {
 }
 
 #[test]
+fn a_network_thread_whose_call_waits_serves_others() {
+    let bench = Bench::with_wallet();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let busy = Busy::begin(&bench);
+    bench.mine(vec![]);
+    let manager = bench.manager.clone();
+    let (sender, heard) = channel();
+    let other = sender.clone();
+    let waiting = runtime.spawn(async move {
+        other.send("it waits").unwrap();
+        manager.select(Some("w")).map(|_| ()).unwrap();
+    });
+    assert_eq!(heard.recv_timeout(PATIENCE), Ok("it waits"));
+    runtime.spawn(async move { sender.send("others are served") });
+    assert_eq!(heard.recv_timeout(PATIENCE), Ok("others are served"));
+    drop(busy);
+    runtime.block_on(waiting).unwrap();
+}
+
+#[test]
 fn the_other_wallets_are_locked_in_time_while_one_is_busy() {
     let bench = Bench::with_wallet();
     bench.create("v", |options| options.passphrase = Secret::new("pass".into()));

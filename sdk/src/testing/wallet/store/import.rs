@@ -26,6 +26,10 @@ impl Own {
             let (imported, timestamp) = match request {
                 Import::Descriptor { descriptor } => (self.import_descriptor(descriptor)?, descriptor.timestamp),
                 Import::Keys { keys } => (self.import_keys(keys), keys.timestamp),
+                Import::Parts { parts } => {
+                    let oldest = parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX);
+                    (self.import_parts(parts), oldest)
+                }
             };
             if matches!(imported, ImportOutcome::Imported { .. }) {
                 self.blank = false;
@@ -131,17 +135,34 @@ impl Own {
         Ok(())
     }
 
+    /// All parts, or none where one is refused.
+    fn import_parts(&mut self, parts: &[KeysImport]) -> ImportOutcome {
+        if let Some(refused) = parts.iter().find_map(|part| self.refused(part)) {
+            return refused;
+        }
+        for part in parts {
+            self.store_keys(part);
+        }
+        ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false }
+    }
+
     fn import_keys(&mut self, import: &KeysImport) -> ImportOutcome {
+        self.import_parts(std::slice::from_ref(import))
+    }
+
+    fn refused(&self, import: &KeysImport) -> Option<ImportOutcome> {
         if !self.private_keys_enabled && !import.private_keys.is_empty() {
-            return ImportOutcome::PrivateKeysDisabled;
+            return Some(ImportOutcome::PrivateKeysDisabled);
         }
         if let Some(script) = import.script_pubkeys.iter().find(|s| self.ownership(s) == Ownership::Spendable) {
-            return ImportOutcome::AlreadyOwned { script: script.clone() };
+            return Some(ImportOutcome::AlreadyOwned { script: script.clone() });
         }
+        let bad = import.private_keys.iter().any(|wif| PrivateKey::from_wif(wif.expose()).is_err());
+        bad.then(|| ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() })
+    }
+
+    fn store_keys(&mut self, import: &KeysImport) -> ImportOutcome {
         let keys: Vec<_> = import.private_keys.iter().map(|wif| PrivateKey::from_wif(wif.expose())).collect();
-        if keys.iter().any(|key| key.is_err()) {
-            return ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() };
-        }
         for script in &import.scripts {
             self.imported.learn_script(script, import.timestamp);
         }

@@ -119,6 +119,7 @@ impl Own {
             birth_time: self.birth_time.unwrap_or(0),
             backup_needed: self.backup_needed,
             last_backup: self.last_backup,
+            keypool: KEYPOOL,
         })
     }
 

@@ -1,14 +1,13 @@
 //! A disk without room: the import says so, nothing of it is stored, and the wallet opens.
 
-use outrigger_tests::{Host, HostOptions};
+use outrigger_tests::{Host, HostOptions, built};
 use serde_json::json;
 
-/// The most that a file may grow to, in bytes: enough for a chain, a wallet and the copies of plugins, but not for much
-/// more.
-const LIMIT: u64 = 24 << 20;
+/// What a file may grow beyond the largest plugin, whose copy must fit, in bytes: enough for a chain and a wallet.
+const ROOM: u64 = 4 << 20;
 
-/// The bytes of a label, two of which have no room.
-const LONG: usize = 14 << 20;
+/// The most bytes of a request, which must hold more than there is room for.
+const MAX_BODY: u64 = 1 << 30;
 
 /// A master key of regtest.
 const XPRV: &str =
@@ -17,7 +16,12 @@ const XPRV: &str =
 #[test]
 fn an_import_without_room_is_refused_whole_and_the_wallet_stays() {
     // A file that may not grow stands for a full disk: the system refuses the write in the same place.
-    let mut host = Host::start_with(HostOptions { file_limit: Some(LIMIT), ..HostOptions::default() });
+    let largest = built().libraries.values().map(|library| library.metadata().unwrap().len()).max().unwrap();
+    let limit = largest + ROOM;
+    // Two labels of this length have no room together.
+    let long = usize::try_from(limit / 3 * 2).unwrap();
+    let set = vec![format!("rpc.max_body_bytes={MAX_BODY}")];
+    let mut host = Host::start_with(HostOptions { file_limit: Some(limit), set, ..HostOptions::default() });
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
     let mut wallet = client.wallet("w");
@@ -32,8 +36,8 @@ fn an_import_without_room_is_refused_whole_and_the_wallet_stays() {
     let small = checked(&mut client, format!("wpkh({XPRV}/2/3)"));
     let requests = json!([[
         {"desc": small, "timestamp": "now"},
-        {"desc": one, "timestamp": "now", "label": "1".repeat(LONG)},
-        {"desc": other, "timestamp": "now", "label": "2".repeat(LONG)},
+        {"desc": one, "timestamp": "now", "label": "1".repeat(long)},
+        {"desc": other, "timestamp": "now", "label": "2".repeat(long)},
     ]]);
     let (code, message) = wallet.refused("importdescriptors", requests);
     assert_eq!(code, -20, "{message}");

@@ -7,6 +7,7 @@ pub mod grants;
 pub mod health;
 pub mod instance;
 pub mod log;
+pub mod memory;
 pub mod pace;
 pub mod pool;
 pub mod registry;

@@ -18,7 +18,7 @@ use crate::cli::RunArgs;
 use crate::config::{ConfigError, Loaded, LogFormat, UserConfig, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
-use crate::plugin::trust;
+use crate::plugin::{memory, trust};
 use crate::rpc::{Authenticator, CookieFile, Gateway, RpcUser, Server};
 use parts::{Frame, Parts};
 
@@ -55,6 +55,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     let loaded = configuration(args)?;
     init_log(&loaded)?;
     raise_file_limit();
+    memory::give_back_large_blocks();
     let users = users(&loaded)?;
     let folder = expand_home(&loaded.config.datadir).join(&loaded.config.network);
     // Held as long as the host runs: two hosts must not share a data directory.

@@ -94,7 +94,7 @@ impl WalletManager {
     }
 
     /// Waits until a wallet has taken over everything that the node told before this call.
-    fn wait_synced(&self, wallet: &Wallet) -> ServiceResult<()> {
+    pub(super) fn wait_synced(&self, wallet: &Wallet) -> ServiceResult<()> {
         match wallet.feed.is_done() || aside(|| wallet.feed.wait()) {
             true => Ok(()),
             false if self.follower.has(wallet) => Err(ErrorKind::ShuttingDown.into()),
@@ -126,6 +126,12 @@ impl WalletManager {
             return Err(ServiceError::new(ErrorKind::Storage, detail));
         }
         Ok(WalletView::open(wallet.clone())?)
+    }
+
+    /// The loaded wallets, in the order in which they were loaded.
+    #[cfg(test)]
+    pub(super) fn loaded(&self) -> Vec<Arc<Wallet>> {
+        self.follower.loaded()
     }
 
     /// The names of the loaded wallets, in the order in which they were loaded.

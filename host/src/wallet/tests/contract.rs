@@ -62,7 +62,9 @@ impl Subject for Engine {
         };
         std::iter::once(event).chain(then).for_each(|event| self.manager.notify(event));
         // What the engine asks the node on its own thread must not meet what happens next.
-        self.manager.wait_synced().unwrap();
+        for wallet in self.manager.loaded() {
+            self.manager.wait_synced(&wallet).unwrap();
+        }
     }
 
     fn wallet(&self) -> &dyn Wallet {

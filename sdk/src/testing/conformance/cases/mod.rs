@@ -108,5 +108,5 @@ cases! {
         a_rescan_finds_what_was_paid_before,
         a_rescan_begins_two_hours_before_its_time,
         a_rescan_offers_what_is_idle_to_the_mempool,
-        a_reservation_is_not_a_running_rescan;
+        a_reservation_is_told_of_and_is_none_to_abort;
 }

@@ -87,7 +87,7 @@ const BREAKS: [(Break, &str); 30] = [
     (Break::ReservedTwice, "there_is_one_rescan"),
     (Break::ReleasedByAnyNumber, "a_reservation_is_given_back_by_its_number_only"),
     (Break::RescannedFromTheBeginning, "a_rescan_begins_two_hours_before_its_time"),
-    (Break::AbortedWhatDoesNotRun, "a_reservation_is_not_a_running_rescan"),
+    (Break::AbortedWhatDoesNotRun, "a_reservation_is_told_of_and_is_none_to_abort"),
     (Break::ImportedWhileLocked, "a_locked_wallet_answers_all_that_needs_no_key"),
     (Break::ImportedUntilTheFirstRefusal, "each_request_has_its_own_outcome"),
     (Break::OthersLabelsForgotten, "labels_are_entries_of_the_address_book"),

@@ -8,7 +8,7 @@ use super::descriptors::Described;
 use super::follow::Met;
 use super::imported::Imported;
 use super::{KEYPOOL, Node};
-use crate::service::wallet::{CreateOptions, Ownership, Synced, WalletInfo, WalletKind};
+use crate::service::wallet::{CreateOptions, Ownership, RescanProgress, Synced, WalletInfo, WalletKind};
 use crate::service::{ErrorKind, Result, ServiceError};
 use crate::standard::{ScriptKind, classify};
 use crate::wire::Secret;
@@ -112,7 +112,7 @@ impl Own {
             encrypted: self.passphrase.is_some(),
             locked,
             unlocked_until: if locked { 0 } else { self.unlocked_until },
-            rescan: None,
+            rescan: self.reserved.map(|_| RescanProgress { duration: 0, millionths: 0 }),
             transactions: self.met.len() as u64,
             keypool_external: ahead(false),
             keypool_internal: ahead(true),

@@ -2,7 +2,7 @@
 //!
 //! The contract stands with the functions of the two traits. A backend under test is a [`Subject`]: it follows the node in
 //! memory that the suite drives ([`TestNode`]), and answers the services. [`run`] checks one promise after the other, each
-//! with a fresh subject, and reports all that were broken, by name. [`compare`] plays a random sequence of operations on two
+//! with a fresh subject, and reports all that were broken, by name. [`compare()`] plays a random sequence of operations on two
 //! subjects at once, and holds every answer that the contract determines against that of the other.
 //!
 //! ```

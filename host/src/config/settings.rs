@@ -69,8 +69,7 @@ pub struct RpcConfig {
     pub max_nesting: usize,
     /// Connections at a time.
     pub max_connections: usize,
-    /// Long polls, and other calls that may take as long as they like, at a time; half of the connections where it is left
-    /// out.
+    /// Long polls at a time; half of the connections where it is left out.
     pub max_long_calls: Option<usize>,
     /// How long a request's headers may take to arrive, in seconds.
     pub header_timeout_seconds: u64,
@@ -107,7 +106,7 @@ impl RpcConfig {
         }
     }
 
-    /// How many long calls may be waited for at a time.
+    /// How many long polls may wait at a time.
     pub fn max_long_calls(&self) -> usize {
         self.max_long_calls.unwrap_or(self.max_connections / 2)
     }

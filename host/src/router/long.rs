@@ -1,4 +1,4 @@
-//! Calls that may take as long as they like, above all long polls.
+//! Long polls: calls whose code has returned, and whose answer waits for something to happen.
 //!
 //! They are counted apart from all others: each holds a connection, and were there as many as there may be connections,
 //! nobody else would be heard.

@@ -114,6 +114,7 @@ impl Router {
         // A quick method that is none would hold up whoever is served by the same thread, so the operator's word is needed.
         let quick = method.quick && lease.trusted && call.params.as_bytes().len() <= QUICK_PARAMS;
         let place = if quick { self.quick.take(&route.pace) } else { None };
+        let in_place = place.is_some();
         match place {
             Some(place) => {
                 contained(|| job(false));
@@ -125,8 +126,9 @@ impl Router {
             }
             None => {}
         }
-        // One that is not answered at once waits for something, and so do thousands of long polls; there is a bound for them.
-        let _long = match answer.is_empty() && method.long_running {
+        // Its code has returned and the answer is not there: a long poll, and there is a bound for them. What runs on the pool
+        // may be doing its work, which must not be refused once it has begun; the pool has a bound of its own.
+        let _long = match in_place && method.long_running && answer.is_empty() {
             true => Some(self.long.enter().ok_or(Failure::Overloaded)?),
             false => None,
         };

@@ -261,4 +261,7 @@ fn long_polls_have_a_bound_of_their_own() {
     // What does not wait is answered as ever.
     let again = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
     assert_eq!(again["longpollid"], template["longpollid"]);
+    // Nor is work refused that may take long: it may have been done by then.
+    let block = miner::build(&template, anyone());
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
 }

@@ -10,10 +10,12 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use outrigger_tests::{Client, Host, HostOptions, Pending};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
 use serde_json::{Value, json};
 
 use crate::bitcoind::{Bitcoind, twin};
@@ -109,13 +111,14 @@ impl Load {
     /// Has connections call for a while, each as soon as it has its answer, all from one thread.
     fn measure(&mut self, wires: &mut [Wire], waits: Waits) {
         let mut buffer = vec![0; 1 << 16];
+        let mut ready = Ready::new(wires, waits);
         wires.iter_mut().for_each(Wire::ask);
         let (start, mut began) = (Instant::now(), None);
         while began.is_none_or(|began: Instant| began.elapsed() < MEASURED) {
             if began.is_none() && start.elapsed() > WARM_UP {
                 began = Some(Instant::now());
             }
-            for at in ready(wires, waits) {
+            for &at in ready.next() {
                 if wires[at].take(&mut buffer) {
                     if began.is_some() {
                         self.times.push(wires[at].began.elapsed());
@@ -141,14 +144,34 @@ impl Load {
     }
 }
 
-/// The connections on which something has come.
-fn ready(wires: &[Wire], waits: Waits) -> Vec<usize> {
-    if waits == Waits::Awake {
-        return (0..wires.len()).collect();
+/// Tells on which connections something has come.
+struct Ready {
+    waits: Waits,
+    set: OwnedFd,
+    events: Vec<epoll::Event>,
+    found: Vec<usize>,
+}
+
+impl Ready {
+    fn new(wires: &[Wire], waits: Waits) -> Self {
+        let set = epoll::create(epoll::CreateFlags::empty()).unwrap();
+        for (at, wire) in wires.iter().enumerate() {
+            // What came is read whole, so that only what comes anew need be told.
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+            epoll::add(&set, &wire.stream, epoll::EventData::new_u64(at as u64), flags).unwrap();
+        }
+        Self { waits, set, events: Vec::with_capacity(wires.len()), found: (0..wires.len()).collect() }
     }
-    let mut polled: Vec<PollFd<'_>> = wires.iter().map(|wire| PollFd::new(&wire.stream, PollFlags::IN)).collect();
-    poll(&mut polled, None).unwrap();
-    polled.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty()).map(|(at, _)| at).collect()
+
+    fn next(&mut self) -> &[usize] {
+        if self.waits == Waits::Asleep {
+            self.events.clear();
+            epoll::wait(&self.set, spare_capacity(&mut self.events), None).unwrap();
+            self.found.clear();
+            self.found.extend(self.events.iter().map(|event| usize::try_from(event.data.u64()).unwrap()));
+        }
+        &self.found
+    }
 }
 
 /// Runs the section.

@@ -61,7 +61,7 @@ pub struct RpcConfig {
     pub call_deadline_seconds: u64,
     /// The largest request body, in bytes.
     pub max_body_bytes: usize,
-    /// The longest line and headers of a request, in bytes.
+    /// The longest line and headers of a request, in bytes; they may be 100 lines.
     pub max_header_bytes: usize,
     /// Requests in a batch.
     pub max_batch: usize,

@@ -4,9 +4,11 @@
 mod server;
 mod standing;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -53,12 +55,31 @@ pub struct CallMetrics {
     calls: Family<OfCalls, Counter>,
     seconds: Family<OfMethod, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
+    /// What calls of each method are counted with. Swapped whole as methods are first called: calls only read it.
+    known: Arc<ArcSwap<HashMap<String, Arc<Counters>>>>,
+}
+
+/// What the calls of one method are counted with.
+struct Counters {
+    method: String,
+    seconds: Histogram,
+    outcomes: [OnceLock<Counter>; Outcome::COUNT],
+}
+
+impl Outcome {
+    /// How many there are.
+    const COUNT: usize = Self::Abandoned as usize + 1;
 }
 
 impl Default for CallMetrics {
     fn default() -> Self {
         let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
-        Self { calls: Family::default(), seconds: Family::new_with_constructor(histogram), in_flight: Gauge::default() }
+        Self {
+            calls: Family::default(),
+            seconds: Family::new_with_constructor(histogram),
+            in_flight: Gauge::default(),
+            known: Arc::default(),
+        }
     }
 }
 
@@ -66,8 +87,22 @@ impl CallMetrics {
     /// A call begins, of a method of ours or of an unknown one.
     pub fn begin(&self, method: Option<&str>) -> Meter<'_> {
         self.in_flight.inc();
-        let method = method.unwrap_or(UNKNOWN).to_owned();
-        Meter { metrics: self, method, began: Instant::now(), outcome: Outcome::Abandoned }
+        let counters = self.counters(method.unwrap_or(UNKNOWN));
+        Meter { metrics: self, counters, began: Instant::now(), outcome: Outcome::Abandoned }
+    }
+
+    fn counters(&self, method: &str) -> Arc<Counters> {
+        if let Some(counters) = self.known.load().get(method) {
+            return counters.clone();
+        }
+        let seconds = self.seconds.get_or_create(&OfMethod { method: method.to_owned() }).clone();
+        let counters = Arc::new(Counters { method: method.to_owned(), seconds, outcomes: Default::default() });
+        self.known.rcu(|known| {
+            let mut known = HashMap::clone(known);
+            known.entry(method.to_owned()).or_insert_with(|| counters.clone());
+            known
+        });
+        counters
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -81,7 +116,7 @@ impl CallMetrics {
 /// A call that has not ended. It ends with this value.
 pub struct Meter<'a> {
     metrics: &'a CallMetrics,
-    method: String,
+    counters: Arc<Counters>,
     began: Instant,
     outcome: Outcome,
 }
@@ -95,13 +130,13 @@ impl Meter<'_> {
 
 impl Drop for Meter<'_> {
     fn drop(&mut self) {
-        let (method, outcome) = (std::mem::take(&mut self.method), self.outcome);
-        self.metrics.in_flight.dec();
-        self.metrics
-            .seconds
-            .get_or_create(&OfMethod { method: method.clone() })
-            .observe(self.began.elapsed().as_secs_f64());
-        self.metrics.calls.get_or_create(&OfCalls { method, outcome }).inc();
+        let Self { metrics, counters, began, outcome } = self;
+        metrics.in_flight.dec();
+        counters.seconds.observe(began.elapsed().as_secs_f64());
+        let of_calls = || OfCalls { method: counters.method.clone(), outcome: *outcome };
+        if let Some(counter) = counters.outcomes.get(*outcome as usize) {
+            counter.get_or_init(|| metrics.calls.get_or_create(&of_calls()).clone()).inc();
+        }
     }
 }
 

@@ -44,7 +44,7 @@ impl ChainSnapshot {
             name: self.name.to_owned(),
             tip: self.tip,
             headers: self.store.header_height(&self.txn)?,
-            size_on_disk: self.store.size_on_disk()?,
+            size_on_disk: self.store.size_on_disk(),
             coins: self.store.coin_count(&self.txn)?,
         })
     }

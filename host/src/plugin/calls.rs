@@ -1,13 +1,14 @@
 //! The calls in flight: each has a token that is never used twice, one answer, and a scope while its code runs.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
 use outrigger_sdk::RpcError;
 use tokio::sync::oneshot;
+
+use super::tokens::{ByToken, TokenMap};
 
 /// What a call is answered with: JSON, or an error.
 pub type Answer = Result<Bytes, RpcError>;
@@ -69,15 +70,17 @@ pub struct Overdue {
 
 #[derive(Default)]
 struct State {
-    pending: HashMap<u64, Pending>,
-    running: HashMap<u64, Running>,
+    pending: TokenMap<Pending>,
+    running: TokenMap<Running>,
 }
 
 /// The calls that wait for their answer, by token.
 #[derive(Default)]
 pub struct Calls {
     next: AtomicU64,
-    state: Mutex<State>,
+    state: ByToken<State>,
+    /// How many of the running ones are overdue. Seldom any, and every call asks.
+    overdue: AtomicUsize,
 }
 
 impl Calls {
@@ -85,7 +88,7 @@ impl Calls {
     pub fn open(&self, instance: u64) -> (u64, oneshot::Receiver<Answer>) {
         let token = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (answer, receiver) = oneshot::channel();
-        self.lock().pending.insert(token, Pending { instance, answer, phase: Phase::Queued });
+        self.state.of(token).pending.insert(token, Pending { instance, answer, phase: Phase::Queued });
         (token, receiver)
     }
 
@@ -93,9 +96,9 @@ impl Calls {
     /// answer is dropped.
     pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> bool {
         let pending = {
-            let mut state = self.lock();
-            match state.pending.get(&token) {
-                Some(pending) if pending.instance == instance => state.pending.remove(&token),
+            let mut state = self.state.of(token);
+            match state.pending.entry(token) {
+                Entry::Occupied(pending) if pending.get().instance == instance => Some(pending.remove()),
                 _ => None,
             }
         };
@@ -104,7 +107,7 @@ impl Calls {
 
     /// The plugin's code begins with a call. False when nobody waits for it any more: then it need not run.
     pub fn begin(&self, token: u64, run: Run) -> bool {
-        let State { pending, running } = &mut *self.lock();
+        let State { pending, running } = &mut *self.state.of(token);
         let Some(pending) = pending.get_mut(&token) else { return false };
         pending.phase = Phase::Running;
         let instance = pending.instance;
@@ -115,29 +118,48 @@ impl Calls {
     /// The plugin's code has returned from a call. Whether it was overdue; none when the call was given up meanwhile: then
     /// it counts as running until [`Calls::end`], so that the plugin can be told first.
     pub fn end_unless_given_up(&self, token: u64) -> Option<bool> {
-        let mut state = self.lock();
-        if state.running.get(&token).is_some_and(|running| running.given_up) {
-            return None;
-        }
-        if let Some(pending) = state.pending.get_mut(&token) {
+        let State { pending, running } = &mut *self.state.of(token);
+        if let Some(pending) = pending.get_mut(&token) {
             pending.phase = Phase::Kept;
         }
-        Some(state.running.remove(&token).is_some_and(|running| running.overdue))
+        match running.entry(token) {
+            Entry::Occupied(running) if running.get().given_up => None,
+            Entry::Occupied(running) => Some(self.ended(running.remove())),
+            Entry::Vacant(_) => Some(false),
+        }
     }
 
     /// All that the plugin's code had to do for a call is done. Whether it was overdue.
     pub fn end(&self, token: u64) -> bool {
-        self.lock().running.remove(&token).is_some_and(|running| running.overdue)
+        let ended = self.state.of(token).running.remove(&token);
+        ended.is_some_and(|running| self.ended(running))
+    }
+
+    /// Counts a call's end. Whether it was overdue.
+    fn ended(&self, running: Running) -> bool {
+        if running.overdue {
+            self.overdue.fetch_sub(1, Ordering::Relaxed);
+        }
+        running.overdue
+    }
+
+    /// Counts a call as overdue, once.
+    fn is_overdue(&self, running: &mut Running) {
+        if !std::mem::replace(&mut running.overdue, true) {
+            self.overdue.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Gives a call up: a later answer is stale. How far it had come, if it was still waiting. One that is overdue and whose
     /// code has not returned counts as stuck from now on.
     pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
-        let mut state = self.lock();
+        let mut state = self.state.of(token);
         let Pending { phase, .. } = state.pending.remove(&token)?;
         if let Some(running) = state.running.get_mut(&token) {
             running.given_up = true;
-            running.overdue |= overdue;
+            if overdue {
+                self.is_overdue(running);
+            }
         }
         Some(phase)
     }
@@ -145,10 +167,12 @@ impl Calls {
     /// Finds the calls whose code should have returned by now, each once.
     pub fn find_overdue(&self, now: Instant) -> Vec<Overdue> {
         let mut found = Vec::new();
-        for (token, running) in &mut self.lock().running {
-            if !running.overdue && running.run.due.is_some_and(|due| due <= now) {
-                running.overdue = true;
-                found.push(Overdue { token: *token, instance: running.instance, run: running.run });
+        for mut state in self.state.all() {
+            for (token, running) in &mut state.running {
+                if !running.overdue && running.run.due.is_some_and(|due| due <= now) {
+                    self.is_overdue(running);
+                    found.push(Overdue { token: *token, instance: running.instance, run: running.run });
+                }
             }
         }
         found
@@ -156,10 +180,10 @@ impl Calls {
 
     /// Answers all calls of an instance that still wait, with what `answer` makes.
     pub fn answer_all(&self, instance: u64, answer: impl Fn() -> Answer) {
-        let taken: Vec<_> = {
-            let pending = &mut self.lock().pending;
-            pending.extract_if(|_, call| call.instance == instance).collect()
-        };
+        let mut taken = Vec::new();
+        for mut state in self.state.all() {
+            taken.extend(state.pending.extract_if(|_, call| call.instance == instance));
+        }
         for (_, pending) in taken {
             let _ = pending.answer.send(answer());
         }
@@ -167,41 +191,43 @@ impl Calls {
 
     /// Whether a call of this instance waits for its answer.
     pub fn is_waiting(&self, instance: u64, token: u64) -> bool {
-        self.lock().pending.get(&token).is_some_and(|call| call.instance == instance)
+        self.state.of(token).pending.get(&token).is_some_and(|call| call.instance == instance)
     }
 
     /// How many overdue calls of an instance have not returned.
     pub fn stuck(&self, instance: u64) -> usize {
-        self.lock().running.values().filter(|running| running.is_stuck(instance)).count()
+        if self.overdue.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        self.count(|state| state.running.values().filter(|running| running.is_stuck(instance)).count())
     }
 
     /// How many calls of an instance that may take long have been running for longer than others may.
     pub fn long(&self, instance: u64) -> usize {
         let is_long = |running: &&Running| running.instance == instance && running.overdue && running.run.long_running;
-        self.lock().running.values().filter(is_long).count()
+        self.count(|state| state.running.values().filter(is_long).count())
     }
 
     /// How many calls of an instance wait.
     pub fn waiting(&self, instance: u64) -> usize {
-        self.lock().pending.values().filter(|call| call.instance == instance).count()
+        self.count(|state| state.pending.values().filter(|call| call.instance == instance).count())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The maps are whole after every operation, so a panic elsewhere cannot have damaged them.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn count(&self, of_part: impl Fn(&State) -> usize) -> usize {
+        self.state.all().map(|state| of_part(&state)).sum()
     }
 }
 
 /// Gives a call up when its client has gone, that is, when the future that waits for it is dropped.
-pub struct CallGuard<F: FnOnce(u64)> {
-    calls: Arc<Calls>,
+pub struct CallGuard<'a, F: FnOnce(u64)> {
+    calls: &'a Calls,
     token: u64,
     cancelled: Option<F>,
 }
 
-impl<F: FnOnce(u64)> CallGuard<F> {
+impl<'a, F: FnOnce(u64)> CallGuard<'a, F> {
     /// Watches over a call; `cancelled` runs if it is dropped before [`CallGuard::answered`].
-    pub fn new(calls: Arc<Calls>, token: u64, cancelled: F) -> Self {
+    pub fn new(calls: &'a Calls, token: u64, cancelled: F) -> Self {
         Self { calls, token, cancelled: Some(cancelled) }
     }
 
@@ -228,7 +254,7 @@ impl<F: FnOnce(u64)> CallGuard<F> {
     }
 }
 
-impl<F: FnOnce(u64)> Drop for CallGuard<F> {
+impl<F: FnOnce(u64)> Drop for CallGuard<'_, F> {
     fn drop(&mut self) {
         if let Some(cancelled) = self.cancelled.take()
             && self.calls.give_up(self.token, false).is_some()
@@ -254,17 +280,17 @@ mod tests {
 
     #[test]
     fn a_dropped_waiter_cancels_once() {
-        let calls = Arc::new(Calls::default());
+        let calls = Calls::default();
         let (token, _receiver) = calls.open(1);
         let mut cancelled = Vec::new();
-        drop(CallGuard::new(calls.clone(), token, |token| cancelled.push(token)));
+        drop(CallGuard::new(&calls, token, |token| cancelled.push(token)));
         assert_eq!(cancelled, [token]);
         assert!(!calls.answer(1, token, Ok(Bytes::new())));
         let (token, _receiver) = calls.open(1);
-        CallGuard::new(calls.clone(), token, |_| unreachable!("it was answered")).answered();
+        CallGuard::new(&calls, token, |_| unreachable!("it was answered")).answered();
         assert_eq!(calls.waiting(1), 1);
         let (token, _receiver) = calls.open(1);
-        CallGuard::new(calls.clone(), token, |_| unreachable!("it never began")).not_begun();
+        CallGuard::new(&calls, token, |_| unreachable!("it never began")).not_begun();
         assert!(!calls.begin(token, FREE));
     }
 
@@ -311,17 +337,17 @@ mod tests {
 
     #[test]
     fn an_overdue_call_counts_as_stuck_until_its_code_returns() {
-        let calls = Arc::new(Calls::default());
+        let calls = Calls::default();
         let (token, _receiver) = calls.open(7);
         let mut told = 0;
         assert!(calls.begin(token, FREE));
-        assert_eq!(CallGuard::new(calls.clone(), token, |_| told += 1).expired(), Some(Phase::Running));
+        assert_eq!(CallGuard::new(&calls, token, |_| told += 1).expired(), Some(Phase::Running));
         assert_eq!((told, calls.stuck(7), calls.stuck(8)), (1, 1, 0));
         assert_eq!(calls.end_unless_given_up(token), None);
         assert!(calls.end(token));
         assert_eq!(calls.stuck(7), 0);
         let (token, _receiver) = calls.open(7);
-        let guard = CallGuard::new(calls.clone(), token, |_| unreachable!("it never began"));
+        let guard = CallGuard::new(&calls, token, |_| unreachable!("it never began"));
         assert_eq!(guard.expired(), Some(Phase::Queued));
         assert_eq!(calls.stuck(7), 0);
     }

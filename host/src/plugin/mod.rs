@@ -11,4 +11,5 @@ pub mod memory;
 pub mod pace;
 pub mod pool;
 pub mod registry;
+pub mod tokens;
 pub mod trust;

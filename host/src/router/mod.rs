@@ -19,11 +19,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::{Code, RpcError};
+use zeroize::Zeroizing;
 
 use crate::metrics::{CallMetrics, Outcome};
 use crate::plugin::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use crate::plugin::instance::{Instance, Lease};
-use crate::plugin::pool::{Pool, contained};
+use crate::plugin::pool::{Overloaded, Pool, contained};
 use crate::plugin::registry::{Registry, Route};
 use crate::rpc::{Call, Dispatch, Failure};
 use crate::services::Scopes;
@@ -45,27 +46,23 @@ pub struct Router {
     calls: Arc<Calls>,
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
-    quick: Quick,
     long: LongCalls,
     metrics: CallMetrics,
 }
 
 impl Router {
-    /// A router over these parts. On `network_threads` threads its calls are awaited; as many long ones as `max_long_calls`.
+    /// A router over these parts. As many long calls as `max_long_calls` are waited for.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
         calls: Arc<Calls>,
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
-        network_threads: usize,
         max_long_calls: usize,
         metrics: CallMetrics,
     ) -> Self {
-        // One thread stays free, whatever quick calls do.
-        let quick = Quick::new(network_threads.saturating_sub(1));
         let long = LongCalls::new(max_long_calls);
-        Self { registry, builtins, calls, scopes, pool, quick, long, metrics }
+        Self { registry, builtins, calls, scopes, pool, long, metrics }
     }
 
     /// Who answers a method, taken for one call; none when nobody does.
@@ -89,43 +86,18 @@ impl Router {
     async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
         let params = arguments::positional(method, &call.params).map_err(Failure::Rpc)?;
-        if lease.stuck() >= self.pool.share() {
+        let stuck = lease.stuck();
+        if stuck >= self.pool.share() {
             let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);
             return Err(Failure::Rpc(RpcError::internal(message)));
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
         let (token, answer) = self.calls.open(lease.id);
-        let guard = {
-            let lease = lease.clone();
-            CallGuard::new(self.calls.clone(), token, move |token| lease.leave_cancel(token))
+        let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
+        let Ok(in_place) = self.run(token, &lease, &route, call, params, stuck == 0) else {
+            guard.not_begun();
+            return Err(Failure::Overloaded);
         };
-        let job = {
-            let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
-            let (lease, method) = (lease.clone(), method.clone());
-            move |pooled: bool| {
-                let _scope = scopes.open(token, lease.id, call.wallet, call.only_wallet);
-                let overdue = lease.call(token, &method, params.as_bytes(), pooled);
-                if overdue && pooled {
-                    lease.health.find_thread();
-                    pool.found_lost(lease.owner);
-                }
-            }
-        };
-        // A quick method that is none would hold up whoever is served by the same thread, so the operator's word is needed.
-        let quick = method.quick && lease.trusted && call.params.as_bytes().len() <= QUICK_PARAMS;
-        let place = if quick { self.quick.take(&route.pace) } else { None };
-        let in_place = place.is_some();
-        match place {
-            Some(place) => {
-                contained(|| job(false));
-                drop(place);
-            }
-            None if self.pool.submit(lease.owner, || job(true)).is_err() => {
-                guard.not_begun();
-                return Err(Failure::Overloaded);
-            }
-            None => {}
-        }
         // Its code has returned and the answer is not there: a long poll, and there is a bound for them. What runs on the pool
         // may be doing its work, which must not be refused once it has begun; the pool has a bound of its own.
         let _long = match in_place && method.long_running && answer.is_empty() {
@@ -142,6 +114,39 @@ impl Router {
         guard.answered();
         let lost = || -> Answer { Err(RpcError::internal("The call was lost")) };
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
+    }
+
+    /// Has the code of a call run, on this thread if it is a quick one and `may_stay`, else on one of the pool's. Whether it
+    /// ran here, and so has returned.
+    fn run(
+        &self,
+        token: u64,
+        lease: &Lease,
+        route: &Route,
+        call: Call,
+        params: Zeroizing<String>,
+        may_stay: bool,
+    ) -> Result<bool, Overloaded> {
+        let method = &route.method;
+        // A quick method that is none would hold up whoever is served by the same thread, so the operator's word is needed.
+        let quick = may_stay && method.quick && lease.trusted && call.params.as_bytes().len() <= QUICK_PARAMS;
+        if let Some(_quick) = quick.then(|| Quick::begin(&route.pace)).flatten() {
+            contained(|| {
+                let _scope = self.scopes.open(token, lease.id, call.wallet, call.only_wallet);
+                lease.call(token, method, params.as_bytes(), false);
+            });
+            return Ok(true);
+        }
+        let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
+        let (lease, method) = (lease.clone(), method.clone());
+        self.pool.submit(lease.owner, move || {
+            let _scope = scopes.open(token, lease.id, call.wallet, call.only_wallet);
+            if lease.call(token, &method, params.as_bytes(), true) {
+                lease.health.find_thread();
+                pool.found_lost(lease.owner);
+            }
+        })?;
+        Ok(false)
     }
 
     /// A call's deadline has passed: `phase` is how far it had come, if it was not answered in the last moment.

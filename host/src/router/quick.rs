@@ -1,60 +1,33 @@
 //! Calls of quick methods run on the thread that read them from the network.
 //!
 //! Handing a call to another thread and its answer back costs more than most calls do. A method whose manifest calls it
-//! quick goes without, as long as one network thread stays free for everybody else; one that turns out slow takes the way
-//! over the pool for a while, like all others.
+//! quick goes without; one that turns out slow takes the way over the pool for a while, like all others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::plugin::pace::Pace;
+use crate::rpc::CallHere;
 
-/// The places for calls on network threads.
-pub struct Quick {
-    free: AtomicUsize,
-}
-
-/// A place, taken for one call.
-pub struct Place<'a> {
-    quick: &'a Quick,
+/// A quick call on this thread.
+pub struct Quick<'a> {
     pace: &'a Pace,
     began: Instant,
+    _here: CallHere,
 }
 
-impl Quick {
-    /// So many calls may run on network threads at a time.
-    pub fn new(places: usize) -> Self {
-        Self { free: AtomicUsize::new(places) }
-    }
-
-    /// A place for a call of a quick method with this pace.
-    pub fn take<'a>(&'a self, pace: &'a Pace) -> Option<Place<'a>> {
+impl<'a> Quick<'a> {
+    /// Begins a call of a quick method with this pace. None where it has to go over the pool.
+    pub fn begin(pace: &'a Pace) -> Option<Self> {
         if pace.takes_detour() {
             return None;
         }
-        let one_less = |free: usize| free.checked_sub(1);
-        self.free.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_less).ok()?;
-        Some(Place { quick: self, pace, began: Instant::now() })
+        let began = Instant::now();
+        CallHere::begin(began).map(|here| Self { pace, began, _here: here })
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Quick<'_> {
     fn drop(&mut self) {
         self.pace.add(self.began.elapsed());
-        self.quick.free.fetch_add(1, Ordering::Release);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_run_out_and_come_back() {
-        let (quick, pace) = (Quick::new(1), Pace::default());
-        let place = quick.take(&pace);
-        assert!(place.is_some() && quick.take(&pace).is_none());
-        drop(place);
-        assert!(quick.take(&pace).is_some());
     }
 }

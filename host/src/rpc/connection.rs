@@ -9,12 +9,15 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustix::net::{RecvFlags, recv, sockopt};
+use rustix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -28,15 +31,14 @@ use super::limits::Limits;
 /// How often within the shorter of the timeouts a connection is looked at.
 const LOOKS_PER_TIMEOUT: u32 = 4;
 
-/// Lines of headers in a request; beyond: HTTP 431. As many as the default of `max_header_bytes` holds of the shortest that
-/// clients send, some 16 bytes each, so that the bytes are what counts. While a head is read its table takes 64 bytes a line.
-const MAX_HEADER_LINES: usize = 1024;
-
 /// How long a connection beyond the limit may take to hear so.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The most bytes that are read at first; more are read at a time while more come. It bounds the memory that reading touches.
 const FIRST_READ: usize = 2048;
+
+/// Replies up to so many bytes are put together before they are sent: that costs less than sending pieces.
+const COPIED_BYTES: usize = 2048;
 
 /// How long a connection is silent before its client's machine is asked for it, how long for an answer is waited, and how
 /// often it is asked.
@@ -88,18 +90,26 @@ async fn converse<S: RpcService>(
         }
     });
     let mut connection = pin!(builder(edge.limits()).serve_connection(io, service));
+    let lost = async {
+        tokio::select! {
+            () = expiry(&activity, edge.limits()) => {}
+            () = reset(&stream) => {}
+        }
+    };
+    // In a set, they are asked only when they have something to say, and not with every request.
+    let mut lost = FuturesUnordered::from_iter([lost]);
+    let mut stop = FuturesUnordered::from_iter([stopping.wait_for(|stopping| *stopping)]);
     tokio::select! {
+        biased;
         ended = connection.as_mut() => return log_end(ended),
-        () = expiry(&activity, edge.limits()) => return,
-        () = reset(&stream) => return,
+        _ = lost.next() => return,
         // An error means that the server itself is gone: the same.
-        _ = stopping.wait_for(|stopping| *stopping) => {}
+        _ = stop.next() => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         ended = connection => log_end(ended),
-        () = expiry(&activity, edge.limits()) => {}
-        () = reset(&stream) => {}
+        _ = lost.next() => {}
     }
 }
 
@@ -138,7 +148,6 @@ fn builder(limits: &Limits) -> http1::Builder {
         .keep_alive(true)
         .title_case_headers(true)
         .max_header_size(limits.max_header_bytes)
-        .max_headers(MAX_HEADER_LINES)
         .header_read_timeout(None);
     builder
 }
@@ -159,7 +168,7 @@ fn log_end(ended: hyper::Result<()>) {
 async fn expiry(activity: &Activity, limits: &Limits) {
     let look = limits.idle_timeout.min(limits.header_read_timeout) / LOOKS_PER_TIMEOUT;
     loop {
-        let now = Instant::now();
+        let now = now();
         match activity.deadline(limits) {
             Some(deadline) if deadline <= now => return,
             Some(deadline) => sleep(look.min(deadline - now)).await,
@@ -168,22 +177,28 @@ async fn expiry(activity: &Activity, limits: &Limits) {
     }
 }
 
+/// The time since the machine started, as of its last tick. That is some milliseconds old at most, and cheap to ask for.
+fn now() -> Duration {
+    let now = clock_gettime(ClockId::MonotonicCoarse);
+    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
+}
+
 /// When a connection last showed signs of life.
 #[derive(Default)]
 struct Activity(Mutex<Life>);
 
 struct Life {
     /// When bytes were last moved, or a call last ended.
-    last_sign: Instant,
+    last_sign: Duration,
     /// When the first byte of the head that is being read arrived.
-    head_since: Option<Instant>,
+    head_since: Option<Duration>,
     /// Whether a request is being answered.
     in_call: bool,
 }
 
 impl Default for Life {
     fn default() -> Self {
-        Self { last_sign: Instant::now(), head_since: None, in_call: false }
+        Self { last_sign: now(), head_since: None, in_call: false }
     }
 }
 
@@ -193,7 +208,7 @@ impl Activity {
     }
 
     fn received(&self) {
-        let now = Instant::now();
+        let now = now();
         let mut life = self.life();
         life.last_sign = now;
         if !life.in_call {
@@ -202,11 +217,11 @@ impl Activity {
     }
 
     fn sent(&self) {
-        self.life().last_sign = Instant::now();
+        self.life().last_sign = now();
     }
 
     /// When the connection times out, as things stand. Never while a request is being answered.
-    fn deadline(&self, limits: &Limits) -> Option<Instant> {
+    fn deadline(&self, limits: &Limits) -> Option<Duration> {
         let life = self.life();
         if life.in_call {
             return None;
@@ -236,7 +251,7 @@ impl Drop for InCall {
     fn drop(&mut self) {
         let mut life = self.0.life();
         life.in_call = false;
-        life.last_sign = Instant::now();
+        life.last_sign = now();
     }
 }
 
@@ -328,6 +343,16 @@ impl AsyncWrite for Watched {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let length: usize = bufs.iter().map(|buf| buf.len()).sum();
+        if length <= COPIED_BYTES {
+            let mut whole = [0; COPIED_BYTES];
+            let mut end = 0;
+            for buf in bufs {
+                whole[end..end + buf.len()].copy_from_slice(buf);
+                end += buf.len();
+            }
+            return self.write(cx, |stream| stream.try_write(&whole[..end]));
+        }
         self.write(cx, |stream| stream.try_write_vectored(bufs))
     }
 

@@ -3,7 +3,8 @@
 //! A request's way through this module:
 //!
 //! ```text
-//! server      accepts connections, times them out, drains them at shutdown
+//! server      accepts connections, gives each to a network thread, drains them at shutdown
+//! connection  reads and writes its socket there, times it out
 //!   edge      path and verb, credentials (before the body is read), bounded body
 //!     envelope  body text -> calls, in the dialect of each; results -> reply text
 //!       gateway   the bottom of jsonrpsee's middleware stack -> the `Dispatch` of the host
@@ -28,6 +29,7 @@ mod gateway;
 mod limits;
 mod peers;
 mod server;
+mod threads;
 
 pub use auth::{Authenticator, RpcUser};
 pub use cookie::CookieFile;
@@ -39,6 +41,7 @@ pub use peers::Peers;
 #[cfg(test)]
 pub use server::Drained;
 pub use server::Server;
+pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Seats};
 
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ use super::edge::{Edge, Refused};
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peers;
+use super::threads::Seats;
 
 /// Connections beyond the limit that are told so at one time. Further ones are closed unheard.
 const MAX_REFUSALS: usize = 64;
@@ -53,6 +54,7 @@ pub struct Server<S> {
     address: SocketAddr,
     edge: Arc<Edge<S>>,
     peers: Peers,
+    seats: Seats,
     open: Arc<AtomicUsize>,
 }
 
@@ -77,13 +79,20 @@ impl<S: RpcService> Server<S> {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let edge = Arc::new(Edge::new(service, auth, limits));
-        Ok(Self { listener, address, edge, peers: Peers::default(), open: Arc::default() })
+        Ok(Self { listener, address, edge, peers: Peers::default(), seats: Seats::default(), open: Arc::default() })
     }
 
     /// Also hears clients of other machines.
     #[must_use]
     pub fn hearing(mut self, peers: Peers) -> Self {
         self.peers = peers;
+        self
+    }
+
+    /// Has connections served by these threads. Without any, the runtime that accepts them serves them.
+    #[must_use]
+    pub fn on(mut self, seats: Seats) -> Self {
+        self.seats = seats;
         self
     }
 
@@ -104,9 +113,9 @@ impl<S: RpcService> Server<S> {
     /// Calls that wait for something to happen (long polls) should be ended by the dispatcher when
     /// shutdown begins, or they use up the whole of that time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
-        let Self { listener, edge, peers, open, .. } = self;
+        let Self { listener, edge, peers, seats, open, .. } = self;
         let (stop, stopping) = watch::channel(false);
-        let mut connections = Connections::new(edge, stopping, open);
+        let mut connections = Connections::new(edge, stopping, seats, open);
         {
             let mut shutdown = std::pin::pin!(shutdown);
             loop {
@@ -136,6 +145,7 @@ impl<S: RpcService> Server<S> {
 struct Connections<S> {
     edge: Arc<Edge<S>>,
     stopping: watch::Receiver<bool>,
+    seats: Seats,
     slots: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     open: Arc<AtomicUsize>,
@@ -162,11 +172,12 @@ impl Drop for Slot {
 }
 
 impl<S: RpcService> Connections<S> {
-    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, open: Arc<AtomicUsize>) -> Self {
+    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, seats: Seats, open: Arc<AtomicUsize>) -> Self {
         let slots = edge.limits().max_connections.min(Semaphore::MAX_PERMITS);
         Self {
             edge,
             stopping,
+            seats,
             slots: Arc::new(Semaphore::new(slots)),
             refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
             open,
@@ -181,15 +192,37 @@ impl<S: RpcService> Connections<S> {
         }
         if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
             let slot = Slot::new(slot, &self.open);
-            let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
-            self.tasks.spawn(async move {
-                connection::serve(stream, peer, edge, stopping).await;
-                drop(slot);
-            });
+            if let Err(error) = self.serve(stream, peer, slot) {
+                tracing::warn!(%error, "an RPC connection could not be given to a thread");
+            }
         } else {
             tracing::warn!(limit = self.edge.limits().max_connections, "too many RPC connections");
             self.refuse(stream, Refused::TooMany);
         }
+    }
+
+    /// Has `stream` served for as long as it lasts, on a network thread if there is one that is not held up.
+    fn serve(&mut self, stream: TcpStream, peer: SocketAddr, slot: Slot) -> io::Result<()> {
+        let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
+        let Some(seat) = self.seats.take() else {
+            self.tasks.spawn(async move {
+                connection::serve(stream, peer, edge, stopping).await;
+                drop(slot);
+            });
+            return Ok(());
+        };
+        // A socket is polled where it is served.
+        let stream = stream.into_std()?;
+        let handle = seat.handle.clone();
+        let work = async move {
+            match TcpStream::from_std(stream) {
+                Ok(stream) => connection::serve(stream, peer, edge, stopping).await,
+                Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
+            }
+            drop((seat, slot));
+        };
+        self.tasks.spawn_on(work, &handle);
+        Ok(())
     }
 
     /// Tells a client why it is not heard, unless many are being told already.

@@ -19,17 +19,17 @@ use crate::config::{ConfigError, Loaded, LogFormat, UserConfig, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 use crate::plugin::{memory, trust};
-use crate::rpc::{Authenticator, CookieFile, Gateway, RpcUser, Server};
+use crate::rpc::{Authenticator, CookieFile, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Seats, Server};
 use parts::{Frame, Parts};
 
 /// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of quick methods; all
 /// other calls have threads of their own.
-const SPARE_EDGE_THREADS: usize = 1;
+const SPARE_NETWORK_THREADS: usize = 1;
 
-/// The stack of a thread that serves connections, in bytes: calls run on it as on the pool's.
-const EDGE_STACK_BYTES: usize = 8 << 20;
+/// Threads that accept connections and look after signals and metrics. They serve connections only while no other can.
+const FRONT_THREADS: usize = 2;
 
-/// How long the end waits for the network threads, and for what runs beside them.
+/// How long the end waits for the threads of each kind, and for what runs beside them.
 const RUNTIME_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why the host could not run.
@@ -61,17 +61,19 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     // Held as long as the host runs: two hosts must not share a data directory.
     let _lock = lock_folder(&folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(edge_threads())
-        .thread_stack_size(EDGE_STACK_BYTES)
+        .worker_threads(FRONT_THREADS)
+        .thread_stack_size(STACK_BYTES)
         .enable_all()
         .build()
-        .map_err(|error| RunError::Failed(format!("cannot start the network threads: {error}")))?;
+        .map_err(no_threads)?;
+    let network = NetworkThreads::start(network_threads()).map_err(no_threads)?;
     let frame = Frame::default();
-    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame));
+    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.seats()));
     if let Ok(parts) = &parts {
         parts.stop();
     }
     // Code of plugins that does not return must not keep the process.
+    network.stop(RUNTIME_PATIENCE);
     runtime.shutdown_timeout(RUNTIME_PATIENCE);
     parts?;
     match frame.fatal.get() {
@@ -80,9 +82,16 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     }
 }
 
+fn no_threads(error: std::io::Error) -> RunError {
+    RunError::Failed(format!("cannot start the network threads: {error}"))
+}
+
 /// How many threads serve connections.
-fn edge_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_EDGE_THREADS
+fn network_threads() -> usize {
+    if let Some(n) = std::env::var("NET").ok().and_then(|n| n.parse().ok()) {
+        return n;
+    }
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_NETWORK_THREADS
 }
 
 /// Listens and serves until the host is told to stop. While the parts are put together, calls hear that.
@@ -92,6 +101,7 @@ async fn serve(
     users: Vec<RpcUser>,
     folder: &Path,
     frame: &Frame,
+    seats: Seats,
 ) -> Result<Parts, RunError> {
     let rpc = &loaded.config.rpc;
     // From here on a signal stops in order; a host that has said that it is ready must not die of one.
@@ -102,7 +112,8 @@ async fn serve(
     let server = Server::bind(rpc.listen, service, Arc::new(known), rpc.limits())
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
-        .hearing(rpc.peers());
+        .hearing(rpc.peers())
+        .on(seats);
     if rpc.peers().is_local() && !rpc.listen.ip().is_loopback() {
         tracing::warn!(listen = %rpc.listen, "only this machine's clients are heard: rpc.allow_from names no network");
     }

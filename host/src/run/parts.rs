@@ -8,7 +8,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Chain, Mempool};
 use tokio::sync::watch;
 
-use super::{RunError, configuration, edge_threads, failed};
+use super::{RunError, configuration, failed};
 use crate::cli::RunArgs;
 use crate::config::{Config, Loaded, seconds};
 use crate::metrics::CallMetrics;
@@ -150,9 +150,8 @@ impl Parts {
         let builtins = Builtins::new(registry.clone(), frame.stop.clone())
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
-        let (threads, metrics) = (edge_threads(), frame.metrics.clone());
-        let long = config.rpc.max_long_calls();
-        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), threads, long, metrics);
+        let (long, metrics) = (config.rpc.max_long_calls(), frame.metrics.clone());
+        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long, metrics);
         let router = Arc::new(router);
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         Ok(Self { node, manager, registry, pool, router })

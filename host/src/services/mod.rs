@@ -7,7 +7,6 @@ mod chain;
 mod mempool;
 mod wallet;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_sdk::abi::ExportedService;
@@ -20,6 +19,7 @@ pub use wallet::WalletService;
 
 use crate::node::{ChainSnapshot, EmbeddedNode};
 use crate::plugin::grants::{Grant, SIGNER, ServiceSource};
+use crate::plugin::tokens::{ByToken, TokenMap};
 use crate::wallet::{WalletManager, WalletView};
 
 /// What one running call has opened.
@@ -38,7 +38,7 @@ pub struct CallScope {
 /// The running calls' scopes, by token.
 #[derive(Default)]
 pub struct Scopes {
-    open: Mutex<HashMap<u64, Arc<CallScope>>>,
+    open: ByToken<TokenMap<Arc<CallScope>>>,
 }
 
 /// Ends a call's scope, and with it its snapshots.
@@ -49,7 +49,8 @@ pub struct ScopeGuard {
 
 impl Drop for ScopeGuard {
     fn drop(&mut self) {
-        lock(&self.scopes.open).remove(&self.token);
+        // Its snapshots are closed when nobody waits for that.
+        let _scope = self.scopes.open.of(self.token).remove(&self.token);
     }
 }
 
@@ -69,7 +70,7 @@ impl Scopes {
         only_wallet: Option<Arc<str>>,
     ) -> ScopeGuard {
         let scope = Arc::new(CallScope { instance, wallet, only_wallet, ..CallScope::default() });
-        lock(&self.open).insert(token, scope);
+        self.open.of(token).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }
     }
 }
@@ -95,7 +96,7 @@ impl OwnScopes {
         if scope == Scope::NONE {
             return Ok(Arc::default());
         }
-        let open = lock(&self.scopes.open);
+        let open = self.scopes.open.of(scope.0);
         let own = open.get(&scope.0).filter(|call| call.instance == self.instance);
         own.cloned().ok_or(ErrorKind::Stale.into())
     }

@@ -12,6 +12,8 @@ mod since;
 mod single;
 mod texts;
 
+use std::sync::OnceLock;
+
 use bitcoin::Network;
 use outrigger_sdk::params::{Params, flag};
 use outrigger_sdk::service::Scope;
@@ -25,15 +27,17 @@ use lens::Lens;
 /// The plugin.
 pub struct HistoryPlugin {
     host: Host,
+    /// The chain's network, asked for once: it stays what it is.
+    network: OnceLock<Network>,
 }
 
 impl Plugin for HistoryPlugin {
     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host })
+        Ok(Self { host, network: OnceLock::new() })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let question = Question { host: &self.host, scope: call.scope, params: &call.params };
+        let question = Question { host: &self.host, network: &self.network, scope: call.scope, params: &call.params };
         let answer = match call.method {
             "gettransaction" => single::get_transaction(&question),
             "listsinceblock" => since::list_since_block(&question),
@@ -48,6 +52,7 @@ impl Plugin for HistoryPlugin {
 /// A call on its way through this plugin.
 struct Question<'a> {
     host: &'a Host,
+    network: &'a OnceLock<Network>,
     scope: Scope,
     params: &'a Params,
 }
@@ -64,8 +69,15 @@ impl Question<'_> {
             Value::Null => !wallet.private_keys_enabled,
             given => flag(given)?,
         };
+        Ok(Lens { synced: wallet.synced, watch_only, network: self.network()? })
+    }
+
+    fn network(&self) -> Result<Network, HistoryError> {
+        if let Some(network) = self.network.get() {
+            return Ok(*network);
+        }
         let network = network(&self.host.chain.info(self.scope)?.name);
-        Ok(Lens { synced: wallet.synced, watch_only, network })
+        Ok(*self.network.get_or_init(|| network))
     }
 }
 

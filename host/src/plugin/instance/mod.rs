@@ -147,24 +147,30 @@ unsafe impl Sync for Instance {}
 
 /// Since when something is going on; none while it is not.
 #[derive(Default)]
-struct Since(Mutex<Option<Instant>>);
+struct Since {
+    /// Seldom, and every call asks.
+    going_on: AtomicBool,
+    since: Mutex<Option<Instant>>,
+}
 
 impl Since {
     /// Does something that counts as going on meanwhile.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         *self.lock() = Some(Instant::now());
+        self.going_on.store(true, Ordering::Relaxed);
         let done = work();
+        self.going_on.store(false, Ordering::Relaxed);
         *self.lock() = None;
         done
     }
 
     fn is_longer_than(&self, limit: Option<Duration>) -> bool {
         let longer = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
-        self.lock().is_some_and(longer)
+        self.going_on.load(Ordering::Relaxed) && self.lock().is_some_and(longer)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn answer<S: RpcService>(
         body: body.clone(),
     };
     match read_document(&body, limits) {
-        Ok(Document::Single(request)) => answer_single(service, caller, &origin, request).await,
+        Ok(Document::Single(request)) => answer_single(service, caller, origin, request).await,
         Ok(Document::Batch(elements)) => answer_batch(service, caller, &origin, &elements).await,
         Err(Rejected { dialect, id, error }) => {
             let status = status_of(error.code);
@@ -75,7 +75,7 @@ pub(super) async fn answer<S: RpcService>(
     }
 }
 
-async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, request: Request<'_>) -> Reply {
+async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: Origin, request: Request<'_>) -> Reply {
     if !caller.may_call(&request.method) {
         return forbidden(caller, &request.method);
     }
@@ -131,7 +131,7 @@ async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Orig
             Ok(request) => {
                 let (dialect, id) = (request.dialect, request.id);
                 let is_notification = request.is_notification();
-                let outcome = call(service, origin, request).await;
+                let outcome = call(service, origin.clone(), request).await;
                 if is_notification {
                     continue;
                 }
@@ -157,9 +157,9 @@ async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Orig
 const INTERNAL_ID: Id<'static> = Id::Number(0);
 
 /// Sends one request through the stack of services.
-async fn call<S: RpcService>(service: &S, origin: &Origin, request: Request<'_>) -> Result<Bytes, Failure> {
+async fn call<S: RpcService>(service: &S, origin: Origin, request: Request<'_>) -> Result<Bytes, Failure> {
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
-    rpc.extensions_mut().insert(origin.clone());
+    rpc.extensions_mut().insert(origin);
     let mut response = service.call(rpc).await;
     match response.extensions_mut().remove::<Answer>() {
         Some(Answer(outcome)) => outcome,

@@ -5,8 +5,10 @@
 //! ```
 //!
 //! Connections that are kept call for the tip, transactions, lists, templates and signatures; others come and go, in the
-//! middle of a call too; long polls are left waiting; every block pays the wallet; a wallet is made, imports a descriptor with a
-//! rescan, and is unloaded. A line a minute tells what the process holds.
+//! middle of a call too; long polls are left waiting; blocks come; a wallet is made, imports a descriptor with a rescan, and is
+//! unloaded. In the first sixth of the time every block pays the wallet and the wallet pays itself; then it stays as it is, so
+//! that what grows from there on is no wallet. A line a minute tells what the process holds, and at the end what it held in
+//! the middle of each third of the time without growth.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +19,10 @@ use serde_json::{Value, json};
 /// How long, unless the command says otherwise.
 const MINUTES: u64 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
+/// The wallet grows in one minute of so many, at the beginning.
+const GROWTH: u64 = 6;
+/// A script that is nobody's, which later blocks pay.
+const NOBODY: &str = "raw(6a)#4mhr9ur5";
 /// How often a block comes, and how often a wallet is made.
 const BLOCK_EVERY: Duration = Duration::from_millis(500);
 const WALLET_EVERY: Duration = Duration::from_secs(5);
@@ -51,6 +57,7 @@ struct Load {
     host: Host,
     address: Value,
     calls: AtomicU64,
+    grows: AtomicBool,
     done: AtomicBool,
 }
 
@@ -59,7 +66,8 @@ pub fn run(minutes: Option<u64>) {
     let host = Host::start_with(HostOptions::default());
     let address = host.new_wallet("w").call("getnewaddress", json!([]));
     host.client().call("generatetoaddress", json!([101, address]));
-    let load = Load { host, address, calls: AtomicU64::new(0), done: AtomicBool::new(false) };
+    let load =
+        Load { host, address, calls: AtomicU64::new(0), grows: AtomicBool::new(true), done: AtomicBool::new(false) };
     println!("| minute | calls | own memory, MiB | files | threads |\n|---|---|---|---|---|");
     std::thread::scope(|scope| {
         let load = &load;
@@ -71,14 +79,29 @@ pub fn run(minutes: Option<u64>) {
         }
         scope.spawn(|| load.mine());
         scope.spawn(|| load.import());
-        for minute in 1..=minutes.unwrap_or(MINUTES) {
+        let (minutes, mut own) = (minutes.unwrap_or(MINUTES), Vec::new());
+        for minute in 1..=minutes {
             std::thread::sleep(MINUTE);
+            let grows = minute * GROWTH < minutes;
+            load.grows.store(grows, Ordering::Relaxed);
             let held = Held::of(load.host.process_id());
             let (calls, mib) = (load.calls.load(Ordering::Relaxed), held.own_kib as f64 / 1024.0);
             println!("| {minute} | {calls} | {mib:.1} | {} | {} |", held.files, held.threads);
+            if !grows {
+                own.push(mib);
+            }
         }
+        let thirds = own.chunks(own.len().div_ceil(3).max(1));
+        let medians: Vec<String> = thirds.map(|third| format!("{:.1}", median(third))).collect();
+        println!("\nown memory while the wallet did not grow, median of each third: {} MiB", medians.join(", "));
         load.done.store(true, Ordering::Relaxed);
     });
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 impl Load {
@@ -132,12 +155,16 @@ impl Load {
         }
     }
 
-    /// Pays the wallet with every block, and pays from it.
+    /// Pays the wallet with every block, and pays from it, while it is to grow.
     fn mine(&self) {
         let (mut client, mut wallet) = (self.host.client(), self.host.client().wallet("w"));
         while self.goes_on() {
-            self.call(&mut wallet, "sendtoaddress", json!([self.address, "0.1"]));
-            self.call(&mut client, "generatetoaddress", json!([1, self.address]));
+            if self.grows.load(Ordering::Relaxed) {
+                self.call(&mut wallet, "sendtoaddress", json!([self.address, "0.1"]));
+                self.call(&mut client, "generatetoaddress", json!([1, self.address]));
+            } else {
+                self.call(&mut client, "generatetodescriptor", json!([1, NOBODY]));
+            }
             std::thread::sleep(BLOCK_EVERY);
         }
     }

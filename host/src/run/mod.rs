@@ -88,9 +88,6 @@ fn no_threads(error: std::io::Error) -> RunError {
 
 /// How many threads serve connections.
 fn network_threads() -> usize {
-    if let Some(n) = std::env::var("NET").ok().and_then(|n| n.parse().ok()) {
-        return n;
-    }
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_NETWORK_THREADS
 }
 

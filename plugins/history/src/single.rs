@@ -12,6 +12,9 @@ use crate::entry::{Selection, Teller, Told, entries, write_block, write_later_ke
 use crate::error::HistoryError;
 use crate::{Question, json};
 
+/// Bytes of most answers besides the transaction's own, which are two characters each.
+const REPLY_BYTES: usize = 1024;
+
 /// gettransaction.
 pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
     let wallet = question.wallet()?;
@@ -30,7 +33,8 @@ pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError>
     let transaction = &told.transaction;
     let fee = lens.fee(transaction);
     let amount = lens.credit(transaction) - lens.debit(transaction) - fee.unwrap_or(0);
-    let mut reply = Vec::from(b"{".as_slice());
+    let mut reply = Vec::with_capacity(REPLY_BYTES + 2 * raw.len());
+    reply.push(b'{');
     json::key!(&mut reply, "amount");
     json::bitcoin(&mut reply, amount);
     if let Some(fee) = fee {

@@ -76,9 +76,10 @@ pub struct LastBlock {
 impl Templates {
     /// The answer of `getblocktemplate`, as JSON. Whoever comes while a template is made waits for that one.
     pub fn answer(&self, host: &Host, scope: Scope) -> Result<Arc<Vec<u8>>, MiningError> {
-        let mut kept = lock(&self.kept);
+        // Asked before the lock is taken, which is then held for a moment only: a tip that is older by the time is no harm.
         let next = host.chain.next_block(scope)?;
         let now = host.chain.time(scope)?;
+        let mut kept = lock(&self.kept);
         if let Some(template) = kept.as_mut().filter(|template| template.is_young(&next, now)) {
             template.refresh(next);
             return Ok(template.answer());
@@ -174,8 +175,10 @@ impl Template {
         // A call may have seen the tip before or after this one's.
         if next.tip.hash == self.next.tip.hash {
             let next = NextBlock { time: self.next.time.max(next.time), ..next };
-            self.changed |= self.next != next;
-            self.next = next;
+            if self.next != next {
+                self.changed = true;
+                self.next = next;
+            }
         }
     }
 

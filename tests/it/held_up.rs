@@ -78,6 +78,23 @@ fn a_method_that_calls_itself_quick_holds_no_connection_up() {
 }
 
 #[test]
+fn a_trusted_method_that_is_not_quick_holds_up_one_thread_and_only_once() {
+    let host = start("trusted = true\n");
+    let mut client = host.client();
+    // It has a connection by now, which the next one does not share a thread with.
+    check_others(&mut client);
+    let waiting = abandon(&host, "faultquick", 1);
+    await_told(&mut client, "stuck", &json!(1));
+    // Further calls of the plugin leave such threads alone, and new connections go to those that are free.
+    let further = abandon(&host, "faultquick", 5);
+    for _ in 0..10 {
+        check_others(&mut host.client());
+    }
+    drop((waiting, further));
+    await_told(&mut client, "state", &json!("running"));
+}
+
+#[test]
 fn calls_that_may_take_long_are_replaced_and_answered_when_they_end() {
     let host = start("");
     let mut client = host.client();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bitcoin::Txid;
 use bitcoin::secp256k1::{All, Secp256k1};
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::service::wallet::{CreateOptions, Synced, TxState, WalletKind};
+use outrigger_sdk::service::wallet::{CreateOptions, Synced, TxState, WalletInfo, WalletKind};
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
 use outrigger_sdk::wire::Secret;
 
@@ -61,6 +61,8 @@ pub struct Wallet {
     pub(super) lag: Mutex<Option<String>>,
     /// Held while blocks are followed.
     pub(super) following: Mutex<()>,
+    /// What was last told of the wallet as a whole, and the number of the snapshot that says so.
+    pub(super) told: Mutex<Option<(usize, WalletInfo)>>,
 }
 
 impl Wallet {
@@ -78,6 +80,7 @@ impl Wallet {
             feed: Feed::default(),
             lag: Mutex::new(None),
             following: Mutex::new(()),
+            told: Mutex::new(None),
         })
     }
 

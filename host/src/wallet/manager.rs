@@ -116,6 +116,13 @@ impl WalletManager {
             (None, _) => return Err(ErrorKind::WalletNotSpecified.into()),
         };
         let tip = self.shared.chain.tip(Scope::NONE)?;
+        // What it was told it has worked in before the snapshot is taken, so that this shows all of it.
+        if wallet.feed.is_done() && lock(&wallet.lag).is_none() {
+            let view = WalletView::open(wallet.clone())?;
+            if view.synced()?.hash == tip.hash {
+                return Ok(view);
+            }
+        }
         if wallet.synced()?.hash != tip.hash {
             // What this call can see the node may not have told yet.
             wallet.feed.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });

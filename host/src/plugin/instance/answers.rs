@@ -16,8 +16,7 @@ use super::release;
 use crate::plugin::calls::{Answer, Calls};
 use crate::plugin::health::Health;
 
-/// The largest answer that is copied, in bytes, and the largest of a trusted plugin that is checked whole; of a larger one
-/// of such a plugin only what would break a client's framing is.
+/// The largest answer that is copied, in bytes.
 const SMALL_ANSWER: usize = 64 << 10;
 
 /// What `HostTable::ctx` points to.
@@ -103,10 +102,8 @@ fn has_line_end(bytes: &[u8]) -> bool {
     chunks.iter().any(|chunk| found(chunk)) || found(rest)
 }
 
-/// Whether an answer is one JSON value on one line, as clients take it.
+/// Whether an answer is one JSON value on one line, as clients take it. Of a plugin that is trusted only what would break a
+/// client's framing is looked for.
 fn is_json(answer: &[u8], trusted: bool) -> bool {
-    if trusted && answer.len() > SMALL_ANSWER {
-        return !has_line_end(answer);
-    }
-    !has_line_end(answer) && serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_ok()
+    !has_line_end(answer) && (trusted || serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_ok())
 }

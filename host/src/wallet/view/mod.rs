@@ -3,7 +3,7 @@
 mod history;
 
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use bitcoin::{OutPoint, ScriptBuf};
 use heed::RoTxn;
@@ -62,9 +62,28 @@ impl WalletView {
     }
 
     fn read_info(&self) -> Result<WalletInfo> {
+        let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
+        let rescan = self.wallet.rescan_progress();
+        Ok(WalletInfo { encrypted, locked, unlocked_until, rescan, ..self.stored_info()? })
+    }
+
+    /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
+    fn stored_info(&self) -> Result<WalletInfo> {
+        let number = self.txn.id();
+        let told = || self.wallet.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, info)) = &*told()
+            && *of == number
+        {
+            return Ok(info.clone());
+        }
+        let info = self.read_stored_info()?;
+        *told() = Some((number, info.clone()));
+        Ok(info)
+    }
+
+    fn read_stored_info(&self) -> Result<WalletInfo> {
         let (t, txn) = (self.t(), &*self.txn);
         let meta = t.meta(txn)?;
-        let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
         let mut keypool = [0_u64; 2];
         for entry in t.active.iter(txn)? {
             let row = t.descriptor(txn, number_from(entry?.1)?)?;
@@ -87,10 +106,10 @@ impl WalletView {
             private_keys_enabled: meta.private_keys_enabled,
             blank: meta.blank,
             avoid_reuse: meta.avoid_reuse,
-            encrypted,
-            locked,
-            unlocked_until,
-            rescan: self.wallet.rescan_progress(),
+            encrypted: false,
+            locked: false,
+            unlocked_until: 0,
+            rescan: None,
             transactions: t.transactions.len(txn)?,
             keypool_external,
             keypool_internal,
@@ -101,7 +120,7 @@ impl WalletView {
         })
     }
 
-    fn synced(&self) -> Result<Synced> {
+    pub(super) fn synced(&self) -> Result<Synced> {
         self.t().synced(&self.txn)
     }
 

@@ -104,6 +104,30 @@ fn help_is_asked_for_as_of_bitcoind() {
 }
 
 #[test]
+fn arguments_are_echoed_as_they_came() {
+    let host = Host::start();
+    let mut client = host.client();
+    for method in ["echo", "echojson"] {
+        let mut check = |params: &str, result: &str| {
+            let reply = client.post(&format!(r#"{{"method":"{method}","params":{params},"id":1}}"#));
+            assert_eq!(reply.body, format!("{{\"result\":{result},\"error\":null,\"id\":1}}\n"), "{params}");
+        };
+        check(r#"["a",null, {"b":[1.50,-0]} ,true]"#, r#"["a",null,{"b":[1.50,-0]},true]"#);
+        check(
+            r#"[1.10000000000000000000001,123456789012345678901234567890]"#,
+            "[1.10000000000000000000001,123456789012345678901234567890]",
+        );
+        check("null", "[]");
+        check("[null,null]", "[null,null]");
+        check(r#"{"arg2":"x","args":[1]}"#, r#"[1,null,"x"]"#);
+        let unknown = (-8, "Unknown named parameter arg10".to_owned());
+        assert_eq!(client.refused(method, json!({"arg10": 1})), unknown);
+        let (code, help) = client.refused(method, json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]));
+        assert!(code == -1 && help.starts_with(method), "{help}");
+    }
+}
+
+#[test]
 fn a_path_whose_name_is_no_text_names_no_wallet() {
     let host = Host::start();
     let mut client = host.client();

@@ -20,7 +20,9 @@ use crate::rpc::Call;
 const SPECS: &str = include_str!("builtins.json");
 
 /// The names of the methods, which no plugin may claim.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 11] = [
+    "echo",
+    "echojson",
     "getrpcinfo",
     "help",
     "listplugins",
@@ -94,6 +96,7 @@ impl Builtins {
             }
             "uptime" => Ok(json!(self.started.elapsed().as_secs())),
             "getrpcinfo" => Ok(self.rpc_info()),
+            "echo" | "echojson" => Ok(json!(params)),
             "listplugins" => Ok(self.list_plugins()),
             "rpc.discover" => {
                 let serving = self.registry.serving();

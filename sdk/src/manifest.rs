@@ -195,6 +195,9 @@ pub enum ParamType {
     Array,
     /// An object
     Object,
+    /// An object of amounts by address, in which no key may stand twice: a reader that keeps one of two values would pay
+    /// what was not asked for
+    Amounts,
     /// A number or a truth value, for a verbosity
     Verbosity,
     /// Anything
@@ -210,7 +213,7 @@ impl ParamType {
             Self::Amount => "numeric or string",
             Self::Boolean => "boolean",
             Self::Array => "json array",
-            Self::Object => "json object",
+            Self::Object | Self::Amounts => "json object",
             Self::Verbosity => "numeric or boolean",
             Self::Any => "any",
         }
@@ -223,7 +226,7 @@ impl ParamType {
             Self::Numeric => Some("number"),
             Self::Boolean => Some("bool"),
             Self::Array => Some("array"),
-            Self::Object => Some("object"),
+            Self::Object | Self::Amounts => Some("object"),
             Self::Amount | Self::Verbosity | Self::Any => None,
         }
     }
@@ -335,7 +338,7 @@ impl MethodSpec {
             let name = match param.kind {
                 ParamType::String | ParamType::Hex => format!("\"{}\"", param.name),
                 ParamType::Array => "[...]".to_owned(),
-                ParamType::Object => "{...}".to_owned(),
+                ParamType::Object | ParamType::Amounts => "{...}".to_owned(),
                 _ => param.name.clone(),
             };
             line += &if param.required { format!(" {name}") } else { format!(" ( {name} )") };

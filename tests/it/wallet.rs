@@ -59,6 +59,34 @@ fn money_goes_from_wallet_to_wallet_exactly() {
 }
 
 #[test]
+fn one_payment_pays_several() {
+    let host = Host::start();
+    let mut alice = host.new_wallet("alice");
+    let mut bob = host.new_wallet("bob");
+    let mining = alice.call("getnewaddress", json!([]));
+    alice.call("generatetoaddress", json!([101, mining]));
+    let [first, second, third] =
+        ["legacy", "bech32", "bech32m"].map(|kind| bob.call("getnewaddress", json!(["", kind])));
+    let [first, second, third] = [&first, &second, &third].map(|address| address.as_str().unwrap());
+    let amounts = json!({first: 1, second: "0.5", third: 0.25, "data": "0102"});
+    let txid = alice.call("sendmany", json!(["", amounts, 6, "wages", [first, 2]]));
+    let entry = alice.call("getmempoolentry", json!([txid]));
+    let sent = alice.call("gettransaction", json!([txid]));
+    assert_eq!(
+        (sent["comment"].clone(), sent["fee"].to_string()),
+        (json!("wages"), format!("-{}", entry["fees"]["base"]))
+    );
+    alice.call("generatetoaddress", json!([1, mining]));
+    let fee = sent["fee"].to_string().replace("-0.", "").parse::<u64>().unwrap();
+    let received = bob.call("getbalances", json!([]))["mine"]["trusted"].to_string();
+    assert_eq!(received.replace('.', "").parse::<u64>().unwrap(), 175_000_000 - fee);
+    // JSON that names an address twice has no meaning that all readers share.
+    let twice = format!(r#"{{"method":"sendmany","params":["",{{"{first}":1,"{first}":2}}],"id":1}}"#);
+    let refusal = format!("Invalid parameter, duplicated address: {first}");
+    assert!(alice.post(&twice).body.contains(&refusal));
+}
+
+#[test]
 fn a_wallet_is_encrypted_unlocked_and_locked() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");

@@ -4,6 +4,7 @@
 //! The text of each value is passed on as it came, so that amounts keep their digits.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
@@ -36,6 +37,9 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<Stri
         values.into_iter().zip(&method.params).map(|(value, param)| unwrap_text(param.kind, value)).collect();
     if method.check_types {
         check_types(method, &values)?;
+    }
+    for (value, _) in values.iter().zip(&method.params).filter(|(_, param)| param.kind == ParamType::Amounts) {
+        check_addresses(value)?;
     }
     // Room for everything from the start, so that no copy of a secret stays behind; it is wiped when it has been read.
     let room = values.iter().map(|value| value.len() + 1).sum::<usize>() + 2;
@@ -151,7 +155,7 @@ pub fn names(param: &ParamSpec) -> impl Iterator<Item = &str> {
 fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
     let opening = match kind {
         ParamType::Array => '[',
-        ParamType::Object => '{',
+        ParamType::Object | ParamType::Amounts => '{',
         _ => return value,
     };
     if !value.starts_with('"') {
@@ -201,6 +205,21 @@ fn check_types(method: &MethodSpec, values: &[Cow<'_, str>]) -> Result<(), RpcEr
         return Ok(());
     }
     Err(RpcError::type_error(format!("Wrong type passed:\n{{\n{mismatches}\n}}")))
+}
+
+/// Refuses an object of amounts with a key that stands there twice, in bitcoind's words.
+fn check_addresses(amounts: &str) -> Result<(), RpcError> {
+    if !amounts.starts_with('{') {
+        return Ok(());
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(amounts);
+    let members = deserializer.deserialize_any(Collect { most: usize::MAX }).unwrap_or_default();
+    let mut seen = HashSet::new();
+    match members.into_iter().map(|(key, _)| key).find(|key| !seen.insert(key.clone())) {
+        Some(key) if key == "data" => Err(RpcError::invalid_parameter("Invalid parameter, duplicate key: data")),
+        Some(key) => Err(RpcError::invalid_parameter(format!("Invalid parameter, duplicated address: {key}"))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -270,6 +289,18 @@ mod tests {
         );
         check(r#"[null]"#, Err((-3, "JSON value of type null is not of expected type string")));
         check(r#"["a",null,null]"#, Ok(r#"["a",null,null]"#));
+    }
+
+    #[test]
+    fn no_address_is_paid_twice() {
+        let mut method = method(true);
+        method.params[0].kind = ParamType::Amounts;
+        let refusal = |params: &str| positional(&method, &Params::from_text(params)).unwrap_err().message;
+        assert!(positional(&method, &Params::from_text(r#"[{"x":1,"y":1}]"#)).is_ok());
+        assert_eq!(refusal(r#"[{"x":1,"y":2,"x":1}]"#), "Invalid parameter, duplicated address: x");
+        assert_eq!(refusal(r#"["{\"x\":1,\"\\u0078\":2}"]"#), "Invalid parameter, duplicated address: x");
+        assert_eq!(refusal(r#"{"a":{"data":"00","data":"00"}}"#), "Invalid parameter, duplicate key: data");
+        assert!(refusal("[[]]").contains("type array is not of expected type object"));
     }
 
     #[test]

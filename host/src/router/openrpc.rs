@@ -59,7 +59,7 @@ fn schema(kind: ParamType) -> Value {
         ParamType::Amount => json!({"type": ["number", "string"]}),
         ParamType::Boolean => json!({"type": "boolean"}),
         ParamType::Array => json!({"type": "array"}),
-        ParamType::Object => json!({"type": "object"}),
+        ParamType::Object | ParamType::Amounts => json!({"type": "object"}),
         ParamType::Verbosity => json!({"type": ["number", "boolean"]}),
         ParamType::Any => json!({}),
     }

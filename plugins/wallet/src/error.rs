@@ -160,6 +160,21 @@ pub enum WalletError {
         "The inputs size exceeds the maximum weight. Please try sending a smaller amount or manually consolidating your wallet's UTXOs"
     )]
     TooManyInputs,
+    /// The outputs alone are more than a standard transaction can have.
+    #[error("Maximum transaction weight is less than transaction weight without inputs")]
+    TooManyOutputs,
+    /// A payment to nobody.
+    #[error("Transaction must have at least one recipient")]
+    NoRecipients,
+    /// A payment of nothing, from which the fee is to be taken.
+    #[error("Transaction requires one destination of non-0 value, a non-0 feerate, or a pre-selected input")]
+    NothingToPay,
+    /// The first argument of sendmany names an account.
+    #[error("Dummy value must be set to \"\"")]
+    Dummy,
+    /// Who pays the fee of sendmany is none of its recipients, or named twice.
+    #[error("Invalid parameter 'subtract fee from output', {0}")]
+    FeePayer(String),
     /// The fee to take off the amount is greater than the amount.
     #[error("The transaction amount is too small to pay the fee")]
     AmountBelowFee,
@@ -211,6 +226,9 @@ impl WalletError {
             | Self::InsufficientFunds
             | Self::UnconfirmedChain
             | Self::TooManyInputs
+            | Self::TooManyOutputs
+            | Self::NoRecipients
+            | Self::NothingToPay
             | Self::AmountBelowFee
             | Self::DustAfterFee
             | Self::FeeTooHigh
@@ -226,6 +244,8 @@ impl WalletError {
             | Self::WalletsDiffer
             | Self::LegacyTaproot
             | Self::DuplicatedAddress(_)
+            | Self::Dummy
+            | Self::FeePayer(_)
             | Self::EmptyPassphrase
             | Self::NegativeTimeout
             | Self::FeerateAndTarget

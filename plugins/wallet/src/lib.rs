@@ -18,6 +18,7 @@ mod info;
 mod labels;
 mod manage;
 mod payment;
+mod recipients;
 mod select;
 mod send;
 mod unspent;
@@ -89,6 +90,7 @@ impl WalletPlugin {
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
             "listunspent" => unspent::list_unspent(q).and_then(to_json),
+            "sendmany" => send::send_many(q, self).and_then(to_json),
             "sendtoaddress" => send::send_to_address(q, self).and_then(to_json),
             "encryptwallet" => encryption::encrypt_wallet(q).and_then(to_json),
             "walletpassphrase" => encryption::wallet_passphrase(q).and_then(to_json),

@@ -1,4 +1,4 @@
-//! From coins and terms to an unsigned payment: which coins, what the recipient gets, the fee and the change.
+//! From coins and terms to an unsigned payment: which coins, what the recipients get, the fee and the change.
 //!
 //! Everything is integer satoshi and weight units. The fee of a payment is its feerate times its virtual size, rounded up;
 //! without change also what was too little for change.
@@ -42,15 +42,23 @@ pub struct Spendable {
     pub rank: Rank,
 }
 
+/// Who is paid, and how much.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recipient {
+    /// To whom.
+    pub script: ScriptBuf,
+    /// How much, in satoshi.
+    pub amount: u64,
+    /// Whether a share of the fee is taken off the amount.
+    pub subtract_fee: bool,
+}
+
 /// What is to be paid, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Terms {
-    /// To whom.
-    pub recipient: ScriptBuf,
-    /// How much, in satoshi.
-    pub amount: u64,
-    /// Whether the fee is taken off the amount.
-    pub subtract_fee: bool,
+    /// To whom how much. Where the fee is taken off the amounts of several, the first of these pays what is left over of
+    /// equal shares.
+    pub recipients: Vec<Recipient>,
     /// The feerate, in satoshi per 1000 virtual bytes.
     pub feerate: u64,
 }
@@ -84,10 +92,10 @@ impl ChangeScript {
 }
 
 /// How the money of a payment is divided, in satoshi.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Division {
-    /// What the recipient gets.
-    pub paid: u64,
+    /// What the recipients get, in their order.
+    pub paid: Vec<u64>,
     /// What comes back, if that is worth an output.
     pub change: Option<u64>,
     /// What the miner gets.
@@ -123,33 +131,47 @@ fn dust(script_len: usize, witness_program: bool) -> u64 {
     (output_len(script_len) + spending) * DUST_FEERATE / 1000
 }
 
-/// Whether a value would be dust in an output with this script.
+/// Whether a value would be dust in an output with this script. Nobody ever has to spend one that carries data.
 fn is_dust(value: u64, script: &ScriptBuf) -> bool {
-    value < dust(script.len(), script.is_witness_program())
-}
-
-/// The weight of a transaction without its inputs.
-fn weight_without_inputs(inputs: usize, witness: bool, recipient: &ScriptBuf, change: Option<&ChangeScript>) -> u64 {
-    const VERSION_AND_LOCK_TIME: usize = 8;
-    const OUTPUT_COUNT: usize = 1;
-    const MARKER_AND_FLAG: u64 = 2;
-    let fixed = (VERSION_AND_LOCK_TIME + OUTPUT_COUNT + compact_len(inputs)) as u64;
-    (fixed + output_len(recipient.len())) * WITNESS_SCALE
-        + change.map_or(0, ChangeScript::output_weight)
-        + if witness { MARKER_AND_FLAG } else { 0 }
-}
-
-/// The weight of the signed transaction that spends these coins.
-fn weight(coins: &[&Spendable], recipient: &ScriptBuf, change: Option<&ChangeScript>) -> u64 {
-    let witness = coins.iter().any(|coin| coin.size.witness.is_some());
-    let inputs: u64 = coins.iter().map(|coin| coin.size.weight(witness)).sum();
-    inputs + weight_without_inputs(coins.len(), witness, recipient, change)
+    !script.is_op_return() && value < dust(script.len(), script.is_witness_program())
 }
 
 impl Terms {
-    /// Refuses an amount that would be dust.
+    /// What all recipients are to get, in satoshi.
+    fn amount(&self) -> u64 {
+        self.recipients.iter().fold(0, |sum, recipient| sum.saturating_add(recipient.amount))
+    }
+
+    /// Whether the recipients pay the fee, or some of them.
+    fn subtract_fee(&self) -> bool {
+        self.recipients.iter().any(|recipient| recipient.subtract_fee)
+    }
+
+    /// Refuses an amount that would be dust, and a payment of nothing whose fee nobody pays.
     pub fn check(&self) -> Result<(), WalletError> {
-        if is_dust(self.amount, &self.recipient) { Err(WalletError::AmountTooSmall) } else { Ok(()) }
+        if self.recipients.iter().any(|recipient| is_dust(recipient.amount, &recipient.script)) {
+            return Err(WalletError::AmountTooSmall);
+        }
+        if self.subtract_fee() && self.amount() == 0 { Err(WalletError::NothingToPay) } else { Ok(()) }
+    }
+
+    /// The weight of a transaction without its inputs.
+    fn weight_without_inputs(&self, inputs: usize, witness: bool, change: Option<&ChangeScript>) -> u64 {
+        const VERSION_AND_LOCK_TIME: usize = 8;
+        const MARKER_AND_FLAG: u64 = 2;
+        let outputs = self.recipients.len() + usize::from(change.is_some());
+        let fixed = (VERSION_AND_LOCK_TIME + compact_len(outputs) + compact_len(inputs)) as u64;
+        let paid: u64 = self.recipients.iter().map(|recipient| output_len(recipient.script.len())).sum();
+        (fixed + paid) * WITNESS_SCALE
+            + change.map_or(0, ChangeScript::output_weight)
+            + if witness { MARKER_AND_FLAG } else { 0 }
+    }
+
+    /// The weight of the signed transaction that spends these coins.
+    fn weight(&self, coins: &[&Spendable], change: Option<&ChangeScript>) -> u64 {
+        let witness = coins.iter().any(|coin| coin.size.witness.is_some());
+        let inputs: u64 = coins.iter().map(|coin| coin.size.weight(witness)).sum();
+        inputs + self.weight_without_inputs(coins.len(), witness, change)
     }
 
     /// Chooses coins, those of the smallest rank that suffices first.
@@ -194,7 +216,8 @@ impl Terms {
         room: u64,
     ) -> Result<Vec<&'a Spendable>, WalletError> {
         let witness = coins.iter().any(|coin| coin.size.witness.is_some());
-        let cost = |coin: &Spendable| match self.subtract_fee {
+        let subtract_fee = self.subtract_fee();
+        let cost = |coin: &Spendable| match subtract_fee {
             true => 0,
             false => fee_share(self.feerate, coin.size.weight(witness)),
         };
@@ -206,8 +229,11 @@ impl Terms {
         let pick = |positions: Vec<usize>| -> Vec<&'a Spendable> {
             positions.into_iter().filter_map(|position| useful.get(position).map(|(coin, _)| *coin)).collect()
         };
-        let fits = |chosen: &Vec<&Spendable>| weight(chosen, &self.recipient, Some(&change)) <= MAX_WEIGHT;
+        let fits = |chosen: &Vec<&Spendable>| self.weight(chosen, Some(&change)) <= MAX_WEIGHT;
         let chosen = select(&values, goal).map(pick).ok_or(WalletError::InsufficientFunds)?;
+        if self.weight_without_inputs(0, witness, None) >= MAX_WEIGHT {
+            return Err(WalletError::TooManyOutputs);
+        }
         let lighter = || select_fewest(&values, goal).map(pick);
         Some(chosen).filter(fits).or_else(|| lighter().filter(fits)).ok_or(WalletError::TooManyInputs)
     }
@@ -217,15 +243,15 @@ impl Terms {
         let least_change = shares(change.least(self.feerate));
         let change_fee = fee_share(self.feerate, change.output_weight());
         let cost_of_change = change_fee.saturating_add(fee_share(self.feerate, change.spending.weight(witness)));
-        let amount = shares(self.amount);
-        if self.subtract_fee {
+        let amount = shares(self.amount());
+        if self.subtract_fee() {
             return Goal {
                 target: amount,
                 tolerance: cost_of_change.min(least_change - 1),
                 with_change: amount.saturating_add(least_change),
             };
         }
-        let fixed = weight_without_inputs(coins, witness, &self.recipient, None);
+        let fixed = self.weight_without_inputs(coins, witness, None);
         let target = amount.saturating_add(fee_share(self.feerate, fixed)).saturating_add(room);
         let with_change = target.saturating_add(change_fee).saturating_add(least_change);
         Goal { target, tolerance: cost_of_change, with_change }
@@ -234,30 +260,27 @@ impl Terms {
     /// Divides the money of the chosen coins.
     ///
     /// # Errors
-    /// Where the amount does not bear the fee, or the fee or the weight is beyond its limit.
+    /// Where the amounts do not bear the fee, or the fee or the weight is beyond its limit.
     pub fn divide(&self, coins: &[&Spendable], change: ChangeScript) -> Result<Division, WalletError> {
         let total = coins.iter().fold(0_u64, |sum, coin| sum.saturating_add(coin.value));
-        let surplus = total.checked_sub(self.amount).ok_or(WalletError::InsufficientFunds)?;
-        let with = weight(coins, &self.recipient, Some(&change));
-        let without = weight(coins, &self.recipient, None);
+        let surplus = total.checked_sub(self.amount()).ok_or(WalletError::InsufficientFunds)?;
+        let with = self.weight(coins, Some(&change));
+        let without = self.weight(coins, None);
         let (fee_with, fee_without) = (fee(self.feerate, with), fee(self.feerate, without));
-        let left = if self.subtract_fee { Some(surplus) } else { surplus.checked_sub(fee_with) };
+        let subtract_fee = self.subtract_fee();
+        let left = if subtract_fee { Some(surplus) } else { surplus.checked_sub(fee_with) };
         let division = match left.filter(|left| *left >= change.least(self.feerate)) {
             Some(left) => {
-                let paid = (total - left).checked_sub(fee_with).ok_or(WalletError::AmountBelowFee)?;
+                let paid = self.paid(if subtract_fee { fee_with } else { 0 })?;
                 Division { paid, change: Some(left), fee: fee_with }
             }
-            None if self.subtract_fee => {
+            None if subtract_fee => {
                 let missing = fee_without.saturating_sub(surplus);
-                let paid = self.amount.checked_sub(missing).ok_or(WalletError::AmountBelowFee)?;
-                Division { paid, change: None, fee: total - paid }
+                Division { paid: self.paid(missing)?, change: None, fee: surplus + missing }
             }
             None if surplus < fee_without => return Err(WalletError::InsufficientFunds),
-            None => Division { paid: self.amount, change: None, fee: surplus },
+            None => Division { paid: self.paid(0)?, change: None, fee: surplus },
         };
-        if is_dust(division.paid, &self.recipient) {
-            return Err(WalletError::DustAfterFee);
-        }
         if division.fee > MAX_FEE {
             return Err(WalletError::FeeTooHigh);
         }
@@ -266,27 +289,30 @@ impl Terms {
         }
         Ok(division)
     }
+
+    /// What the recipients get, where so much of the fee is taken off their amounts: in equal shares, the first of those
+    /// who pay it bearing what is left over, as in bitcoind.
+    fn paid(&self, fee: u64) -> Result<Vec<u64>, WalletError> {
+        let payers = self.recipients.iter().filter(|recipient| recipient.subtract_fee).count() as u64;
+        let share = fee.checked_div(payers).unwrap_or(0);
+        let mut left_over = fee.checked_rem(payers).unwrap_or(0);
+        let get = |recipient: &Recipient| {
+            let cost = if recipient.subtract_fee { share + std::mem::take(&mut left_over) } else { 0 };
+            let paid = recipient.amount.checked_sub(cost).ok_or(WalletError::AmountBelowFee)?;
+            if is_dust(paid, &recipient.script) { Err(WalletError::DustAfterFee) } else { Ok(paid) }
+        };
+        self.recipients.iter().map(get).collect()
+    }
 }
 
-/// The unsigned transaction. Change stands where `change_first` says, which should not be told from the rest.
-pub fn unsigned(
-    coins: &[&Spendable],
-    paid: TxOut,
-    change: Option<TxOut>,
-    change_first: bool,
-    sequence: Sequence,
-    lock_time: LockTime,
-) -> Transaction {
+/// The unsigned transaction with these outputs.
+pub fn unsigned(coins: &[&Spendable], output: Vec<TxOut>, sequence: Sequence, lock_time: LockTime) -> Transaction {
     let input = |coin: &&Spendable| TxIn {
         previous_output: coin.outpoint,
         script_sig: ScriptBuf::new(),
         sequence,
         witness: Witness::new(),
     };
-    let mut output: Vec<TxOut> = std::iter::once(paid).chain(change).collect();
-    if change_first {
-        output.reverse();
-    }
     Transaction { version: Version::TWO, lock_time, input: coins.iter().map(input).collect(), output }
 }
 

@@ -1,10 +1,11 @@
-//! `sendtoaddress`.
+//! `sendtoaddress` and `sendmany`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 
 use bitcoin::absolute::LockTime;
-use bitcoin::secp256k1::rand::random;
+use bitcoin::secp256k1::rand::seq::SliceRandom;
+use bitcoin::secp256k1::rand::{Rng, thread_rng};
 use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Txid, consensus};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount;
@@ -20,9 +21,9 @@ use serde_json::{Value, json};
 
 use crate::arguments::{self, avoid_reuse};
 use crate::error::WalletError;
-use crate::payment::{ChangeScript, Rank, Spendable, Terms, output, unsigned};
+use crate::payment::{ChangeScript, Rank, Recipient, Spendable, Terms, output, unsigned};
 use crate::weight::{input_size, keys_for};
-use crate::{Question, WalletPlugin, coins};
+use crate::{Question, WalletPlugin, coins, recipients};
 
 /// The sequence of a payment that can be replaced (BIP 125).
 const REPLACEABLE: Sequence = Sequence(0xffff_fffd);
@@ -63,14 +64,28 @@ struct Request {
     metadata: Vec<(&'static str, String)>,
 }
 
-/// `sendtoaddress`: makes a payment, signs it, gives it to the mempool.
+/// `sendtoaddress`: pays one recipient.
+pub fn send_to_address(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+    send(question, plugin, Request::to_address)
+}
+
+/// `sendmany`: pays several recipients in one transaction.
+pub fn send_many(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+    send(question, plugin, Request::to_many)
+}
+
+/// Makes a payment, signs it, gives it to the mempool.
 ///
 /// Payments are made one after the other, from before the wallet is looked at until the mempool has the payment, and coins
 /// that the mempool's transactions spend are not chosen: two payments at once would else replace one another.
-pub fn send_to_address(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+fn send(
+    question: &Question<'_>,
+    plugin: &WalletPlugin,
+    read: fn(&Question<'_>, u64, &WalletInfo) -> Result<Request, WalletError>,
+) -> Result<Value, WalletError> {
     let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
     let wallet = question.wallet()?;
-    let request = Request::parse(question, plugin.fallback_feerate, &wallet)?;
+    let request = read(question, plugin.fallback_feerate, &wallet)?;
     let signed = pay(question, &wallet, &request)?;
     let txid = submit(question, &signed)?;
     for (key, text) in &request.metadata {
@@ -79,17 +94,39 @@ pub fn send_to_address(question: &mut Question<'_>, plugin: &WalletPlugin) -> Re
     Ok(if request.verbose { json!({"txid": txid, "fee_reason": request.fee_reason}) } else { json!(txid) })
 }
 
-impl Request {
-    /// Reads the arguments in release 29's order of checks.
-    fn parse(question: &Question<'_>, fallback: u64, wallet: &WalletInfo) -> Result<Self, WalletError> {
-        let params = &question.params;
-        let comments = [(2, "comment"), (3, "to")];
-        let mut metadata = Vec::new();
-        for (index, key) in comments {
-            if params.given(index).is_some() && !params.text(index)?.is_empty() {
-                metadata.push((key, params.text(index)?.to_owned()));
-            }
+/// The texts at these positions that are not empty, under the keys that they are stored with.
+fn metadata(
+    question: &Question<'_>,
+    texts: &[(usize, &'static str)],
+) -> Result<Vec<(&'static str, String)>, WalletError> {
+    let mut metadata = Vec::new();
+    for (index, key) in texts {
+        if question.params.given(*index).is_some() && !question.params.text(*index)?.is_empty() {
+            metadata.push((*key, question.params.text(*index)?.to_owned()));
         }
+    }
+    Ok(metadata)
+}
+
+impl Request {
+    fn new(
+        question: &Question<'_>,
+        explicit: Option<u64>,
+        fallback: u64,
+        recipients: Vec<Recipient>,
+        replaceable: Option<bool>,
+    ) -> Result<Self, WalletError> {
+        let Feerate { feerate, reason } = feerate(question, explicit, fallback)?;
+        let terms = Terms { recipients, feerate };
+        terms.check()?;
+        let sequence = if replaceable.unwrap_or(true) { REPLACEABLE } else { FINAL };
+        Ok(Self { terms, sequence, fee_reason: reason, verbose: false, metadata: Vec::new() })
+    }
+
+    /// Reads the arguments of `sendtoaddress` in release 29's order of checks.
+    fn to_address(question: &Question<'_>, fallback: u64, wallet: &WalletInfo) -> Result<Self, WalletError> {
+        let params = &question.params;
+        let metadata = metadata(question, &[(2, "comment"), (3, "to")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
         avoid_reuse(params.given(8), wallet)?;
         let explicit = fee_options(params.given(6), params.given(7), params.given(9))?;
@@ -97,7 +134,7 @@ impl Request {
             return Err(ErrorKind::WalletLocked.into());
         }
         let text = params.text(0)?;
-        let recipient =
+        let script =
             address::to_script(text, question.network()?).map_err(|_| WalletError::AddressAmong(text.to_owned()))?;
         let amount = amount::from_json(params.get(1))?;
         let subtract_fee = params.flag_or(4, false)?;
@@ -105,11 +142,33 @@ impl Request {
         if !wallet.private_keys_enabled {
             return Err(WalletError::PrivateKeysDisabled);
         }
-        let Feerate { feerate, reason } = feerate(question, explicit, fallback)?;
-        let terms = Terms { recipient, amount, subtract_fee, feerate };
-        terms.check()?;
-        let sequence = if replaceable.unwrap_or(true) { REPLACEABLE } else { FINAL };
-        Ok(Self { terms, sequence, fee_reason: reason, verbose, metadata })
+        let recipients = vec![Recipient { script, amount, subtract_fee }];
+        let request = Self::new(question, explicit, fallback, recipients, replaceable)?;
+        Ok(Self { verbose, metadata, ..request })
+    }
+
+    /// Reads the arguments of `sendmany`, whose recipients are looked at before the wallet is.
+    fn to_many(question: &Question<'_>, fallback: u64, wallet: &WalletInfo) -> Result<Self, WalletError> {
+        let params = &question.params;
+        recipients::check_dummy(params.given(0))?;
+        let metadata = metadata(question, &[(3, "comment")])?;
+        let replaceable = params.given(5).map(flag).transpose()?;
+        let explicit = fee_options(params.given(6), params.given(7), params.given(8))?;
+        let mut recipients = recipients::read(params.get(1), params.given(4), question.network()?)?;
+        let verbose = params.flag_or(9, false)?;
+        if wallet.locked {
+            return Err(ErrorKind::WalletLocked.into());
+        }
+        if !wallet.private_keys_enabled {
+            return Err(WalletError::PrivateKeysDisabled);
+        }
+        if recipients.is_empty() {
+            return Err(WalletError::NoRecipients);
+        }
+        // The order of the outputs, and who bears the odd satoshi of a shared fee, tell nothing of the request.
+        recipients.shuffle(&mut thread_rng());
+        let request = Self::new(question, explicit, fallback, recipients, replaceable)?;
+        Ok(Self { verbose, metadata, ..request })
     }
 }
 
@@ -167,7 +226,7 @@ struct Purse {
 fn pay(question: &Question<'_>, wallet: &WalletInfo, request: &Request) -> Result<Transaction, WalletError> {
     let purse = open_purse(question, wallet)?;
     let terms = &request.terms;
-    let kind = matching_type(&terms.recipient);
+    let kind = change_type(&terms.recipients);
     let chosen = terms.choose(&purse.coins, ChangeScript::of_type(kind)).map_err(|error| match error {
         WalletError::InsufficientFunds if purse.chains_too_long => WalletError::UnconfirmedChain,
         other => other,
@@ -181,18 +240,38 @@ fn pay(question: &Question<'_>, wallet: &WalletInfo, request: &Request) -> Resul
         change = division.change.map(|value| output(value, script));
     }
     let lock_time = LockTime::from_height(wallet.synced.height).unwrap_or(LockTime::ZERO);
-    let paid = output(division.paid, terms.recipient.clone());
-    let transaction = unsigned(&chosen, paid, change, random(), request.sequence, lock_time);
+    let paid = division.paid.iter().zip(&terms.recipients);
+    let mut outputs: Vec<TxOut> = paid.map(|(value, recipient)| output(*value, recipient.script.clone())).collect();
+    if let Some(change) = change {
+        // Where the change stands must not tell it from the rest.
+        outputs.insert(thread_rng().gen_range(0..=outputs.len()), change);
+    }
+    let transaction = unsigned(&chosen, outputs, request.sequence, lock_time);
     sign(question, transaction, &chosen, &purse.scripts)
 }
 
-/// The address type of a script, so that change does not stand out beside it.
+/// The address type for change, so that it does not stand out beside the other outputs: where these are of several types,
+/// the one that release 29 prefers.
+pub fn change_type(recipients: &[Recipient]) -> AddressType {
+    /// Types in the order in which they are preferred.
+    const PREFERRED: [AddressType; 4] =
+        [AddressType::Bech32m, AddressType::Bech32, AddressType::P2shSegwit, AddressType::Legacy];
+    let paid = |kind: &AddressType| recipients.iter().any(|to| address_type(&to.script) == Some(*kind));
+    PREFERRED.into_iter().find(paid).unwrap_or(arguments::DEFAULT_ADDRESS_TYPE)
+}
+
+/// The address type of a script, bech32 for one that has none.
 fn matching_type(script: &ScriptBuf) -> AddressType {
+    address_type(script).unwrap_or(arguments::DEFAULT_ADDRESS_TYPE)
+}
+
+fn address_type(script: &ScriptBuf) -> Option<AddressType> {
     match classify(script) {
-        ScriptKind::PubKeyHash { .. } => AddressType::Legacy,
-        ScriptKind::ScriptHash { .. } => AddressType::P2shSegwit,
-        ScriptKind::Taproot { .. } => AddressType::Bech32m,
-        _ => arguments::DEFAULT_ADDRESS_TYPE,
+        ScriptKind::PubKeyHash { .. } => Some(AddressType::Legacy),
+        ScriptKind::ScriptHash { .. } => Some(AddressType::P2shSegwit),
+        ScriptKind::WitnessV0KeyHash { .. } => Some(AddressType::Bech32),
+        ScriptKind::Taproot { .. } => Some(AddressType::Bech32m),
+        _ => None,
     }
 }
 

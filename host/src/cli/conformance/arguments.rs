@@ -107,7 +107,7 @@ fn plausible(param: &ParamSpec) -> &'static str {
         ParamType::Amount => "0.1",
         ParamType::Boolean => "true",
         ParamType::Array => "[]",
-        ParamType::Object => "{}",
+        ParamType::Object | ParamType::Amounts => "{}",
         ParamType::Any => "null",
     }
 }
@@ -128,7 +128,7 @@ fn extremes() -> Vec<String> {
 /// Objects, and lists of objects, with each word of the parameter's help as a key.
 fn objects(param: &ParamSpec) -> Vec<String> {
     let wraps: &[fn(&str) -> String] = match param.kind {
-        ParamType::Object => &[|object| object.to_owned()],
+        ParamType::Object | ParamType::Amounts => &[|object| object.to_owned()],
         ParamType::Array => &[|object| format!("[{object}]")],
         ParamType::Any => &[|object| object.to_owned(), |object| format!("[{object}]")],
         _ => return Vec::new(),

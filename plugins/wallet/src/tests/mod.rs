@@ -5,6 +5,7 @@ mod accounts;
 mod addresses;
 mod encryption;
 mod manage;
+mod many;
 mod payments;
 mod sending;
 mod unspent;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::WalletError;
-use crate::payment::{ChangeScript, Division, Spendable, Terms, fee};
+use crate::payment::{ChangeScript, Division, Recipient, Spendable, Terms, fee};
 use crate::weight::InputSize;
 use outrigger_sdk::service::wallet::AddressType;
 
@@ -13,7 +13,14 @@ fn spendable(value: u64, number: u32, rank: u8) -> Spendable {
 }
 
 fn terms(amount: u64, subtract_fee: bool, feerate: u64) -> Terms {
-    Terms { recipient: TestKey::new(2).script(Form::Wpkh), amount, subtract_fee, feerate }
+    let recipient = Recipient { script: TestKey::new(2).script(Form::Wpkh), amount, subtract_fee };
+    Terms { recipients: vec![recipient], feerate }
+}
+
+/// Terms of several recipients: how much, and whether the fee is taken off that.
+fn many(amounts: &[(u64, bool)]) -> Terms {
+    let recipients = amounts.iter().flat_map(|(amount, subtract)| terms(*amount, *subtract, 1000).recipients);
+    Terms { recipients: recipients.collect(), feerate: 1000 }
 }
 
 fn change() -> ChangeScript {
@@ -27,7 +34,7 @@ fn pay(values: &[(u64, u8)], terms: &Terms) -> Result<(Vec<u64>, Division), Wall
     let chosen = terms.choose(&coins, change())?;
     let division = terms.divide(&chosen, change())?;
     let total: u64 = chosen.iter().map(|coin| coin.value).sum();
-    assert_eq!(division.paid + division.change.unwrap_or(0) + division.fee, total, "money is kept");
+    assert_eq!(division.paid.iter().sum::<u64>() + division.change.unwrap_or(0) + division.fee, total, "money is kept");
     Ok((chosen.iter().map(|coin| coin.value).collect(), division))
 }
 
@@ -43,7 +50,7 @@ fn fees_are_rounded_up() {
 fn one_input_with_change_pays_for_141_virtual_bytes() {
     let (chosen, division) = pay(&[(100_000, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [100_000]);
-    assert_eq!(division, Division { paid: 50_000, change: Some(49_859), fee: 141 });
+    assert_eq!(division, Division { paid: vec![50_000], change: Some(49_859), fee: 141 });
     let (_, division) = pay(&[(100_000, 0)], &terms(50_000, false, 5500)).unwrap();
     assert_eq!(division.fee, 776);
 }
@@ -53,7 +60,7 @@ fn an_amount_that_a_coin_matches_needs_no_change() {
     // One input and one output: 110 virtual bytes.
     let (chosen, division) = pay(&[(90_000, 0), (50_110, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [50_110]);
-    assert_eq!(division, Division { paid: 50_000, change: None, fee: 110 });
+    assert_eq!(division, Division { paid: vec![50_000], change: None, fee: 110 });
     // A satoshi less does not suffice, so the other is taken.
     let (chosen, _) = pay(&[(90_000, 0), (50_109, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [90_000]);
@@ -63,8 +70,8 @@ fn an_amount_that_a_coin_matches_needs_no_change() {
 fn dust_is_left_to_the_miner() {
     // 294 satoshi are the least a P2WPKH output may hold.
     let with = |value| pay(&[(value, 0)], &terms(50_000, false, 1000)).unwrap().1;
-    assert_eq!(with(50_000 + 141 + 294), Division { paid: 50_000, change: Some(294), fee: 141 });
-    assert_eq!(with(50_000 + 141 + 293), Division { paid: 50_000, change: None, fee: 141 + 293 });
+    assert_eq!(with(50_000 + 141 + 294), Division { paid: vec![50_000], change: Some(294), fee: 141 });
+    assert_eq!(with(50_000 + 141 + 293), Division { paid: vec![50_000], change: None, fee: 141 + 293 });
 }
 
 #[test]
@@ -78,14 +85,14 @@ fn change_that_costs_more_to_spend_than_it_is_worth_is_left_too() {
 #[test]
 fn the_fee_can_be_taken_off_the_amount() {
     let (_, division) = pay(&[(100_000, 0)], &terms(100_000, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: 99_890, change: None, fee: 110 });
+    assert_eq!(division, Division { paid: vec![99_890], change: None, fee: 110 });
     let (_, division) = pay(&[(100_000, 0)], &terms(60_000, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: 59_859, change: Some(40_000), fee: 141 });
+    assert_eq!(division, Division { paid: vec![59_859], change: Some(40_000), fee: 141 });
     // What is too little for change pays for the fee first.
     let (_, division) = pay(&[(100_000, 0)], &terms(99_950, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: 99_890, change: None, fee: 110 });
+    assert_eq!(division, Division { paid: vec![99_890], change: None, fee: 110 });
     let (_, division) = pay(&[(100_000, 0)], &terms(99_800, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: 99_800, change: None, fee: 200 });
+    assert_eq!(division, Division { paid: vec![99_800], change: None, fee: 200 });
 }
 
 #[test]
@@ -129,9 +136,45 @@ fn coins_that_cost_more_than_they_are_worth_are_of_no_use() {
 
 #[test]
 fn a_transaction_has_only_so_much_room() {
-    let many = vec![(1000, 0); 2000];
-    assert_eq!(pay(&many, &terms(1_700_000, false, 1000)).unwrap_err(), WalletError::TooManyInputs);
-    let mut with_large = many.clone();
+    let small = vec![(1000, 0); 2000];
+    assert_eq!(pay(&small, &terms(1_700_000, false, 1000)).unwrap_err(), WalletError::TooManyInputs);
+    let mut with_large = small.clone();
     with_large.push((5_000_000, 0));
     assert_eq!(pay(&with_large, &terms(1_700_000, false, 1000)).unwrap().0, [5_000_000]);
+    let to = |outputs| pay(&[(5_000_000, 0)], &many(&vec![(1000, false); outputs])).map(|_| ()).unwrap_err();
+    assert_eq!((to(3224), to(3500)), (WalletError::TooManyInputs, WalletError::TooManyOutputs));
+}
+
+#[test]
+fn each_recipient_weighs_what_it_is() {
+    // 31 virtual bytes for each output more.
+    let (_, division) = pay(&[(100_000, 0)], &many(&[(10_000, false); 3])).unwrap();
+    assert_eq!(division, Division { paid: vec![10_000; 3], change: Some(70_000 - 203), fee: 203 });
+    // From 253 outputs on their count takes two bytes more; the change counts.
+    let fee_of = |outputs| pay(&[(1_000_000, 0)], &many(&vec![(1000, false); outputs])).unwrap().1.fee;
+    assert_eq!(fee_of(251), 141 + 250 * 31);
+    assert_eq!(fee_of(252), 141 + 251 * 31 + 2);
+}
+
+#[test]
+fn the_fee_is_shared_by_those_who_pay_it() {
+    let divide = |amounts: &[(u64, bool)], value| pay(&[(value, 0)], &many(amounts));
+    // 203 satoshi in two shares, the first bearing the odd one.
+    let (_, division) = divide(&[(10_000, false), (10_000, true), (10_000, true)], 100_000).unwrap();
+    assert_eq!(division, Division { paid: vec![10_000, 9898, 9899], change: Some(70_000), fee: 203 });
+    // Without change 172 satoshi, of which 72 are there.
+    let (_, division) = divide(&[(10_000, true), (10_000, true), (10_000, true)], 30_072).unwrap();
+    assert_eq!(division, Division { paid: vec![9966, 9967, 9967], change: None, fee: 172 });
+    assert_eq!(divide(&[(50_000, false), (80, true)], 100_000).unwrap_err(), WalletError::AmountBelowFee);
+    assert_eq!(divide(&[(50_000, true), (350, true)], 100_000).unwrap_err(), WalletError::DustAfterFee);
+}
+
+#[test]
+fn data_is_no_dust_and_pays_nothing() {
+    let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: 0, subtract_fee: false };
+    let with = |recipient: Recipient| Terms { recipients: vec![recipient], feerate: 1000 };
+    assert_eq!(with(data.clone()).check(), Ok(()));
+    let (_, division) = pay(&[(10_000, 0)], &with(data.clone())).unwrap();
+    assert_eq!((division.paid, division.fee), (vec![0], 122));
+    assert_eq!(with(Recipient { subtract_fee: true, ..data }).check(), Err(WalletError::NothingToPay));
 }

@@ -2067,6 +2067,22 @@ enum {
     OUTRIGGER_VERDICT_NO_COINBASE = 8,
 };
 
+/** An unspent output and where it stands. */
+typedef struct outrigger_unspent_output_t {
+    /** Its transaction and index. [out_point] */
+    outrigger_out_point_t outpoint;
+    /** What it holds. [coin] */
+    outrigger_coin_t coin;
+} outrigger_unspent_output_t;
+
+/** Perhaps a value. [optional out_point] */
+typedef struct outrigger_optional_out_point_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    outrigger_out_point_t value;
+} outrigger_optional_out_point_t;
+
 /** The mempool as a whole. */
 typedef struct outrigger_mempool_info_t {
     /** The number of transactions. [u64] */
@@ -3524,6 +3540,46 @@ static inline bool outrigger_get_verdict(outrigger_reader_t *reader, outrigger_v
             && ((!reader->failed && reader->left == 0) || outrigger_get_bytes(reader, &out->as.invalid.detail));
     default:
         return outrigger_fail(reader);
+    }
+}
+
+/** [unspent_output] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_unspent_output(outrigger_reader_t *reader, outrigger_unspent_output_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_out_point(reader, &out->outpoint)
+        && outrigger_get_coin(reader, &out->coin);
+}
+
+/** Goes on behind [unspent_output]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_unspent_output(outrigger_reader_t *reader)
+{
+    return outrigger_skip(reader, 36)
+        && outrigger_skip_coin(reader);
+}
+
+/**
+ * [list of unspent_output] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
+ * bytes.
+ */
+static inline bool outrigger_get_list_of_unspent_output(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_unspent_output(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/** [optional out_point] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_optional_out_point(
+    outrigger_writer_t *writer, const outrigger_optional_out_point_t *value)
+{
+    bool present = value != NULL && value->present;
+    outrigger_put_bool(writer, present);
+    if (present) {
+        outrigger_put_out_point(writer, &value->value);
     }
 }
 
@@ -4991,6 +5047,7 @@ enum {
     OUTRIGGER_FN_CHAIN_RECONSIDER_BLOCK = 15,
     OUTRIGGER_FN_CHAIN_PRECIOUS_BLOCK = 16,
     OUTRIGGER_FN_CHAIN_SET_MOCK_TIME = 17,
+    OUTRIGGER_FN_CHAIN_COINS_AFTER = 18,
 };
 
 /**
@@ -5505,6 +5562,41 @@ static inline int32_t outrigger_chain_set_mock_time(
     outrigger_put_u64(&request, seconds);
     status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_SET_MOCK_TIME, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * The unspent outputs of the best chain that follow this one, or the first ones, by the bytes of the transaction's id
+ * and then by index: at most so many, and fewer where they would make a large answer, but one at least where there is
+ * any. Since minor 1.
+ *
+ * Request: outpoint [optional out_point], limit [u32].
+ * Response: [list of unspent_output].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_chain_coins_after(
+    const outrigger_service_t *chain, uint64_t scope, const outrigger_optional_out_point_t *outpoint, uint32_t limit,
+    outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_optional_out_point(&request, outpoint);
+    outrigger_put_u32(&request, limit);
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_COINS_AFTER, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_unspent_output(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip, UnspentOutput,
 };
 use outrigger_sdk::wire::Blob;
 
@@ -124,6 +124,15 @@ impl ChainSnapshot {
     /// As [`ChainSnapshot::info`].
     pub fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>, NodeError> {
         outpoints.iter().map(|outpoint| self.store.coin(&self.txn, outpoint)).collect()
+    }
+
+    /// The unspent outputs of the best chain that follow this one in the order of the table, or the first ones: at most so
+    /// many, and fewer where their scripts are long.
+    ///
+    /// # Errors
+    /// As [`ChainSnapshot::info`].
+    pub fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>, NodeError> {
+        self.store.coins_after(&self.txn, outpoint, limit)
     }
 
     /// The last block that a block and the best chain share; none when the block is unknown.

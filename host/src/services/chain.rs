@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, UnspentOutput,
+    Verdict,
 };
 use outrigger_sdk::service::{Chain, Result, Scope};
 use outrigger_sdk::wire::Blob;
@@ -113,5 +114,9 @@ impl Chain for ChainService {
     fn set_mock_time(&self, _: Scope, seconds: u64) -> Result<()> {
         self.node.set_mock_time(seconds);
         Ok(())
+    }
+
+    fn coins_after(&self, scope: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
+        self.read(scope, |snapshot| snapshot.coins_after(outpoint.as_ref(), limit))
     }
 }

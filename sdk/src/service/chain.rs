@@ -119,6 +119,17 @@ wire_struct! {
 }
 
 wire_struct! {
+    /// An unspent output and where it stands.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct UnspentOutput {
+        /// Its transaction and index.
+        pub outpoint: OutPoint,
+        /// What it holds.
+        pub coin: Coin,
+    }
+}
+
+wire_struct! {
     /// A confirmed transaction.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ConfirmedTransaction {
@@ -265,5 +276,10 @@ service! {
         fn precious_block(hash: BlockHash) -> ();
         /// Sets the host's time in seconds; 0 goes back to the clock. Test chains only.
         fn set_mock_time(seconds: u64) -> ();
+        /// The unspent outputs of the best chain that follow this one, or the first ones, by the bytes of the transaction's
+        /// id and then by index: at most so many, and fewer where they would make a large answer, but one at least where
+        /// there is any.
+        #[since(1)]
+        fn coins_after(outpoint: Option<OutPoint>, limit: u32) -> Vec<UnspentOutput>;
     }
 }

@@ -1,6 +1,7 @@
 //! A chain in memory that connects whatever it is given.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::Mutex;
 
 use bitcoin::absolute::LockTime;
@@ -14,7 +15,7 @@ use bitcoin::{
 use super::lock;
 use crate::service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip,
-    Verdict,
+    UnspentOutput, Verdict,
 };
 use crate::service::{Chain, ErrorKind, Result, Scope};
 use crate::wire::Blob;
@@ -339,5 +340,12 @@ impl Chain for MemoryChain {
     fn set_mock_time(&self, _: Scope, seconds: u64) -> Result<()> {
         lock(&self.0).mock_time = seconds;
         Ok(())
+    }
+
+    fn coins_after(&self, _: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
+        let from = outpoint.map_or(Bound::Unbounded, Bound::Excluded);
+        let state = lock(&self.0);
+        let rest = state.coins.range((from, Bound::Unbounded)).take(limit as usize);
+        Ok(rest.map(|(outpoint, coin)| UnspentOutput { outpoint: *outpoint, coin: coin.clone() }).collect())
     }
 }

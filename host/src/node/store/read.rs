@@ -1,15 +1,20 @@
 //! Reading the tables, from a snapshot or from within a write.
 
+use std::ops::Bound;
+
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint, Txid};
-use outrigger_sdk::service::chain::{Coin, SpentOutputs};
+use outrigger_sdk::service::chain::{Coin, SpentOutputs, UnspentOutput};
 use outrigger_sdk::wire;
 use zerocopy::FromBytes;
 
-use super::rows::{BlockEntry, TxRow, outpoint_key, read_coin};
+use super::rows::{BlockEntry, TxRow, outpoint_key, read_coin, read_outpoint};
 use super::{Reading, Store, meta};
 use crate::node::NodeError;
 use crate::node::decode::{NamedBlock, decode_block};
+
+/// The bytes of coins after which [`Store::coins_after`] leaves the rest for another time.
+const MAX_COIN_BYTES: usize = 1 << 20;
 
 impl Store {
     /// The hash of the best block; none while the database is empty.
@@ -130,6 +135,33 @@ impl Store {
     pub fn coin(&self, txn: &Reading, outpoint: &OutPoint) -> Result<Option<Coin>, NodeError> {
         let Some(bytes) = self.coins.get(txn, &outpoint_key(outpoint))? else { return Ok(None) };
         read_coin(bytes).map(Some).ok_or_else(|| NodeError::corrupt("coins", outpoint))
+    }
+
+    /// The unspent outputs that follow this one in the order of the keys, or the first ones: at most `limit`, and fewer
+    /// where they hold [`MAX_COIN_BYTES`].
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn coins_after(
+        &self,
+        txn: &Reading,
+        outpoint: Option<&OutPoint>,
+        limit: u32,
+    ) -> Result<Vec<UnspentOutput>, NodeError> {
+        let key = outpoint.map(outpoint_key);
+        let from = key.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_slice()));
+        let (mut coins, mut bytes) = (Vec::new(), 0);
+        for row in self.coins.range(txn, &(from, Bound::Unbounded))?.take(limit as usize) {
+            let (key, value) = row?;
+            let damaged = || NodeError::corrupt("coins", "a row");
+            let outpoint = read_outpoint(key).ok_or_else(damaged)?;
+            coins.push(UnspentOutput { outpoint, coin: read_coin(value).ok_or_else(damaged)? });
+            bytes += value.len();
+            if bytes >= MAX_COIN_BYTES {
+                break;
+            }
+        }
+        Ok(coins)
     }
 
     /// Whether any output of a transaction is unspent.

@@ -5,7 +5,7 @@
 
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Work, block::Header};
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Work, block::Header};
 use outrigger_sdk::service::chain::{BlockState, Coin};
 use zerocopy::little_endian::{I64, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -20,6 +20,12 @@ pub fn outpoint_key(outpoint: &OutPoint) -> [u8; OUTPOINT_KEY] {
     txid.copy_from_slice(outpoint.txid.as_byte_array());
     vout.copy_from_slice(&outpoint.vout.to_be_bytes());
     key
+}
+
+/// Reads the key of an outpoint; none when it is damaged.
+pub fn read_outpoint(key: &[u8]) -> Option<OutPoint> {
+    let (txid, vout) = key.split_first_chunk::<32>()?;
+    Some(OutPoint::new(Txid::from_byte_array(*txid), u32::from_be_bytes(vout.try_into().ok()?)))
 }
 
 /// How far a block has been checked, whatever may have been found of it since.
@@ -239,7 +245,9 @@ mod tests {
 
     #[test]
     fn outpoints_of_a_transaction_are_ordered_by_index() {
-        let key = |vout| outpoint_key(&OutPoint { txid: bitcoin::Txid::all_zeros(), vout });
+        let key = |vout| outpoint_key(&OutPoint { txid: Txid::all_zeros(), vout });
+        assert_eq!(read_outpoint(&key(256)), Some(OutPoint::new(Txid::all_zeros(), 256)));
+        assert_eq!((read_outpoint(&[0; 35]), read_outpoint(&[0; 37])), (None, None));
         assert!(key(1) < key(256));
     }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 use outrigger_sdk::service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, UnspentOutput,
+    Verdict,
 };
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::wallet::TxState;
@@ -86,6 +87,9 @@ impl Chain for Broken {
     }
     fn set_mock_time(&self, scope: Scope, seconds: u64) -> Result<()> {
         self.chain.set_mock_time(scope, seconds)
+    }
+    fn coins_after(&self, scope: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
+        self.chain.coins_after(scope, outpoint, limit)
     }
 }
 

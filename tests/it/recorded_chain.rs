@@ -42,6 +42,24 @@ fn every_recorded_block_is_accepted_and_told_alike() {
 }
 
 #[test]
+fn recorded_blocks_and_coins_are_counted_alike() {
+    let (_host, mut client) = loaded();
+    for block in data_json("block-stats.json")["rows"].as_array().unwrap() {
+        assert_eq!(&client.call("getblockstats", json!([block["height"]])), block);
+    }
+    let recorded = data_json("chain.json")["gettxoutsetinfo"].clone();
+    for kind in ["hash_serialized_3", "muhash", "none"] {
+        let told = client.call("gettxoutsetinfo", json!([kind]));
+        for (key, value) in told.as_object().unwrap() {
+            assert!(["transactions", "disk_size"].contains(&key.as_str()) || *value == recorded[key], "{kind}: {told}");
+        }
+        let hashes = ["hash_serialized_3", "muhash"].map(|key| told.get(key).is_some());
+        assert_eq!(hashes, [kind == "hash_serialized_3", kind == "muhash"]);
+        assert_eq!(told["total_amount"].to_string(), recorded["total_amount"].to_string());
+    }
+}
+
+#[test]
 fn a_recorded_reorganisation_goes_the_same_way() {
     let (_host, mut client) = loaded();
     let recorded = data_json("reorg.json");
@@ -53,6 +71,7 @@ fn a_recorded_reorganisation_goes_the_same_way() {
         assert_eq!(client.call("submitblock", json!([block])), step["submitblock"], "{name}");
         assert_eq!(client.call("getbestblockhash", json!([])), step["bestblockhash"], "{name}");
         assert_eq!(client.call("getrawmempool", json!([])), step["mempool"], "{name}");
+        assert_eq!(client.call("gettxoutsetinfo", json!(["muhash"]))["muhash"], step["muhash"], "{name}");
     }
     assert_eq!(client.call("getchaintips", json!([])), recorded["getchaintips"]);
     // And back again, by an operator's word.

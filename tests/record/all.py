@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-SCRIPTS = ["chain.py", "signing.py", "texts.py", "bad_blocks.py", "history.py", "random_histories.py", "policies.py"]
+SCRIPTS = ["chain.py", "block_stats.py", "signing.py", "texts.py", "bad_blocks.py", "history.py", "random_histories.py", "policies.py"]
 
 
 def main():

@@ -26,6 +26,29 @@ pub enum ChainError {
     /// No block of the best chain has this height.
     #[error("Block height out of range")]
     HeightOutOfRange,
+    /// A height below that of the first block.
+    #[error("Target block height {0} is negative")]
+    NegativeHeight(i32),
+    /// A height above the best block's.
+    #[error("Target block height {height} after current tip {tip}")]
+    HeightAfterTip {
+        /// What was asked for.
+        height: u32,
+        /// The best block's.
+        tip: u32,
+    },
+    /// A block that never was connected, of which nobody knows what it spends.
+    #[error("Undo data not available")]
+    UndoNotAvailable,
+    /// A hash over the unspent outputs that there is none of.
+    #[error("'{0}' is not a valid hash_type")]
+    HashType(String),
+    /// The unspent outputs at another block than the best one.
+    #[error("Querying specific block heights requires coinstatsindex")]
+    NoCoinIndex,
+    /// A statistic that there is none of.
+    #[error("Invalid selected statistic '{0}'")]
+    Statistic(String),
     /// A block that is not known.
     #[error("Block not found")]
     BlockNotFound,
@@ -141,6 +164,7 @@ impl From<ChainError> for RpcError {
             E::Service(error) => return error.clone().into(),
             E::IntegerOutOfRange
             | E::BlockNotAvailable
+            | E::UndoNotAvailable
             | E::MockTimeOffRegtest
             | E::HeaderMissing
             | E::AlreadyDownloaded
@@ -155,6 +179,11 @@ impl From<ChainError> for RpcError {
             | E::Address(_)
             | E::Descriptor(_) => Code::INVALID_ADDRESS_OR_KEY,
             E::HeightOutOfRange
+            | E::NegativeHeight(_)
+            | E::HeightAfterTip { .. }
+            | E::Statistic(_)
+            | E::HashType(_)
+            | E::NoCoinIndex
             | E::VerboseSequence
             | E::ConfirmationTarget
             | E::EstimateMode

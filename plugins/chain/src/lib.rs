@@ -5,12 +5,15 @@
 //! release 0.21 had are kept beside them where they do not clash.
 
 mod args;
+mod block_stats;
 mod blocks;
+mod coins;
 mod create;
 mod descriptors;
 mod error;
 mod header;
 mod mempool;
+mod muhash;
 mod network;
 mod scripts;
 mod send;
@@ -64,8 +67,10 @@ impl ChainPlugin {
             "getblockhash" => blocks::get_block_hash(context),
             "getblockheader" => blocks::get_block_header(context),
             "getblock" => blocks::get_block(context),
+            "getblockstats" => block_stats::get_block_stats(context),
             "getchaintips" => blocks::get_chain_tips(context),
             "gettxout" => transactions::get_tx_out(context),
+            "gettxoutsetinfo" => coins::get_tx_out_set_info(context),
             "getmempoolinfo" => mempool::get_mempool_info(context),
             "getrawmempool" => mempool::get_raw_mempool(context),
             "getmempoolentry" => mempool::get_mempool_entry(context),

@@ -46,6 +46,83 @@ fn transactions_are_counted_in_all_and_in_a_window() {
 }
 
 #[test]
+fn a_block_is_counted() {
+    let (host, outpoint) = funded();
+    let plugin = start(&host);
+    let rich = pay(outpoint, 4_999_997_000, &[0x51]);
+    let mut data = pay(OutPoint::new(rich.compute_txid(), 0), 4_999_990_000, &[0x6a, 0x01, 0x07]);
+    data.input[0].witness.push([7; 100]);
+    let hash = host.chain.mine(vec![rich, data]);
+    let time = host.chain.get(hash).unwrap().header.time;
+    // 61 bytes without a witness; 63 and 104 of witness. The outputs have 10 and 12 bytes, and 41 beside them as coins.
+    let expected = format!(
+        "{}{hash}{}{}{}{time}{}",
+        r#"{"avgfee":5000,"avgfeerate":66,"avgtxsize":114,"blockhash":""#,
+        r#"","feerate_percentiles":[49,49,78,78,78],"height":1,"ins":2,"maxfee":7000,"maxfeerate":78,"maxtxsize":167,"medianfee":5000,"mediantime":"#,
+        time,
+        r#","mediantxsize":114,"minfee":3000,"minfeerate":49,"mintxsize":61,"outs":3,"subsidy":5000000000,"swtotal_size":167,"swtotal_weight":356,"swtxs":1,"time":"#,
+        r#","total_out":9999987000,"total_size":228,"total_weight":600,"totalfee":10000,"txs":3,"utxo_increase":1,"utxo_size_inc":53,"utxo_increase_actual":0,"utxo_size_inc_actual":0}"#,
+    );
+    assert_eq!(plugin.call_json("getblockstats", json!([1])).unwrap(), expected);
+    assert_eq!(plugin.call_json("getblockstats", json!([hash, []])).unwrap(), expected);
+    let selected = plugin.call_json("getblockstats", json!([hash, ["txs", "height", "txs"]])).unwrap();
+    assert_eq!(selected, r#"{"height":1,"txs":3}"#);
+    // What release 29 tells of the first block, whose output is no coin.
+    let first = plugin.call("getblockstats", json!([0])).unwrap();
+    let coins = ["outs", "utxo_increase", "utxo_size_inc", "utxo_increase_actual", "utxo_size_inc_actual"];
+    assert_eq!(coins.map(|key| first[key].clone()), [1, 1, 117, 0, 0].map(|count| json!(count)));
+}
+
+#[test]
+fn blocks_that_cannot_be_counted_are_refused_in_order() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    host.chain.mine(vec![]);
+    check_refusals(
+        &plugin,
+        "getblockstats",
+        &[
+            (json!([null]), -3, "JSON value of type null is not of expected type string"),
+            (json!([-1, [5]]), -8, "Target block height -1 is negative"),
+            (json!([2]), -8, "Target block height 2 after current tip 1"),
+            (json!([1.5]), -1, "JSON integer out of range"),
+            (json!(["5", [5]]), -8, "hash_or_height must be of length 64 (not 1, for '5')"),
+            (json!(["11".repeat(32)]), -5, "Block not found"),
+            (json!([1, [5]]), -3, "JSON value of type number is not of expected type string"),
+            (json!([1, ["x", "height", "nosuch"]]), -8, "Invalid selected statistic 'nosuch'"),
+        ],
+    );
+}
+
+#[test]
+fn coins_are_summed_up_in_batches() {
+    let (host, outpoint) = funded();
+    let plugin = start(&host);
+    let mut many = pay(outpoint, 1, &[0x51]);
+    many.output = vec![many.output[0].clone(); 10_000];
+    let tip = host.chain.mine(vec![many]);
+    let told = plugin.call_json("gettxoutsetinfo", json!(["none", null, false])).unwrap();
+    // The outputs have scripts of a byte, and so has the coinbase's.
+    let expected = format!(
+        r#"{{"height":1,"bestblock":"{tip}","txouts":10001,"bogosize":{},"total_amount":50.00010000,"transactions":2,"disk_size":0}}"#,
+        10_001 * 51
+    );
+    assert_eq!(told, expected);
+    assert_eq!(keys(&plugin.call("gettxoutsetinfo", json!([])).unwrap())[4], "hash_serialized_3");
+    let index = "Querying specific block heights requires coinstatsindex";
+    check_refusals(
+        &plugin,
+        "gettxoutsetinfo",
+        &[
+            (json!(["NONE"]), -8, "'NONE' is not a valid hash_type"),
+            (json!(["hash_serialized_2", 5]), -8, "'hash_serialized_2' is not a valid hash_type"),
+            (json!(["none", 5]), -8, index),
+            (json!([null, {}]), -8, index),
+        ],
+    );
+}
+
+#[test]
 fn rules_indexes_and_difficulty_are_told() {
     let host = TestHost::new();
     let plugin = start(&host);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use tokio::time::{sleep, timeout};
@@ -44,12 +44,14 @@ pub(super) struct Edge<S> {
     auth: Arc<Authenticator>,
     limits: Limits,
     eager: Arc<Eager>,
+    /// Of a response that challenges a client for its credentials.
+    challenge: Extensions,
 }
 
 impl<S: RpcService> Edge<S> {
-    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits) -> Self {
+    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits, challenge: Extensions) -> Self {
         let eager = Eager::new(limits.busy_poll);
-        Self { service, auth, limits, eager }
+        Self { service, auth, limits, eager, challenge }
     }
 
     pub(super) fn eager(&self) -> &Arc<Eager> {
@@ -73,7 +75,11 @@ impl<S: RpcService> Edge<S> {
                 if !head.headers.contains_key(EXPECT) {
                     discard(body).await;
                 }
-                return refusal.into_response();
+                let mut response = refusal.into_response();
+                if refusal == Refusal::Unauthorized {
+                    response.extensions_mut().clone_from(&self.challenge);
+                }
+                return response;
             }
         };
         if declared_length(&head.headers) > self.limits.max_body_bytes as u64 {

@@ -29,6 +29,7 @@ mod gateway;
 mod limits;
 mod peers;
 mod server;
+mod spelling;
 mod threads;
 
 pub use auth::{Authenticator, RpcUser};

@@ -19,6 +19,7 @@ use super::edge::{Edge, Refused};
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peers;
+use super::spelling;
 use super::threads::Seats;
 
 /// Connections beyond the limit that are told so at one time. Further ones are closed unheard.
@@ -78,7 +79,7 @@ impl<S: RpcService> Server<S> {
         let failed = |source| ServerError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let edge = Arc::new(Edge::new(service, auth, limits));
+        let edge = Arc::new(Edge::new(service, auth, limits, spelling::of_challenge().await));
         Ok(Self { listener, address, edge, peers: Peers::default(), seats: Seats::default(), open: Arc::default() })
     }
 

@@ -271,7 +271,26 @@ async fn read_body<B>(mut body: impl Body<Data = Bytes, Error = B> + Unpin, limi
         }
         whole.extend_from_slice(&piece);
     }
-    Ok(whole.freeze())
+    Ok(Bytes::from_owner(Assembled(whole)))
+}
+
+/// A body that was put together here from several pieces, wiped when nobody reads it any more: what holds many keys is long.
+/// A body in one piece lies in hyper's own memory, which cannot be reached, and one longer than [`BODY_RESERVE_MAX`] leaves
+/// copies behind as it grows.
+struct Assembled(BytesMut);
+
+impl AsRef<[u8]> for Assembled {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Assembled {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        // So that the compiler sees a reader, and does not leave the zeros out.
+        std::hint::black_box(self.as_ref());
+    }
 }
 
 /// The next bytes of `body`; none at its end.

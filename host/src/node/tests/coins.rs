@@ -49,6 +49,27 @@ fn assert_as_replayed(node: &TestNode) {
     let coins = kept(node);
     assert_eq!(coins, replayed(node));
     assert_eq!(node.snapshot().unwrap().info().unwrap().coins, coins.len() as u64);
+    assert_eq!(in_batches(node), coins);
+}
+
+/// The coins as they are told in batches, in the order in which they are told.
+fn in_batches(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
+    const BATCH: u32 = 3;
+    let snapshot = node.snapshot().unwrap();
+    let mut told = Vec::new();
+    let mut last = None;
+    loop {
+        let batch = snapshot.coins_after(last.as_ref(), BATCH).unwrap();
+        let Some(end) = batch.last() else { break };
+        assert!(batch.len() <= BATCH as usize);
+        last = Some(end.outpoint);
+        told.extend(batch.into_iter().map(|output| {
+            let coin = output.coin;
+            (outpoint_key(&output.outpoint).to_vec(), (coin.height, coin.coinbase, coin.output.value.to_sat()))
+        }));
+    }
+    assert!(told.is_sorted());
+    told.into_iter().collect()
 }
 
 /// What a test does next.

@@ -39,7 +39,7 @@ fn value(outputs: &[(ScriptBuf, u64)], script: &ScriptBuf) -> u64 {
 fn several_are_paid_by_one_transaction() {
     let test = rich();
     let scripts = [(91, Form::Wpkh), (92, Form::Pkh), (93, Form::Tr)].map(|(n, form)| TestKey::new(n).script(form));
-    let [first, second, third] = [&scripts[0], &scripts[1], &scripts[2]].map(|script| address(script));
+    let [first, second, third] = [&scripts[0], &scripts[1], &scripts[2]].map(address);
     let amounts = json!({&first: 0.1, second: "0.2", third: 0.3, "data": "00ff"});
     let answer = test.call("sendmany", json!([null, amounts, -5, "wages", [], false, 6, "ECONOMICAL", null, true]));
     assert_eq!(answer.unwrap()["fee_reason"], json!("Fallback fee"));
@@ -57,7 +57,7 @@ fn several_are_paid_by_one_transaction() {
 fn those_who_are_named_pay_the_fee() {
     let test = rich();
     let scripts = [91, 92, 93].map(|number| TestKey::new(number).script(Form::Wpkh));
-    let [first, second, third] = scripts.each_ref().map(|script| address(script));
+    let [first, second, third] = scripts.each_ref().map(address);
     let amounts = json!({first: 0.1, second.as_str(): 0.1, third: 0.1});
     test.call("sendmany", json!(["", amounts, 1, "", [second, 2]])).unwrap();
     let (outputs, _, fee) = last(&test);

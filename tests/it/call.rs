@@ -1,14 +1,15 @@
 //! `outrigger call`, the client in the binary: what it makes of what is typed.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
 use outrigger_tests::{Host, HostOptions, built, groups};
 use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn command(host: &Host, arguments: &[&str]) -> Command {
     let mut command = Command::new(&built().binary);
@@ -121,4 +122,170 @@ fn a_terminal_is_left_as_it_was_when_the_command_is_interrupted() {
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(tcgetattr(&end).unwrap().local_modes.contains(LocalModes::ECHO));
+}
+
+/// What a command printed, and its exit code.
+fn said(output: Output) -> (Option<i32>, String, String) {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Takes the next request of a client and answers it; gives its body.
+fn serve(listener: &TcpListener, answer: &Value) -> Value {
+    let mut stream = BufReader::new(listener.accept().unwrap().0);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        match line.trim_end().split_once(": ") {
+            Some(("Content-Length", count)) => length = count.parse().unwrap(),
+            None if line == "\r\n" => break,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    let reply = format!("HTTP/1.1 200 OK\r\n\r\n{answer}");
+    stream.get_mut().write_all(reply.as_bytes()).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[test]
+fn a_text_keeps_its_quotes_and_what_is_no_text_is_json() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    for label in ["\"lab\"", "null", "12", "[1]"] {
+        let (code, address, error) = said(call(&host, &["getnewaddress", label], ""));
+        assert_eq!(code, Some(0), "{error}");
+        assert_eq!(wallet.call("getaddressinfo", json!([address.trim_end()]))["labels"], json!([label]));
+    }
+    let refused = [
+        (&["getblockhash", "x"][..], "x"),
+        (&["getblockhash", ""], ""),
+        (&["getblockhash", "01"], "01"),
+        (&["getblockhash", "height=x"], "x"),
+        (&["importmulti", "x"], "x"),
+        (&["createrawtransaction", "[", "{}"], "["),
+        (&["sendtoaddress", "x", "abc"], "abc"),
+    ];
+    for (arguments, text) in refused {
+        let (code, _, error) = said(call(&host, arguments, ""));
+        let is_told = error.starts_with(&format!("outrigger: Error parsing JSON: {text} ("));
+        assert!(code == Some(1) && is_told, "{arguments:?}: {code:?} {error}");
+    }
+    let (code, _, error) = said(call(&host, &["--stdin", "getblockhash"], "s3cret\n"));
+    assert!(code == Some(1) && error.contains("line 1 of standard input") && !error.contains("s3cret"), "{error}");
+}
+
+#[test]
+fn of_a_name_that_is_given_twice_the_last_counts() {
+    let host = Host::start();
+    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206\n";
+    let of = |arguments: &[&str]| said(call(&host, &[&["--named", "getblockhash"], arguments].concat(), ""));
+    assert_eq!(of(&["height=5", "height=0"]).1, genesis);
+    let (code, _, error) = of(&["height=0", "height=5"]);
+    assert!(code == Some(8) && error.contains("Block height out of range"), "{error}");
+}
+
+#[test]
+fn objects_are_indented_in_a_pipe_where_that_is_asked_for() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let flat = said(call(&host, &["getbalances"], "")).1;
+    let pretty = said(call(&host, &["--pretty", "getbalances"], "")).1;
+    assert_eq!(flat.lines().count(), 1, "{flat}");
+    assert!(pretty.starts_with("{\n  \"mine\": {\n    \"trusted\": 0.00000000,\n"), "{pretty}");
+    assert_eq!(serde_json::from_str::<Value>(&pretty).unwrap(), wallet.call("getbalances", json!([])));
+}
+
+#[test]
+fn a_host_that_is_not_there_or_still_starts_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut command = Command::new(&built().binary);
+    command.args(["call", "--wait", "--datadir"]).arg(folder.path());
+    command.arg("--rpc-connect").arg(format!("http://{}", listener.local_addr().unwrap())).arg("getblockcount");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::fs::create_dir(folder.path().join("regtest")).unwrap();
+    std::fs::write(folder.path().join("regtest/.cookie.new"), "__cookie__:word").unwrap();
+    std::fs::rename(folder.path().join("regtest/.cookie.new"), folder.path().join("regtest/.cookie")).unwrap();
+    let starts = json!({"result": null, "error": {"code": -28, "message": "Loading"}, "id": "call"});
+    assert_eq!(serve(&listener, &starts)["method"], "getblockcount");
+    assert_eq!(serve(&listener, &json!({"result": 7, "error": null, "id": "call"}))["method"], "getblockcount");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(said(output), (Some(0), "7\n".to_owned(), String::new()));
+}
+
+#[test]
+fn a_host_that_does_not_say_what_its_methods_take_is_called_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("regtest")).unwrap();
+    std::fs::write(folder.path().join("regtest/.cookie"), "__cookie__:word").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut command = Command::new(&built().binary);
+    command.arg("call").arg("--datadir").arg(folder.path()).arg("--rpc-connect");
+    command.arg(format!("http://{}", listener.local_addr().unwrap())).args(["echo", "1", "a", "\"b\""]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let unknown = json!({"result": null, "error": {"code": -32601, "message": "Method not found"}, "id": "call"});
+    assert_eq!(serve(&listener, &unknown)["method"], "rpc.discover");
+    let called = serve(&listener, &json!({"result": "", "error": null, "id": "call"}));
+    assert_eq!((&called["method"], &called["params"]), (&json!("echo"), &json!([1, "a", "b"])));
+    // An empty text is no line, as with bitcoin-cli.
+    assert_eq!(said(child.wait_with_output().unwrap()), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn how_chain_network_and_wallets_are_is_shown_at_once() {
+    let host = Host::start();
+    let chain = "Chain: regtest\nBlocks: 0\nHeaders: 0\nVerification progress: 100.0000%\nDifficulty: ";
+    let none = said(call(&host, &["--info"], ""));
+    assert!(none.0 == Some(0) && none.1.starts_with(chain) && !none.1.contains("Balance"), "{none:?}");
+    assert!(
+        none.1.contains("\n\nNetwork: in 0, out 0, total 0\nVersion: ") && none.1.contains("\n\nWarnings: "),
+        "{none:?}"
+    );
+    host.new_wallet("rent");
+    let one = said(call(&host, &["--info"], "")).1;
+    assert!(one.contains("\n\nWallet: rent\nKeypool size: ") && one.contains("\n\nBalance: 0.00000000\n"), "{one}");
+    host.new_wallet("");
+    let several = said(call(&host, &["--info"], "")).1;
+    assert!(
+        several.contains("\n\nBalances\n0.00000000 rent\n0.00000000 \"\"\n\nTotal balance: 0.00000000\n"),
+        "{several}"
+    );
+    assert_eq!(said(call(&host, &["--wallet", "rent", "--info"], "")).1, one);
+    let (code, _, error) = said(call(&host, &["--wallet", "nobody", "--info"], ""));
+    assert!(code == Some(18) && error.contains("error code: -18"), "{error}");
+}
+
+#[test]
+fn a_wallet_that_must_be_named_is_asked_for_in_the_words_of_the_command() {
+    let host = Host::start();
+    host.new_wallet("a");
+    host.new_wallet("b");
+    let (code, _, error) = said(call(&host, &["getbalance"], ""));
+    assert!(code == Some(19) && error.starts_with("error code: -19\nerror message:\n"), "{error}");
+    let last = "Name one with --wallet NAME; `outrigger call listwallets` shows which are loaded.";
+    assert_eq!(error.lines().last(), Some(last));
+    let (code, _, error) = said(call(&host, &["--wallet", "c", "getbalance"], ""));
+    assert!(code == Some(18) && error.lines().last().unwrap().starts_with("`outrigger call listwallets`"), "{error}");
+    let (code, _, error) = said(call(&host, &["--wallet", "a", "loadwallet", "c"], ""));
+    assert!(code == Some(18) && !error.contains("listwallets"), "{error}");
+}
+
+#[test]
+fn a_call_that_cannot_be_understood_has_an_exit_code_of_no_error_of_the_host() {
+    let run = |arguments: &[&str]| said(Command::new(&built().binary).args(arguments).output().unwrap());
+    for arguments in [&["call"][..], &["call", "--no-such-option", "x"], &["call", "--info", "help"]] {
+        let (code, _, error) = run(arguments);
+        assert!(code == Some(1) && error.starts_with("error: "), "{arguments:?}: {code:?} {error}");
+    }
+    assert_eq!(run(&["no-such-command"]).0, Some(2));
+    assert_eq!(run(&["call", "--help"]).0, Some(0));
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, script, _) = run(&["completions", shell]);
+        let options = ["stdin", "named", "pretty", "wait", "wait-timeout", "info"];
+        let missing: Vec<_> = options.into_iter().filter(|option| !script.contains(option)).collect();
+        assert!(code == Some(0) && missing.is_empty(), "{shell}: {missing:?}");
+    }
 }

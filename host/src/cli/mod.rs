@@ -22,6 +22,9 @@ const EXIT_FAILED: u8 = 1;
 /// The exit code of a configuration that cannot be used.
 const EXIT_BAD_CONFIGURATION: u8 = 2;
 
+/// The exit code of a command line that cannot be understood.
+const EXIT_BAD_USAGE: u8 = 2;
+
 /// Extends a Bitcoin node with JSON-RPC operations that live in plugins.
 #[derive(Parser)]
 #[command(name = "outrigger", version, about)]
@@ -90,9 +93,26 @@ fn shown(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
+/// Tells what is wrong with the command line, or the help that it asks for.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    // Where nothing can be written, the exit code still says it.
+    let _ = error.print();
+    let is_call = std::env::args_os().nth(1).is_some_and(|command| command == "call");
+    match (error.use_stderr(), is_call) {
+        (false, _) => ExitCode::SUCCESS,
+        // As bitcoin-cli: any other code would be that of an error of the host's.
+        (true, true) => ExitCode::from(EXIT_FAILED),
+        (true, false) => ExitCode::from(EXIT_BAD_USAGE),
+    }
+}
+
 /// Runs the command that was given.
 pub fn main() -> ExitCode {
-    match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_understood(&error),
+    };
+    match cli.command {
         Command::Run(args) => match run::run(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

@@ -1,6 +1,7 @@
 //! What was typed, as the arguments of a call.
 
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::router::openrpc::ALIASES;
@@ -21,66 +22,75 @@ pub struct Typed {
 pub enum ArgumentError {
     /// With `--named`, a line whose name the method does not know: all of it may be a secret.
     #[error("line {0} of standard input does not begin with the name of one of the method's parameters and '='")]
-    Line(usize),
-    /// A name that was given twice.
-    #[error("the argument '{0}' is given twice")]
-    Twice(String),
+    UnknownName(usize),
+    /// Arguments without a name beside one that says what they are.
+    #[error("the parameter args is given twice: arguments without a name are it, too")]
+    ArgsTwice,
+    /// What is not JSON, for a parameter that is no text.
+    #[error("Error parsing JSON: {text} ({name} is no text)")]
+    NotJson { text: String, name: String },
+    /// The same on standard input.
+    #[error("Error parsing JSON: line {line} of standard input ({name} is no text)")]
+    LineNotJson { line: usize, name: String },
 }
 
-/// Whether what was typed means one thing or another by what the method takes.
-pub fn are_ambiguous(typed: &[Typed]) -> bool {
-    let is_ambiguous = |typed: &Typed| match serde_json::from_str::<Value>(&typed.text) {
-        Ok(value) => typed.is_secret || !value.is_string(),
-        Err(_) => typed.text.contains('='),
-    };
-    typed.iter().any(is_ambiguous)
-}
-
-/// The arguments: those with a name go into an object, the others by position; with both, the positions go under `args`.
+/// The arguments as JSON, each as it was typed: those with a name in an object, the others by position; with both, the positions
+/// go under `args`. Of a name that was given more than once the last argument counts, as with bitcoin-cli.
 ///
 /// On the command line `NAME=VALUE` has a name where the method has such a parameter, and with `is_named` wherever a `=` stands.
 /// What came from standard input has a name with `is_named` alone.
 ///
-/// An argument is JSON where it reads as JSON, else text. Where the method wants a text, it is text also if it reads as
-/// something else: a passphrase may be digits. There, what came from standard input is text as it stands, quotes and all.
-/// What the method wants is in `document`, that of `rpc.discover`, which is needed where the arguments [`are_ambiguous`].
+/// What the method wants is in `document`, that of `rpc.discover`. Where it wants a text, an argument is that text as it stands,
+/// quotes and all: a passphrase may be digits. Where it wants anything else, an argument is JSON. Where it takes both, or nobody
+/// knows, an argument is JSON if it reads as JSON, else text; a secret is text unless it is known to be something else.
 ///
 /// # Errors
 /// [`ArgumentError`].
-pub fn of(typed: &[Typed], is_named: bool, method: &str, document: Option<&Value>) -> Result<Value, ArgumentError> {
+pub fn of(
+    typed: &[Typed],
+    is_named: bool,
+    method: &str,
+    document: Option<&Value>,
+) -> Result<Zeroizing<String>, ArgumentError> {
     let specs = document.and_then(|document| specs(document, method));
     let mut positions = Vec::new();
-    let mut names = Map::new();
+    let mut names: Vec<(&str, Zeroizing<String>)> = Vec::new();
     let mut lines = 0;
     for Typed { text, is_secret } in typed {
         lines += usize::from(*is_secret);
+        let line = is_secret.then_some(lines);
         let split = text.split_once('=');
         let known = split.filter(|(name, _)| *name == ARGS || spec_named(specs, name).is_some());
-        let named = match (is_named, *is_secret) {
-            (true, true) if split.is_some() && known.is_none() => return Err(ArgumentError::Line(lines)),
-            (true, false) => split,
-            (false, true) => None,
+        let named = match (is_named, line) {
+            (true, Some(line)) if split.is_some() && known.is_none() => return Err(ArgumentError::UnknownName(line)),
+            (true, None) => split,
+            (false, Some(_)) => None,
             _ => known,
         };
         match named {
             Some((name, text)) => {
-                if names.insert(name.to_owned(), value(text, spec_named(specs, name), *is_secret)).is_some() {
-                    return Err(ArgumentError::Twice(name.to_owned()));
+                let value = value(text, spec_named(specs, name), line)?;
+                match names.iter_mut().find(|(given, _)| *given == name) {
+                    Some((_, earlier)) => *earlier = value,
+                    None => names.push((name, value)),
                 }
             }
             None => {
                 let spec = specs.and_then(|specs| specs.get(positions.len()));
-                positions.push(value(text, spec, *is_secret));
+                positions.push(value(text, spec, line)?);
             }
         }
     }
     if names.is_empty() {
-        return Ok(Value::Array(positions));
+        return Ok(array(&positions));
     }
-    if !positions.is_empty() && names.insert(ARGS.to_owned(), Value::Array(positions)).is_some() {
-        return Err(ArgumentError::Twice(ARGS.to_owned()));
+    if !positions.is_empty() {
+        if names.iter().any(|(name, _)| *name == ARGS) {
+            return Err(ArgumentError::ArgsTwice);
+        }
+        names.push((ARGS, array(&positions)));
     }
-    Ok(Value::Object(names))
+    Ok(object(&names))
 }
 
 /// The parameters of a method in the document of `rpc.discover`.
@@ -95,15 +105,53 @@ fn spec_named<'a>(specs: Option<&'a Vec<Value>>, name: &str) -> Option<&'a Value
     specs?.iter().find(|spec| spec["name"] == name || has_alias(spec))
 }
 
-/// The value of an argument for the parameter that `spec` describes. A secret for an unknown one is text: it is refused anyway.
-fn value(text: &str, spec: Option<&Value>, is_secret: bool) -> Value {
-    let is_text = spec.map(|spec| spec["schema"]["type"] == "string");
-    match (serde_json::from_str(text), is_secret, is_text) {
-        (_, true, None | Some(true)) | (Err(_), ..) => json!(text),
-        (Ok(value @ (Value::String(_) | Value::Null)), ..) => value,
-        (Ok(_), false, Some(true)) => json!(text),
-        (Ok(value), ..) => value,
+/// How an argument is read.
+enum Reading {
+    Text,
+    Json,
+    Either,
+}
+
+impl Reading {
+    /// How the parameter that `spec` describes is read. A secret for an unknown one is text: it is refused anyway.
+    fn of(spec: Option<&Value>, is_secret: bool) -> Self {
+        match spec.map(|spec| &spec["schema"]["type"]) {
+            None if is_secret => Self::Text,
+            None | Some(Value::Null) => Self::Either,
+            Some(Value::String(kind)) if kind == "string" => Self::Text,
+            // Also amounts, which are numbers that may be wrapped in quotes.
+            Some(_) => Self::Json,
+        }
     }
+}
+
+/// The JSON of an argument for the parameter that `spec` describes; `line` is its line if it came from standard input.
+fn value(text: &str, spec: Option<&Value>, line: Option<usize>) -> Result<Zeroizing<String>, ArgumentError> {
+    let quoted = || Zeroizing::new(json!(text).to_string());
+    // Numbers keep their digits, and objects their members: a key that stands there twice is for the host to refuse.
+    let json = || serde_json::from_str::<&RawValue>(text).ok().map(|json| Zeroizing::new(json.get().to_owned()));
+    let not_json = || {
+        let name = spec.and_then(|spec| spec["name"].as_str()).unwrap_or_default().to_owned();
+        match line {
+            None => ArgumentError::NotJson { text: text.to_owned(), name },
+            Some(line) => ArgumentError::LineNotJson { line, name },
+        }
+    };
+    match Reading::of(spec, line.is_some()) {
+        Reading::Text => Ok(quoted()),
+        Reading::Json => json().ok_or_else(not_json),
+        Reading::Either => Ok(json().unwrap_or_else(quoted)),
+    }
+}
+
+fn array(values: &[Zeroizing<String>]) -> Zeroizing<String> {
+    let values: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
+    Zeroizing::new(format!("[{}]", values.join(",")))
+}
+
+fn object(members: &[(&str, Zeroizing<String>)]) -> Zeroizing<String> {
+    let members: Vec<String> = members.iter().map(|(name, value)| format!("{}:{}", json!(name), **value)).collect();
+    Zeroizing::new(format!("{{{}}}", members.join(",")))
 }
 
 #[cfg(test)]
@@ -119,37 +167,74 @@ mod tests {
             {"name": "other", "params": []},
             {"name": "m", "params": [
                 {"name": "passphrase", "schema": {"type": "string"}, "x-aliases": ["secret"]},
-                {"name": "timeout", "schema": {"type": "number"}}
+                {"name": "timeout", "schema": {"type": "number"}},
+                {"name": "amount", "schema": {"type": ["number", "string"]}},
+                {"name": "range", "schema": {}}
             ]},
         ]}})
     }
 
+    fn made(typed: &[Typed], is_named: bool, document: Option<&Value>) -> Result<Value, ArgumentError> {
+        of(typed, is_named, "m", document).map(|text| serde_json::from_str(&text).unwrap())
+    }
+
     fn typed(params: &[&str], document: Option<&Value>) -> Value {
-        of(&of_kind(params, false), false, "m", document).unwrap()
+        made(&of_kind(params, false), false, document).unwrap()
     }
 
     #[test]
-    fn arguments_are_json_or_text_by_position_or_name() {
+    fn arguments_are_by_position_or_name() {
         let document = Some(&document());
-        assert_eq!(typed(&["1", "abc", "[1]", "\"2\""], None), json!([1, "abc", [1], "2"]));
         assert_eq!(typed(&["passphrase=x", "timeout=2"], document), json!({"passphrase": "x", "timeout": 2}));
         assert_eq!(typed(&["a", "timeout=2"], document), json!({"timeout": 2, "args": ["a"]}));
         assert_eq!(typed(&["secret=x", "args=[]"], document), json!({"secret": "x", "args": []}));
-        assert_eq!(typed(&["pkh(K)#x=1", "rent=may"], document), json!(["pkh(K)#x=1", "rent=may"]));
+        assert_eq!(typed(&["rent=may", "1", "2", "K#x=1"], document), json!(["rent=may", 1, 2, "K#x=1"]));
         assert_eq!(typed(&["passphrase=x"], None), json!(["passphrase=x"]));
-        let named = |params: &[&str]| of(&of_kind(params, false), true, "m", document);
+        let named = |params: &[&str]| made(&of_kind(params, false), true, document);
         assert_eq!(named(&["rent=may", "a"]), Ok(json!({"rent": "may", "args": ["a"]})));
-        assert_eq!(named(&["timeout=1", "timeout=2"]), Err(ArgumentError::Twice("timeout".to_owned())));
-        assert_eq!(named(&["args=[]", "a"]), Err(ArgumentError::Twice("args".to_owned())));
+        assert_eq!(named(&["timeout=1", "secret=a", "timeout=2"]), Ok(json!({"timeout": 2, "secret": "a"})));
+        assert_eq!(named(&["args=[]", "a"]), Err(ArgumentError::ArgsTwice));
     }
 
     #[test]
-    fn what_the_method_takes_as_text_is_text() {
+    fn a_text_is_what_was_typed() {
         let document = Some(&document());
-        assert_eq!(typed(&["1234", "60"], document), json!(["1234", 60]));
-        assert_eq!(typed(&["true", "60", "7"], document), json!(["true", 60, 7]));
-        assert_eq!(typed(&["\"12\"", "null"], document), json!(["12", null]));
-        assert_eq!(typed(&["timeout=5", "passphrase=5"], document), json!({"timeout": 5, "passphrase": "5"}));
+        for text in ["1234", "true", "null", "\"quoted\"", "", " a ", "[1]", "\\\"\n"] {
+            assert_eq!(typed(&[text, "60"], document), json!([text, 60]));
+            assert_eq!(
+                typed(&["timeout=5", &format!("secret={text}")], document),
+                json!({"timeout": 5, "secret": text})
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_json_as_it_was_typed() {
+        let document = Some(&document());
+        let sent = |params: &[&str]| of(&of_kind(params, false), false, "m", document).map(|text| text.to_string());
+        assert_eq!(
+            sent(&["a", " 1e2 ", "0.10", "{\"a\": 1, \"a\": 2}"]).unwrap(),
+            r#"["a",1e2,0.10,{"a": 1, "a": 2}]"#
+        );
+        assert_eq!(sent(&["a", "null", "\"0.1\""]).unwrap(), r#"["a",null,"0.1"]"#);
+        for text in ["x", "", "01", "[", "True", "\"", "1 2"] {
+            let not_json = |name: &str| Err(ArgumentError::NotJson { text: text.to_owned(), name: name.to_owned() });
+            assert_eq!(sent(&["a", text]), not_json("timeout"));
+            assert_eq!(sent(&[&format!("amount={text}")]), not_json("amount"));
+        }
+        let lines = of_kind(&["a", "s3cret"], true);
+        let refused = made(&lines, false, document).unwrap_err();
+        assert_eq!(refused.to_string(), "Error parsing JSON: line 2 of standard input (timeout is no text)");
+    }
+
+    #[test]
+    fn where_nobody_knows_an_argument_is_json_or_text() {
+        let either = ["1", "abc", "[1]", "\"2\"", "null", ""];
+        assert_eq!(typed(&either, None), json!([1, "abc", [1], "2", null, ""]));
+        for text in either {
+            let range = typed(&[text], None)[0].clone();
+            assert_eq!(typed(&["a", "1", "2", text, text], Some(&document())), json!(["a", 1, 2, range, range]));
+        }
     }
 
     #[test]
@@ -157,20 +242,11 @@ mod tests {
         let document = Some(&document());
         for secret in ["\"quoted\"", "pass=word", "passphrase=word", "null", "1234", "[1]", " a ", ""] {
             let lines = of_kind(&[secret, "60"], true);
-            assert_eq!(of(&lines, false, "m", document), Ok(json!([secret, 60])));
-            assert_eq!(of(&lines, false, "m", None), Ok(json!([secret, "60"])));
+            assert_eq!(made(&lines, false, document), Ok(json!([secret, 60])));
+            assert_eq!(made(&lines, false, None), Ok(json!([secret, "60"])));
         }
-        let named = |lines: &[&str]| of(&of_kind(lines, true), true, "m", document);
+        let named = |lines: &[&str]| made(&of_kind(lines, true), true, document);
         assert_eq!(named(&["passphrase=a=\"b\"", "60"]), Ok(json!({"passphrase": "a=\"b\"", "args": ["60"]})));
-        assert_eq!(named(&["timeout=60", "s3cret=word"]), Err(ArgumentError::Line(2)));
-    }
-
-    #[test]
-    fn the_method_is_looked_up_where_that_decides() {
-        for text in ["1", "null", "[]", "a=b"] {
-            assert!(are_ambiguous(&of_kind(&["a", text], false)), "{text}");
-        }
-        assert!(!are_ambiguous(&of_kind(&["a", "\"b\"", "bcrt1q"], false)));
-        assert!(are_ambiguous(&of_kind(&["\"b\""], true)) && !are_ambiguous(&of_kind(&["b"], true)));
+        assert_eq!(named(&["timeout=60", "s3cret=word"]), Err(ArgumentError::UnknownName(2)));
     }
 }

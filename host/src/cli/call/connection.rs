@@ -13,6 +13,9 @@ use super::arguments::ArgumentError;
 use crate::config::expand_home;
 use crate::router::percent_encode;
 
+/// The error of a host that has no such method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -24,6 +27,10 @@ pub enum CallError {
     Cookie { path: PathBuf, source: std::io::Error },
     #[error("the host answered {0}")]
     Status(String),
+    #[error("the host answered 403 Forbidden")]
+    Forbidden,
+    #[error("waited {seconds} seconds: {last}")]
+    Waited { seconds: u64, last: String },
     #[error("the host's answer is not JSON-RPC")]
     Answer,
     #[error("{0}")]
@@ -54,18 +61,34 @@ impl Connection {
     }
 
     fn new(credentials: &str, url: &str, wallet: Option<&str>) -> Self {
-        let uri = wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", percent_encode(wallet)));
         let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-        Self { address, uri, credentials: Zeroizing::new(STANDARD.encode(credentials.trim())) }
+        Self { address, uri: path(wallet), credentials: Zeroizing::new(STANDARD.encode(credentials.trim())) }
     }
 
-    /// Makes a call, and gives the reply whole, be it a result or an error.
+    /// The same for another wallet.
+    pub fn of_wallet(&self, wallet: &str) -> Self {
+        Self { address: self.address.clone(), uri: path(Some(wallet)), credentials: self.credentials.clone() }
+    }
+
+    /// Makes a call without arguments. None where the host has no such method, or none for this user.
+    ///
+    /// # Errors
+    /// As [`Connection::call`]; any other error of the host's stands in the reply.
+    pub fn ask(&self, method: &str) -> Result<Option<Value>, CallError> {
+        match self.call(method, "[]") {
+            Ok(reply) if reply["error"]["code"] == METHOD_NOT_FOUND => Ok(None),
+            Err(CallError::Forbidden) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// Makes a call whose `params` are JSON, and gives the reply whole, be it a result or an error.
     ///
     /// # Errors
     /// When there is no reply, or none of JSON-RPC.
-    pub fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
-        let body = json!({"jsonrpc": "1.0", "id": "call", "method": method, "params": params});
-        let body = Zeroizing::new(body.to_string());
+    pub fn call(&self, method: &str, params: &str) -> Result<Value, CallError> {
+        let method = json!(method);
+        let body = Zeroizing::new(format!(r#"{{"jsonrpc":"1.0","id":"call","method":{method},"params":{params}}}"#));
         let Self { address, uri, credentials } = self;
         let head = format!(
             "POST {uri} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -81,8 +104,17 @@ impl Connection {
         let (head, body) = reply.split_once("\r\n\r\n").ok_or(CallError::Answer)?;
         if body.trim().is_empty() {
             let status = head.lines().next().unwrap_or_default().trim_start_matches("HTTP/1.1 ");
-            return Err(CallError::Status(status.to_owned()));
+            return Err(if status.starts_with("403") {
+                CallError::Forbidden
+            } else {
+                CallError::Status(status.to_owned())
+            });
         }
         serde_json::from_str(body).map_err(|_| CallError::Status(body.trim().to_owned()))
     }
+}
+
+/// The path of calls, for a wallet or for none in particular.
+fn path(wallet: Option<&str>) -> String {
+    wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", percent_encode(wallet)))
 }

@@ -1,18 +1,21 @@
 //! `outrigger call`: a small client for a running host.
 //!
-//! The exit code is 0, or the error's code without its sign modulo 256, as bitcoin-cli has it; 1 when there is no answer.
+//! The exit code is 0, or the error's code without its sign modulo 256, as bitcoin-cli has it; 1 when there is no answer, and
+//! when no call can be made of what was typed.
 
 mod arguments;
 mod connection;
+mod info;
 mod progress;
 mod terminal;
+mod wait;
 
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::show;
@@ -42,18 +45,37 @@ pub struct CallArgs {
     /// Takes every argument with a `=` as NAME=VALUE, also those of standard input.
     #[arg(long)]
     named: bool,
+    /// Indents objects and arrays by two spaces also where the output is no terminal; there they take one line without this.
+    #[arg(long)]
+    pretty: bool,
+    /// Waits for a host that is not yet there, or still starts.
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait at most; 0 for as long as it takes.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "wait")]
+    wait_timeout: u64,
+    /// Shows how chain, network and wallets are, instead of calling one method.
+    #[arg(long, conflicts_with_all = ["method", "params", "stdin", "named"])]
+    info: bool,
     /// The method; `help` lists them.
-    method: String,
-    /// Its arguments, by position, or as NAME=VALUE where the method has a parameter of that name. What reads as JSON is JSON,
-    /// unless the method wants a text there.
+    #[arg(required_unless_present = "info")]
+    method: Option<String>,
+    /// Its arguments, by position, or as NAME=VALUE where the method has a parameter of that name. Where the method wants a
+    /// text, an argument is that text as it stands, quotes and all; elsewhere it is JSON.
     #[arg(allow_hyphen_values = true)]
     params: Vec<String>,
 }
 
+/// The error of a wallet's method where several wallets are loaded and none was named.
+const WALLET_NOT_SPECIFIED: i64 = -19;
+
+/// The error of a wallet's method where the named wallet is not loaded, and of others.
+const WALLET_NOT_FOUND: i64 = -18;
+
 /// Makes the call and prints its result.
 pub fn call(args: &CallArgs) -> ExitCode {
     match exchange(args) {
-        Ok(reply) => print(&reply),
+        Ok(reply) => print(&reply, args),
         Err(error) => {
             eprintln!("outrigger: {error}");
             ExitCode::FAILURE
@@ -62,66 +84,111 @@ pub fn call(args: &CallArgs) -> ExitCode {
 }
 
 fn exchange(args: &CallArgs) -> Result<Value, CallError> {
-    let (connection, typed) = read(args)?;
+    // It is read once, however often is tried.
+    let input = Input::read(args)?;
+    let attempt = || {
+        let connection = input.connection(args)?;
+        match &args.method {
+            None => info::of(&connection, args.wallet.as_deref()),
+            Some(method) => attempt(args, method, &connection, &input.typed),
+        }
+    };
+    if args.wait { wait::until_heard(args.wait_timeout, attempt) } else { attempt() }
+}
+
+fn attempt(args: &CallArgs, method: &str, connection: &Connection, typed: &[Typed]) -> Result<Value, CallError> {
     let mut document = None;
-    if arguments::are_ambiguous(&typed) {
-        let reply = connection.call("rpc.discover", &json!([]))?;
-        // A host that does not say what it takes, as while it starts, would not answer the call either.
-        if reply.get("error").is_some_and(|error| !error.is_null()) {
+    if !typed.is_empty() {
+        // A host that does not say what it takes is still called.
+        document = connection.ask("rpc.discover")?;
+        // One that fails at it, as while it starts, would not answer the call either.
+        if let Some(reply) = document.take_if(|reply| !reply["error"].is_null()) {
             return Ok(reply);
         }
-        document = Some(reply);
     }
-    let arguments = arguments::of(&typed, args.named, &args.method, document.as_ref())?;
+    let arguments = arguments::of(typed, args.named, method, document.as_ref())?;
     if !std::io::stderr().is_terminal() {
-        return connection.call(&args.method, &arguments);
+        return connection.call(method, &arguments);
     }
-    progress::beside(&connection, || connection.call(&args.method, &arguments))
+    progress::beside(connection, || connection.call(method, &arguments))
 }
 
-/// Reads what comes from standard input: the password of a user, and further arguments.
-fn read(args: &CallArgs) -> Result<(Connection, Vec<Typed>), CallError> {
-    let reads = args.stdin || args.rpc_user.is_some();
-    // It is hidden before it is asked for.
-    let hidden = if reads { Hidden::begin()? } else { None };
-    let ask = |what: &str| {
-        if hidden.is_some() {
-            eprintln!("{what}");
-        }
-    };
-    let mut lines = std::io::stdin().lock().lines();
-    let (url, wallet) = (&args.rpc_connect, args.wallet.as_deref());
-    let connection = match &args.rpc_user {
-        None => Connection::with_cookie(&args.datadir, url, wallet)?,
-        Some(user) => {
+/// What was typed, on the command line and on standard input.
+struct Input {
+    password: Option<Zeroizing<String>>,
+    typed: Vec<Typed>,
+}
+
+impl Input {
+    /// Reads what comes from standard input: the password of a user, and further arguments.
+    fn read(args: &CallArgs) -> Result<Self, CallError> {
+        let reads = args.stdin || args.rpc_user.is_some();
+        // It is hidden before it is asked for.
+        let hidden = if reads { Hidden::begin()? } else { None };
+        let ask = |what: &str| {
+            if hidden.is_some() {
+                eprintln!("{what}");
+            }
+        };
+        let mut lines = std::io::stdin().lock().lines();
+        let mut password = None;
+        if let Some(user) = &args.rpc_user {
             ask(&format!("The password of {user} (it is not shown):"));
-            let password = Zeroizing::new(lines.next().transpose()?.unwrap_or_default());
-            Connection::with_password(user, &password, url, wallet)
+            password = Some(Zeroizing::new(lines.next().transpose()?.unwrap_or_default()));
         }
-    };
-    let typed = |text: String, is_secret| Typed { text: Zeroizing::new(text), is_secret };
-    let mut arguments: Vec<Typed> = args.params.iter().map(|param| typed(param.clone(), false)).collect();
-    if args.stdin {
-        ask(&format!("Arguments of {}, one in each line (they are not shown), then Ctrl-D:", args.method));
-        for line in lines {
-            arguments.push(typed(line?, true));
+        let of = |text: String, is_secret| Typed { text: Zeroizing::new(text), is_secret };
+        let mut typed: Vec<Typed> = args.params.iter().map(|param| of(param.clone(), false)).collect();
+        if args.stdin {
+            let method = args.method.as_deref().unwrap_or_default();
+            ask(&format!("Arguments of {method}, one in each line (they are not shown), then Ctrl-D:"));
+            for line in lines {
+                typed.push(of(line?, true));
+            }
+        }
+        Ok(Self { password, typed })
+    }
+
+    fn connection(&self, args: &CallArgs) -> Result<Connection, CallError> {
+        let (url, wallet) = (&args.rpc_connect, args.wallet.as_deref());
+        match (&args.rpc_user, &self.password) {
+            (Some(user), Some(password)) => Ok(Connection::with_password(user, password, url, wallet)),
+            _ => Connection::with_cookie(&args.datadir, url, wallet),
         }
     }
-    Ok((connection, arguments))
 }
 
-fn print(reply: &Value) -> ExitCode {
+fn print(reply: &Value, args: &CallArgs) -> ExitCode {
     if let Some(error) = reply.get("error").filter(|error| !error.is_null()) {
         let code = error.get("code").and_then(Value::as_i64).unwrap_or(1);
         let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
         eprintln!("error code: {code}\nerror message:\n{message}");
+        if let Some(hint) = hint(code, args) {
+            eprintln!("{hint}");
+        }
         return ExitCode::from(u8::try_from(code.unsigned_abs() % 256).unwrap_or(1));
     }
     match reply.get("result").unwrap_or(&Value::Null) {
         Value::Null => ExitCode::SUCCESS,
+        // As bitcoin-cli, no empty line.
+        Value::String(text) if text.is_empty() => ExitCode::SUCCESS,
         Value::String(text) => show(text),
         // For a program one line is enough.
-        other if std::io::stdout().is_terminal() => show(&format!("{other:#}")),
+        other if args.pretty || std::io::stdout().is_terminal() => show(&format!("{other:#}")),
         other => show(&other.to_string()),
+    }
+}
+
+/// What to type where the host knows no wallet to call.
+fn hint(code: i64, args: &CallArgs) -> Option<&'static str> {
+    match (code, &args.wallet, args.method.as_deref()) {
+        (WALLET_NOT_SPECIFIED, ..) => {
+            Some("Name one with --wallet NAME; `outrigger call listwallets` shows which are loaded.")
+        }
+        // Of these the argument was not found.
+        (WALLET_NOT_FOUND, _, Some("loadwallet" | "unloadwallet" | "restorewallet")) => None,
+        (WALLET_NOT_FOUND, Some(_), _) => {
+            Some("`outrigger call listwallets` shows the names that --wallet takes; loadwallet loads another.")
+        }
+        _ => None,
     }
 }

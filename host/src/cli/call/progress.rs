@@ -4,8 +4,6 @@ use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::connection::Connection;
 
 /// How long a call runs before it is looked at what the wallet does, and how often that is looked at.
@@ -21,7 +19,7 @@ pub fn beside<T: Send>(connection: &Connection, call: impl FnOnce() -> T) -> T {
         scope.spawn(move || {
             let mut drawn = false;
             while end.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                let info = connection.call("getwalletinfo", &json!([])).unwrap_or_default();
+                let info = connection.call("getwalletinfo", "[]").unwrap_or_default();
                 if let Some(done) = info["result"]["scanning"]["progress"].as_f64() {
                     draw(&bar(done));
                     drawn = true;

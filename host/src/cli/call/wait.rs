@@ -1,0 +1,78 @@
+//! Waiting for a host that is not yet there.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::connection::CallError;
+
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The error of a host that starts.
+const IN_WARMUP: i64 = -28;
+
+/// Attempts a call until a host answers it, but that it still starts; at most for so many seconds, 0 for no end.
+///
+/// A call that a host may have taken is not made again: an answer that breaks off is a failure.
+///
+/// # Errors
+/// Those of the attempt that say more than that no host is there; [`CallError::Waited`] when the time is over.
+pub fn until_heard(seconds: u64, mut attempt: impl FnMut() -> Result<Value, CallError>) -> Result<Value, CallError> {
+    let began = Instant::now();
+    loop {
+        let last = match attempt() {
+            Ok(reply) if reply["error"]["code"] == IN_WARMUP => {
+                format!("the host starts: {}", reply["error"]["message"].as_str().unwrap_or_default())
+            }
+            Err(error @ (CallError::Connect { .. } | CallError::Cookie { .. })) => error.to_string(),
+            outcome => return outcome,
+        };
+        if seconds > 0 && began.elapsed() >= Duration::from_secs(seconds) {
+            return Err(CallError::Waited { seconds, last });
+        }
+        sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused() -> Result<Value, CallError> {
+        Err(CallError::Connect { address: "here".to_owned(), source: Error::from(ErrorKind::ConnectionRefused) })
+    }
+
+    #[test]
+    fn a_host_that_is_not_yet_there_or_starts_is_waited_for() {
+        let starts = || Ok(json!({"result": null, "error": {"code": -28, "message": "Loading"}}));
+        let answers = || Ok(json!({"result": 1, "error": null}));
+        let stays_away = || Err(CallError::Cookie { path: ".cookie".into(), source: Error::from(ErrorKind::NotFound) });
+        let mut attempts = [stays_away, refused, starts, answers].into_iter();
+        let reply = until_heard(0, || attempts.next().unwrap()()).unwrap();
+        assert_eq!(reply["result"], 1);
+    }
+
+    #[test]
+    fn any_other_failure_ends_the_wait() {
+        let mut attempts = 0;
+        let outcome = until_heard(0, || {
+            attempts += 1;
+            Err(CallError::Io(Error::from(ErrorKind::ConnectionReset)))
+        });
+        assert!(matches!(outcome, Err(CallError::Io(_))) && attempts == 1);
+        let failed = until_heard(0, || Ok(json!({"error": {"code": -8}}))).unwrap();
+        assert_eq!(failed["error"]["code"], -8);
+    }
+
+    #[test]
+    fn a_wait_with_an_end_ends() {
+        let error = until_heard(1, refused).unwrap_err().to_string();
+        assert!(error.starts_with("waited 1 seconds: cannot reach the host at here"), "{error}");
+    }
+}

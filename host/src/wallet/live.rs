@@ -307,14 +307,15 @@ impl Wallet {
         })?)
     }
 
-    /// Gives up a transaction that is neither in the chain nor in the mempool, and what builds on it.
+    /// Gives up a transaction that is neither in the chain nor in the mempool, and what builds on it. Nothing where it is
+    /// given up already.
     ///
     /// # Errors
-    /// `NotFound`; `Refused` when it is in the chain, in the mempool, conflicted or given up already.
+    /// `NotFound`; `Refused` when it is in the chain, in the mempool or conflicted.
     pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
             let row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
-            if row.state != TxState::Inactive {
+            if !matches!(row.state, TxState::Inactive | TxState::Abandoned) {
                 return Err(ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment").into());
             }
             write.mark_abandoned(txid)

@@ -2559,8 +2559,9 @@ typedef struct outrigger_outlook_t {
     /** Other transactions of the wallet that spend one of its inputs, by internal bytes. [list of hash] */
     outrigger_list_t conflicts;
     /**
-     * Transactions of the mempool that spend one of its inputs, by internal bytes; none looked for while it is in the
-     * chain or the mempool itself. [list of hash]
+     * Transactions of the mempool that spend one of its inputs, or one of those of the wallet's transactions that it
+     * builds on and that wait as well, by internal bytes; none looked for while it is in the chain or the mempool
+     * itself. [list of hash]
      */
     outrigger_list_t mempool_conflicts;
     /** Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen. [bool] */
@@ -6435,8 +6436,9 @@ static inline int32_t outrigger_wallet_set_metadata(
 
 /**
  * Gives up a transaction that is neither in the chain nor in the mempool, and what of the wallet builds on it: what
- * they spend is free. Should one come back, it counts as if it had not been given up. OUTRIGGER_STATUS_NOT_FOUND for
- * one that the wallet does not have; OUTRIGGER_STATUS_REFUSED when it is not OUTRIGGER_TX_STATE_INACTIVE.
+ * they spend is free. Should one come back, it counts as if it had not been given up. Nothing for one that is given up
+ * already. OUTRIGGER_STATUS_NOT_FOUND for one that the wallet does not have; OUTRIGGER_STATUS_REFUSED when it is in the
+ * chain, in the mempool, or OUTRIGGER_TX_STATE_CONFLICTED.
  *
  * Request: txid [hash].
  * Response: [nothing].

@@ -109,7 +109,10 @@ fn a_replaced_transaction_is_inactive_and_gives_way_for_good_in_a_block() {
     let replaced = bench.known(first_id);
     assert_eq!((replaced.state, replaced.trusted), (TxState::Inactive, false));
     assert_eq!((replaced.conflicts, replaced.mempool_conflicts), (vec![second_id], vec![second_id]));
-    assert_eq!(bench.known(child_id).replaceable, Replaceable::Unknown);
+    let child = bench.known(child_id);
+    assert_eq!(child.replaceable, Replaceable::Unknown);
+    // What stands in the way of its parent stands in its way.
+    assert_eq!((child.conflicts, child.mempool_conflicts), (vec![], vec![second_id]));
 
     let block = bench.mine(vec![second.clone()]);
     let height = bench.height_of(block);
@@ -226,7 +229,11 @@ fn only_an_idle_transaction_can_be_given_up() {
         assert_eq!(bench.known(transaction.compute_txid()).state, TxState::Abandoned);
     }
     assert_eq!(bench.coins()[0].outpoint, coin, "the input may be spent again");
-    assert_eq!(kind_of(wallet.abandon(payment.compute_txid())), ErrorKind::Refused);
+    // Once more changes nothing, and is not refused: neither of what was named nor of what was given up with it.
+    for transaction in [&payment, &child] {
+        wallet.abandon(transaction.compute_txid()).unwrap();
+        assert_eq!(bench.known(transaction.compute_txid()).state, TxState::Abandoned);
+    }
     // Seen again it counts again.
     bench.accept(&payment);
     assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);

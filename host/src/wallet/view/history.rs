@@ -1,6 +1,7 @@
 //! The history, told from the rows as they are stored: a transaction's row is copied into the answer undecoded, and what
 //! only the moment says goes beside it, for those few that are not settled.
 
+use std::collections::HashSet;
 use std::ops::Bound;
 
 use bitcoin::hashes::Hash;
@@ -26,6 +27,10 @@ const SPARE_BYTES: usize = 16 << 10;
 const AT_A_TIME: usize = 32;
 /// How many rows a cursor goes on at most to a row that would otherwise be searched for.
 const NEAR: u64 = 8;
+
+/// How many transactions that wait are looked at for what stands in the way of one that builds on them. The mempool's own
+/// limit of a chain is far below.
+const MAX_WAITING: usize = 500;
 
 /// A key and its value, in place.
 type Pair<'t> = (&'t [u8], &'t [u8]);
@@ -138,14 +143,38 @@ impl WalletView {
         Ok(others(txid, conflicts))
     }
 
-    /// The transactions of the mempool that stand in the way of one that is in neither the mempool nor the chain.
+    /// The transactions of the mempool that stand in the way of one that is in neither the mempool nor the chain: those that
+    /// spend what it spends, or what one of the wallet does that it builds on and that waits as well.
     fn mempool_conflicts(&self, row: &WalletTransaction) -> Result<Vec<Txid>> {
-        if matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool) {
+        if is_placed(row) {
             return Ok(Vec::new());
         }
-        let spenders = self.wallet.shared.mempool.spenders(Scope::NONE, row.inputs.clone())?;
-        Ok(others(row.txid, spenders.into_iter().flatten().collect()))
+        // A generation at a time, of which the mempool is asked at once.
+        let mut waiting = HashSet::from([row.txid]);
+        let mut inputs = row.inputs.clone();
+        let mut conflicts = Vec::new();
+        while !inputs.is_empty() {
+            let spenders = self.wallet.shared.mempool.spenders(Scope::NONE, inputs.clone())?;
+            conflicts.extend(spenders.into_iter().flatten());
+            let parents: HashSet<Txid> = inputs.drain(..).map(|input| input.txid).collect();
+            for parent in parents {
+                if waiting.len() >= MAX_WAITING || waiting.contains(&parent) {
+                    continue;
+                }
+                if let Some(parent) = self.t().transaction(&self.txn, &parent)?.filter(|parent| !is_placed(parent)) {
+                    waiting.insert(parent.txid);
+                    inputs.extend(parent.inputs);
+                }
+            }
+        }
+        conflicts.retain(|spender| !waiting.contains(spender));
+        Ok(others(row.txid, conflicts))
     }
+}
+
+/// Whether a transaction is in the chain or the mempool. What it builds on is, too, then.
+fn is_placed(row: &WalletTransaction) -> bool {
+    matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool)
 }
 
 /// The beginning of the keys that a range begins with; none where it begins with the table.

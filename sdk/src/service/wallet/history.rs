@@ -134,8 +134,9 @@ wire_view! { OutlookView of
     pub struct Outlook {
         /// Other transactions of the wallet that spend one of its inputs, by internal bytes.
         pub conflicts: Vec<Txid>,
-        /// Transactions of the mempool that spend one of its inputs, by internal bytes; none looked for while it is in
-        /// the chain or the mempool itself.
+        /// Transactions of the mempool that spend one of its inputs, or one of those of the wallet's transactions that it
+        /// builds on and that wait as well, by internal bytes; none looked for while it is in the chain or the mempool
+        /// itself.
         pub mempool_conflicts: Vec<Txid>,
         /// Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen.
         pub trusted: bool,

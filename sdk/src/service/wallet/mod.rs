@@ -357,8 +357,9 @@ service! {
         /// taken away. They are told sorted by key. `NotFound` for a transaction that the wallet does not have.
         fn set_metadata(txid: Txid, key: String, value: String) -> ();
         /// Gives up a transaction that is neither in the chain nor in the mempool, and what of the wallet builds on it: what
-        /// they spend is free. Should one come back, it counts as if it had not been given up. `NotFound` for one that the
-        /// wallet does not have; `Refused` when it is not [`TxState::Inactive`].
+        /// they spend is free. Should one come back, it counts as if it had not been given up. Nothing for one that is given
+        /// up already. `NotFound` for one that the wallet does not have; `Refused` when it is in the chain, in the mempool,
+        /// or [`TxState::Conflicted`].
         fn abandon(txid: Txid) -> ();
         /// Seals the wallet's keys with a passphrase and locks it. Unless it is blank, a fresh master key gives the active
         /// descriptors of each address type from then on, and the former ones stay. `WrongEncryptionState` when it is

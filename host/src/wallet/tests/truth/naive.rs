@@ -130,7 +130,7 @@ impl Naive {
         if self.find(txid).is_none() {
             return Err("Invalid or non-wallet transaction id");
         }
-        if !self.is_idle(txid) {
+        if !self.is_idle(txid) && !self.given_up.contains(&txid) {
             return Err("Transaction not eligible for abandonment");
         }
         let mut doomed = vec![txid];
@@ -275,11 +275,18 @@ impl Naive {
         others.map(|other| other.named.txid).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Transactions of the mempool that stand in the way of one that is in neither it nor the chain.
+    /// Transactions of the mempool that stand in the way of one that is in neither it nor the chain, or of what it builds on.
     pub fn pool_conflicts(&self, met: &Met) -> Vec<Txid> {
-        let others = self.pool.iter().filter(|other| other.spends_one_of(&met.named));
-        let others = others.filter(|_| !self.in_pool(met.named.txid) && self.place(met.named.txid).is_none());
-        others.map(|other| other.txid).collect::<BTreeSet<_>>().into_iter().collect()
+        self.in_the_way(met).into_iter().collect()
+    }
+
+    fn in_the_way(&self, met: &Met) -> BTreeSet<Txid> {
+        if self.in_pool(met.named.txid) || self.place(met.named.txid).is_some() {
+            return BTreeSet::new();
+        }
+        let others = self.pool.iter().filter(|other| other.spends_one_of(&met.named)).map(|other| other.txid);
+        let parents = met.named.inputs().filter_map(|input| self.find(input.txid));
+        others.chain(parents.flat_map(|parent| self.in_the_way(parent))).collect()
     }
 
     /// The unspent outputs of the chain, from its blocks alone.

@@ -77,10 +77,13 @@ pub fn a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that(benc
     for transaction in [&payment, &child, &grandchild] {
         same("it is possible again", state(bench, transaction)?, TxState::Inactive)?;
     }
-    // The rival waits in the mempool.
-    let told = outlook(bench, &payment)?;
-    same("who stands in its way", told.mempool_conflicts, vec![rival.compute_txid()])?;
-    same("none of the wallet's", told.conflicts, Vec::new())
+    // The rival waits in the mempool, in the way also of what builds on what it contradicts.
+    for transaction in [&payment, &child, &grandchild] {
+        let told = outlook(bench, transaction)?;
+        same("who stands in its way", told.mempool_conflicts, vec![rival.compute_txid()])?;
+        same("none of the wallet's", told.conflicts, Vec::new())?;
+    }
+    Ok(())
 }
 
 pub fn the_deeper_of_two_conflicts_counts(bench: &Bench<'_>) -> Outcome {
@@ -128,7 +131,10 @@ pub fn only_what_is_idle_can_be_given_up(bench: &Bench<'_>) -> Outcome {
     same("it is given up", state(bench, &payment)?, TxState::Abandoned)?;
     same("and what builds on it", state(bench, &child)?, TxState::Abandoned)?;
     same("no coin", bench.outpoints()?, Vec::new())?;
-    refused("what is given up", abandon(txid), ErrorKind::Refused)?;
+    for transaction in [&payment, &child] {
+        abandon(transaction.compute_txid())?;
+        same("it is given up still", state(bench, transaction)?, TxState::Abandoned)?;
+    }
     bench.mine(&[&pay(1, &foreign(1), 5)]);
     refused("what is impossible", abandon(txid), ErrorKind::Refused)
 }

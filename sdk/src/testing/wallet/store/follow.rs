@@ -210,7 +210,7 @@ impl Own {
 
     pub fn abandon(&mut self, txid: Txid) -> Result<()> {
         let at = self.find_met(txid).ok_or_else(unknown_transaction)?;
-        if self.met.get(at).is_some_and(|met| met.state != TxState::Inactive) {
+        if self.met.get(at).is_some_and(|met| !matches!(met.state, TxState::Inactive | TxState::Abandoned)) {
             return Err(ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment"));
         }
         self.give_up(at);

@@ -1,5 +1,7 @@
 //! What a wallet tells of its scripts, transactions and coins, computed anew for each answer.
 
+use std::collections::BTreeSet;
+
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, ScriptBuf, Txid};
@@ -142,9 +144,7 @@ impl Own {
     }
 
     fn foresee(&self, met: &Met, node: &Node) -> Result<Outlook> {
-        let waits = !matches!(met.state, TxState::Confirmed { .. } | TxState::InMempool);
-        let asked = if waits { met.inputs() } else { Vec::new() };
-        let spenders = node.mempool.spenders(super::NO_CALL, asked)?;
+        let spenders = node.mempool.spenders(super::NO_CALL, self.inputs_of_waiting(met))?;
         let replaceable = match met.state {
             TxState::Confirmed { .. } => Replaceable::No,
             _ if signals(met) => Replaceable::Yes,
@@ -161,6 +161,21 @@ impl Own {
             trusted: self.is_trusted(met, node.time()?),
             replaceable,
         })
+    }
+
+    /// What a transaction spends, and what those spend that it builds on, as far as they are in neither the chain nor the
+    /// mempool.
+    fn inputs_of_waiting(&self, met: &Met) -> Vec<OutPoint> {
+        let (mut inputs, mut pending, mut seen) = (Vec::new(), vec![met.txid], BTreeSet::new());
+        while let Some(txid) = pending.pop() {
+            let Some(met) = self.find_met(txid).and_then(|at| self.met.get(at)) else { continue };
+            let waits = !matches!(met.state, TxState::Confirmed { .. } | TxState::InMempool);
+            if waits && seen.insert(txid) {
+                pending.extend(met.inputs().iter().map(|input| input.txid));
+                inputs.extend(met.inputs());
+            }
+        }
+        inputs
     }
 
     /// Whether it is confirmed; or final, in the mempool and ours, and spends nothing but spendable outputs of trusted ones.

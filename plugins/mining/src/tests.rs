@@ -445,7 +445,7 @@ fn the_hash_rate_is_work_by_time_over_the_blocks_asked_for() {
         let answer = plugin.call("getnetworkhashps", arguments.clone()).unwrap().as_f64().unwrap();
         assert!((answer - expected).abs() < 1e-12, "{arguments}: {answer}, not {expected}");
     }
-    // Both reach back to the first block: there are fewer than 120, and the difficulty was never adjusted.
+    // Both reach back to the first block: there are fewer than 120, and as many since the difficulty was last adjusted.
     let all = plugin.call("getnetworkhashps", json!([])).unwrap();
     assert_eq!(plugin.call("getnetworkhashps", json!([-1, null])).unwrap(), all);
     for (arguments, message) in [
@@ -456,6 +456,29 @@ fn the_hash_rate_is_work_by_time_over_the_blocks_asked_for() {
     ] {
         assert_eq!(refusal(plugin.call("getnetworkhashps", arguments)), (-8, message.into()));
     }
+}
+
+#[test]
+fn the_difficulty_of_the_development_chain_is_adjusted_every_144_blocks() {
+    let host = TestHost::new();
+    let plugin = start(&host);
+    // Each block takes longer than the one before, so that each number of blocks has its own rate.
+    for number in 0..290 {
+        host.handle().chain.set_mock_time(Scope::NONE, 1_600_000_000 + 10 * number * number).unwrap();
+        plugin.call("generatetoaddress", json!([1, ADDRESS])).unwrap();
+    }
+    let rate = |blocks: i32, height: u32| plugin.call("getnetworkhashps", json!([blocks, height])).unwrap();
+    // What a bitcoind of release 29 answered for the same blocks.
+    for (height, told) in [
+        (144, "0.0007017543859649122"),
+        (145, "0.0006993006993006993"),
+        (287, "0.0004672897196261682"),
+        (288, "0.0003490401396160559"),
+        (289, "0.0003484320557491289"),
+    ] {
+        assert_eq!(rate(-1, height).to_string(), told, "at {height}");
+    }
+    assert_eq!(rate(-1, 143), rate(143, 143));
 }
 
 #[test]

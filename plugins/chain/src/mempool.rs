@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use bitcoin::Txid;
 use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, Txid};
+use outrigger_sdk::RpcError;
 use outrigger_sdk::amount;
-use outrigger_sdk::params;
+use outrigger_sdk::params::{self, Type};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use serde_json::{Value, json};
 
@@ -152,4 +153,48 @@ fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
         "descendantfees": entry.descendant_fees,
         "ancestorfees": entry.ancestor_fees,
     })
+}
+
+/// The outpoints that a call lists, each an object of nothing but `txid` and `vout`.
+fn outpoints(values: &[Value]) -> Result<Vec<OutPoint>, ChainError> {
+    const FIELDS: [(&str, Type); 2] = [("txid", Type::String), ("vout", Type::Number)];
+    if values.is_empty() {
+        return Err(ChainError::Create(", outputs are missing"));
+    }
+    let outpoint = |value: &Value| {
+        let object = args::object(value)?;
+        let field = |name: &str| object.get(name).unwrap_or(&Value::Null);
+        for (name, wanted) in FIELDS {
+            match Type::of(field(name)) {
+                Type::Null => return Err(RpcError::type_error(format!("Missing {name}")).into()),
+                got if got != wanted => {
+                    let (got, wanted) = (got.name(), wanted.name());
+                    let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");
+                    return Err(RpcError::type_error(message).into());
+                }
+                _ => {}
+            }
+        }
+        if let Some(key) = object.keys().find(|key| !FIELDS.iter().any(|(name, _)| name == key)) {
+            return Err(RpcError::type_error(format!("Unexpected key {key}")).into());
+        }
+        let txid = Txid::from_byte_array(params::hash_text(args::text(field("txid"))?, "txid")?);
+        let vout: i32 = args::integer(field("vout"))?;
+        let vout = u32::try_from(vout).map_err(|_| ChainError::Create(", vout cannot be negative"))?;
+        Ok(OutPoint { txid, vout })
+    };
+    values.iter().map(outpoint).collect()
+}
+
+pub fn get_tx_spending_prevout(context: &Context<'_>) -> Outcome {
+    let outpoints = outpoints(args::array(context.params.get(0))?)?;
+    let spenders = context.host.mempool.spenders(context.scope, outpoints.clone())?;
+    let entry = |(outpoint, spender): (&OutPoint, Option<Txid>)| {
+        let mut entry = json!({"txid": outpoint.txid, "vout": outpoint.vout});
+        if let (Some(spender), Some(entry)) = (spender, entry.as_object_mut()) {
+            entry.insert("spendingtxid".into(), json!(spender));
+        }
+        entry
+    };
+    Ok(outpoints.iter().zip(spenders).map(entry).collect())
 }

@@ -12,6 +12,8 @@ use crate::{Context, Outcome, args};
 
 /// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
 const VERSION: u32 = 290_000;
+/// The same as a user agent (BIP 14), with what serves it as a comment: clients read the release out of it.
+const USER_AGENT: &str = concat!("/Satoshi:29.0.0(Outrigger:", env!("CARGO_PKG_VERSION"), ")/");
 /// The version of the peer-to-peer protocol that this release speaks.
 const PROTOCOL_VERSION: u32 = 70_016;
 /// The kinds of network that bitcoind lists.
@@ -25,13 +27,14 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("version", json!(VERSION));
-    put("subversion", json!(concat!("/Outrigger:", env!("CARGO_PKG_VERSION"), "/")));
+    put("subversion", json!(USER_AGENT));
     put("protocolversion", json!(PROTOCOL_VERSION));
     put("localservices", json!("0000000000000000"));
     put("localservicesnames", json!([]));
-    put("localrelay", json!(false));
+    // Transactions are taken, and nothing keeps peers away: as of a node that has met none yet. Clients insist on both.
+    put("localrelay", json!(true));
     put("timeoffset", json!(0));
-    put("networkactive", json!(false));
+    put("networkactive", json!(true));
     put("connections", json!(0));
     put("connections_in", json!(0));
     put("connections_out", json!(0));
@@ -45,6 +48,16 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
 
 pub fn get_connection_count() -> Outcome {
     Ok(json!(0))
+}
+
+/// Asks all peers to answer: there are none to ask.
+pub fn ping() -> Outcome {
+    Ok(Value::Null)
+}
+
+/// Where news is published: nowhere.
+pub fn get_zmq_notifications() -> Outcome {
+    Ok(json!([]))
 }
 
 pub fn get_peer_info() -> Outcome {

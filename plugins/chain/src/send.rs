@@ -40,12 +40,12 @@ fn full_reason(reason: &str, detail: &str) -> String {
 
 pub fn send_raw_transaction(context: &Context<'_>) -> Outcome {
     let text = args::text(context.params.get(0))?;
-    let max_burn = context.params.given(2).map_or(Ok(0), amount::from_json)?;
+    let max_feerate = max_feerate(context)?;
     let transaction = sendable_from_hex(text).ok_or(ChainError::NothingToSend)?;
+    let max_burn = context.params.given(2).map_or(Ok(0), amount::from_json)?;
     if burns(&transaction, max_burn) {
         return Err(ChainError::Burns);
     }
-    let max_feerate = max_feerate(context)?;
     let raw = transaction_to_bytes(&transaction).into();
     match context.host.mempool.submit(context.scope, raw, max_feerate)? {
         Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(json!(txid)),

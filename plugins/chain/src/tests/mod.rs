@@ -255,6 +255,30 @@ fn the_mempool_is_listed() {
             (json!(["zz"]), -8, "parameter 1 must be of length 64 (not 2, for 'zz')"),
         ],
     );
+    let [none, txid] = ["00".repeat(32), outpoint.txid.to_string()];
+    let asked = json!([[{"txid": txid, "vout": outpoint.vout}, {"txid": none, "vout": 0}]]);
+    let answer = format!(
+        r#"[{{"txid":"{txid}","vout":{},"spendingtxid":"{}"}},{{"txid":"{none}","vout":0}}]"#,
+        outpoint.vout,
+        parent.compute_txid()
+    );
+    assert_eq!(plugin.call_json("gettxspendingprevout", asked), Ok(answer));
+    let type_of_txid = "JSON value of type number for field txid is not of expected type string";
+    check_refusals(
+        &plugin,
+        "gettxspendingprevout",
+        &[
+            (json!([[]]), -8, "Invalid parameter, outputs are missing"),
+            (json!([[5]]), -3, "JSON value of type number is not of expected type object"),
+            (json!([[{"x": 1}]]), -3, "Missing txid"),
+            (json!([[{"txid": none, "vout": null}]]), -3, "Missing vout"),
+            (json!([[{"txid": 5, "vout": "a"}]]), -3, type_of_txid),
+            (json!([[{"txid": "00", "vout": 0, "x": 1}]]), -3, "Unexpected key x"),
+            (json!([[{"txid": "00", "vout": 0}]]), -8, "txid must be of length 64 (not 2, for '00')"),
+            (json!([[{"txid": none, "vout": 1.5}]]), -1, "JSON integer out of range"),
+            (json!([[{"txid": none, "vout": -1}, 5]]), -8, "Invalid parameter, vout cannot be negative"),
+        ],
+    );
     let info = plugin.call("getmempoolinfo", json!([])).unwrap();
     assert_eq!((info["total_fee"].to_string(), &info["size"]), ("0.00003040".into(), &json!(2)));
 }
@@ -305,6 +329,9 @@ fn transactions_are_offered_and_tried() {
             (json!([[bare]]), -22, &format!("TX decode failed: {bare} Make sure the tx has at least one input.")),
             (json!([[5]]), -3, "JSON value of type number is not of expected type string"),
             (json!([[hex(&good)], 1]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
+            (json!([[], 5]), -8, "Array must contain between 1 and 25 transactions."),
+            (json!([["00"], 5]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
+            (json!([[5], true]), -3, "Amount is not a number or string"),
         ],
     );
     check_refusals(
@@ -318,6 +345,11 @@ fn transactions_are_offered_and_tried() {
             (json!([hex(&orphan)]), -25, "bad-txns-inputs-missingorspent"),
             (json!([hex(&good), 2]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
             (json!([hex(&good), "x"]), -3, "Invalid amount"),
+            // The bound on the feerate is read before the transaction, that on what is burnt after it.
+            (json!(["00", true]), -3, "Amount is not a number or string"),
+            (json!(["00", 5, []]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
+            (json!(["00", null, []]), -22, "TX decode failed. Make sure the tx has at least one input."),
+            (json!([hex(&good), null, []]), -3, "Amount is not a number or string"),
         ],
     );
     assert_eq!(plugin.call("sendrawtransaction", json!([hex(&burning), null, 0.1])), Ok(json!(burning.compute_txid())));

@@ -11,7 +11,13 @@ fn there_are_no_peers_in_the_shape_of_release_29() {
     let plugin = start(&host);
     let network = plugin.call("getnetworkinfo", json!([])).unwrap();
     assert_eq!((&network["version"], network["relayfee"].to_string()), (&json!(290_000), "0.00001000".into()));
+    let agent = format!("/Satoshi:29.0.0(Outrigger:{})/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(network["subversion"], json!(agent));
+    // Without these clients refuse to work with a node.
+    assert_eq!((&network["localrelay"], &network["networkactive"]), (&json!(true), &json!(true)));
     check(&plugin, "getconnectioncount", &[(json!([]), json!(0))]);
+    check(&plugin, "ping", &[(json!([]), Value::Null)]);
+    check(&plugin, "getzmqnotifications", &[(json!([]), json!([]))]);
     check(&plugin, "getpeerinfo", &[(json!([]), json!([]))]);
     let none = [json!([]), json!([0]), json!([8, "IPv6"]), json!([null, null])];
     check(&plugin, "getnodeaddresses", &none.map(|arguments| (arguments, json!([]))));

@@ -262,20 +262,27 @@ impl Wallet {
     /// `WrongEncryptionState`.
     pub fn lock(&self) -> ServiceResult<()> {
         self.require_encrypted("walletlock")?;
+        self.lock_now();
+        Ok(())
+    }
+
+    /// Locks it, given that it is encrypted.
+    fn lock_now(&self) {
         let was = std::mem::replace(&mut *lock(&self.lock), Lock::Locked);
         if matches!(was, Lock::Unlocked { .. }) {
             self.tell_lock(true);
         }
-        Ok(())
     }
 
-    /// Changes the passphrase, and leaves it locked or unlocked as it was (walletpassphrasechange).
+    /// Changes the passphrase, and leaves it locked or unlocked as it was (walletpassphrasechange). An old passphrase that
+    /// does not open it locks it: bitcoind locks a wallet before it tries.
     ///
     /// # Errors
     /// `WrongEncryptionState`, `PassphraseIncorrect`.
     pub fn change_passphrase(&self, old: Secret, new: Secret) -> ServiceResult<()> {
         self.require_encrypted("walletpassphrasechange")?;
-        let row = self.recover(&old)?.protect(&new, &self.shared.settings)?;
+        let key = self.recover(&old).inspect_err(|_| self.lock_now())?;
+        let row = key.protect(&new, &self.shared.settings)?;
         self.write(|write| put(write.t.meta, &mut write.txn, b"seal", &row))?;
         Ok(self.scrub()?)
     }

@@ -5708,8 +5708,9 @@ static inline int32_t outrigger_mempool_prioritised(
  * whatever others write; only what the mempool alone can say (replaceability, conflicts there) is of the moment of the
  * question. After a write of its own the call sees the wallet as written.
  *
- * **Writes** happen wholly or not at all. One that fails has changed nothing. Ownership, debit, change and labels in
- * rows, coins and scripts are those of now: the write that changes a reason for them changes them.
+ * **Writes** happen wholly or not at all. One that fails has changed nothing, except where its own words say so.
+ * Ownership, debit, change and labels in rows, coins and scripts are those of now: the write that changes a reason for
+ * them changes them.
  *
  * **Following.** A transaction is the wallet's from when it is met while it pays to a script that is not
  * OUTRIGGER_OWNERSHIP_NONE, or spends such an output of a transaction of the wallet; it stays for good. Block after
@@ -6528,7 +6529,7 @@ static inline int32_t outrigger_wallet_lock(
 
 /**
  * Changes the passphrase, and leaves it locked or unlocked. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when it is not
- * encrypted; OUTRIGGER_STATUS_PASSPHRASE_INCORRECT.
+ * encrypted; OUTRIGGER_STATUS_PASSPHRASE_INCORRECT, which locks it.
  *
  * Request: old [secret], new [secret].
  * Response: [nothing].

@@ -90,6 +90,14 @@ fn states_are_checked_in_the_words_of_bitcoind() {
     let info = bench.view().info().unwrap();
     assert!(!info.locked);
     assert_eq!(info.unlocked_until, u64::from(info.synced.time) + 100_000_000);
+    wallet.change_passphrase(secret("new"), secret("newer")).unwrap();
+    assert!(!bench.view().info().unwrap().locked, "a change leaves it as it was");
+    // A wrong old passphrase locks it, and only what was unlocked is told of.
+    for _ in 0..2 {
+        assert_eq!(kind_of(wallet.change_passphrase(secret("new"), secret("y"))), ErrorKind::PassphraseIncorrect);
+        assert!(bench.view().info().unwrap().locked);
+    }
+    wallet.unlock(secret("newer"), 10).unwrap();
     wallet.lock().unwrap();
     assert!(bench.view().info().unwrap().locked);
     let told: Vec<bool> = lock(&bench.events)
@@ -99,7 +107,7 @@ fn states_are_checked_in_the_words_of_bitcoind() {
             _ => None,
         })
         .collect();
-    assert_eq!(told, [true, false, true]);
+    assert_eq!(told, [true, false, true, false, true]);
 }
 
 #[test]

@@ -22,7 +22,11 @@ fn a_wallet_is_encrypted_unlocked_and_locked() {
     test.check("walletlock", json!([]), "null");
     test.refuse("walletpassphrasechange", json!(["wrong", "new"]), -14, wrong);
     test.check("walletpassphrasechange", json!(["secret", "new"]), "null");
-    test.check("walletpassphrase", json!(["new", 0]), "null");
+    test.check("walletpassphrase", json!(["new", 10]), "null");
+    test.check("walletpassphrasechange", json!(["new", "new"]), "null");
+    test.info(|info| assert!(!info.locked));
+    test.refuse("walletpassphrasechange", json!(["wrong", "new"]), -14, wrong);
+    test.info(|info| assert!(info.locked));
 }
 
 #[test]

@@ -246,8 +246,9 @@ service! {
     /// whatever others write; only what the mempool alone can say (replaceability, conflicts there) is of the moment of the
     /// question. After a write of its own the call sees the wallet as written.
     ///
-    /// **Writes** happen wholly or not at all. One that fails has changed nothing. Ownership, debit, change and labels in rows,
-    /// coins and scripts are those of now: the write that changes a reason for them changes them.
+    /// **Writes** happen wholly or not at all. One that fails has changed nothing, except where its own words say so.
+    /// Ownership, debit, change and labels in rows, coins and scripts are those of now: the write that changes a reason for
+    /// them changes them.
     ///
     /// **Following.** A transaction is the wallet's from when it is met while it pays to a script that is not
     /// [`Ownership::None`], or spends such an output of a transaction of the wallet; it stays for good. Block after block it is
@@ -371,7 +372,7 @@ service! {
         /// Locks it now; nothing where it is locked. `WrongEncryptionState` when it is not encrypted.
         fn lock() -> ();
         /// Changes the passphrase, and leaves it locked or unlocked. `WrongEncryptionState` when it is not encrypted;
-        /// `PassphraseIncorrect`.
+        /// `PassphraseIncorrect`, which locks it.
         fn change_passphrase(old: Secret, new: Secret) -> ();
         /// The address book, from the place `after` on: each entry once, in an order that does not change.
         #[since(1)]

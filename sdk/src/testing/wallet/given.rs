@@ -372,6 +372,7 @@ impl Wallet for Given {
     fn change_passphrase(&self, _: Scope, old: Secret, new: Secret) -> Result<()> {
         self.with(|state| {
             if state.passphrase.as_ref() != Some(&old) {
+                state.lock_now();
                 return Err(ErrorKind::PassphraseIncorrect.into());
             }
             state.passphrase = Some(new);
@@ -391,8 +392,11 @@ impl Wallet for Given {
 
     fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {
         self.with(|state| {
-            let ahead = state.info.keypool_external.max(u64::from(size.unwrap_or(0)));
-            state.info.keypool_external = ahead;
+            // One that is blank has nothing to derive from.
+            if !state.info.blank {
+                let ahead = state.info.keypool_external.max(u64::from(size.unwrap_or(0)));
+                state.info.keypool_external = ahead;
+            }
         })
     }
 

@@ -56,6 +56,11 @@ pub fn passphrases_are_asked_for_in_the_right_state_only(bench: &Bench<'_>) -> O
     same("it is not", bench.info()?.locked, false)?;
     refused("a wrong passphrase", unlock(bench, "b", 9), ErrorKind::PassphraseIncorrect)?;
     same("it is not still", bench.info()?.locked, false)?;
+    change(bench, "a", "a")?;
+    same("nor after a change", bench.info()?.locked, false)?;
+    refused("a wrong old one", change(bench, "b", "c"), ErrorKind::PassphraseIncorrect)?;
+    same("that locks it", (bench.info()?.locked, bench.info()?.unlocked_until), (true, 0))?;
+    unlock(bench, "a", MAX_UNLOCK)?;
     lock(bench)?;
     lock(bench)?;
     same("it is locked again", bench.info()?.locked, true)

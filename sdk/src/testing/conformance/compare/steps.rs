@@ -308,7 +308,7 @@ impl<'s> Walk<'s> {
     }
 
     fn passphrase(&mut self) -> Outcome {
-        let kind = self.dice.below(5);
+        let kind = self.dice.below(6);
         self.pair.note(format!("the passphrase: {kind}"));
         let right = || Secret::new(PASSPHRASE.into());
         self.pair.both("the passphrase", |bench| {
@@ -316,6 +316,7 @@ impl<'s> Walk<'s> {
                 0 => wallet.lock(scope),
                 1 => wallet.unlock(scope, Secret::new("wrong".into()), 9),
                 2 => wallet.change_passphrase(scope, right(), right()),
+                3 => wallet.change_passphrase(scope, Secret::new("wrong".into()), right()),
                 _ => wallet.unlock(scope, right(), 100_000_000),
             })
         })

@@ -306,7 +306,8 @@ impl Wallet for MemoryStore {
     }
 
     fn change_passphrase(&self, scope: Scope, old: Secret, new: Secret) -> Result<()> {
-        self.write(scope, |own, _| own.change_passphrase(&old, new))
+        // The one write that leaves something behind where it fails: the lock.
+        self.write(scope, |own, _| Ok(own.change_passphrase(&old, new)))?
     }
 
     fn labels(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {

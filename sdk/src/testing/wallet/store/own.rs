@@ -191,7 +191,10 @@ impl Own {
     }
 
     pub fn change_passphrase(&mut self, old: &Secret, new: Secret) -> Result<()> {
-        self.check_passphrase(old, "walletpassphrasechange")?;
+        if let Err(error) = self.check_passphrase(old, "walletpassphrasechange") {
+            self.unlocked_until = 0;
+            return Err(error);
+        }
         self.passphrase = Some(new);
         Ok(())
     }

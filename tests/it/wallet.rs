@@ -22,6 +22,11 @@ fn wallets_are_made_loaded_and_chosen() {
     for name in ["../up", "/absolute", "nul\u{0}"] {
         assert!(client.try_call("createwallet", json!([name])).is_err(), "{name:?}");
     }
+    client.call("createwallet", json!({"wallet_name": "blank", "blank": true}));
+    let mut blank = client.wallet("blank");
+    assert_eq!(blank.refused("keypoolrefill", json!([5])), (-4, "Error refreshing keypool.".into()));
+    assert_eq!(blank.call("keypoolrefill", json!([])), Value::Null);
+    blank.call("unloadwallet", json!([]));
     client.call("unloadwallet", json!(["a"]));
     assert_eq!(client.call("listwallets", json!([])), json!(["b b"]));
     client.call("loadwallet", json!(["a"]));
@@ -146,4 +151,41 @@ fn transactions_are_made_read_and_relayed() {
     assert_eq!(wallet.refused("sendrawtransaction", json!([signed])).0, -27);
     assert_eq!(wallet.refused("sendrawtransaction", json!([spent])), (-25, "bad-txns-inputs-missingorspent".into()));
     assert_eq!(wallet.call("gettxout", json!([coinbase["txid"], 0])), Value::Null);
+}
+
+/// As a bitcoind of release 29 answered to the same steps.
+#[test]
+fn a_wallet_that_avoids_reuse_tells_apart_what_came_to_addresses_it_has_spent_from() {
+    let host = Host::start();
+    let mut rich = host.new_wallet("rich");
+    let mining = rich.call("getnewaddress", json!([]));
+    rich.call("generatetoaddress", json!([101, mining]));
+    rich.call("createwallet", json!(["careful", false, false, "", true]));
+    let mut careful = host.client().wallet("careful");
+    let [used, fresh] = [(); 2].map(|()| careful.call("getnewaddress", json!([])));
+    rich.call("sendtoaddress", json!([used, 10]));
+    rich.call("sendtoaddress", json!([fresh, 1]));
+    rich.call("generatetoaddress", json!([1, mining]));
+    // A text of a descriptor is the same wherever it is told.
+    let coin = careful.call("listunspent", json!([1, 9, [used]]))[0].clone();
+    let received = careful.call("listtransactions", json!(["*", 10]));
+    let of_coin = received.as_array().unwrap().iter().find(|entry| entry["txid"] == coin["txid"]).unwrap();
+    assert_eq!(coin["parent_descs"], of_coin["parent_descs"]);
+    assert_eq!((coin["parent_descs"].as_array().unwrap().len(), &coin["reused"]), (1, &json!(false)));
+
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = careful
+        .call("createrawtransaction", json!([inputs, [{"bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202": 9.999}]]));
+    let signed = careful.call("signrawtransactionwithwallet", json!([raw]));
+    careful.call("sendrawtransaction", json!([signed["hex"]]));
+    rich.call("sendtoaddress", json!([used, 5]));
+    rich.call("generatetoaddress", json!([1, mining]));
+    let mine = careful.call("getbalances", json!([]))["mine"].to_string();
+    let told = r#"{"trusted":1.00000000,"untrusted_pending":0.00000000,"immature":0.00000000,"used":5.00000000}"#;
+    assert_eq!(mine, told);
+    assert_eq!(careful.call("getbalance", json!(["*", 0, false, false])).to_string(), "6.00000000");
+    assert_eq!(careful.call("listunspent", json!([1, 9, [used]]))[0]["reused"], json!(true));
+    let elsewhere = json!("bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202");
+    assert_eq!(careful.refused("sendtoaddress", json!([elsewhere, 3])), (-6, "Insufficient funds".into()));
+    careful.call("sendtoaddress", json!([elsewhere, 3, "", "", false, true, null, "unset", false]));
 }

@@ -1,12 +1,14 @@
 //! `getbalances` and `getbalance`: sums over the wallet's coins.
 
+use std::collections::HashSet;
+
 use outrigger_sdk::amount;
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::wallet::{Ownership, Synced, WalletInfo};
 use serde_json::{Value, json};
 
 use crate::error::WalletError;
-use crate::{Question, arguments, coins};
+use crate::{Question, arguments, coins, reuse};
 
 /// Sums of coins, in satoshi.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -26,11 +28,20 @@ pub struct Balances {
     pub mine: Totals,
     /// What is watched; none where no such coin is there.
     pub watch_only: Option<Totals>,
+    /// What is spendable and counted nowhere else, because its scripts were spent from, in satoshi.
+    pub used: u64,
 }
 
-/// Sums up the wallet's coins; trusted ones count from a depth on.
-pub fn balances(question: &Question<'_>, wallet: &WalletInfo, min_depth: i32) -> Result<Balances, WalletError> {
+/// Sums up the wallet's coins; trusted ones count from a depth on. With `avoid_reuse`, coins of scripts that the wallet has
+/// spent from count apart, but for coinbases that may not be spent yet.
+pub fn balances(
+    question: &Question<'_>,
+    wallet: &WalletInfo,
+    min_depth: i32,
+    avoid_reuse: bool,
+) -> Result<Balances, WalletError> {
     let mut balances = Balances::default();
+    let spent_from = if avoid_reuse { reuse::spent_from(question)? } else { HashSet::new() };
     for coin in coins::all(question)? {
         let totals = match coin.ownership {
             Ownership::Spendable => &mut balances.mine,
@@ -42,6 +53,10 @@ pub fn balances(question: &Question<'_>, wallet: &WalletInfo, min_depth: i32) ->
             continue;
         } else if coins::is_immature(&coin, &wallet.synced) {
             totals.immature = totals.immature.saturating_add(coin.value);
+        } else if spent_from.contains(&coin.script) {
+            if coin.ownership == Ownership::Spendable {
+                balances.used = balances.used.saturating_add(coin.value);
+            }
         } else if !coin.trusted && depth == 0 {
             totals.untrusted_pending = totals.untrusted_pending.saturating_add(coin.value);
         } else if i64::from(depth) >= i64::from(min_depth) {
@@ -62,23 +77,28 @@ pub fn last_processed_block(synced: &Synced) -> Value {
 }
 
 impl Totals {
-    fn to_json(self) -> Value {
-        json!({
+    /// With what is in scripts that were spent from, where the wallet tells that apart.
+    fn to_json(self, used: Option<u64>) -> Value {
+        let mut object = json!({
             "trusted": money(self.trusted),
             "untrusted_pending": money(self.untrusted_pending),
             "immature": money(self.immature),
-        })
+        });
+        if let (Some(used), Some(object)) = (used, object.as_object_mut()) {
+            object.insert("used".into(), money(used));
+        }
+        object
     }
 }
 
 /// `getbalances`.
 pub fn get_balances(question: &mut Question<'_>) -> Result<Value, WalletError> {
     let wallet = question.wallet()?;
-    let balances = balances(question, &wallet, 0)?;
+    let balances = balances(question, &wallet, 0, wallet.avoid_reuse)?;
     let mut object = serde_json::Map::new();
-    object.insert("mine".into(), balances.mine.to_json());
+    object.insert("mine".into(), balances.mine.to_json(wallet.avoid_reuse.then_some(balances.used)));
     if let Some(watch_only) = balances.watch_only {
-        object.insert("watchonly".into(), watch_only.to_json());
+        object.insert("watchonly".into(), watch_only.to_json(None));
     }
     object.insert("lastprocessedblock".into(), last_processed_block(&wallet.synced));
     Ok(Value::Object(object))
@@ -94,8 +114,8 @@ pub fn get_balance(question: &mut Question<'_>) -> Result<Value, WalletError> {
     }
     let min_depth = params.given(1).map_or(Ok(0), int32)?;
     let watch_only = params.flag_or(2, !wallet.private_keys_enabled)?;
-    arguments::avoid_reuse(params.given(3), &wallet)?;
-    let balances = balances(question, &wallet, min_depth)?;
+    let avoid_reuse = arguments::avoid_reuse(params.given(3), &wallet)?;
+    let balances = balances(question, &wallet, min_depth, avoid_reuse)?;
     let watched = balances.watch_only.filter(|_| watch_only).map_or(0, |totals| totals.trusted);
     Ok(money(balances.mine.trusted.saturating_add(watched)))
 }

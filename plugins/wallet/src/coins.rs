@@ -1,8 +1,9 @@
 //! The wallet's coins: reading them all, and how deep they lie.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use bitcoin::{ScriptBuf, Txid};
+use bitcoin::{OutPoint, ScriptBuf, Txid};
+use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{ScriptInfo, Synced, TxState, WalletCoin};
 
@@ -60,6 +61,34 @@ pub fn scripts_of<'a>(
         known.extend(scripts.iter().cloned().zip(infos).filter_map(|(script, info)| Some((script, info?))));
     }
     Ok(known)
+}
+
+/// The texts of the descriptors that each coin comes from, as they were imported.
+pub fn parent_texts(
+    question: &Question<'_>,
+    coins: &[WalletCoin],
+) -> Result<HashMap<OutPoint, Vec<String>>, WalletError> {
+    let wanted: HashSet<OutPoint> = coins.iter().map(|coin| coin.outpoint).collect();
+    let txids: Vec<Txid> = wanted.iter().map(|outpoint| outpoint.txid).collect::<HashSet<_>>().into_iter().collect();
+    let mut numbers = HashMap::with_capacity(wanted.len());
+    for txids in txids.chunks(BATCH as usize) {
+        let found = question.host.wallet.transactions(question.scope, txids.to_vec())?;
+        for row in found.view().map_err(ServiceError::from)?.rows {
+            let (transaction, _) = row.open()?;
+            for (vout, output) in (0_u32..).zip(transaction.outputs.iter()) {
+                let outpoint = OutPoint { txid: transaction.txid, vout };
+                if wanted.contains(&outpoint) {
+                    numbers.insert(outpoint, output.descriptors.iter().collect::<Vec<u32>>());
+                }
+            }
+        }
+    }
+    let distinct: Vec<u32> = numbers.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let texts = question.host.wallet.descriptor_texts(question.scope, distinct.clone())?;
+    let texts: HashMap<u32, String> =
+        distinct.into_iter().zip(texts).filter_map(|(number, text)| Some((number, text?))).collect();
+    let of = |numbers: Vec<u32>| numbers.iter().filter_map(|number| texts.get(number).cloned()).collect();
+    Ok(numbers.into_iter().map(|(outpoint, numbers)| (outpoint, of(numbers))).collect())
 }
 
 /// The mempool's entries of the transactions of unconfirmed coins.

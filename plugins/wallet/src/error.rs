@@ -53,6 +53,9 @@ pub enum WalletError {
     /// A size of the keypool below 0.
     #[error("Invalid parameter, expected valid size.")]
     KeypoolSize,
+    /// There is nothing to derive so many scripts from.
+    #[error("Error refreshing keypool.")]
+    KeypoolNotFilled,
     /// Neither the path nor the argument names a wallet.
     #[error("Either the RPC endpoint wallet or the wallet name parameter must be provided")]
     WalletNotNamed,
@@ -216,6 +219,7 @@ impl WalletError {
             | Self::NoAvoidReuse
             | Self::NoPrivateDescriptor
             | Self::Rescanning(_)
+            | Self::KeypoolNotFilled
             | Self::PrivateKeysDisabled
             | Self::Rejected(_) => Code::WALLET,
             Self::UnknownAddressType(_) | Self::AddressReason(_) | Self::Address | Self::AddressAmong(_) => {

@@ -16,7 +16,7 @@ const MILLION: f64 = 1_000_000.0;
 /// `getwalletinfo`: release 29's keys in their order, then when the wallet should be and was backed up.
 pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
     let wallet = question.wallet()?;
-    let mine = balances(question, &wallet, 0)?.mine;
+    let mine = balances(question, &wallet, 0, wallet.avoid_reuse)?.mine;
     let scanning = match &wallet.rescan {
         Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
         None => json!(false),

@@ -19,6 +19,7 @@ mod labels;
 mod manage;
 mod payment;
 mod recipients;
+mod reuse;
 mod select;
 mod send;
 mod unspent;

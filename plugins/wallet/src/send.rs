@@ -23,7 +23,7 @@ use crate::arguments::{self, avoid_reuse};
 use crate::error::WalletError;
 use crate::payment::{ChangeScript, Rank, Recipient, Spendable, Terms, output, unsigned};
 use crate::weight::{input_size, keys_for};
-use crate::{Question, WalletPlugin, coins, recipients};
+use crate::{Question, WalletPlugin, coins, recipients, reuse};
 
 /// The sequence of a payment that can be replaced (BIP 125).
 const REPLACEABLE: Sequence = Sequence(0xffff_fffd);
@@ -60,6 +60,8 @@ struct Request {
     sequence: Sequence,
     fee_reason: &'static str,
     verbose: bool,
+    /// Whether coins of scripts that the wallet has spent from are left alone.
+    avoid_reuse: bool,
     /// The keys and texts to store with the payment.
     metadata: Vec<(&'static str, String)>,
 }
@@ -120,7 +122,7 @@ impl Request {
         let terms = Terms { recipients, feerate };
         terms.check()?;
         let sequence = if replaceable.unwrap_or(true) { REPLACEABLE } else { FINAL };
-        Ok(Self { terms, sequence, fee_reason: reason, verbose: false, metadata: Vec::new() })
+        Ok(Self { terms, sequence, fee_reason: reason, verbose: false, avoid_reuse: false, metadata: Vec::new() })
     }
 
     /// Reads the arguments of `sendtoaddress` in release 29's order of checks.
@@ -128,7 +130,7 @@ impl Request {
         let params = &question.params;
         let metadata = metadata(question, &[(2, "comment"), (3, "to")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
-        avoid_reuse(params.given(8), wallet)?;
+        let avoid_reuse = avoid_reuse(params.given(8), wallet)?;
         let explicit = fee_options(params.given(6), params.given(7), params.given(9))?;
         if wallet.locked {
             return Err(ErrorKind::WalletLocked.into());
@@ -144,10 +146,11 @@ impl Request {
         }
         let recipients = vec![Recipient { script, amount, subtract_fee }];
         let request = Self::new(question, explicit, fallback, recipients, replaceable)?;
-        Ok(Self { verbose, metadata, ..request })
+        Ok(Self { verbose, avoid_reuse, metadata, ..request })
     }
 
-    /// Reads the arguments of `sendmany`, whose recipients are looked at before the wallet is.
+    /// Reads the arguments of `sendmany`, whose recipients are looked at before the wallet is. It spends coins of used
+    /// addresses also from a wallet that avoids reuse, as bitcoind's does.
     fn to_many(question: &Question<'_>, fallback: u64, wallet: &WalletInfo) -> Result<Self, WalletError> {
         let params = &question.params;
         recipients::check_dummy(params.given(0))?;
@@ -224,7 +227,7 @@ struct Purse {
 
 /// Makes and signs the payment.
 fn pay(question: &Question<'_>, wallet: &WalletInfo, request: &Request) -> Result<Transaction, WalletError> {
-    let purse = open_purse(question, wallet)?;
+    let purse = open_purse(question, wallet, request.avoid_reuse)?;
     let terms = &request.terms;
     let kind = change_type(&terms.recipients);
     let chosen = terms.choose(&purse.coins, ChangeScript::of_type(kind)).map_err(|error| match error {
@@ -289,13 +292,17 @@ fn change_script(question: &Question<'_>, wanted: AddressType) -> Result<(Addres
 }
 
 /// Gathers the coins that can be spent now: ours, mature, confirmed or our own trusted change, not spent by the mempool, and
-/// of a form whose keys we hold.
-fn open_purse(question: &Question<'_>, wallet: &WalletInfo) -> Result<Purse, WalletError> {
+/// of a form whose keys we hold; those of scripts that were spent from are left out where that is asked for.
+fn open_purse(question: &Question<'_>, wallet: &WalletInfo, avoid_reuse: bool) -> Result<Purse, WalletError> {
+    let spent_from = if avoid_reuse { reuse::spent_from(question)? } else { HashSet::new() };
     let mut candidates = coins::all(question)?;
     candidates.retain(|coin| {
         let confirmed = matches!(coin.state, TxState::Confirmed { .. });
         let own_change = coin.state == TxState::InMempool && coin.trusted && coin.from_us;
-        coin.ownership == Ownership::Spendable && (confirmed || own_change) && !coins::is_immature(coin, &wallet.synced)
+        coin.ownership == Ownership::Spendable
+            && (confirmed || own_change)
+            && !coins::is_immature(coin, &wallet.synced)
+            && !spent_from.contains(&coin.script)
     });
     let outpoints: Vec<OutPoint> = candidates.iter().map(|coin| coin.outpoint).collect();
     let mut spenders = question.host.mempool.spenders(question.scope, outpoints)?.into_iter();

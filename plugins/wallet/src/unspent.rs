@@ -15,7 +15,7 @@ use crate::address_info::{redeem_script, witness_script};
 use crate::arguments::{addresses, wrong_type};
 use crate::balances::money;
 use crate::error::WalletError;
-use crate::{Question, coins};
+use crate::{Question, coins, reuse};
 
 /// The default of `maxconf`.
 const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
@@ -143,21 +143,37 @@ pub fn list_unspent(question: &mut Question<'_>) -> Result<Value, WalletError> {
     let filter = Filter::parse(question, network)?;
     let coins = filter.select(coins::all(question)?, &wallet);
     let scripts = coins::scripts_of(question, &coins)?;
-    let parents = coins::mempool_entries(question, &coins)?;
+    let entries = coins::mempool_entries(question, &coins)?;
+    let parents = coins::parent_texts(question, &coins)?;
+    let spent_from = if wallet.avoid_reuse { Some(reuse::spent_from(question)?) } else { None };
     let entry = |coin: &WalletCoin| {
-        let depth = coins::depth(coin, &wallet.synced);
-        entry(coin, depth, scripts.get(&coin.script), parents.get(&coin.outpoint.txid), network)
+        let about = About {
+            depth: coins::depth(coin, &wallet.synced),
+            known: scripts.get(&coin.script),
+            waiting: entries.get(&coin.outpoint.txid),
+            parents: parents.get(&coin.outpoint).map(Vec::as_slice).unwrap_or_default(),
+            reused: spent_from.as_ref().map(|scripts| scripts.contains(&coin.script)),
+        };
+        entry(coin, &about, network)
     };
     Ok(coins.iter().map(entry).collect())
 }
 
-fn entry(
-    coin: &WalletCoin,
+/// What is known of a coin beside itself.
+struct About<'a> {
     depth: u32,
-    known: Option<&ScriptInfo>,
-    parent: Option<&MempoolEntry>,
-    network: Network,
-) -> Value {
+    /// Its script.
+    known: Option<&'a ScriptInfo>,
+    /// Its transaction, while it is in the mempool.
+    waiting: Option<&'a MempoolEntry>,
+    /// The texts of the descriptors that it comes from.
+    parents: &'a [String],
+    /// Whether the wallet has spent from its script, where it avoids that.
+    reused: Option<bool>,
+}
+
+fn entry(coin: &WalletCoin, about: &About<'_>, network: Network) -> Value {
+    let About { depth, known, waiting, parents, reused } = *about;
     let solvable = known.is_some_and(|info| info.solvable);
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -175,17 +191,20 @@ fn entry(
     put("scriptPubKey", json!(encode_hex(coin.script.as_bytes())));
     put("amount", money(coin.value));
     put("confirmations", json!(depth));
-    if let Some(parent) = parent.filter(|_| depth == 0) {
-        put("ancestorcount", json!(parent.ancestor_count));
-        put("ancestorsize", json!(parent.ancestor_size));
-        put("ancestorfees", json!(parent.ancestor_fees));
+    if let Some(waiting) = waiting.filter(|_| depth == 0) {
+        put("ancestorcount", json!(waiting.ancestor_count));
+        put("ancestorsize", json!(waiting.ancestor_size));
+        put("ancestorfees", json!(waiting.ancestor_fees));
     }
     put("spendable", json!(coin.ownership == Ownership::Spendable));
     put("solvable", json!(solvable));
     if let Some(info) = known.filter(|info| solvable && !info.descriptor.is_empty()) {
         put("desc", json!(info.descriptor));
     }
-    put("parent_descs", json!(known.map(|info| info.parents.as_slice()).unwrap_or_default()));
+    put("parent_descs", json!(parents));
+    if let Some(reused) = reused {
+        put("reused", json!(reused));
+    }
     put("safe", json!(coin.trusted));
     Value::Object(object)
 }

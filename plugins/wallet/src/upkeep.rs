@@ -50,7 +50,10 @@ pub fn keypool_refill(question: &mut Question<'_>) -> Result<Value, WalletError>
     }
     // bitcoind takes 0 for its default, too.
     question.host.wallet.refill_keypool(question.scope, size.filter(|size| *size > 0))?;
-    Ok(Value::Null)
+    // The sum of all kinds counts. A wallet that has nothing to derive from has none of what was asked for.
+    let wallet = question.wallet()?;
+    let ahead = wallet.keypool_external.saturating_add(wallet.keypool_internal);
+    if ahead < size.unwrap_or(0).into() { Err(WalletError::KeypoolNotFilled) } else { Ok(Value::Null) }
 }
 
 /// `setwalletflag`: of the flags of release 29 only `avoid_reuse` can be changed.

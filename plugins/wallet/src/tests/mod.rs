@@ -7,6 +7,7 @@ mod encryption;
 mod manage;
 mod many;
 mod payments;
+mod reuse;
 mod sending;
 mod unspent;
 mod upkeep;
@@ -18,9 +19,10 @@ use outrigger_sdk::service::Chain;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::service::wallet::{
-    DescriptorInfo, KeyOrigin, Ownership, ScriptInfo, SolvingData, TxState, WalletCoin, WalletInfo,
+    DescriptorInfo, KeyOrigin, Ownership, ScriptInfo, SolvingData, TxState, WalletCoin, WalletInfo, WalletOutput,
+    WalletTransaction,
 };
-use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{KnownTransaction, TestHost, TestPlugin, WalletState};
 use outrigger_sdk::wire::Secret;
 use secp256k1::{PublicKey, Secp256k1, SecretKey};
 use serde_json::{Value, json};
@@ -95,6 +97,11 @@ impl Fixture {
         self.add(WalletCoin { state: confirmed(height), ..coin(script, value, self.coins()) })
     }
 
+    fn meet(&self, transaction: WalletTransaction) {
+        let known = KnownTransaction { transaction, outlook: None, raw: Vec::new() };
+        self.wallet(|state| state.transactions.push(known));
+    }
+
     fn coins(&self) -> u32 {
         self.wallet(|state| u32::try_from(state.coins.len()).unwrap())
     }
@@ -129,6 +136,36 @@ fn coin(script: &ScriptBuf, value: u64, number: u32) -> WalletCoin {
         label: None,
         trusted: true,
         from_us: false,
+    }
+}
+
+/// The wallet's confirmed transaction of an id: what it spends, and whom of the wallet it pays.
+fn transaction(txid: Txid, inputs: Vec<OutPoint>, script: &ScriptBuf) -> WalletTransaction {
+    let output = WalletOutput {
+        value: 1,
+        script: script.clone(),
+        ownership: Ownership::Spendable,
+        change: false,
+        label: None,
+        descriptors: Vec::new(),
+    };
+    WalletTransaction {
+        contested: false,
+        txid,
+        wtxid: Hash::all_zeros(),
+        state: confirmed(100),
+        arrival: 0,
+        time: 0,
+        time_received: 0,
+        coinbase: false,
+        signals: true,
+        lock_time: 0,
+        total_output: 0,
+        debit_spendable: 0,
+        debit_watch_only: 0,
+        metadata: Vec::new(),
+        inputs,
+        outputs: vec![output],
     }
 }
 

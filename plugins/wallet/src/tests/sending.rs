@@ -1,7 +1,6 @@
 use bitcoin::{Sequence, Transaction, consensus};
 use outrigger_sdk::service::Mempool;
 use outrigger_sdk::service::wallet::WalletTransaction;
-use outrigger_sdk::testing::KnownTransaction;
 
 use super::*;
 
@@ -253,24 +252,7 @@ fn comments_are_stored_with_the_payment() {
     let first = prepare();
     first.call("sendtoaddress", arguments.clone()).unwrap();
     let payment = sent(&first).pop().unwrap();
-    let known = WalletTransaction {
-        contested: false,
-        txid: payment.compute_txid(),
-        wtxid: payment.compute_wtxid(),
-        state: TxState::InMempool,
-        arrival: 0,
-        time: 0,
-        time_received: 0,
-        coinbase: false,
-        signals: true,
-        lock_time: 0,
-        total_output: 0,
-        debit_spendable: 0,
-        debit_watch_only: 0,
-        metadata: Vec::new(),
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-    };
+    let known = transaction(payment.compute_txid(), Vec::new(), &first.own(&TestKey::new(1), Form::Wpkh));
     let known = KnownTransaction { transaction: known, outlook: None, raw: Vec::new() };
     let metadata = |arguments: &Value| {
         let test = prepare();

@@ -8,9 +8,14 @@ fn a_coin_is_described() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::ShWpkh);
     let outpoint = test.add(WalletCoin { label: Some("rent".into()), ..coin(&script, 123_456_789, 0) });
+    // Of the descriptors it comes from, the texts as they were imported.
+    let mut parent = transaction(outpoint.txid, Vec::new(), &script);
+    parent.outputs[0].descriptors = vec![7, 3];
+    test.meet(parent);
+    test.wallet(|state| state.descriptor_texts.extend([(3, "three".into()), (5, "five".into()), (7, "seven".into())]));
     let hex = |form| outrigger_sdk::params::encode_hex(TestKey::new(1).script(form).as_bytes());
     let expect = format!(
-        r#"[{{"txid":"{}","vout":0,"address":"{}","label":"rent","redeemScript":"{}","scriptPubKey":"{}","amount":1.23456789,"confirmations":101,"spendable":true,"solvable":true,"desc":"desc#checksum","parent_descs":["parent#checksum"],"safe":true}}]"#,
+        r#"[{{"txid":"{}","vout":0,"address":"{}","label":"rent","redeemScript":"{}","scriptPubKey":"{}","amount":1.23456789,"confirmations":101,"spendable":true,"solvable":true,"desc":"desc#checksum","parent_descs":["seven","three"],"safe":true}}]"#,
         outpoint.txid,
         address(&script),
         hex(Form::Wpkh),

@@ -46,10 +46,19 @@ fn the_keypool_is_refilled_while_the_wallet_is_unlocked() {
     test.check("keypoolrefill", json!([1200]), "null");
     test.info(|info| assert_eq!(info.keypool_external, 1200));
     test.check("keypoolrefill", json!([]), "null");
+    test.check("keypoolrefill", json!([0]), "null");
     test.refuse("keypoolrefill", json!([-1]), -8, "Invalid parameter, expected valid size.");
     test.info(|info| info.locked = true);
     let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
     test.refuse("keypoolrefill", json!([]), -13, message);
+
+    // A blank one has nothing to derive from, and only who names a number hears of it.
+    let test = Fixture::new();
+    test.info(|info| info.blank = true);
+    test.refuse("keypoolrefill", json!([5]), -4, "Error refreshing keypool.");
+    for all in [json!([]), json!([0])] {
+        test.check("keypoolrefill", all, "null");
+    }
 }
 
 #[test]

@@ -57,5 +57,8 @@ fn payments_leave_them_alone() {
     let to = address(&TestKey::new(99).script(Form::Wpkh));
     test.info(|info| info.avoid_reuse = true);
     test.refuse("sendtoaddress", json!([to, 3]), -6, "Insufficient funds");
+    let other = bench();
+    other.info(|info| info.avoid_reuse = true);
+    other.call("sendmany", json!(["", {&to: 3}])).unwrap();
     test.call("sendtoaddress", json!([to, 3, "", "", false, true, null, "unset", false])).unwrap();
 }

@@ -198,6 +198,8 @@ pub enum ParamType {
     /// An object of amounts by address, in which no key may stand twice: a reader that keeps one of two values would pay
     /// what was not asked for
     Amounts,
+    /// Amounts by address, as such an object or as a list of objects with one key each
+    Outputs,
     /// A number or a truth value, for a verbosity
     Verbosity,
     /// Anything
@@ -214,6 +216,7 @@ impl ParamType {
             Self::Boolean => "boolean",
             Self::Array => "json array",
             Self::Object | Self::Amounts => "json object",
+            Self::Outputs => "json array or object",
             Self::Verbosity => "numeric or boolean",
             Self::Any => "any",
         }
@@ -227,7 +230,7 @@ impl ParamType {
             Self::Boolean => Some("bool"),
             Self::Array => Some("array"),
             Self::Object | Self::Amounts => Some("object"),
-            Self::Amount | Self::Verbosity | Self::Any => None,
+            Self::Amount | Self::Outputs | Self::Verbosity | Self::Any => None,
         }
     }
 }
@@ -337,7 +340,7 @@ impl MethodSpec {
         for param in &self.params {
             let name = match param.kind {
                 ParamType::String | ParamType::Hex => format!("\"{}\"", param.name),
-                ParamType::Array => "[...]".to_owned(),
+                ParamType::Array | ParamType::Outputs => "[...]".to_owned(),
                 ParamType::Object | ParamType::Amounts => "{...}".to_owned(),
                 _ => param.name.clone(),
             };

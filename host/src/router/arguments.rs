@@ -38,8 +38,12 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<Stri
     if method.check_types {
         check_types(method, &values)?;
     }
-    for (value, _) in values.iter().zip(&method.params).filter(|(_, param)| param.kind == ParamType::Amounts) {
-        check_addresses(value)?;
+    for (value, param) in values.iter().zip(&method.params) {
+        match param.kind {
+            ParamType::Amounts => check_addresses(value)?,
+            ParamType::Outputs => check_outputs(value)?,
+            _ => {}
+        }
     }
     // Room for everything from the start, so that no copy of a secret stays behind; it is wiped when it has been read.
     let room = values.iter().map(|value| value.len() + 1).sum::<usize>() + 2;
@@ -153,9 +157,10 @@ pub fn names(param: &ParamSpec) -> impl Iterator<Item = &str> {
 /// Some clients send arrays and objects as text that holds JSON: where one is declared, the text's value counts, if it is
 /// of the declared type.
 fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
-    let opening = match kind {
-        ParamType::Array => '[',
-        ParamType::Object | ParamType::Amounts => '{',
+    let openings: &[char] = match kind {
+        ParamType::Array => &['['],
+        ParamType::Object | ParamType::Amounts => &['{'],
+        ParamType::Outputs => &['[', '{'],
         _ => return value,
     };
     if !value.starts_with('"') {
@@ -163,7 +168,7 @@ fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
     }
     let inner = serde_json::from_str::<String>(&value).ok().map(|inner| inner.trim().to_owned());
     match inner {
-        Some(inner) if inner.starts_with(opening) && serde_json::from_str::<&RawValue>(&inner).is_ok() => {
+        Some(inner) if inner.starts_with(openings) && serde_json::from_str::<&RawValue>(&inner).is_ok() => {
             Cow::Owned(inner)
         }
         _ => value,
@@ -212,14 +217,28 @@ fn check_addresses(amounts: &str) -> Result<(), RpcError> {
     if !amounts.starts_with('{') {
         return Ok(());
     }
-    let mut deserializer = serde_json::Deserializer::from_str(amounts);
-    let members = deserializer.deserialize_any(Collect { most: usize::MAX }).unwrap_or_default();
     let mut seen = HashSet::new();
-    match members.into_iter().map(|(key, _)| key).find(|key| !seen.insert(key.clone())) {
+    match keys(amounts).find(|key| !seen.insert(key.clone())) {
         Some(key) if key == "data" => Err(RpcError::invalid_parameter("Invalid parameter, duplicate key: data")),
         Some(key) => Err(RpcError::invalid_parameter(format!("Invalid parameter, duplicated address: {key}"))),
         None => Ok(()),
     }
+}
+
+/// As [`check_addresses`], also where each amount has an object of its own, whose second one would be lost.
+fn check_outputs(outputs: &str) -> Result<(), RpcError> {
+    let entries: Vec<&RawValue> = serde_json::from_str(outputs).unwrap_or_default();
+    match entries.iter().find(|entry| entry.get().starts_with('{') && keys(entry.get()).count() > 1) {
+        Some(_) => Err(RpcError::invalid_parameter("Invalid parameter, key-value pair must contain exactly one key")),
+        None => check_addresses(outputs),
+    }
+}
+
+/// The keys of an object, those that stand there twice too.
+fn keys(object: &str) -> impl Iterator<Item = String> {
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    let members = deserializer.deserialize_any(Collect { most: usize::MAX }).unwrap_or_default();
+    members.into_iter().map(|(key, _)| key.to_string())
 }
 
 #[cfg(test)]
@@ -301,6 +320,13 @@ mod tests {
         assert_eq!(refusal(r#"["{\"x\":1,\"\\u0078\":2}"]"#), "Invalid parameter, duplicated address: x");
         assert_eq!(refusal(r#"{"a":{"data":"00","data":"00"}}"#), "Invalid parameter, duplicate key: data");
         assert!(refusal("[[]]").contains("type array is not of expected type object"));
+        let mut method = method.clone();
+        method.params[0].kind = ParamType::Outputs;
+        let refusal = |params: &str| positional(&method, &Params::from_text(params)).unwrap_err().message;
+        assert!(positional(&method, &Params::from_text(r#"[[{"x":1},{"y":1}]]"#)).is_ok());
+        assert_eq!(refusal(r#"[{"x":1,"x":1}]"#), "Invalid parameter, duplicated address: x");
+        let one_key = "Invalid parameter, key-value pair must contain exactly one key";
+        assert_eq!(refusal(r#"["[{\"x\":1,\"x\":1}]"]"#), one_key);
     }
 
     #[test]

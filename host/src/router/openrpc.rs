@@ -60,6 +60,7 @@ fn schema(kind: ParamType) -> Value {
         ParamType::Boolean => json!({"type": "boolean"}),
         ParamType::Array => json!({"type": "array"}),
         ParamType::Object | ParamType::Amounts => json!({"type": "object"}),
+        ParamType::Outputs => json!({"type": ["array", "object"]}),
         ParamType::Verbosity => json!({"type": ["number", "boolean"]}),
         ParamType::Any => json!({}),
     }

@@ -106,7 +106,7 @@ fn plausible(param: &ParamSpec) -> &'static str {
         ParamType::Numeric | ParamType::Verbosity => "1",
         ParamType::Amount => "0.1",
         ParamType::Boolean => "true",
-        ParamType::Array => "[]",
+        ParamType::Array | ParamType::Outputs => "[]",
         ParamType::Object | ParamType::Amounts => "{}",
         ParamType::Any => "null",
     }
@@ -130,7 +130,7 @@ fn objects(param: &ParamSpec) -> Vec<String> {
     let wraps: &[fn(&str) -> String] = match param.kind {
         ParamType::Object | ParamType::Amounts => &[|object| object.to_owned()],
         ParamType::Array => &[|object| format!("[{object}]")],
-        ParamType::Any => &[|object| object.to_owned(), |object| format!("[{object}]")],
+        ParamType::Any | ParamType::Outputs => &[|object| object.to_owned(), |object| format!("[{object}]")],
         _ => return Vec::new(),
     };
     let mut objects = Vec::new();

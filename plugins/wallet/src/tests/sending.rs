@@ -1,6 +1,5 @@
 use bitcoin::{Sequence, Transaction, consensus};
 use outrigger_sdk::service::Mempool;
-use outrigger_sdk::service::wallet::WalletTransaction;
 
 use super::*;
 

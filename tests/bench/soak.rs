@@ -21,8 +21,8 @@ const MINUTES: u64 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 /// The wallet grows in one minute of so many, at the beginning.
 const GROWTH: u64 = 6;
-/// A script that is nobody's, which later blocks pay.
-const NOBODY: &str = "raw(6a)#4mhr9ur5";
+/// An address that is nobody's, which later blocks pay.
+const NOBODY: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// How often a block comes, and how often a wallet is made.
 const BLOCK_EVERY: Duration = Duration::from_millis(500);
 const WALLET_EVERY: Duration = Duration::from_secs(5);
@@ -163,7 +163,7 @@ impl Load {
                 self.call(&mut wallet, "sendtoaddress", json!([self.address, "0.1"]));
                 self.call(&mut client, "generatetoaddress", json!([1, self.address]));
             } else {
-                self.call(&mut client, "generatetodescriptor", json!([1, NOBODY]));
+                self.call(&mut client, "generatetoaddress", json!([1, NOBODY]));
             }
             std::thread::sleep(BLOCK_EVERY);
         }

@@ -74,6 +74,8 @@ impl Tree {
         let parent = entry.header.prev_blockhash;
         let parent_complete = entry.height == 0 || self.branches.get(&parent).is_some_and(|branch| branch.complete);
         if let Some(parent) = self.branches.get_mut(&parent) {
+            // Nearly every block has one child, and there are many blocks.
+            parent.children.reserve_exact(1);
             parent.children.push(hash);
         }
         let complete = parent_complete && entry.validity > Validity::Header;

@@ -64,6 +64,9 @@ pub enum MiningError {
     /// Where a block shall pay to is neither an address nor a descriptor.
     #[error("Error: Invalid address or descriptor")]
     AddressOrDescriptor,
+    /// A text that is no descriptor, with what is wrong.
+    #[error("{0}")]
+    Descriptor(String),
     /// A descriptor with more than one index.
     #[error("Ranged descriptor not accepted. Maybe pass through deriveaddresses first?")]
     Ranged,
@@ -116,9 +119,12 @@ impl From<MiningError> for RpcError {
             E::PreviousHeader(_) | E::HeaderRefused(_) | E::Validation(_) | E::InvalidBlock(_) => Code::VERIFY,
             E::ShuttingDown => Code::CLIENT_NOT_CONNECTED,
             E::Unsteady | E::NoCandidate | E::NoNonce => Code::MISC,
-            E::BlockNotFound | E::Address | E::AddressOrDescriptor | E::NotDerivable | E::NotInMempool(_) => {
-                Code::INVALID_ADDRESS_OR_KEY
-            }
+            E::BlockNotFound
+            | E::Address
+            | E::AddressOrDescriptor
+            | E::Descriptor(_)
+            | E::NotDerivable
+            | E::NotInMempool(_) => Code::INVALID_ADDRESS_OR_KEY,
             E::NotAccepted => Code::INTERNAL,
         };
         Self::new(code, error.to_string())

@@ -1,4 +1,4 @@
-//! Blocks that the host mines itself: `generatetoaddress` and `generateblock`.
+//! Blocks that the host mines itself: `generatetoaddress`, `generatetodescriptor` and `generateblock`.
 //!
 //! Each block builds on the tip of its moment, so services are asked outside of the call's snapshot.
 
@@ -51,14 +51,32 @@ struct Effort<'a> {
 }
 
 pub fn generate_to_address(context: &Context<'_>, templates: &Templates, watch: Watch<'_>) -> Outcome {
+    let script = |text: &str, network| to_script(text, network).map_err(|_| MiningError::Address);
+    generate(context, templates, watch, script)
+}
+
+pub fn generate_to_descriptor(context: &Context<'_>, templates: &Templates, watch: Watch<'_>) -> Outcome {
+    let script = |text: &str, network| {
+        let parsed = Descriptor::parse(text, network, Checksum::Optional);
+        descriptor_script(&parsed.map_err(|error| MiningError::Descriptor(error.to_string()))?)
+    };
+    generate(context, templates, watch, script)
+}
+
+/// Mines as many blocks as the first argument says, which pay the script that the second one means.
+fn generate(
+    context: &Context<'_>,
+    templates: &Templates,
+    watch: Watch<'_>,
+    script: impl FnOnce(&str, Network) -> Result<ScriptBuf, MiningError>,
+) -> Outcome {
     let blocks = params::int32(context.params.get(0))?;
     let tries = match context.params.given(2) {
         // bitcoind takes a negative number for a very large one.
         Some(value) => i64::from(params::int32(value)?).cast_unsigned(),
         None => DEFAULT_TRIES,
     };
-    let network = network(context)?;
-    let script = to_script(params::text(context.params.get(1))?, network).map_err(|_| MiningError::Address)?;
+    let script = script(params::text(context.params.get(1))?, network(context)?)?;
     let mut effort = Effort { tries, watch };
     let mut hashes = Vec::new();
     for _ in 0..blocks {
@@ -107,13 +125,18 @@ fn network(context: &Context<'_>) -> Result<Network, MiningError> {
     Ok(work::network(&context.host.chain.info(context.scope)?.name))
 }
 
-/// The script of a descriptor or an address. Of the scripts of a `combo`, that of a witness key hash, or of a key hash where
-/// the key is uncompressed.
+/// The script of a descriptor or an address.
 fn output_script(text: &str, network: Network) -> Result<ScriptBuf, MiningError> {
-    let Ok(descriptors) = Descriptor::parse(text, network, Checksum::Optional) else {
-        return to_script(text, network).map_err(|_| MiningError::AddressOrDescriptor);
-    };
-    let [descriptor] = descriptors.as_slice() else { return Err(MiningError::Multipath) };
+    match Descriptor::parse(text, network, Checksum::Optional) {
+        Ok(descriptors) => descriptor_script(&descriptors),
+        Err(_) => to_script(text, network).map_err(|_| MiningError::AddressOrDescriptor),
+    }
+}
+
+/// The only script that a text of these descriptors means. Of the scripts of a `combo`, that of a witness key hash, or of a
+/// key hash where the key is uncompressed.
+fn descriptor_script(descriptors: &[Descriptor]) -> Result<ScriptBuf, MiningError> {
+    let [descriptor] = descriptors else { return Err(MiningError::Multipath) };
     if descriptor.is_ranged() {
         return Err(MiningError::Ranged);
     }

@@ -110,6 +110,7 @@ impl MiningPlugin {
             "getmininginfo" => info::get_mining_info(context, self.templates.last()),
             "getnetworkhashps" => info::get_network_hash_rate(context),
             "generatetoaddress" => generate::generate_to_address(context, &self.templates, watch),
+            "generatetodescriptor" => generate::generate_to_descriptor(context, &self.templates, watch),
             "generateblock" => generate::generate_block(context, watch),
             "getprioritisedtransactions" => info::get_prioritised_transactions(context),
             "prioritisetransaction" => info::prioritise_transaction(context),

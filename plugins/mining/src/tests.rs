@@ -414,6 +414,31 @@ fn blocks_and_headers_are_judged_by_the_chain() {
 }
 
 #[test]
+fn blocks_pay_a_descriptor_of_one_script() {
+    const KEY: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
+    let host = TestHost::new();
+    let plugin = start(&host);
+    let hashes = plugin.call("generatetodescriptor", json!([2, "raw(6a)#4mhr9ur5"])).unwrap();
+    assert_eq!(hashes.as_array().unwrap().len(), 2);
+    let tip = host.handle().chain.tip(Scope::NONE).unwrap();
+    assert_eq!((tip.height, json!(tip.hash)), (2, hashes[1].clone()));
+    let raw = host.handle().chain.block(Scope::NONE, tip.hash).unwrap().unwrap();
+    let block: Block = deserialize(&raw).unwrap();
+    assert_eq!(block.txdata[0].output[0].script_pubkey.as_bytes(), [0x6a]);
+    assert_eq!(plugin.call("generatetodescriptor", json!([-1, "raw(6a)"])), Ok(json!([])));
+    // As a bitcoind of release 29 answered.
+    let wrong_checksum = "Provided checksum 'aaaaaaaa' does not match computed checksum '4mhr9ur5'";
+    let ranged = "Ranged descriptor not accepted. Maybe pass through deriveaddresses first?";
+    for (descriptor, code, message) in [
+        ("raw(6a)#aaaaaaaa".to_owned(), -5, wrong_checksum),
+        (format!("wpkh({KEY}/*)"), -8, ranged),
+        (format!("wpkh({KEY}/<0;1>)"), -8, "Multipath descriptor not accepted"),
+    ] {
+        assert_eq!(refusal(plugin.call("generatetodescriptor", json!([1, descriptor]))), (code, message.to_owned()));
+    }
+}
+
+#[test]
 fn mining_info_has_release_29s_keys() {
     let host = TestHost::new();
     let plugin = start(&host);

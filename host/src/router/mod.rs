@@ -21,6 +21,7 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::{Code, RpcError};
 use zeroize::Zeroizing;
 
+use crate::aside::read_aside;
 use crate::metrics::{CallMetrics, Outcome};
 use crate::plugin::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use crate::plugin::instance::{Instance, Lease};
@@ -85,7 +86,8 @@ impl Router {
     /// Calls a plugin's method and waits for its answer. Dropping the future gives the call up.
     async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
-        let params = arguments::positional(method, &call.params).map_err(Failure::Rpc)?;
+        let read = || arguments::positional(method, &call.params);
+        let params = read_aside(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
         let stuck = lease.stuck();
         if stuck >= self.pool.share() {
             let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);

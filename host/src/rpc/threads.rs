@@ -139,6 +139,7 @@ impl Drop for CallHere {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aside::aside;
 
     #[test]
     fn connections_go_to_the_thread_with_the_fewest_that_is_not_held_up() {
@@ -157,6 +158,24 @@ mod tests {
         seats.0[0].1.call_since.store(1, Ordering::Relaxed);
         assert!(seats.take().is_none());
         threads.stop(Duration::ZERO);
+    }
+
+    #[test]
+    fn what_takes_long_aside_lets_others_be_served() {
+        let threads = NetworkThreads::start(1).expect("threads");
+        let handle = threads.seats().take().expect("seat").handle.clone();
+        let (tell, hear) = std::sync::mpsc::channel();
+        let (told, heard) = std::sync::mpsc::channel();
+        handle.clone().spawn(async move {
+            let ended = aside(|| {
+                // Only this, which the same thread is to serve, can end it.
+                handle.spawn(async move { tell.send(()).expect("the other waits") });
+                hear.recv().is_ok()
+            });
+            told.send(ended).expect("the test waits");
+        });
+        assert!(heard.recv_timeout(Duration::from_secs(60)).expect("told"));
+        threads.stop(Duration::from_secs(1));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use bitcoin::Network;
 use heed::EnvClosingEvent;
 use outrigger_sdk::service::wallet::{CreateOptions, RescanProgress};
 use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result as ServiceResult, Scope, ServiceError};
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::error::{Result, WalletError};
 use super::follow::thread::Follower;
@@ -20,6 +19,7 @@ use super::rescan;
 use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
 use super::{Settings, Shared, Sink, backup, files, lock};
+use crate::aside::aside;
 use crate::node::find::Finder;
 use crate::node::observer::{NodeEvent, Observer};
 
@@ -95,6 +95,7 @@ impl WalletManager {
 
     /// Waits until a wallet has taken over everything that the node told before this call.
     pub(super) fn wait_synced(&self, wallet: &Wallet) -> ServiceResult<()> {
+        // A quick call about a wallet that is busy must not hold up those about others, nor the signal to stop.
         match wallet.feed.is_done() || aside(|| wallet.feed.wait()) {
             true => Ok(()),
             false if self.follower.has(wallet) => Err(ErrorKind::ShuttingDown.into()),
@@ -331,15 +332,6 @@ impl WalletManager {
             wallet.feed.join();
             self.follower.remove(wallet);
         }
-    }
-}
-
-/// Waits so that the connections that this thread serves, where it serves any, are served by another meanwhile: a quick call
-/// about a wallet that is busy must not hold up those about others, nor the signal to stop.
-fn aside<R>(wait: impl FnOnce() -> R) -> R {
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
-        _ => wait(),
     }
 }
 

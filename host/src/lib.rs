@@ -8,6 +8,7 @@ mod disk;
 #[doc(hidden)]
 pub mod fuzzing;
 mod metrics;
+mod nearest;
 mod node;
 mod notify;
 mod plugin;

@@ -106,8 +106,8 @@ fn once(instance: &Instance, calls: &Calls, method: &MethodSpec, args: &TimeArgs
 struct InMemory(TestHost);
 
 impl ServiceSource for InMemory {
-    fn has(&self, service: &str) -> bool {
-        ["chain/1", "mempool/1", "wallet/1", "signer/1"].contains(&service)
+    fn names(&self) -> &'static [&'static str] {
+        &["chain/1", "mempool/1", "wallet/1", "signer/1"]
     }
 
     fn export(&self, service: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {

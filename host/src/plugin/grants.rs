@@ -10,6 +10,8 @@ use outrigger_sdk::abi::ExportedService;
 use outrigger_sdk::manifest::Manifest;
 use serde::Deserialize;
 
+use crate::nearest::suggestion;
+
 /// The service that signs, and can be granted for some wallets.
 pub const SIGNER: &str = "signer/1";
 
@@ -65,8 +67,8 @@ impl fmt::Display for Grant {
 
 /// Where the services of the host come from.
 pub trait ServiceSource: Send + Sync {
-    /// Whether there is a service of this name.
-    fn has(&self, service: &str) -> bool;
+    /// The names of the services.
+    fn names(&self) -> &'static [&'static str];
 
     /// The table of a service for one instance that has these grants; none when there is no such service.
     fn export(&self, service: &str, grants: &[Grant], instance: u64) -> Option<Arc<ExportedService>>;
@@ -84,12 +86,14 @@ pub enum GrantError {
         service: String,
     },
     /// It is granted a service that this host does not have.
-    #[error("plugin '{plugin}': this host has no service {service}")]
+    #[error("plugin '{plugin}': this host has no service {service}{suggestion}")]
     NoService {
         /// The plugin.
         plugin: String,
         /// The service.
         service: String,
+        /// The service that was probably meant, as the message's end; empty when none is alike.
+        suggestion: String,
     },
     /// It is granted a service for some wallets that knows no such limit.
     #[error("plugin '{plugin}': {service} cannot be granted for some wallets; {SIGNER} can")]
@@ -109,6 +113,14 @@ pub enum GrantError {
     },
 }
 
+impl GrantError {
+    /// A service that this host does not have; the message names the one that is most like it.
+    pub(super) fn no_service(plugin: String, service: String, source: &dyn ServiceSource) -> Self {
+        let suggestion = suggestion(&service, OWN_SERVICES.iter().chain(source.names()).copied());
+        Self::NoService { plugin, service, suggestion }
+    }
+}
+
 /// Checks what a plugin needs and what it is granted.
 ///
 /// # Errors
@@ -117,8 +129,8 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
     let plugin = || manifest.id.clone();
     for (index, grant) in grants.iter().enumerate() {
         let service = grant.service.clone();
-        if !OWN_SERVICES.contains(&service.as_str()) && !source.has(&service) {
-            return Err(GrantError::NoService { plugin: plugin(), service });
+        if !OWN_SERVICES.iter().chain(source.names()).any(|name| *name == service) {
+            return Err(GrantError::no_service(plugin(), service, source));
         }
         if grant.wallets.is_some() && service != SIGNER {
             return Err(GrantError::NoLimit { plugin: plugin(), service });
@@ -139,8 +151,8 @@ mod tests {
 
     struct Two;
     impl ServiceSource for Two {
-        fn has(&self, service: &str) -> bool {
-            ["chain/1", "signer/1"].contains(&service)
+        fn names(&self) -> &'static [&'static str] {
+            &["chain/1", "signer/1"]
         }
         fn export(&self, _: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
             None
@@ -162,10 +174,20 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named() {
         assert_eq!(refused("[\"chain/1\"]"), "plugin 'p' needs the service signer/1, which its 'grants' do not list");
-        assert_eq!(refused("[\"chain/2\"]"), "plugin 'p': this host has no service chain/2");
+        assert_eq!(refused("[\"other/2\"]"), "plugin 'p': this host has no service other/2");
         assert_eq!(refused("[\"signer/1\", \"signer/1\"]"), "plugin 'p': signer/1 is granted twice");
         let limited = refused("[\"signer/1\", { service = \"chain/1\", wallets = [] }]");
         assert_eq!(limited, "plugin 'p': chain/1 cannot be granted for some wallets; signer/1 can");
+    }
+
+    #[test]
+    fn grants_with_typing_errors_name_the_nearest_service() {
+        for (written, meant) in
+            [("chian/1", "chain/1"), ("chain/2", "chain/1"), ("Log/1", "log/1"), ("events", "events/1")]
+        {
+            let expected = format!("plugin 'p': this host has no service {written}; did you mean '{meant}'?");
+            assert_eq!(refused(&format!("[\"{written}\"]")), expected);
+        }
     }
 
     #[test]

@@ -171,8 +171,8 @@ pub struct HostServices {
 const NAMES: [&str; 4] = ["chain/1", "mempool/1", "wallet/1", SIGNER];
 
 impl ServiceSource for HostServices {
-    fn has(&self, service: &str) -> bool {
-        NAMES.contains(&service)
+    fn names(&self) -> &'static [&'static str] {
+        &NAMES
     }
 
     fn export(&self, service: &str, grants: &[Grant], instance: u64) -> Option<Arc<ExportedService>> {

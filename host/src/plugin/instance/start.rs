@@ -214,7 +214,7 @@ fn exported(
             }
             name => launch.services.export(name, launch.grants, launch.id),
         };
-        let missing = || GrantError::NoService { plugin: plugin.to_owned(), service: grant.service.clone() };
+        let missing = || GrantError::no_service(plugin.to_owned(), grant.service.clone(), launch.services);
         service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)
     };
     launch.grants.iter().map(service).collect()

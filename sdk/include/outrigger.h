@@ -141,7 +141,8 @@ OUTRIGGER_OFFSET_IS(outrigger_owned_bytes_t, release, 24);
  * `scope` is the token of the call on whose behalf it is asked, or 0. On success the status is 0 and `response` holds
  * the encoded result; otherwise the status is an OUTRIGGER_STATUS_... and `response` holds the detail as UTF-8.
  *
- * Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time.
+ * Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time. Later the status is
+ * OUTRIGGER_STATUS_STALE.
  * Ownership: `request` stays the caller's. `response` is written without being read, and the caller releases it,
  * whatever the status is.
  * Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope ends
@@ -150,7 +151,11 @@ OUTRIGGER_OFFSET_IS(outrigger_owned_bytes_t, release, 24);
 typedef int32_t (*outrigger_service_fn_t)(
     const void *ctx, uint64_t scope, outrigger_bytes_t request, outrigger_owned_bytes_t *response);
 
-/** The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers. */
+/**
+ * The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers.
+ *
+ * The table stays valid for the life of the process, also when the instance that asked for it has ended.
+ */
 typedef struct outrigger_service_t {
     /** The bytes of the table, its functions included. */
     size_t struct_size;
@@ -165,9 +170,9 @@ OUTRIGGER_OFFSET_IS(outrigger_service_t, ctx, 8);
 /**
  * Finds a service by name and revision, as `chain/1`; null when it is unknown or not granted.
  *
- * Threads: any, from `init` until `stop` has returned.
+ * Threads: any, from `init` until `stop` has returned. Later it is null.
  * Ownership: `name` stays the plugin's, the table the host's.
- * Lifetime: `name` is read until the function returns; the table stays valid until `destroy` has returned.
+ * Lifetime: `name` is read until the function returns; the table stays valid for the life of the process.
  */
 typedef const outrigger_service_t *(*outrigger_service_lookup_fn_t)(const void *ctx, outrigger_bytes_t name);
 
@@ -177,7 +182,7 @@ typedef const outrigger_service_t *(*outrigger_service_lookup_fn_t)(const void *
  *
  * The status is 0, or OUTRIGGER_STATUS_STALE when the call was answered, cancelled or timed out before.
  *
- * Threads: any, while `call` runs and after it, until `stop` has returned.
+ * Threads: any, while `call` runs and after it, until `stop` has returned. Later the status is OUTRIGGER_STATUS_STALE.
  * Ownership: the host takes `body` in every case, and releases it, from any thread.
  * Lifetime: `body` may be released after `destroy`. The token means nothing once the call was answered.
  */
@@ -187,13 +192,19 @@ typedef int32_t (*outrigger_reply_fn_t)(const void *ctx, uint64_t token, int32_t
  * Whether a call still waits for its answer: 1 while it does, 0 once it was answered, cancelled or timed out. A call
  * that works for long asks now and then, and stops when nobody waits. Since minor 1.
  *
- * Threads: any, from `init` until `stop` has returned.
+ * Threads: any, from `init` until `stop` has returned. Later it is 0.
  * Ownership: nothing changes hands.
  * Lifetime: any token may be asked for, also one of a call that is long over.
  */
 typedef int32_t (*outrigger_wanted_fn_t)(const void *ctx, uint64_t token);
 
-/** The host, as a plugin sees it. It stays valid until `destroy` has returned. */
+/**
+ * The host, as a plugin sees it.
+ *
+ * This table, the tables of services and the plugin's library stay where they are for the life of the process. A plugin
+ * must end its threads in `stop`, and `outrigger plugin check` names one that calls the host later; but such a call
+ * reads no freed memory and changes nothing: it finds no service, and is answered with OUTRIGGER_STATUS_STALE.
+ */
 typedef struct outrigger_host_t {
     /** The bytes of this struct. */
     size_t struct_size;
@@ -261,7 +272,7 @@ typedef void *(*outrigger_create_fn_t)(void);
  *
  * Threads: one, while no other function of the instance runs. Services may be asked, but calls do not come yet.
  * Ownership: `host` and `options` stay the host's; what is written to `error` becomes the host's.
- * Lifetime: `host` stays valid until `destroy` has returned, `options` until this function returns.
+ * Lifetime: `host` stays valid for the life of the process, `options` until this function returns.
  */
 typedef int32_t (*outrigger_init_fn_t)(
     void *instance, const outrigger_host_t *host, outrigger_bytes_t options, outrigger_owned_bytes_t *error);
@@ -321,7 +332,8 @@ typedef int32_t (*outrigger_quiesce_fn_t)(void *instance);
  *
  * Threads: one, while no other function of the instance runs.
  * Ownership: nothing changes hands.
- * Lifetime: the host's table and the services' tables may be read until `destroy` has returned.
+ * Lifetime: the host's table and the services' tables stay valid for the life of the process. A function of the host
+ * that is called later all the same answers OUTRIGGER_STATUS_STALE.
  */
 typedef int32_t (*outrigger_stop_fn_t)(void *instance);
 

@@ -228,7 +228,9 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     /// No further call will come: answer what is kept.
     fn quiesce(&self) {}
 
-    /// The last word before the instance is dropped: end threads of your own.
+    /// The last word before the instance is dropped: end threads of your own. From then on the host is not called any more: a
+    /// [`Reply`] that was kept reaches nobody, and each function of a service fails with
+    /// [`crate::service::ErrorKind::Stale`].
     fn stop(&self) {}
 }
 

@@ -171,7 +171,7 @@ fn what_happens_while_it_ends_is_told() {
         ("panic_quiesce", "quiesce ended in a fault of the plugin (status 18)"),
         ("panic_stop", "stop ended in a fault of the plugin (status 18)"),
         ("block_stop", "stop: it did not return within 1 s"),
-        ("talk_after_stop", "it asked log/1 write after stop had returned"),
+        ("talk_after_stop", "it asked whether a call is wanted after stop had returned"),
     ] {
         let option = format!("{option}=true");
         let arguments = ["--option", &option, "--method", "faultwho", "--deadline", "1"];

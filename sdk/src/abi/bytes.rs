@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zeroize::Zeroizing;
 
 use super::layout::{abi_functions, abi_struct};
+use super::panics::caught;
 
 abi_struct! {
     /// Bytes that the callee may read until the function returns.
@@ -82,7 +83,7 @@ impl From<Vec<u8>> for OwnedBytes {
     fn from(bytes: Vec<u8>) -> Self {
         unsafe extern "C" fn release(owner: *mut c_void) {
             // SAFETY: `owner` came from `Box::into_raw` below and is released once, by `Drop` or by the other side.
-            drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
+            caught(|| drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) }));
         }
         let boxed = Box::new(bytes);
         let (ptr, len) = (boxed.as_ptr(), boxed.len());
@@ -95,7 +96,7 @@ impl From<Arc<Vec<u8>>> for OwnedBytes {
     fn from(bytes: Arc<Vec<u8>>) -> Self {
         unsafe extern "C" fn release(owner: *mut c_void) {
             // SAFETY: `owner` came from `Arc::into_raw` below and is released once.
-            drop(unsafe { Arc::from_raw(owner.cast_const().cast::<Vec<u8>>()) });
+            caught(|| drop(unsafe { Arc::from_raw(owner.cast_const().cast::<Vec<u8>>()) }));
         }
         let (ptr, len) = (bytes.as_ptr(), bytes.len());
         Self { ptr, len, owner: Arc::into_raw(bytes).cast_mut().cast(), release: Some(release) }
@@ -107,7 +108,7 @@ impl OwnedBytes {
     pub fn secret(bytes: Vec<u8>) -> Self {
         unsafe extern "C" fn release(owner: *mut c_void) {
             // SAFETY: `owner` came from `Box::into_raw` below and is released once.
-            drop(unsafe { Box::from_raw(owner.cast::<Zeroizing<Vec<u8>>>()) });
+            caught(|| drop(unsafe { Box::from_raw(owner.cast::<Zeroizing<Vec<u8>>>()) }));
         }
         let boxed = Box::new(Zeroizing::new(bytes));
         let (ptr, len) = (boxed.as_ptr(), boxed.len());
@@ -134,11 +135,13 @@ impl OwnedBytes {
             releases: &'static Releases,
         }
         unsafe extern "C" fn release(owner: *mut c_void) {
-            // SAFETY: `owner` came from `Box::leak` below.
-            let watched = unsafe { &*owner.cast::<Watched>() };
-            let again = watched.released.swap(true, Ordering::SeqCst);
-            let count = if again { &watched.releases.again } else { &watched.releases.once };
-            count.fetch_add(1, Ordering::SeqCst);
+            caught(|| {
+                // SAFETY: `owner` came from `Box::leak` below.
+                let watched = unsafe { &*owner.cast::<Watched>() };
+                let again = watched.released.swap(true, Ordering::SeqCst);
+                let count = if again { &watched.releases.again } else { &watched.releases.once };
+                count.fetch_add(1, Ordering::SeqCst);
+            });
         }
         let watched: &Watched =
             Box::leak(Box::new(Watched { bytes: self, released: AtomicBool::new(false), releases }));

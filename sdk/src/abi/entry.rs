@@ -1,6 +1,7 @@
 //! The two symbols a plugin exports, `outrigger_plugin` and `outrigger_manifest`, and the trampolines behind the first.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::bytes::{Bytes, OwnedBytes};
@@ -95,34 +96,52 @@ struct Slot<P> {
     sink: Option<Arc<HostReplies>>,
 }
 
-/// Sends replies to the host.
+/// Sends replies to the host, until the instance has ended.
 struct HostReplies {
     host: *const HostTable,
+    /// Set when `stop` has returned: safe code may keep a reply or a service for longer, and the host is not to be called then.
+    /// Who passes a moment before it is set finds the host's tables in their place, and a host that answers nothing.
+    ended: Arc<AtomicBool>,
 }
 
-// SAFETY: the host's functions may be called from any thread, and its table outlives the instance.
+impl HostReplies {
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+}
+
+// SAFETY: the host's functions may be called from any thread, and its table is valid for the life of the process.
 unsafe impl Send for HostReplies {}
 // SAFETY: as above.
 unsafe impl Sync for HostReplies {}
 
 impl ReplySink for HostReplies {
     fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        if self.has_ended() {
+            return false;
+        }
         let (code, body) = match outcome {
             Ok(json) => (0, json),
             // 0 would read as success; a plugin that answers an error of code 0 means an unnamed one.
             Err(error) if error.code.0 == 0 => (Code::MISC.0, error.message.into_bytes()),
             Err(error) => (error.code.0, error.message.into_bytes()),
         };
-        // SAFETY: the table is the host's and valid until `destroy`.
+        // SAFETY: the table is the host's and valid for the life of the process.
         unsafe { ((*self.host).reply)((*self.host).ctx, token, code, body.into()) == STATUS_OK }
     }
 
     fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
+        if self.has_ended() {
+            return false;
+        }
         // SAFETY: as above.
         unsafe { ((*self.host).reply)((*self.host).ctx, token, 0, json.into()) == STATUS_OK }
     }
 
     fn wanted(&self, token: u64) -> bool {
+        if self.has_ended() {
+            return false;
+        }
         // SAFETY: as above; a host of minor 0 has no such function.
         unsafe { HostTable::wanted(self.host).is_none_or(|wanted| wanted((*self.host).ctx, token) != 0) }
     }
@@ -149,9 +168,11 @@ unsafe extern "C" fn init<P: Plugin>(
         let slot = unsafe { &mut *instance.cast::<Slot<P>>() };
         // SAFETY: the options are readable until we return.
         let options = unsafe { options.as_slice() };
+        let ended = Arc::new(AtomicBool::new(false));
         let service = |name: &str| {
-            // SAFETY: the host's table is valid until `destroy`, and so are the service tables it gives.
-            unsafe { RawService::new(((*host).service)((*host).ctx, Bytes::lend(name.as_bytes()))) }
+            // SAFETY: the host's table is valid for the life of the process, and so are the service tables it gives.
+            let service = unsafe { RawService::new(((*host).service)((*host).ctx, Bytes::lend(name.as_bytes()))) };
+            service.until(ended.clone())
         };
         panics::report_to(instance, log::LogClient::new(service("log/1")));
         let handle = Host {
@@ -162,7 +183,7 @@ unsafe extern "C" fn init<P: Plugin>(
             events: Arc::new(events::EventsClient::new(service("events/1"))),
             log: Arc::new(log::LogClient::new(service("log/1"))),
         };
-        slot.sink = Some(Arc::new(HostReplies { host }));
+        slot.sink = Some(Arc::new(HostReplies { host, ended: ended.clone() }));
         let options = serde_json::from_slice(options).map_err(|error| error.to_string());
         match options.and_then(|options| P::new(handle, options)) {
             Ok(plugin) => {
@@ -265,23 +286,36 @@ unsafe extern "C" fn quiesce<P: Plugin>(instance: Instance) -> i32 {
 }
 
 unsafe extern "C" fn stop<P: Plugin>(instance: Instance) -> i32 {
-    // SAFETY: the host passes a live instance.
+    // SAFETY: the host passes a live instance, and nobody else is inside.
     let status = unsafe {
         with::<P>(instance, |plugin, _| {
             plugin.stop();
             STATUS_OK
         })
     };
-    // After this the host may not be called any more.
-    panics::forget(instance);
-    status
+    // After this the host may not be called any more, also not by what safe code has kept.
+    let closed = guarded(instance, || {
+        panics::forget(instance);
+        // SAFETY: as above; after `init` the slot is only read.
+        let slot = unsafe { &*instance.cast::<Slot<P>>() };
+        if let Some(sink) = &slot.sink {
+            sink.ended.store(true, Ordering::Release);
+        }
+        STATUS_OK
+    });
+    if status == STATUS_OK { closed } else { status }
 }
 
 unsafe extern "C" fn destroy<P: Plugin>(instance: Instance) {
     // A panic of the plugin's own `drop` is nobody's concern any more.
     let _ = panics::caught(|| {
         // SAFETY: the host destroys an instance once, when no thread is inside it.
-        drop(unsafe { Box::from_raw(instance.cast::<Slot<P>>()) });
+        let slot = unsafe { Box::from_raw(instance.cast::<Slot<P>>()) };
+        // A reply that is dropped with the plugin must not reach the host, whether it has called `stop` or not.
+        if let Some(sink) = &slot.sink {
+            sink.ended.store(true, Ordering::Release);
+        }
+        drop(slot);
     });
 }
 
@@ -459,6 +493,122 @@ mod tests {
         }
         // The reply that was dropped on the way out.
         assert_eq!(answers.into_inner().unwrap().len(), 1);
+    }
+
+    /// What was kept of an instance, by itself or by code that outlives it.
+    #[derive(Default)]
+    struct Kept {
+        host: Mutex<Option<Host>>,
+        replies: Mutex<Vec<Reply>>,
+    }
+
+    /// Keeps its replies and its host: some dropped with it, some handed to what outlives it.
+    struct Keeper {
+        _own: Mutex<Vec<Reply>>,
+        outliving: Arc<Kept>,
+    }
+
+    thread_local! {
+        /// Where the keeper that is made on this thread leaves what it keeps.
+        static OUTLIVING: Arc<Kept> = Arc::default();
+    }
+
+    impl Plugin for Keeper {
+        fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+            let outliving = OUTLIVING.with(Arc::clone);
+            *outliving.host.lock().unwrap() = Some(host);
+            Ok(Self { _own: Mutex::default(), outliving })
+        }
+
+        fn call(&self, call: Call<'_>, reply: Reply) {
+            let kept = if call.method == "own" { &self._own } else { &self.outliving.replies };
+            kept.lock().unwrap().push(reply);
+        }
+    }
+
+    /// A host that must not be called once its instance has ended.
+    #[derive(Default)]
+    struct Strict {
+        answers: Answers,
+        calls: std::sync::atomic::AtomicU64,
+        log: Option<crate::abi::ExportedService>,
+    }
+
+    unsafe extern "C" fn find(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
+        // SAFETY: the context is the one of the test, and the name is readable.
+        let (strict, name) = unsafe { (&*ctx.cast::<Strict>(), name.as_slice()) };
+        strict.calls.fetch_add(1, Ordering::SeqCst);
+        let log = strict.log.as_ref().filter(|_| name == b"log/1");
+        log.map_or(std::ptr::null(), crate::abi::ExportedService::table)
+    }
+
+    unsafe extern "C" fn answered(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32 {
+        // SAFETY: as above.
+        let strict = unsafe { &*ctx.cast::<Strict>() };
+        strict.calls.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: as above.
+        unsafe { keep((&raw const strict.answers).cast(), token, code, body) }
+    }
+
+    unsafe extern "C" fn asked(ctx: *const c_void, _: u64) -> i32 {
+        // SAFETY: as above.
+        unsafe { &*ctx.cast::<Strict>() }.calls.fetch_add(1, Ordering::SeqCst);
+        1
+    }
+
+    #[test]
+    fn what_is_kept_beyond_destroy_does_not_call_the_host() {
+        let lines = Arc::new(crate::testing::MemoryLog::default());
+        let log = Some(crate::abi::ExportedService::new::<dyn crate::service::Log>(lines.clone()));
+        let strict = Strict { log, ..Strict::default() };
+        let host = HostTable {
+            struct_size: size_of::<HostTable>(),
+            abi_major: ABI_MAJOR,
+            abi_minor: ABI_MINOR,
+            ctx: (&raw const strict).cast(),
+            service: find,
+            reply: answered,
+            wanted: asked,
+        };
+        let frame = |token, method: &'static str| CallFrame {
+            struct_size: size_of::<CallFrame>(),
+            token,
+            method: Bytes::lend(method.as_bytes()),
+            params: Bytes::lend(b"[]"),
+            deadline_ms: 0,
+        };
+        let kept = OUTLIVING.with(Arc::clone);
+        let calls = || strict.calls.load(Ordering::SeqCst);
+        // SAFETY: as in `ask`.
+        unsafe {
+            let instance = create::<Keeper>();
+            let mut error = OwnedBytes::EMPTY;
+            assert_eq!(init::<Keeper>(instance, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);
+            assert_eq!(start::<Keeper>(instance, &mut error), STATUS_OK);
+            for (token, method) in [(1, "own"), (2, "outliving"), (3, "outliving"), (4, "outliving")] {
+                assert_eq!(call::<Keeper>(instance, &frame(token, method)), STATUS_OK);
+            }
+            let handle = kept.host.lock().unwrap().clone().unwrap();
+            handle.log(log::Level::Info, "in time");
+            assert!(kept.replies.lock().unwrap()[0].is_wanted());
+            let before = calls();
+            assert_eq!(stop::<Keeper>(instance), STATUS_OK);
+            destroy::<Keeper>(instance);
+            assert_eq!(calls(), before, "the reply that is dropped with the plugin reaches the host");
+        }
+        let before = calls();
+        let kept = std::thread::spawn(move || {
+            let host = kept.host.lock().unwrap().take().unwrap();
+            let late = host.log.write(Scope::NONE, log::Level::Info, "late".into()).unwrap_err();
+            assert_eq!(late.kind, ErrorKind::Stale);
+            let mut replies = std::mem::take(&mut *kept.replies.lock().unwrap());
+            assert!(!replies[0].is_wanted());
+            assert!(!replies.remove(0).send(Ok(1)) && !replies.remove(0).send_shared(Ok(Arc::new(b"1".to_vec()))));
+            drop(replies);
+        });
+        kept.join().unwrap();
+        assert_eq!((calls(), strict.answers.lock().unwrap().len()), (before, 0));
+        assert_eq!(lines.lines(), [(log::Level::Info, "in time".to_owned())]);
     }
 
     #[test]

@@ -10,18 +10,19 @@ abi_functions! {
     const FUNCTIONS;
     /// Finds a service by name and revision, as `chain/1`; null when it is unknown or not granted.
     ///
-    /// Threads: any, from `init` until `stop` has returned.
+    /// Threads: any, from `init` until `stop` has returned. Later it is null.
     ///
     /// Ownership: `name` stays the plugin's, the table the host's.
     ///
-    /// Lifetime: `name` is read until the function returns; the table stays valid until `destroy` has returned.
+    /// Lifetime: `name` is read until the function returns; the table stays valid for the life of the process.
     pub type ServiceLookupFn = fn(ctx: *const c_void, name: Bytes) -> *const ServiceTable;
     /// Answers a call, exactly once: with `code` 0 `body` is the result as one line of JSON, otherwise the error's message as
     /// UTF-8.
     ///
     /// The status is 0, or [`crate::service::ErrorKind::Stale`] when the call was answered, cancelled or timed out before.
     ///
-    /// Threads: any, while `call` runs and after it, until `stop` has returned.
+    /// Threads: any, while `call` runs and after it, until `stop` has returned. Later the status is
+    /// [`crate::service::ErrorKind::Stale`].
     ///
     /// Ownership: the host takes `body` in every case, and releases it, from any thread.
     ///
@@ -30,7 +31,7 @@ abi_functions! {
     /// Whether a call still waits for its answer: 1 while it does, 0 once it was answered, cancelled or timed out. A call that
     /// works for long asks now and then, and stops when nobody waits.
     ///
-    /// Threads: any, from `init` until `stop` has returned.
+    /// Threads: any, from `init` until `stop` has returned. Later it is 0.
     ///
     /// Ownership: nothing changes hands.
     ///
@@ -40,7 +41,11 @@ abi_functions! {
 }
 
 abi_struct! {
-    /// The host, as a plugin sees it. It stays valid until `destroy` has returned.
+    /// The host, as a plugin sees it.
+    ///
+    /// This table, the tables of services and the plugin's library stay where they are for the life of the process. A plugin must
+    /// end its threads in `stop`, and `outrigger plugin check` names one that calls the host later; but such a call reads no freed
+    /// memory and changes nothing: it finds no service, and is answered with [`crate::service::ErrorKind::Stale`].
     pub struct HostTable {
         /// The bytes of this struct.
         pub struct_size: usize,

@@ -5,7 +5,9 @@
 //! - Structs only ever grow at their end. A field is read only where it lies within the `struct_size` that the other side
 //!   wrote, and a function only where its pointer is not null.
 //! - Memory is freed by the side that allocated it: [`OwnedBytes`] carries its own release function.
-//! - No panic crosses: every function that the other side calls catches it and answers a status instead.
+//! - No panic crosses: every function that the other side calls runs in [`caught`] and answers a status instead.
+//! - The host's table, the tables of services and the library stay where they are for the life of the process. After `stop` has
+//!   returned the host answers [`crate::service::ErrorKind::Stale`], and this SDK does not call it any more.
 //! - [`Bytes`] that are passed to a function are valid until it returns.
 //!
 //! This module and the host's loader are the only places with `unsafe` code. A Rust plugin never sees it: it implements
@@ -25,12 +27,13 @@ use layout::{Declaration, Layout};
 pub use bytes::{Bytes, OwnedBytes, ReleaseFn, Releases};
 pub use entry::{MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, manifest_bytes, plugin_table};
 pub use host::{HostTable, ReplyFn, ServiceLookupFn, WantedFn};
+pub use panics::caught;
 pub use plugin::{
     CallFn, CallFrame, CancelFn, CreateFn, DestroyFn, EventFn, InitFn, Instance, PLUGIN_MAGIC, PluginTable, QuiesceFn,
     StartFn, StopFn,
 };
 pub(crate) use service::function_index;
-pub use service::{ExportedService, Method, RawService, Service, ServiceFn, ServiceTable, shim};
+pub use service::{ExportedService, Method, RawService, Service, ServiceFn, ServiceTable, TableBox, shim};
 
 /// The major version of the interface. Host and plugin must have the same.
 pub const ABI_MAJOR: u32 = 1;

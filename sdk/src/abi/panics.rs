@@ -8,7 +8,7 @@ use super::plugin::Instance;
 use crate::service::Scope;
 use crate::service::log::{Level, Log, LogClient};
 
-/// The logs of this library's instances that have not ended, by the instances' addresses.
+/// The logs of this library's instances that have not ended, by the instances' addresses, which are only compared.
 static LOGS: Mutex<Vec<(usize, Arc<LogClient>)>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -28,19 +28,20 @@ fn with_logs<T>(body: impl FnOnce(&mut Vec<(usize, Arc<LogClient>)>) -> T) -> T 
 pub(super) fn report_to(instance: Instance, log: LogClient) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| set_hook(Box::new(report)));
-    with_logs(|logs| logs.push((instance as usize, Arc::new(log))));
+    with_logs(|logs| logs.push((instance.addr(), Arc::new(log))));
 }
 
 /// The instance's log may not be used any more.
 pub(super) fn forget(instance: Instance) {
-    with_logs(|logs| logs.retain(|(known, _)| *known != instance as usize));
+    with_logs(|logs| logs.retain(|(known, _)| *known != instance.addr()));
 }
 
-/// Runs code that may panic; none when it did.
+/// Runs code that may panic; none when it did. Every function that the other side of the interface calls runs its code in
+/// this: a panic that leaves such a function ends the process.
 ///
 /// What the panic carried is never dropped: its own `drop` may panic as well, outside of everything that catches it, and end
 /// the process.
-pub(super) fn caught<T>(body: impl FnOnce() -> T) -> Option<T> {
+pub fn caught<T>(body: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(body)).map_err(std::mem::forget).ok()
 }
 
@@ -52,7 +53,7 @@ pub(super) fn inside<T>(instance: Instance, body: impl FnOnce() -> T) -> T {
             INSIDE.set(self.0);
         }
     }
-    let _outside = Outside(INSIDE.replace(instance as usize));
+    let _outside = Outside(INSIDE.replace(instance.addr()));
     body()
 }
 

@@ -51,7 +51,7 @@ abi_functions! {
     ///
     /// Ownership: `host` and `options` stay the host's; what is written to `error` becomes the host's.
     ///
-    /// Lifetime: `host` stays valid until `destroy` has returned, `options` until this function returns.
+    /// Lifetime: `host` stays valid for the life of the process, `options` until this function returns.
     pub type InitFn = fn(instance: Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32;
     /// All services are ready: calls follow once this has returned 0. A refusal is told as by `init`.
     ///
@@ -102,7 +102,8 @@ abi_functions! {
     ///
     /// Ownership: nothing changes hands.
     ///
-    /// Lifetime: the host's table and the services' tables may be read until `destroy` has returned.
+    /// Lifetime: the host's table and the services' tables stay valid for the life of the process. A function of the host that
+    /// is called later all the same answers [`crate::service::ErrorKind::Stale`].
     pub type StopFn = fn(instance: Instance) -> i32;
     /// Frees the instance.
     ///

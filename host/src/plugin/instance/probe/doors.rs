@@ -4,7 +4,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use outrigger_sdk::abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK, Service, ServiceFn, ServiceTable};
+use outrigger_sdk::abi::{
+    Bytes, ExportedService, OwnedBytes, STATUS_OK, Service, ServiceFn, ServiceTable, TableBox, caught,
+};
+use outrigger_sdk::service::ErrorKind;
 
 use super::host::StrictHost;
 
@@ -34,7 +37,7 @@ impl Offer {
 
 /// A service behind its door.
 pub struct Door {
-    words: Box<[usize]>,
+    table: TableBox,
 }
 
 /// What the `ctx` of a door's table points to; it is never freed.
@@ -48,14 +51,12 @@ impl Door {
     pub fn new(host: &'static StrictHost, offer: Offer) -> Self {
         let len = offer.len;
         let room: &Room = Box::leak(Box::new(Room { host, offer }));
-        let mut words = vec![(2 + len) * size_of::<usize>(), &raw const *room as usize];
-        words.extend(FORWARDS.iter().take(len).map(|function| *function as usize));
-        Self { words: words.into_boxed_slice() }
+        Self { table: TableBox::new((&raw const *room).cast(), FORWARDS.into_iter().take(len)) }
     }
 
     /// The table. It is valid as long as `self`.
     pub fn table(&self) -> *const ServiceTable {
-        self.words.as_ptr().cast()
+        self.table.as_ptr()
     }
 }
 
@@ -65,26 +66,42 @@ unsafe extern "C" fn forward<const N: usize>(
     request: Bytes,
     response: *mut OwnedBytes,
 ) -> i32 {
-    // SAFETY: `ctx` is the room of the door whose table held this function.
-    let Room { host, offer } = unsafe { &*ctx.cast::<Room>() };
-    let Some((name, function)) = offer.functions.get(N) else { return STATUS_OK };
-    let function_name = format!("{} {name}", offer.name);
-    let mut inner = OwnedBytes::EMPTY;
-    let status = match host.enter_service(&function_name, scope) {
-        Err(kind) => kind as i32,
-        Ok(()) => {
-            // SAFETY: the service is kept by the room and never freed, so its table may be read.
-            let service = unsafe { (*offer.service.table()).ctx };
-            // SAFETY: the function stands in the service's table; the request is the plugin's, and `inner` can be written.
-            let status = unsafe { function(service, scope, request, &mut inner) };
-            host.leave_service(scope);
-            status
-        }
-    };
-    host.given.fetch_add(1, Ordering::SeqCst);
+    let answered = caught(|| {
+        // SAFETY: `ctx` is the room of the door whose table held this function.
+        let room = unsafe { &*ctx.cast::<Room>() };
+        // SAFETY: the request is the plugin's, which lends it until we return.
+        unsafe { room.ask(N, scope, request) }
+    });
+    let (status, bytes) = answered.unwrap_or((ErrorKind::Internal as i32, OwnedBytes::EMPTY));
     // SAFETY: the plugin passes memory that can be written and holds nothing to release.
-    unsafe { response.write(inner.watched(&host.releases)) };
+    unsafe { response.write(bytes) };
     status
+}
+
+impl Room {
+    /// Asks a function of the service behind the door.
+    ///
+    /// # Safety
+    /// `request` holds readable bytes.
+    unsafe fn ask(&self, function: usize, scope: u64, request: Bytes) -> (i32, OwnedBytes) {
+        let Self { host, offer } = self;
+        let Some((name, function)) = offer.functions.get(function) else { return (STATUS_OK, OwnedBytes::EMPTY) };
+        let function_name = format!("{} {name}", offer.name);
+        let mut inner = OwnedBytes::EMPTY;
+        let status = match host.enter_service(&function_name, scope) {
+            Err(kind) => kind as i32,
+            Ok(()) => {
+                // SAFETY: the service is kept by the room and never freed, so its table may be read.
+                let service = unsafe { (*offer.service.table()).ctx };
+                // SAFETY: the function stands in the service's table; the request is readable, and `inner` can be written.
+                let status = unsafe { function(service, scope, request, &mut inner) };
+                host.leave_service(scope);
+                status
+            }
+        };
+        host.given.fetch_add(1, Ordering::SeqCst);
+        (status, inner.watched(&host.releases))
+    }
 }
 
 macro_rules! forwards {

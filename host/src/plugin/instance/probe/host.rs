@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::abi::{
-    ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, HostTable, OwnedBytes, Releases, STATUS_OK, ServiceTable,
+    ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, HostTable, OwnedBytes, Releases, STATUS_OK, ServiceTable, caught,
 };
 use outrigger_sdk::service::ErrorKind;
 
@@ -402,36 +402,46 @@ impl StrictHost {
 }
 
 unsafe extern "C" fn find_service(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
-    // SAFETY: `ctx` is the strict host, which is never freed.
-    let host = unsafe { &*ctx.cast::<StrictHost>() };
-    // SAFETY: the plugin lends its name until we return.
-    let name = unsafe { name.as_slice() };
-    if host.has_ended() {
-        host.note(None, format!("it asked for the service {} after stop had returned", String::from_utf8_lossy(name)));
-        return std::ptr::null();
-    }
-    let door = host.doors.get().and_then(|doors| doors.get(std::str::from_utf8(name).ok()?));
-    door.map_or(std::ptr::null(), Door::table)
+    let found = caught(|| {
+        // SAFETY: `ctx` is the strict host, which is never freed.
+        let host = unsafe { &*ctx.cast::<StrictHost>() };
+        // SAFETY: the plugin lends its name until we return.
+        let name = unsafe { name.as_slice() };
+        if host.has_ended() {
+            let name = String::from_utf8_lossy(name);
+            host.note(None, format!("it asked for the service {name} after stop had returned"));
+            return std::ptr::null();
+        }
+        let door = host.doors.get().and_then(|doors| doors.get(std::str::from_utf8(name).ok()?));
+        door.map_or(std::ptr::null(), Door::table)
+    });
+    found.unwrap_or(std::ptr::null())
 }
 
 unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32 {
     // SAFETY: as above.
-    unsafe { &*ctx.cast::<StrictHost>() }.answer(token, code, body)
+    let status = caught(|| unsafe { &*ctx.cast::<StrictHost>() }.answer(token, code, body));
+    status.unwrap_or(ErrorKind::Internal as i32)
 }
 
 unsafe extern "C" fn wanted(ctx: *const c_void, token: u64) -> i32 {
-    // SAFETY: as above.
-    let host = unsafe { &*ctx.cast::<StrictHost>() };
-    if host.has_ended() {
-        host.note(None, "it asked whether a call is wanted after stop had returned");
-    }
-    i32::from(host.is_open(token))
+    let wanted = caught(|| {
+        // SAFETY: as above.
+        let host = unsafe { &*ctx.cast::<StrictHost>() };
+        if host.has_ended() {
+            host.note(None, "it asked whether a call is wanted after stop had returned");
+        }
+        host.is_open(token)
+    });
+    i32::from(wanted.unwrap_or(false))
 }
 
 /// What stands where a newer host has a function.
 unsafe extern "C" fn beyond(ctx: *const c_void, token: u64) -> i32 {
-    // SAFETY: as above.
-    let host = unsafe { &*ctx.cast::<StrictHost>() };
-    host.note_call(token, "it called a function beyond the host's struct_size");
+    caught(|| {
+        // SAFETY: as above.
+        let host = unsafe { &*ctx.cast::<StrictHost>() };
+        host.note_call(token, "it called a function beyond the host's struct_size");
+    });
     0
 }

@@ -67,6 +67,25 @@ impl<'a> Reader<'a> {
         self.take(len as usize)
     }
 
+    /// How many bytes have not been read.
+    pub fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    /// The number of items of a list. Each takes a byte at least, so there cannot be more than bytes are left.
+    fn count(&mut self) -> Result<usize, WireError> {
+        let error = self.error();
+        let count = u32::get(self)? as usize;
+        if count > self.left() { Err(error) } else { Ok(count) }
+    }
+
+    /// The number of items of a list, and where they go. The number is the writer's word: what it makes us reserve takes no more
+    /// memory than the bytes that are there. Where items are larger in memory, the list grows as they come.
+    fn begin_list<T>(&mut self) -> Result<(usize, Vec<T>), WireError> {
+        let count = self.count()?;
+        Ok((count, Vec::with_capacity(count.min(self.left() / size_of::<T>().max(1)))))
+    }
+
     /// Whether everything has been read.
     pub fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
@@ -307,9 +326,7 @@ impl<T: Wire> Wire for Vec<T> {
         }
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let count = u32::get(reader)? as usize;
-        // The count is the writer's word: what it makes us reserve is bounded by what is really there.
-        let mut items = Vec::with_capacity(count.min(reader.bytes.len().saturating_sub(reader.at)));
+        let (count, mut items) = reader.begin_list::<T>()?;
         for _ in 0..count {
             items.push(T::get(reader)?);
         }
@@ -449,6 +466,21 @@ mod tests {
     #[test]
     fn a_count_that_lies_reserves_nothing() {
         assert!(from_bytes::<Vec<u8>>(&u32::MAX.to_le_bytes()).is_err());
+        let lies = [&u32::MAX.to_le_bytes()[..], &[0; 64]].concat();
+        assert!(from_bytes::<Vec<u8>>(&lies).is_err() && from_bytes::<Vec<()>>(&lies).is_err());
+    }
+
+    #[test]
+    fn a_list_reserves_no_more_memory_than_the_message_has_bytes() {
+        // An item that is larger in memory than in the message.
+        type Item = [u64; 512];
+        for items in [1_u32, 511, 4096, 100_000] {
+            let message = [&items.to_le_bytes()[..], &vec![0; items as usize]].concat();
+            let (count, list) = Reader::new(&message).begin_list::<Item>().unwrap();
+            assert_eq!((count, list.capacity()), (items as usize, items as usize / size_of::<Item>()));
+        }
+        let nothing = vec![None::<String>; 1000];
+        assert_eq!(from_bytes::<Vec<Option<String>>>(&to_bytes(&nothing)).unwrap(), nothing);
     }
 
     #[test]

@@ -80,15 +80,17 @@ impl<A: Viewed, B: Viewed> Viewed for (A, B) {
 impl<T: Viewed> Viewed for Vec<T> {
     type View<'a> = ListView<'a, T>;
     fn view<'a>(reader: &mut Reader<'a>) -> Result<Self::View<'a>, WireError> {
-        let count = u32::get(reader)?;
+        let error = reader.error();
+        let items = reader.count()?;
+        let count = u32::try_from(items).map_err(|_| error)?;
         let begin = reader.at;
         match T::SIZE {
             Some(size) => {
                 let error = reader.error();
-                reader.take(size.checked_mul(count as usize).ok_or(error)?)?;
+                reader.take(size.checked_mul(items).ok_or(error)?)?;
             }
             None => {
-                for _ in 0..count {
+                for _ in 0..items {
                     T::view(reader)?;
                 }
             }

@@ -30,7 +30,7 @@
 //! - [`abi`]: the C interface between the two; the only unsafe code of this crate.
 //! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
 //!   and the solver that makes scriptSigs and witnesses.
-//! - [`parallel`]: work on all processors. [`testing`]: a host in memory.
+//! - [`parallel`]: work on all processors. [`testing`]: a host in memory. [`text`]: text of others, made fit for a terminal or a log.
 
 pub mod abi;
 pub mod amount;
@@ -48,6 +48,9 @@ pub mod service;
 pub mod sign;
 pub mod standard;
 pub mod testing;
+pub mod text;
+#[cfg(test)]
+mod vectors;
 pub mod wire;
 
 pub use error::{Code, RpcError};

@@ -44,6 +44,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::text::{is_control, printable};
+
+/// The longest name of a method, in characters.
+pub const MAX_METHOD_NAME: usize = 64;
+
 /// A plugin's manifest.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,7 +132,7 @@ impl OptionType {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodSpec {
-    /// Its name.
+    /// Its name: letters, digits, `_`, `.` and `-`, at most 64.
     pub name: String,
     /// The group in `help`: `Blockchain`, `Mining`, `Rawtransactions`, `Wallet`, ...
     pub category: String,
@@ -239,11 +244,21 @@ impl ParamType {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// Not the JSON of a manifest.
-    #[error("the manifest is not valid: {0}")]
+    #[error("the manifest is not valid: {}", printable(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     /// An id with other characters than lower-case letters, digits and `-`.
-    #[error("the plugin id '{0}' is not made of lower-case letters, digits and '-'")]
+    #[error("the plugin id '{}' is not made of lower-case letters, digits and '-'", printable(.0))]
     Id(String),
+    /// A method's name that is not plain.
+    #[error(
+        "the method name '{}' is not plain: it must be made of letters, digits, '_', '.' and '-', and of at most {MAX_METHOD_NAME}",
+        printable(.0)
+    )]
+    MethodName(String),
+    /// A control character, which could forge lines of a log and move a terminal's cursor. Only `help` and `result` may have several
+    /// lines.
+    #[error("the manifest has a control character in {0}")]
+    ControlCharacter(String),
     /// A method that is listed twice.
     #[error("the manifest lists the method '{0}' twice")]
     DuplicateMethod(String),
@@ -283,6 +298,9 @@ impl Manifest {
     /// Reads a manifest and checks that it is consistent.
     pub fn parse(json: &[u8]) -> Result<Self, ManifestError> {
         let manifest: Self = serde_json::from_slice(json)?;
+        if let Some(place) = control_character(&serde_json::from_slice(json)?, "", false) {
+            return Err(ManifestError::ControlCharacter(place));
+        }
         let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if manifest.id.is_empty() || !manifest.id.bytes().all(good) {
             return Err(ManifestError::Id(manifest.id));
@@ -318,8 +336,37 @@ impl Manifest {
     }
 }
 
+/// The members whose text may have several lines.
+const OF_SEVERAL_LINES: [&str; 2] = ["help", "result"];
+
+/// Where a text or a member's name has a control character; none where there is none.
+fn control_character(value: &Value, place: &str, lines: bool) -> Option<String> {
+    match value {
+        Value::String(text) => {
+            let bad = |character: char| is_control(character) && !(lines && character == '\n');
+            text.contains(bad).then(|| place.to_owned())
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(position, item)| control_character(item, &format!("{place}[{position}]"), lines)),
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            if name.contains(is_control) {
+                return Some(format!("a member's name in {}", if place.is_empty() { "itself" } else { place }));
+            }
+            let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+            control_character(member, &place, OF_SEVERAL_LINES.contains(&name.as_str()))
+        }),
+        _ => None,
+    }
+}
+
 impl MethodSpec {
     fn check(&self) -> Result<(), ManifestError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        if self.name.is_empty() || self.name.len() > MAX_METHOD_NAME || !self.name.bytes().all(plain) {
+            return Err(ManifestError::MethodName(self.name.clone()));
+        }
         let first_optional = self.params.iter().position(|param| !param.required).unwrap_or(self.params.len());
         match self.params.iter().skip(first_optional).find(|param| param.required) {
             Some(param) => {
@@ -427,82 +474,4 @@ fn words(line: &str) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn manifest(methods: Value) -> Result<Manifest, ManifestError> {
-        let json = json!({"id": "x", "version": "1", "summary": "s", "methods": methods,
-            "options": [{"name": "depth", "type": "integer", "default": 6, "help": "h"}]});
-        Manifest::parse(json.to_string().as_bytes())
-    }
-
-    #[test]
-    fn usage_shows_what_may_be_left_out() {
-        let manifest = manifest(json!([{"name": "m", "category": "c", "help": "Does.", "params": [
-            {"name": "a", "type": "string", "required": true, "help": "First."},
-            {"name": "b", "type": "numeric", "help": "Second.", "default": "6"},
-            {"name": "c", "type": "object", "help": "Third."}]}]))
-        .unwrap();
-        assert_eq!(manifest.methods[0].usage(), "m \"a\" ( b {...} )");
-        assert_eq!(manifest.methods[0].required(), 1);
-    }
-
-    #[test]
-    fn help_is_laid_out_as_bitcoinds() {
-        let manifest = manifest(json!([
-            {"name": "getblockhash", "category": "c", "help": "Returns a hash.", "example": "1000",
-                "params": [{"name": "height", "type": "numeric", "required": true, "help": "The height index"}],
-                "result": "\"hex\"    (string) The block hash"},
-            {"name": "m", "category": "c", "help": "Does.", "example": r#"'it'\''s "1"' "[\"k\"]" nix"#, "params": [
-                {"name": "a", "type": "hex", "help": "First."},
-                {"name": "longest", "type": "array", "help": "Second,\nin two lines.", "default": "[]"},
-                {"name": "c", "type": "any", "help": "Third."}]}
-        ]))
-        .unwrap();
-        let curl = "> curl --user myusername --data-binary '{\"jsonrpc\": \"2.0\", \"id\": \"curltest\", \"method\":";
-        let end = "}' -H 'content-type: application/json' http://127.0.0.1:18443/\n";
-        let expected = format!(
-            "getblockhash height\n\nReturns a hash.\n\nArguments:\n1. height    (numeric, required) The height index\n\n\
-             Result:\n\"hex\"    (string) The block hash\n\n\
-             Examples:\n> outrigger call getblockhash 1000\n{curl} \"getblockhash\", \"params\": [1000]{end}"
-        );
-        assert_eq!(manifest.methods[0].full_help(), expected);
-        let help = manifest.methods[1].full_help();
-        let arguments = "1. a          (string, optional) First.\n\
-                         2. longest    (json array, optional, default=[]) Second,\n              in two lines.\n\
-                         3. c          (any, optional) Third.\n";
-        assert!(help.contains(arguments), "{help}");
-        let example = format!("{curl} \"m\", \"params\": [\"it'\\''s \\\"1\\\"\", [\"k\"], \"nix\"]{end}");
-        assert!(help.ends_with(&example), "{help}");
-    }
-
-    #[test]
-    fn an_example_that_no_shell_reads_has_no_json() {
-        assert_eq!(words(r#"a 'b c' "d\"\e" "" f\ g"#).unwrap(), ["a", "b c", "d\"\\e", "", "f g"]);
-        assert_eq!(words("").unwrap(), [""; 0]);
-        for open in ["'", "a \"b", "a\\"] {
-            assert_eq!(words(open), None, "{open}");
-        }
-    }
-
-    #[test]
-    fn inconsistent_manifests_are_refused_by_name() {
-        let twice = json!([{"name": "m", "category": "c", "help": ""}, {"name": "m", "category": "c", "help": ""}]);
-        assert_eq!(manifest(twice).unwrap_err().to_string(), "the manifest lists the method 'm' twice");
-        let order = json!([{"name": "m", "category": "c", "help": "", "params": [
-            {"name": "a", "type": "string", "help": ""}, {"name": "b", "type": "string", "required": true, "help": ""}]}]);
-        assert!(manifest(order).unwrap_err().to_string().contains("requires 'b' after an optional"));
-        assert!(manifest(json!([{"name": "m"}])).unwrap_err().to_string().contains("category"));
-    }
-
-    #[test]
-    fn options_are_checked_and_completed() {
-        let manifest = manifest(json!([])).unwrap();
-        assert_eq!(manifest.options(&Map::new()).unwrap()["depth"], json!(6));
-        let wrong = json!({"depth": "six"}).as_object().unwrap().clone();
-        assert_eq!(manifest.options(&wrong).unwrap_err().to_string(), "option 'depth' must be of type integer");
-        let unknown = json!({"dept": 1}).as_object().unwrap().clone();
-        assert_eq!(manifest.options(&unknown), Err(OptionError::Unknown("dept".into())));
-    }
-}
+mod tests;

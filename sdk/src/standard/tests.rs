@@ -1,7 +1,5 @@
 //! Scripts, addresses and transactions against recorded answers of release 29 and the address vectors of Bitcoin Core.
 
-use std::path::PathBuf;
-
 use bitcoin::{Network, Script, ScriptBuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -308,15 +306,9 @@ fn what_is_wrong_with_an_address_is_said_as_recorded() {
     }
 }
 
-/// The rows of a file of Bitcoin Core's vectors; none when the directory is not there.
-fn vectors(file: &str) -> Option<Vec<Value>> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/vectors");
-    let directory = std::env::var_os("OUTRIGGER_VECTORS").map_or_else(beside, PathBuf::from);
-    let Ok(bytes) = std::fs::read(directory.join(file)) else {
-        println!("skipped: vectors not found");
-        return None;
-    };
-    Some(serde_json::from_slice(&bytes).unwrap())
+/// The rows of a file of Bitcoin Core's vectors; none where they are not there.
+fn vectors(file: &str) -> Vec<Value> {
+    crate::vectors::read(file).and_then(|rows| rows.as_array().cloned()).unwrap_or_default()
 }
 
 const NETWORKS: [(&str, Network); 4] = [
@@ -328,7 +320,7 @@ const NETWORKS: [(&str, Network); 4] = [
 
 #[test]
 fn valid_addresses_give_their_scripts() {
-    let rows = vectors("key_io_valid.json").unwrap_or_default();
+    let rows = vectors("key_io_valid.json");
     for row in rows.iter().filter(|row| row[2]["isPrivkey"] == json!(false)) {
         let (text, expected) = (row[0].as_str().unwrap(), script(row[1].as_str().unwrap()));
         let network = NETWORKS.iter().find(|(name, _)| row[2]["chain"] == *name).map(|(_, network)| *network).unwrap();
@@ -344,7 +336,7 @@ fn valid_addresses_give_their_scripts() {
 
 #[test]
 fn invalid_addresses_are_refused_on_every_network() {
-    for row in vectors("key_io_invalid.json").unwrap_or_default() {
+    for row in vectors("key_io_invalid.json") {
         for (_, network) in NETWORKS {
             let text = row[0].as_str().unwrap();
             assert!(to_script(text, network).is_err(), "{text}");

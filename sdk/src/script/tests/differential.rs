@@ -3,7 +3,7 @@
 //! The number of cases per test is `OUTRIGGER_DIFFERENTIAL_CASES`, with a default that takes seconds.
 
 mod programs;
-mod spends;
+pub(super) mod spends;
 
 use std::env;
 
@@ -32,7 +32,7 @@ fn random_flags(random: &mut Random) -> Flags {
 }
 
 /// The reference's verdict.
-fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags) -> bool {
+pub(super) fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags) -> bool {
     let utxos: Vec<_> = spent
         .iter()
         .map(|output| bitcoinconsensus::Utxo {

@@ -13,13 +13,13 @@ use crate::script::{SighashError, TxContext, annex_hash};
 
 const TRANSACTIONS: u64 = 200;
 
-fn random_script(random: &mut Random, most: usize) -> ScriptBuf {
+pub(super) fn random_script(random: &mut Random, most: usize) -> ScriptBuf {
     let length = random.below(most);
     // Only opcodes that push nothing and are no OP_CODESEPARATOR, which the other side leaves to its caller.
     ScriptBuf::from_bytes((0..length).map(|_| 0x51 + random.below(0x50) as u8).collect())
 }
 
-fn random_tx(random: &mut Random) -> (Transaction, Vec<TxOut>) {
+pub(super) fn random_tx(random: &mut Random) -> (Transaction, Vec<TxOut>) {
     let output = |random: &mut Random| TxOut {
         value: Amount::from_sat(random.next() >> 14),
         script_pubkey: random_script(random, 300),

@@ -1,11 +1,8 @@
 //! Published vectors: BIP 341's signatures, and Bitcoin Core's private keys as text.
 //!
-//! They are found beside the repository or where `OUTRIGGER_VECTORS` says; without them these tests say so and pass.
+//! They are found beside the repository or where `OUTRIGGER_VECTORS` says.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::str::FromStr;
-use std::{env, fs};
 
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::{Amount, NetworkKind, ScriptBuf, Transaction, TxOut};
@@ -17,18 +14,7 @@ use crate::service::Scope;
 use crate::service::wallet::{SolvingData, TaprootData};
 use crate::sign::{Sighash, SolvingSet, WalletKeys, WifKey, sign_transaction};
 use crate::testing::{MemoryWallet, WalletState};
-
-fn vectors(name: &str) -> Option<Value> {
-    let beside: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "shared", "vectors"].iter().collect();
-    let folder = env::var_os("OUTRIGGER_VECTORS").map_or(beside, PathBuf::from);
-    match fs::read_to_string(folder.join(name)) {
-        Ok(text) => Some(Value::from_str(&text).unwrap()),
-        Err(_) => {
-            println!("skipped: vectors not found");
-            None
-        }
-    }
-}
+use crate::vectors::read as vectors;
 
 fn bytes<const N: usize>(value: &Value) -> [u8; N] {
     decode_hex(value.as_str().unwrap()).unwrap().try_into().unwrap()

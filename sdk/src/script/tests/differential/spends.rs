@@ -13,7 +13,7 @@ use bitcoin::{
 use secp256k1::{Keypair, Message, Secp256k1};
 
 use super::{Random, cases, compare, random_flags};
-use crate::script::{TxContext, annex_hash};
+use crate::script::{Flags, TxContext, annex_hash};
 
 const HASH_TYPES: [u8; 10] = [1, 1, 1, 2, 3, 0x81, 0x82, 0x83, 0, 0x43];
 const TAPROOT_HASH_TYPES: [u8; 9] = [0, 0, 0, 1, 2, 3, 0x81, 0x82, 0x83];
@@ -369,22 +369,28 @@ fn push(bytes: Vec<u8>) -> PushBytesBuf {
     PushBytesBuf::try_from(bytes).expect("far below the limit of a push")
 }
 
+/// A transaction, what it spends, the input to be verified, and the flags.
+pub(in super::super) fn random_spend(case: u64) -> (Transaction, Vec<TxOut>, usize, Flags) {
+    let mut random = Random::new(case);
+    let flags = random_flags(&mut random);
+    let mut spend = Spend::new(&mut random);
+    if spend.random.one_in(4) {
+        spend.sign_taproot();
+    } else {
+        spend.sign_keys();
+    }
+    for _ in 0..spend.random.below(3) {
+        spend.mutate();
+    }
+    (spend.tx, spend.spent, spend.input, flags)
+}
+
 #[test]
 fn signed_spends_and_their_mutations() {
     let mut accepted = 0;
     for case in 0..cases() {
-        let mut random = Random::new(case);
-        let flags = random_flags(&mut random);
-        let mut spend = Spend::new(&mut random);
-        if spend.random.one_in(4) {
-            spend.sign_taproot();
-        } else {
-            spend.sign_keys();
-        }
-        for _ in 0..spend.random.below(3) {
-            spend.mutate();
-        }
-        accepted += u64::from(compare(&spend.tx, &spend.spent, spend.input, flags, case).is_ok());
+        let (tx, spent, input, flags) = random_spend(case);
+        accepted += u64::from(compare(&tx, &spent, input, flags, case).is_ok());
     }
     println!("signed spends: {} cases, {accepted} accepted", cases());
     assert!(accepted > cases() / 4 && accepted < cases() * 3 / 4, "{accepted} of {} accepted", cases());

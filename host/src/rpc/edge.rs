@@ -15,6 +15,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Status
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use tokio::time::{sleep, timeout};
+use zeroize::Zeroize;
 
 use super::auth::{Authenticator, Caller, Denied};
 use super::eager::Eager;
@@ -287,9 +288,7 @@ impl AsRef<[u8]> for Assembled {
 
 impl Drop for Assembled {
     fn drop(&mut self) {
-        self.0.fill(0);
-        // So that the compiler sees a reader, and does not leave the zeros out.
-        std::hint::black_box(self.as_ref());
+        self.0.as_mut().zeroize();
     }
 }
 

@@ -22,6 +22,7 @@ mod miner;
 mod mining;
 mod operations;
 mod operator;
+mod plugin_log;
 mod recorded_chain;
 mod recorded_history;
 mod recorded_random;

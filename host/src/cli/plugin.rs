@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use outrigger_sdk::abi::ABI_MINOR;
 use outrigger_sdk::header::header;
+use outrigger_sdk::text::printable;
 
 use super::{conformance, scaffold, show, timing};
 use crate::plugin::file::PluginFile;
@@ -87,7 +88,8 @@ fn describe(file: &PluginFile) -> String {
         lines.push("options".to_owned());
     }
     for option in &manifest.options {
-        lines.push(format!("  {} ({}, default {}) {}", option.name, option.kind.name(), option.default, option.help));
+        let help = printable(&option.help);
+        lines.push(format!("  {} ({}, default {}) {help}", option.name, option.kind.name(), option.default));
     }
     lines.join("\n")
 }

@@ -12,6 +12,7 @@ use outrigger_sdk::service::{Chain, Mempool, Signer, Wallet};
 use outrigger_sdk::testing::{TestHost, WalletState};
 use serde_json::Map;
 
+use crate::plugin::answer::DEFAULT_MAX_BYTES;
 use crate::plugin::calls::Calls;
 use crate::plugin::file::PluginFile;
 use crate::plugin::grants::{Grant, ServiceSource};
@@ -73,6 +74,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
         services: &services,
         calls: calls.clone(),
         deadline: None,
+        max_answer_bytes: DEFAULT_MAX_BYTES,
         health: Arc::default(),
         trouble,
     };
@@ -95,7 +97,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
 /// One call there and back.
 fn once(instance: &Instance, calls: &Calls, method: &MethodSpec, args: &TimeArgs) -> Result<Duration, String> {
     let began = Instant::now();
-    let (token, mut answer) = calls.open(instance.id);
+    let (token, mut answer) = calls.open(instance.id, usize::MAX);
     instance.call(token, method, args.arguments.as_bytes(), true);
     let answer = answer.try_recv().map_err(|_| format!("{} does not answer at once", args.method))?;
     let spent = began.elapsed();

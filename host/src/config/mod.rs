@@ -27,6 +27,12 @@ const MAX_KEYPOOL: u64 = 100_000;
 /// The longest deadline of a call: a day.
 const MAX_DEADLINE_SECONDS: u64 = 86_400;
 
+/// The least that the bound of a plugin's answers may be, in bytes.
+const MIN_ANSWER_BYTES: u64 = 1024;
+
+/// The most that it may be.
+const MAX_ANSWER_BYTES: u64 = 1 << 32;
+
 /// The deepest that a body may be let nest, as in bitcoind.
 const MAX_NESTING: u64 = 512;
 
@@ -134,6 +140,10 @@ impl Loaded {
         if plugin.sha256.as_ref().is_some_and(|pin| !digits(pin)) {
             let reason = "must be the 64 hexadecimal digits of a SHA-256".to_owned();
             return Err(self.plugin_error(Some(position), "sha256", reason));
+        }
+        if !(MIN_ANSWER_BYTES..=MAX_ANSWER_BYTES).contains(&(plugin.max_answer_bytes() as u64)) {
+            let reason = format!("must be from {MIN_ANSWER_BYTES} to {MAX_ANSWER_BYTES}");
+            return Err(self.plugin_error(Some(position), "max_answer_bytes", reason));
         }
         match plugin.deadline_seconds {
             Some(limit) if limit > MAX_DEADLINE_SECONDS => {

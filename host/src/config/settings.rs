@@ -10,6 +10,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::plugin::answer::DEFAULT_MAX_BYTES;
 use crate::plugin::grants::Grant;
 use crate::rpc::{Limits, Peers};
 
@@ -260,8 +261,11 @@ pub struct PluginConfig {
     /// likes. By default `rpc.call_deadline_seconds`.
     #[serde(default)]
     pub deadline_seconds: Option<u64>,
+    /// The longest answer that is taken from it, in bytes, where it is not trusted; 64 MiB where it is left out.
+    #[serde(default)]
+    pub max_answer_bytes: Option<usize>,
     /// Whether it is relied on to be quick where its manifest says so, and to answer JSON: its quick methods run on the
-    /// threads that serve connections, and its large answers are not checked.
+    /// threads that serve connections, and its answers are neither checked nor bounded.
     #[serde(default)]
     pub trusted: bool,
     /// The services it may use.
@@ -276,6 +280,11 @@ impl PluginConfig {
     /// The services it may use.
     pub fn grants(&self) -> &[Grant] {
         self.grants.as_deref().unwrap_or_default()
+    }
+
+    /// The longest answer that is taken from it, in bytes, where it is not trusted.
+    pub fn max_answer_bytes(&self) -> usize {
+        self.max_answer_bytes.unwrap_or(DEFAULT_MAX_BYTES)
     }
 
     /// How long a call of it may take; `otherwise` where the plugin's own configuration does not say.

@@ -1,5 +1,6 @@
 //! The calls in flight: each has a token that is never used twice, one answer, and a scope while its code runs.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -12,6 +13,31 @@ use super::tokens::{ByToken, TokenMap};
 
 /// What a call is answered with: JSON, or an error.
 pub type Answer = Result<Bytes, RpcError>;
+
+/// How many of a token's highest bits say which method was called, by its position in the manifest. The others count.
+const METHOD_BITS: u32 = 12;
+
+/// Where those bits begin.
+const METHOD_SHIFT: u32 = u64::BITS - METHOD_BITS;
+
+/// The position that stands for all methods from there on.
+const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
+
+/// How many calls that were given up each part of the table remembers, to say of late answers what they are.
+const REMEMBERED: usize = 64;
+
+/// Why an answer is not wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unwanted {
+    /// The call's deadline had passed.
+    Late,
+    /// The call's client had gone.
+    Abandoned,
+    /// The call was answered before, by the plugin or by the host in its place; or it was given up long ago.
+    Second,
+    /// The call is another instance's.
+    Foreign,
+}
 
 /// How far a call has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +98,17 @@ pub struct Overdue {
 struct State {
     pending: TokenMap<Pending>,
     running: TokenMap<Running>,
+    /// Calls that were given up, newest last.
+    given_up: VecDeque<(u64, Unwanted)>,
+}
+
+impl State {
+    fn remember(&mut self, token: u64, why: Unwanted) {
+        if self.given_up.len() >= REMEMBERED {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back((token, why));
+    }
 }
 
 /// The calls that wait for their answer, by token.
@@ -84,12 +121,39 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Opens a call to an instance. The token is unique for the life of the process.
-    pub fn open(&self, instance: u64) -> (u64, oneshot::Receiver<Answer>) {
-        let token = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Opens a call to an instance, of the method at a position of its manifest. The token is unique for the life of the
+    /// process.
+    pub fn open(&self, instance: u64, method: usize) -> (u64, oneshot::Receiver<Answer>) {
+        let method = u64::try_from(method).unwrap_or(LAST_METHOD).min(LAST_METHOD);
+        let token = (self.next.fetch_add(1, Ordering::Relaxed) + 1) | method << METHOD_SHIFT;
         let (answer, receiver) = oneshot::channel();
         self.state.of(token).pending.insert(token, Pending { instance, answer, phase: Phase::Queued });
         (token, receiver)
+    }
+
+    /// The position of a call's method in its manifest, by the call's token; one that no manifest has where it is not known.
+    pub fn method_of(token: u64) -> usize {
+        let position = token >> METHOD_SHIFT;
+        if position == LAST_METHOD { usize::MAX } else { position as usize }
+    }
+
+    /// Why an answer of an instance to a call was refused.
+    pub fn why_unwanted(&self, instance: u64, token: u64) -> Unwanted {
+        let state = self.state.of(token);
+        if state.pending.get(&token).is_some_and(|pending| pending.instance != instance) {
+            return Unwanted::Foreign;
+        }
+        let given_up = state.given_up.iter().rev().find(|(known, _)| *known == token);
+        given_up.map_or(Unwanted::Second, |(_, why)| *why)
+    }
+
+    /// As [`Calls::answer`], by the host in the plugin's place, since the call's time is over.
+    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> bool {
+        let answered = self.answer(instance, token, answer);
+        if answered {
+            self.state.of(token).remember(token, Unwanted::Late);
+        }
+        answered
     }
 
     /// Answers a call of this instance. False when it was answered or given up before, or is another's: then the
@@ -107,7 +171,7 @@ impl Calls {
 
     /// The plugin's code begins with a call. False when nobody waits for it any more: then it need not run.
     pub fn begin(&self, token: u64, run: Run) -> bool {
-        let State { pending, running } = &mut *self.state.of(token);
+        let State { pending, running, .. } = &mut *self.state.of(token);
         let Some(pending) = pending.get_mut(&token) else { return false };
         pending.phase = Phase::Running;
         let instance = pending.instance;
@@ -118,7 +182,7 @@ impl Calls {
     /// The plugin's code has returned from a call. Whether it was overdue; none when the call was given up meanwhile: then
     /// it counts as running until [`Calls::end`], so that the plugin can be told first.
     pub fn end_unless_given_up(&self, token: u64) -> Option<bool> {
-        let State { pending, running } = &mut *self.state.of(token);
+        let State { pending, running, .. } = &mut *self.state.of(token);
         if let Some(pending) = pending.get_mut(&token) {
             pending.phase = Phase::Kept;
         }
@@ -155,6 +219,7 @@ impl Calls {
     pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
         let mut state = self.state.of(token);
         let Pending { phase, .. } = state.pending.remove(&token)?;
+        state.remember(token, if overdue { Unwanted::Late } else { Unwanted::Abandoned });
         if let Some(running) = state.running.get_mut(&token) {
             running.given_up = true;
             if overdue {
@@ -271,7 +336,7 @@ mod tests {
     #[test]
     fn a_call_is_answered_once_and_only_by_its_own_instance() {
         let calls = Calls::default();
-        let (token, mut receiver) = calls.open(1);
+        let (token, mut receiver) = calls.open(1, 0);
         assert!(!calls.answer(2, token, Ok(Bytes::from_static(b"1"))));
         assert!(calls.answer(1, token, Ok(Bytes::from_static(b"2"))));
         assert!(!calls.answer(1, token, Ok(Bytes::from_static(b"3"))));
@@ -281,17 +346,36 @@ mod tests {
     #[test]
     fn a_dropped_waiter_cancels_once() {
         let calls = Calls::default();
-        let (token, _receiver) = calls.open(1);
+        let (token, _receiver) = calls.open(1, 0);
         let mut cancelled = Vec::new();
         drop(CallGuard::new(&calls, token, |token| cancelled.push(token)));
         assert_eq!(cancelled, [token]);
         assert!(!calls.answer(1, token, Ok(Bytes::new())));
-        let (token, _receiver) = calls.open(1);
+        let (token, _receiver) = calls.open(1, 0);
         CallGuard::new(&calls, token, |_| unreachable!("it was answered")).answered();
         assert_eq!(calls.waiting(1), 1);
-        let (token, _receiver) = calls.open(1);
+        let (token, _receiver) = calls.open(1, 0);
         CallGuard::new(&calls, token, |_| unreachable!("it never began")).not_begun();
         assert!(!calls.begin(token, FREE));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_wanted_is_late_abandoned_second_or_foreign() {
+        let calls = Calls::default();
+        let one = || Ok(Bytes::from_static(b"1"));
+        let (late, _receiver) = calls.open(1, 3);
+        let (abandoned, _receiver) = calls.open(1, 4);
+        let (second, _receiver) = calls.open(1, 5);
+        let (expired, _receiver) = calls.open(1, 6);
+        assert!(calls.give_up(late, true).is_some() && calls.give_up(abandoned, false).is_some());
+        assert!(calls.answer(1, second, one()) && calls.expire(1, expired, one()));
+        let (foreign, _receiver) = calls.open(2, 7);
+        let cases = [late, abandoned, second, expired, foreign];
+        assert!(cases.iter().all(|token| !calls.answer(1, *token, one())));
+        let why = cases.map(|token| (Calls::method_of(token), calls.why_unwanted(1, token)));
+        let expected = [Unwanted::Late, Unwanted::Abandoned, Unwanted::Second, Unwanted::Late, Unwanted::Foreign];
+        assert_eq!(why, [3, 4, 5, 6, 7].map(|method| (method, expected[method - 3])));
+        assert_eq!(calls.open(1, 1 << 20).0 >> METHOD_SHIFT, LAST_METHOD);
     }
 
     const FREE: Run = Run { due: None, long_running: false, pooled: true };
@@ -299,13 +383,13 @@ mod tests {
     #[test]
     fn what_is_given_up_while_it_runs_is_told_at_its_end() {
         let calls = Calls::default();
-        let (token, _receiver) = calls.open(1);
+        let (token, _receiver) = calls.open(1, 0);
         assert!(calls.begin(token, FREE));
         assert_eq!(calls.give_up(token, false), Some(Phase::Running));
         assert_eq!(calls.end_unless_given_up(token), None);
         assert!(!calls.end(token));
         assert_eq!(calls.end_unless_given_up(token), Some(false));
-        let (token, _receiver) = calls.open(1);
+        let (token, _receiver) = calls.open(1, 0);
         assert!(calls.begin(token, FREE));
         assert_eq!(calls.end_unless_given_up(token), Some(false));
         assert_eq!(calls.give_up(token, false), Some(Phase::Kept));
@@ -318,9 +402,9 @@ mod tests {
         let now = Instant::now();
         let run = Run { due: Some(now), ..FREE };
         let long = Run { long_running: true, ..run };
-        let (left, _receiver) = calls.open(7);
-        let (waiting, _receiver) = calls.open(7);
-        let (later, _receiver) = calls.open(7);
+        let (left, _receiver) = calls.open(7, 0);
+        let (waiting, _receiver) = calls.open(7, 0);
+        let (later, _receiver) = calls.open(7, 0);
         assert!(calls.begin(left, run) && calls.begin(waiting, long));
         assert!(calls.begin(later, Run { due: Some(now + std::time::Duration::from_secs(1)), ..FREE }));
         assert_eq!(calls.give_up(left, false), Some(Phase::Running));
@@ -338,7 +422,7 @@ mod tests {
     #[test]
     fn an_overdue_call_counts_as_stuck_until_its_code_returns() {
         let calls = Calls::default();
-        let (token, _receiver) = calls.open(7);
+        let (token, _receiver) = calls.open(7, 0);
         let mut told = 0;
         assert!(calls.begin(token, FREE));
         assert_eq!(CallGuard::new(&calls, token, |_| told += 1).expired(), Some(Phase::Running));
@@ -346,7 +430,7 @@ mod tests {
         assert_eq!(calls.end_unless_given_up(token), None);
         assert!(calls.end(token));
         assert_eq!(calls.stuck(7), 0);
-        let (token, _receiver) = calls.open(7);
+        let (token, _receiver) = calls.open(7, 0);
         let guard = CallGuard::new(&calls, token, |_| unreachable!("it never began"));
         assert_eq!(guard.expired(), Some(Phase::Queued));
         assert_eq!(calls.stuck(7), 0);

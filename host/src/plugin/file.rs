@@ -16,6 +16,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol};
 use outrigger_sdk::abi::{ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PluginTable};
 use outrigger_sdk::manifest::{Manifest, ManifestError};
+use outrigger_sdk::text::printable;
 
 use super::trust::{self, TrustError};
 
@@ -206,7 +207,8 @@ impl PluginFile {
     /// The library is never closed: code that ran may have left destructors of threads behind.
     pub fn open(&self, folder: &Path) -> Result<&'static PluginTable, FileError> {
         let copy = self.copy_into(folder)?;
-        let failed = |error: libloading::Error| FileError::Open { path: self.path.clone(), reason: error.to_string() };
+        let failed =
+            |error: libloading::Error| FileError::Open { path: self.path.clone(), reason: linker_reason(&error) };
         // SAFETY: opening runs the library's constructors: the operator configured this file, and its content is the one
         // that was judged. It is bound to nothing of ours (RTLD_LOCAL, and the host exports no symbols).
         let library = unsafe { Library::open(Some(&copy), RTLD_NOW | RTLD_LOCAL) }.map_err(failed)?;
@@ -256,6 +258,12 @@ impl PluginFile {
         written.map_err(io(&partial))?;
         Ok(copy)
     }
+}
+
+/// What the linker said, as `undefined symbol: frobnicate`: the error itself says only which function of the linker failed.
+fn linker_reason(error: &libloading::Error) -> String {
+    let said = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    printable(&said).into_owned()
 }
 
 /// The bytes from the manifest's symbol to the end of its section.

@@ -1,5 +1,6 @@
 //! Plugins: their files, their instances, the calls they answer and the events they hear of.
 
+pub mod answer;
 pub mod calls;
 pub mod events;
 pub mod file;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
+use outrigger_sdk::text::printable;
 use outrigger_sdk::{Code, RpcError};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -74,7 +75,7 @@ impl Builtins {
             Err(error) => return Some(Err(error)),
         };
         let answer = match spec.name.as_str() {
-            "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params).await,
+            "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.user).await,
             name => self.run(name, &params, call),
         };
         Some(answer.map(|value| Bytes::from(value.to_string())))
@@ -109,16 +110,17 @@ impl Builtins {
     }
 
     /// Starts, stops or reloads a plugin, on a thread that may wait.
-    async fn change(&self, method: &str, params: &[Value]) -> Result<Value, RpcError> {
+    async fn change(&self, method: &str, params: &[Value], user: &str) -> Result<Value, RpcError> {
         let name = params.first().and_then(Value::as_str).unwrap_or_default().to_owned();
         let (registry, method) = (self.registry.clone(), method.to_owned());
+        let asked_by = format!("the user {}", printable(user));
         let change = move || match method.as_str() {
-            "startplugin" => registry.start_plugin(&name).map(|started| changed(&started, None)),
+            "startplugin" => registry.start_plugin(&name, &asked_by).map(|started| changed(&started, None)),
             "reloadplugin" => {
                 let old = registry.instance(&name);
-                registry.reload_plugin(&name).map(|started| changed(&started, old.as_deref()))
+                registry.reload_plugin(&name, &asked_by).map(|started| changed(&started, old.as_deref()))
             }
-            _ => registry.stop_plugin(&name).map(|stopped| changed(&stopped, Some(&stopped))),
+            _ => registry.stop_plugin(&name, &asked_by).map(|stopped| changed(&stopped, Some(&stopped))),
         };
         let done = tokio::task::spawn_blocking(change).await;
         done.map_err(|_| RpcError::internal("The change was lost"))?.map_err(|error| match error {

@@ -12,7 +12,6 @@ mod long;
 pub mod openrpc;
 mod quick;
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -94,7 +93,7 @@ impl Router {
             return Err(Failure::Rpc(RpcError::internal(message)));
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
-        let (token, answer) = self.calls.open(lease.id);
+        let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
         let Ok(in_place) = self.run(token, &lease, &route, call, params, stuck == 0) else {
             guard.not_begun();
@@ -158,7 +157,7 @@ impl Router {
         }
         lease.timed_out(&method.name);
         if phase == Some(Phase::Running) {
-            self.does_not_return(lease, true);
+            self.does_not_return(lease, &method.name, true);
         }
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
@@ -167,12 +166,12 @@ impl Router {
 
 impl Router {
     /// The code of a call has not returned in time.
-    fn does_not_return(&self, instance: &Instance, pooled: bool) {
+    fn does_not_return(&self, instance: &Instance, method: &str, pooled: bool) {
         if pooled {
             instance.health.lose_thread();
             self.pool.replace_lost(instance.owner);
         }
-        instance.does_not_return(self.pool.share());
+        instance.does_not_return(method, self.pool.share());
     }
 
     /// Looks for calls whose code should have returned: those that nobody waits for any more, those that may answer late,
@@ -180,19 +179,21 @@ impl Router {
     fn look_after_calls(&self) {
         for Overdue { token, instance, run } in self.calls.find_overdue(Instant::now()) {
             let Some(instance) = self.registry.instance_by_id(instance) else { continue };
+            let method = instance.method_of(token);
             if run.long_running {
-                tracing::warn!(plugin = instance.manifest().id, "a call takes long; another thread takes its place");
+                let plugin = instance.manifest().id.as_str();
+                tracing::warn!(plugin, method, "a call takes long; another thread takes its place");
                 if run.pooled {
                     instance.health.lose_thread();
                     self.pool.replace_lost(instance.owner);
                 }
                 continue;
             }
-            let late = || Err(RpcError::internal("The call did not return in time"));
-            if self.calls.answer(instance.id, token, late()) {
-                instance.health.timeouts.fetch_add(1, Ordering::Relaxed);
+            let late = || Err(RpcError::internal(format!("{method} did not return in time")));
+            if self.calls.expire(instance.id, token, late()) {
+                instance.timed_out(method);
             }
-            self.does_not_return(&instance, run.pooled);
+            self.does_not_return(&instance, method, run.pooled);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use outrigger_sdk::text::printable;
 use serde_json::{Value, json};
 
 use super::Check;
@@ -143,13 +144,14 @@ impl Report {
 
 impl Line {
     fn text(&self) -> String {
-        let mut text = match (self.verdict, self.detail.as_str()) {
+        // What the plugin said may stand in any of it.
+        let mut text = match (self.verdict, &*printable(&self.detail)) {
             (verdict, "") => format!("{:8} {}", verdict.name(), self.check),
             (Verdict::Skipped, why) => format!("{:8} {} ({why})", Verdict::Skipped.name(), self.check),
             (verdict, detail) => format!("{:8} {}: {detail}", verdict.name(), self.check),
         };
         for finding in self.findings.iter().take(MAX_SHOWN) {
-            text += &format!("\n           {finding}");
+            text += &format!("\n           {}", printable(finding));
         }
         if self.findings.len() > MAX_SHOWN {
             text += &format!("\n           and {} more", self.findings.len() - MAX_SHOWN);
@@ -158,7 +160,7 @@ impl Line {
             text += "\n           the last it logged or wrote to standard error:";
         }
         for line in &self.last_words {
-            text += &format!("\n             {line}");
+            text += &format!("\n             {}", printable(line));
         }
         text
     }
@@ -178,6 +180,18 @@ impl Line {
 mod tests {
     use super::*;
     use crate::cli::conformance::protocol::Finding;
+
+    #[test]
+    fn what_a_plugin_says_cannot_forge_a_line_of_the_report() {
+        let forged = "x\nok       lifecycle\u{1b}[2J";
+        let findings = vec![Finding::new(forged)];
+        let part = Part { findings, done: forged.into(), last_words: vec![forged.into()], ..Part::default() };
+        let mut report = Report::new(false);
+        report.add(Check::Lifecycle, &part);
+        let text = report.lines[0].text();
+        assert_eq!(text.lines().filter(|line| line.starts_with("ok")).count(), 0, "{text}");
+        assert!(!text.contains('\u{1b}') && text.matches(r"x\nok       lifecycle\u{1b}[2J").count() == 3, "{text}");
+    }
 
     #[test]
     fn each_check_has_its_line_and_what_is_wrong_stands_below() {

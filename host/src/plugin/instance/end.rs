@@ -81,6 +81,7 @@ impl Instance {
 
     fn leave_behind(&self) {
         self.stopping.store(true, Ordering::SeqCst);
+        self.context.end();
         tracing::error!(plugin = self.manifest().id, "the plugin does not end its calls; its instance is left behind");
         self.ended.store(true, Ordering::SeqCst);
     }
@@ -106,6 +107,8 @@ impl Instance {
         self.stopping.store(true, Ordering::SeqCst);
         // SAFETY: called once per instance, by whoever failed to bring it up or by `wind_down`, with nobody inside.
         self.run(self.code.table.stop, |stop| unsafe { stop(self.handle) });
+        // What it left running must not act for it any more.
+        self.context.end();
         if let Some(destroy) = self.code.table.destroy {
             // SAFETY: as above, and after `stop`.
             unsafe { destroy(self.handle) };

@@ -48,6 +48,33 @@ pub struct Code {
     table: &'static PluginTable,
 }
 
+/// A library that was not loaded, of a plugin with these methods.
+#[cfg(test)]
+fn test_library(methods: &[&str]) -> Arc<Code> {
+    use outrigger_sdk::abi::plugin_table;
+    use outrigger_sdk::{Call, Host, Plugin, Reply};
+
+    struct Idle;
+
+    impl Plugin for Idle {
+        fn new(_: Host, _: serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+            Ok(Self)
+        }
+        fn call(&self, _: Call<'_>, _: Reply) {}
+    }
+
+    let methods: Vec<_> =
+        methods.iter().map(|name| serde_json::json!({"name": name, "category": "Test", "help": ""})).collect();
+    let manifest = serde_json::json!({"id": "idle", "version": "1", "summary": "", "methods": methods}).to_string();
+    Arc::new(Code {
+        file: PathBuf::new(),
+        hash: String::new(),
+        abi_minor: 0,
+        manifest: Manifest::parse(manifest.as_bytes()).unwrap(),
+        table: Box::leak(Box::new(plugin_table::<Idle>(0))),
+    })
+}
+
 impl Code {
     /// Opens a copy of the file in `copies`. The file's content need not be kept.
     ///
@@ -87,6 +114,8 @@ pub struct Launch<'a> {
     pub calls: Arc<Calls>,
     /// How long a call may take that the manifest does not call long-running; none for as long as it likes.
     pub deadline: Option<Duration>,
+    /// The longest answer, in bytes, that is taken from it where it is not trusted.
+    pub max_answer_bytes: usize,
     /// How the plugin has fared so far, in this instance and earlier ones.
     pub health: Arc<Health>,
     /// Where trouble is told, with the instance's id.
@@ -312,9 +341,14 @@ impl Instance {
         tracing::error!(plugin = self.manifest().id, method, "a call was not answered by its deadline");
     }
 
+    /// The method of one of its calls.
+    pub fn method_of(&self, token: u64) -> &str {
+        self.context.method_of(token)
+    }
+
     /// A call's code has not returned by its deadline. `share` is how many threads the plugin may take.
-    pub fn does_not_return(&self, share: usize) {
-        tracing::error!(plugin = self.manifest().id, "a call has not returned by its deadline");
+    pub fn does_not_return(&self, method: &str, share: usize) {
+        tracing::error!(plugin = self.manifest().id, method, "a call has not returned by its deadline");
         if self.stuck() >= share {
             self.tell_keeper(Trouble::Stuck);
         }

@@ -9,10 +9,12 @@ use std::time::Duration;
 use outrigger_sdk::abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Events, Log};
+use outrigger_sdk::text::printable;
 use serde_json::Value;
 
 use super::answers::{Context, host_table};
 use super::{Code, Instance, Launch, Since};
+use crate::plugin::answer::AnswerRules;
 use crate::plugin::events::{EventQueue, EventsService};
 use crate::plugin::grants::{self, Grant, GrantError, OWN_SERVICES};
 use crate::plugin::log::LogService;
@@ -65,10 +67,12 @@ impl Instance {
         let services = exported(&plugin, &launch, &events)?;
         let context: &Context = Box::leak(Box::new(Context {
             id: launch.id,
+            code: code.clone(),
             calls: launch.calls,
             health: launch.health.clone(),
-            trusted: launch.trusted,
+            rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
             services,
+            ended: AtomicBool::new(false),
         }));
         let (cancels, notices) = channel();
         let mut instance = Self {
@@ -131,7 +135,8 @@ impl Instance {
         }
         let reason = match &*error {
             [] => format!("status {status}"),
-            text => String::from_utf8_lossy(text).into_owned(),
+            // Of one line, and of nothing that a terminal obeys: it goes to the log.
+            text => printable(&String::from_utf8_lossy(text)).into_owned(),
         };
         Err(StartError::Refused { plugin: self.manifest().id.clone(), reason })
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::note::{self, Change, Subject};
 use super::{Configured, Plugin, Registry, RegistryError, Serving, lock};
 use crate::plugin::instance::Instance;
 
@@ -36,12 +37,16 @@ pub enum ChangeError {
 }
 
 impl Registry {
-    /// Starts a plugin of the configuration, by its id or by what the configuration calls it.
+    /// Starts a plugin of the configuration, by its id or by what the configuration calls it. `asked_by` is who wants it.
     ///
     /// # Errors
     /// Whatever keeps it from starting.
-    pub fn start_plugin(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
+    pub fn start_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _turn = lock(&self.turn);
+        self.noted(Change::Start, name, asked_by, || self.start_named(name))
+    }
+
+    fn start_named(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
         let configured = self.reread()?;
         let mut plugins = self.serving().plugins.clone();
         let position = self.position_of(&mut plugins, &configured, name)?;
@@ -52,12 +57,16 @@ impl Registry {
     }
 
     /// Replaces a running plugin by what its file and the configuration hold now. The new instance starts beside the old
-    /// one, which finishes the calls it has; if the new one does not come up, the old one goes on.
+    /// one, which finishes the calls it has; if the new one does not come up, the old one goes on. `asked_by` is who wants it.
     ///
     /// # Errors
     /// Whatever keeps the new one from starting.
-    pub fn reload_plugin(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
+    pub fn reload_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _turn = lock(&self.turn);
+        self.noted(Change::Reload, name, asked_by, || self.reload_named(name))
+    }
+
+    fn reload_named(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
         let configured = self.reread()?;
         let mut plugins = self.serving().plugins.clone();
         let position = self.position_of(&mut plugins, &configured, name)?;
@@ -68,11 +77,36 @@ impl Registry {
     }
 
     /// Stops a running plugin: its methods are gone at once, the calls it has go on to their end. Gives its instance.
+    /// `asked_by` is who wants it.
     ///
     /// # Errors
     /// When there is no such plugin, or it does not run.
-    pub fn stop_plugin(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
+    pub fn stop_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _turn = lock(&self.turn);
+        self.noted(Change::Stop, name, asked_by, || self.stop_named(name))
+    }
+
+    /// Makes a change, and writes a line of what came of it.
+    fn noted(
+        &self,
+        change: Change,
+        name: &str,
+        asked_by: &str,
+        make: impl FnOnce() -> Result<Arc<Instance>, ChangeError>,
+    ) -> Result<Arc<Instance>, ChangeError> {
+        let outcome = make();
+        match &outcome {
+            Ok(instance) => note::made(change, asked_by, &Subject::running(&instance.code)),
+            Err(error) => {
+                let serving = self.serving();
+                let known = serving.plugins.iter().find(|plugin| plugin.is_called(name)).map(Subject::of);
+                note::failed(change, asked_by, &known.unwrap_or_else(|| Subject::named(name)), error);
+            }
+        }
+        outcome
+    }
+
+    fn stop_named(&self, name: &str) -> Result<Arc<Instance>, ChangeError> {
         let Serving { mut plugins, overrides, .. } = Serving::clone(&self.serving());
         let plugin = plugins
             .iter_mut()

@@ -4,6 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::note::{self, Change, Subject};
 use super::{Plugin, Registry, Serving, lock};
 use crate::plugin::instance::Trouble;
 
@@ -43,7 +44,11 @@ impl Registry {
         let outcome = if code.manifest.restartable { self.start_again(&serving, position) } else { Err(None) };
         let reason = match outcome {
             Ok(()) => {
-                tracing::warn!(plugin = plugin.id(), ?trouble, "the plugin was started again");
+                let why = match trouble {
+                    Trouble::Fault => "the host, after a fault",
+                    Trouble::Stuck => "the host, since its calls do not end",
+                };
+                note::made(Change::Restart, why, &Subject::of(plugin));
                 return;
             }
             // A fault that may not be mended is written where it happened; the instance goes on.
@@ -51,7 +56,7 @@ impl Registry {
             Err(None) => "it does not end its calls".to_owned(),
             Err(Some(reason)) => reason,
         };
-        tracing::error!(plugin = plugin.id(), reason, "the plugin cannot be started again");
+        note::failed(Change::Restart, "the host, after a fault", &Subject::of(plugin), &reason);
         if code.manifest.critical {
             (self.environment.fatal)(format!("the plugin '{}', which the host needs, has died: {reason}", plugin.id()));
         }

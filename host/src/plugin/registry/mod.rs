@@ -5,6 +5,7 @@
 
 mod change;
 mod keeper;
+mod note;
 mod routes;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use super::health::Health;
 use super::instance::{Code, Instance, Launch, StartError, Trouble, start};
 use crate::config::PluginConfig;
 pub use change::ChangeError;
+use note::{Change, Subject};
 use routes::routes;
 pub use routes::{Route, RouteTable};
 
@@ -77,6 +79,14 @@ pub enum RegistryError {
         first: String,
         /// The other.
         second: String,
+    },
+    /// A method of the host's, which no plugin can have.
+    #[error("the method '{method}' is reserved for the host; '{plugin}' cannot have it")]
+    Reserved {
+        /// The method.
+        method: String,
+        /// The plugin that claims it.
+        plugin: String,
     },
     /// A route to a plugin that is not there, or has no such method.
     #[error("[routes] {method} = \"{plugin}\": {reason}")]
@@ -251,10 +261,15 @@ impl Registry {
         });
         match outcome {
             Ok(routes) => {
+                plugins.iter().filter(|plugin| plugin.instance.is_some()).for_each(|plugin| {
+                    note::made(Change::Start, "the configuration", &Subject::of(plugin));
+                });
                 self.serving.store(Arc::new(Serving { plugins, routes, overrides: configured.routes }));
                 Ok(())
             }
             Err(failure) => {
+                let subject = failure.plugin.and_then(|at| plugins.get(at)).map(Subject::of).unwrap_or_default();
+                note::failed(Change::Start, "the configuration", &subject, &failure.error);
                 let started: Vec<_> = plugins.into_iter().filter_map(|plugin| plugin.instance).collect();
                 end_all(&started);
                 Err(failure)
@@ -325,6 +340,7 @@ impl Registry {
             services: &*self.environment.services,
             calls: self.environment.calls.clone(),
             deadline: plugin.config.deadline(self.environment.deadline),
+            max_answer_bytes: plugin.config.max_answer_bytes(),
             health: plugin.health.clone(),
             trouble: self.trouble.clone(),
         };
@@ -365,6 +381,9 @@ impl Registry {
     pub fn stop(&self) {
         *lock(&self.stopped) = true;
         let mut instances: Vec<_> = self.serving.load().running().cloned().collect();
+        for instance in &instances {
+            note::made(Change::Stop, "the host, which stops", &Subject::running(&instance.code));
+        }
         instances.append(&mut lock(&self.retired));
         end_all(&instances);
     }

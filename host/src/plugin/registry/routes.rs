@@ -16,6 +16,8 @@ pub struct Route {
     pub instance: Arc<Instance>,
     /// The method, as the manifest has it.
     pub method: Arc<MethodSpec>,
+    /// Where it stands in the manifest.
+    pub position: usize,
     /// How it has turned out, where it is a quick one.
     pub pace: Arc<Pace>,
 }
@@ -39,26 +41,31 @@ pub(super) fn routes(
     let mut table = RouteTable::new();
     for (position, instance) in instances {
         let manifest = instance.manifest();
-        for method in &manifest.methods {
+        for (at, method) in manifest.methods.iter().enumerate() {
             let name = &method.name;
             let claimed = |first: &str| {
                 let (method, second) = (name.clone(), manifest.id.clone());
                 (Some(*position), RegistryError::DuplicateMethod { method, first: first.to_owned(), second })
             };
             if builtins.contains(&name.as_str()) {
-                return Err(claimed("the host"));
+                let (method, plugin) = (name.clone(), manifest.id.clone());
+                return Err((Some(*position), RegistryError::Reserved { method, plugin }));
             }
             if overrides.get(name).is_some_and(|owner| *owner != manifest.id) {
                 continue;
             }
             let (instance, method) = (instance.clone(), Arc::new(method.clone()));
-            let route = Route { instance, method, pace: Arc::default() };
+            let route = Route { instance, method, position: at, pace: Arc::default() };
             if let Some(first) = table.insert(name.clone(), route) {
                 return Err(claimed(&first.instance.manifest().id));
             }
         }
     }
     for (method, plugin) in overrides {
+        if builtins.contains(&method.as_str()) {
+            let (method, plugin, reason) = (method.clone(), plugin.clone(), "that method is reserved for the host");
+            return Err((None, RegistryError::Route { method, plugin, reason }));
+        }
         let owner = instances.iter().find(|(_, instance)| instance.manifest().id == *plugin);
         let reason = match owner {
             Some(_) if table.contains_key(method) => continue,

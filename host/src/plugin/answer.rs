@@ -1,0 +1,127 @@
+//! What an answer of a plugin must be: one JSON value on one line, and of a plugin that is not trusted no longer and no deeper than
+//! clients can take.
+
+/// The longest answer of a plugin that is not trusted, in bytes, where the configuration does not say.
+pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
+
+/// The deepest that the arrays and objects of such an answer may nest: as deep as bitcoin-cli reads.
+pub const MAX_NESTING: usize = 512;
+
+/// The longest message of an error, in bytes, of a plugin that is not trusted.
+const MAX_ERROR_BYTES: usize = 1 << 20;
+
+/// What is asked of a plugin's answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnswerRules {
+    /// The operator relies on the plugin: only what would break a client's framing is looked for.
+    Trusted,
+    /// At most so many bytes of JSON.
+    Bounded(usize),
+}
+
+/// Why an answer reaches nobody. The client is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadAnswer {
+    /// It is not one JSON value on one line.
+    #[error("The plugin's answer is not JSON")]
+    NotJson,
+    /// It is longer than its plugin's answers may be.
+    #[error("The plugin's answer is too long: it has {len} bytes, and at most {most} are allowed (max_answer_bytes)")]
+    TooLong {
+        /// Its bytes.
+        len: usize,
+        /// How many it may have.
+        most: usize,
+    },
+    /// Its arrays and objects nest deeper than clients can read.
+    #[error("The plugin's answer nests too deeply: at most {MAX_NESTING} arrays and objects are allowed")]
+    TooDeep,
+}
+
+impl AnswerRules {
+    /// Checks an answer: a result with `code` 0, else the message of an error.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(self, code: i32, answer: &[u8]) -> Result<(), BadAnswer> {
+        let Self::Bounded(most) = self else {
+            return if code == 0 && has_line_end(answer) { Err(BadAnswer::NotJson) } else { Ok(()) };
+        };
+        let most = if code == 0 { most } else { most.min(MAX_ERROR_BYTES) };
+        if answer.len() > most {
+            return Err(BadAnswer::TooLong { len: answer.len(), most });
+        }
+        if code != 0 {
+            return Ok(());
+        }
+        if has_line_end(answer) || serde_json::from_slice::<&serde_json::value::RawValue>(answer).is_err() {
+            return Err(BadAnswer::NotJson);
+        }
+        if depth(answer) > MAX_NESTING { Err(BadAnswer::TooDeep) } else { Ok(()) }
+    }
+}
+
+/// Whether bytes have an end of a line in them. Whole chunks are tested without a branch per byte: a template has millions.
+fn has_line_end(bytes: &[u8]) -> bool {
+    let (chunks, rest) = bytes.as_chunks::<64>();
+    let found = |bytes: &[u8]| bytes.iter().fold(0, |found, byte| found | u8::from(*byte == b'\n')) != 0;
+    chunks.iter().any(|chunk| found(chunk)) || found(rest)
+}
+
+/// How deep the arrays and objects of a JSON text nest.
+fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(depth: usize) -> Vec<u8> {
+        [vec![b'['; depth], vec![b']'; depth]].concat()
+    }
+
+    #[test]
+    fn an_answer_that_is_not_trusted_is_bounded_in_size_and_nesting() {
+        let rules = AnswerRules::Bounded(2000);
+        assert_eq!(rules.check(0, &vec![b'1'; 2000]), Ok(()));
+        assert_eq!(rules.check(0, &vec![b'1'; 2001]), Err(BadAnswer::TooLong { len: 2001, most: 2000 }));
+        assert_eq!(rules.check(-1, &vec![b'1'; 2001]), Err(BadAnswer::TooLong { len: 2001, most: 2000 }));
+        let most = AnswerRules::Bounded(DEFAULT_MAX_BYTES);
+        assert!(
+            most.check(-1, &vec![b'1'; MAX_ERROR_BYTES]).is_ok()
+                && most.check(-1, &vec![b'1'; MAX_ERROR_BYTES + 1]).is_err()
+        );
+        assert_eq!(rules.check(0, &nested(MAX_NESTING)), Ok(()));
+        assert_eq!(rules.check(0, &nested(MAX_NESTING + 1)), Err(BadAnswer::TooDeep));
+        // A stack of the host's must not be used up by it, either.
+        assert_eq!(most.check(0, &nested(10 << 20)), Err(BadAnswer::TooDeep));
+        for answer in [&b"{\"half\":"[..], b"[1,\n2]", b"", b"1 2"] {
+            assert_eq!(rules.check(0, answer), Err(BadAnswer::NotJson));
+        }
+        let brackets_in_text = format!("\"\\\"{}\"", "[".repeat(MAX_NESTING + 1));
+        assert_eq!(rules.check(0, brackets_in_text.as_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn a_trusted_answer_is_only_looked_through_for_ends_of_lines() {
+        assert_eq!(AnswerRules::Trusted.check(0, &nested(MAX_NESTING + 1)), Ok(()));
+        assert_eq!(AnswerRules::Trusted.check(0, b"[1,\n2]"), Err(BadAnswer::NotJson));
+        assert_eq!(AnswerRules::Trusted.check(-1, b"two\nlines"), Ok(()));
+    }
+}

@@ -1,0 +1,165 @@
+//! What an operator is told of plugins: why one cannot be opened, what was done with it, and which of its answers reached nobody.
+
+use std::path::Path;
+use std::process::Command;
+
+use outrigger_tests::{CPlugin, Gate, Host, HostOptions, built, c_plugin};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const INTERNAL: i64 = -32603;
+
+/// The plugin of the page for authors in C, with something replaced.
+fn c_page(old: &str, new: &str) -> CPlugin {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
+    let source = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(source.contains(old), "{old}");
+    c_plugin(&source.replacen(old, new, 1))
+}
+
+/// What a host with this plugin and no other says when it does not start.
+fn refusal(plugin: &CPlugin) -> String {
+    let output = Host::fail(&plugin.options("", "grants = [\"chain/1\"]\n"));
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn the_linkers_reason_is_shown_at_start_and_by_the_check() {
+    let create = "static void *create(void) {";
+    let plugin = c_page(create, &format!("extern void outrigger_nowhere(void);\n{create} outrigger_nowhere();"));
+    let error = refusal(&plugin);
+    assert!(error.contains("cannot be opened: ") && error.contains("undefined symbol: outrigger_nowhere"), "{error}");
+    let checked = Command::new(&built().binary).args(["plugin", "check"]).arg(plugin.library()).output().unwrap();
+    let report = String::from_utf8(checked.stdout).unwrap();
+    assert!(!checked.status.success() && report.contains("undefined symbol: outrigger_nowhere"), "{report}");
+}
+
+#[test]
+fn a_method_of_the_host_is_reserved_for_it() {
+    for method in ["stop", "rpc.discover"] {
+        let plugin = c_page(
+            "{\\\"name\\\": \\\"hello\\\", \\\"category\\\"",
+            &format!("{{\\\"name\\\": \\\"{method}\\\", \\\"category\\\""),
+        );
+        let error = refusal(&plugin);
+        let expected = format!("the method '{method}' is reserved for the host; 'hello' cannot have it");
+        assert!(error.contains(&expected) && !error.contains("[routes]"), "{error}");
+    }
+}
+
+/// A host with `faulty` alone, whose log is kept as JSON.
+struct Logged {
+    folder: TempDir,
+    host: Host,
+}
+
+impl Logged {
+    fn start(rest: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
+        configure(folder.path(), rest);
+        let host = Host::start_with(HostOptions {
+            config: Some(folder.path().join("config.toml")),
+            log: Some(folder.path().join("log")),
+            set: vec!["log.format=json".to_owned(), "log.level=info".to_owned()],
+            ..HostOptions::default()
+        });
+        Self { folder, host }
+    }
+
+    /// The fields of the log's lines so far that have this message.
+    fn lines(&self, message: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let fields = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["fields"].clone());
+        fields.filter(|fields| fields["message"].as_str().unwrap().contains(message)).collect()
+    }
+
+    /// Waits for the log's only line with this message.
+    fn line(&self, message: &str) -> Value {
+        loop {
+            // Without a line here the test's own time limit ends it.
+            if let [line] = self.lines(message).as_slice() {
+                return line.clone();
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn configure(folder: &Path, rest: &str) {
+    let file = folder.join("faulty.so").display().to_string();
+    let text = format!("[[plugins]]\nfile = \"{file}\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}");
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+#[test]
+fn starting_stopping_and_reloading_a_plugin_write_one_line_each() {
+    let mut logged = Logged::start("");
+    let mut client = logged.host.client();
+    let hash = client.call("listplugins", json!([]))[0]["hash"].clone();
+    let check = |line: &Value, asked_by: &str| {
+        let told = [&line["plugin"], &line["version"], &line["hash"], &line["asked_by"]];
+        assert_eq!(told, [&json!("faulty"), &json!("0.1.0"), &hash, &json!(asked_by)], "{line}");
+    };
+    check(&logged.line("started the plugin"), "the configuration");
+    client.call("reloadplugin", json!(["faulty"]));
+    check(&logged.line("reloaded the plugin"), "the user __cookie__");
+    configure(logged.folder.path(), "options = { refuse_init = true }\n");
+    client.refused("reloadplugin", json!(["faulty"]));
+    let failed = logged.line("the plugin was not reloaded; it goes on as it was");
+    check(&failed, "the user __cookie__");
+    assert_eq!(failed["reason"], json!("plugin 'faulty' refused to start: refuse_init was asked for"));
+    client.call("stopplugin", json!(["faulty"]));
+    check(&logged.line("stopped the plugin"), "the user __cookie__");
+    client.refused("stopplugin", json!(["faulty"]));
+    check(&logged.line("the plugin was not stopped"), "the user __cookie__");
+    client.refused("startplugin", json!(["faulty"]));
+    check(&logged.line("the plugin was not started"), "the user __cookie__");
+    client.refused("startplugin", json!(["nosuch\nplugin"]));
+    let unknown = &logged.lines("the plugin was not started")[1];
+    assert_eq!((&unknown["plugin"], &unknown["hash"]), (&json!("nosuch\\nplugin"), &json!("")));
+    configure(logged.folder.path(), "");
+    client.call("startplugin", json!(["faulty"]));
+    check(&logged.lines("started the plugin")[1], "the user __cookie__");
+    assert!(logged.host.terminate().success());
+    check(&logged.lines("stopped the plugin")[1], "the host, which stops");
+}
+
+#[test]
+fn bad_second_and_late_answers_are_logged_with_their_method() {
+    let logged = Logged::start("deadline_seconds = 1\n");
+    let mut client = logged.host.client();
+    client.refused("faultgarbage", json!([]));
+    let bad = logged.line("the plugin's answer was refused");
+    let told = (&bad["plugin"], &bad["method"], &bad["reason"]);
+    assert_eq!(told, (&json!("faulty"), &json!("faultgarbage"), &json!("The plugin's answer is not JSON")));
+    client.call("faulttwice", json!([]));
+    let second = logged.line("a second answer was dropped: the call was answered before");
+    assert_eq!((&second["plugin"], &second["method"]), (&json!("faulty"), &json!("faulttwice")));
+    let gate = Gate::new();
+    client.refused("faultlate", json!([gate.address()]));
+    let missed = logged.line("a call was not answered by its deadline");
+    assert_eq!((&missed["plugin"], &missed["method"]), (&json!("faulty"), &json!("faultlate")));
+    drop(gate.wait());
+    let late = logged.line("an answer came late and was dropped: its deadline had passed");
+    assert_eq!((&late["plugin"], &late["method"]), (&json!("faulty"), &json!("faultlate")));
+    client.refused("faultblocked", json!([gate.address()]));
+    let stuck = logged.line("a call has not returned by its deadline");
+    assert_eq!((&stuck["plugin"], &stuck["method"]), (&json!("faulty"), &json!("faultblocked")));
+    drop(gate.wait());
+}
+
+#[test]
+fn an_answer_that_is_longer_than_the_configuration_allows_is_an_error() {
+    let logged = Logged::start("max_answer_bytes = 65536\n");
+    let mut client = logged.host.client();
+    let too_long =
+        "The plugin's answer is too long: it has 70000 bytes, and at most 65536 are allowed (max_answer_bytes)";
+    assert_eq!(client.refused("faultbraces", json!([])), (INTERNAL, too_long.to_owned()));
+    assert_eq!(logged.line("the plugin's answer was refused")["method"], json!("faultbraces"));
+    let trusted = Logged::start("max_answer_bytes = 65536\ntrusted = true\n");
+    let answer = trusted.host.client().post(r#"{"method": "faultbraces", "params": [], "id": 1}"#);
+    assert!(answer.body.len() > 70_000, "what is trusted is sent as it is");
+}

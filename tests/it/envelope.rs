@@ -11,7 +11,8 @@ fn both_dialects_are_answered_in_their_own_shape() {
         let got = client.post(body);
         assert_eq!((got.status, got.body.trim_end()), (status, reply), "{body}");
     };
-    check(r#"{"method":"getblockcount"}"#, 200, r#"{"result":0,"error":null,"id":null}"#);
+    check(r#"{"method":"getblockcount"}"#, 200, r#"{"result":0,"error":null}"#);
+    check(r#"{"method":"getblockcount","id":null}"#, 200, r#"{"result":0,"error":null,"id":null}"#);
     check(r#"{"method":"getblockcount","params":null,"id":"x"}"#, 200, r#"{"result":0,"error":null,"id":"x"}"#);
     check(r#"{"jsonrpc":"2.0","method":"getblockcount","id":1}"#, 200, r#"{"jsonrpc":"2.0","result":0,"id":1}"#);
     check(r#"{"jsonrpc":"2.0","method":"getblockcount"}"#, 204, "");
@@ -80,6 +81,29 @@ fn arguments_are_named_counted_typed_and_unwrapped() {
     let raw = client.call("createrawtransaction", json!([[{"txid": "11".repeat(32), "vout": 0}], []]));
     let signed = client.call("signrawtransactionwithkey", json!([raw, "[]"]));
     assert_eq!(signed["complete"], json!(false));
+}
+
+#[test]
+fn generate_says_that_it_is_gone() {
+    let host = Host::start();
+    let mut client = host.client();
+    let text = "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
+    for (params, code) in [(json!([]), -32601), (json!({}), -32601), (json!([1]), -1), (json!([1, "x", 3]), -1)] {
+        assert_eq!(client.refused("generate", params.clone()), (code, text.to_owned()), "{params}");
+    }
+    let reply = client.post(r#"{"method":"generate","id":1}"#);
+    assert_eq!(reply.status, 404);
+    assert_eq!(client.call("help", json!(["generate"])), json!(text));
+    assert!(!client.call("help", json!([])).as_str().unwrap().contains("generate\n"));
+}
+
+#[test]
+fn getrpcinfo_has_no_path_of_a_log_where_there_is_no_file() {
+    let host = Host::start();
+    let info = host.client().call("getrpcinfo", json!([]));
+    let keys: Vec<&String> = info.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["active_commands", "logpath"]);
+    assert_eq!(info["logpath"], json!(""));
 }
 
 #[test]

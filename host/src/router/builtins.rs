@@ -15,7 +15,7 @@ use super::active::Active;
 use super::{arguments, openrpc};
 use crate::plugin::instance::Instance;
 use crate::plugin::registry::{ChangeError, Plugin, Registry, RouteTable};
-use crate::rpc::Call;
+use crate::rpc::{Call, Params};
 
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
@@ -37,6 +37,11 @@ pub const NAMES: [&str; 11] = [
 
 /// What `help` is asked for by programs that turn words into arguments; no list shows it, as with bitcoind.
 const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";
+
+/// The method that bitcoind gave up in favour of its command line, and what it says to whoever calls it.
+const GENERATE: &str = "generate";
+const GENERATE_HELP: &str =
+    "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
 
 /// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
@@ -69,6 +74,9 @@ impl Builtins {
 
     /// Answers a call if it is one of these methods.
     pub async fn call(&self, call: &Call) -> Option<Result<Bytes, RpcError>> {
+        if call.method == GENERATE {
+            return Some(Err(generate(&call.params)));
+        }
         let spec = self.specs.iter().find(|spec| spec.name == call.method)?;
         let params = match arguments::positional(spec, &call.params) {
             Ok(params) => serde_json::from_str::<Vec<Value>>(&params).unwrap_or_default(),
@@ -149,6 +157,7 @@ impl Builtins {
             let found = all.find(|spec| spec.name == command);
             return Ok(match found {
                 Some(spec) => json!(spec.full_help()),
+                None if command == GENERATE => json!(GENERATE_HELP),
                 None => json!(format!("help: unknown command: {command}")),
             });
         }
@@ -174,6 +183,16 @@ impl Builtins {
         let serving = self.registry.serving();
         serving.plugins.iter().map(|plugin| described(plugin, &serving.routes)).collect()
     }
+}
+
+/// What `generate` answers: that it is gone, or with arguments, which it does not have, how it is called.
+fn generate(params: &Params) -> RpcError {
+    let given = match serde_json::from_slice(params.as_bytes()) {
+        Ok(Value::Array(values)) => !values.is_empty(),
+        Ok(Value::Object(members)) => !members.is_empty(),
+        _ => false,
+    };
+    RpcError::new(if given { Code::MISC } else { Code::METHOD_NOT_FOUND }, GENERATE_HELP)
 }
 
 /// Every name of every argument: method, position, name, and whether it is text, as bitcoind has it for its own tests.

@@ -2,12 +2,9 @@
 //!
 //! A request that says `"jsonrpc":"2.0"` is answered as bitcoind 29 answers it: HTTP 200 also for
 //! errors of the call, 400 for a request that fails its checks, 204 and no body for a notification.
-//! Every other request is answered as bitcoind always did: three members, HTTP status by error code,
-//! `"id":null` where there was none. The members of a batch are each answered in their own dialect;
+//! Every other request is answered as bitcoind always did: `result`, `error` and `id`, HTTP status by error code.
+//! A request without `id` is answered without; what is no request at all, with `"id":null`. The members of a batch are each answered in their own dialect;
 //! a batch's status is 200, or 204 when it leaves nothing to answer.
-//!
-//! Where bitcoind 29 leaves the id out of a reply since the request had none, it is null here: the
-//! 1.x dialect's clients and JSON-RPC 2.0 both ask for it.
 
 mod reply;
 mod request;

@@ -126,25 +126,25 @@ impl Writer {
             (Dialect::V1, Ok(result)) => {
                 self.text(r#"{"result":"#);
                 self.result(result);
-                self.text(r#","error":null,"id":"#);
+                self.text(r#","error":null"#);
             }
             (Dialect::V1, Err(error)) => {
                 self.text(r#"{"result":null,"error":"#);
                 self.error(&error);
-                self.text(r#","id":"#);
             }
             (Dialect::V2, Ok(result)) => {
                 self.text(r#"{"jsonrpc":"2.0","result":"#);
                 self.result(result);
-                self.text(r#","id":"#);
             }
             (Dialect::V2, Err(error)) => {
                 self.text(r#"{"jsonrpc":"2.0","error":"#);
                 self.error(&error);
-                self.text(r#","id":"#);
             }
         }
-        self.id(id);
+        if let Some(id) = id {
+            self.text(r#","id":"#);
+            self.id(id);
+        }
         self.text("}");
     }
 
@@ -153,12 +153,11 @@ impl Writer {
         self.text(&format!(r#"{{"code":{},"message":{message}}}"#, error.code.0));
     }
 
-    /// Adds an id as it came, null where it was absent. Clients that read a reply line by line need
+    /// Adds an id as it came. Clients that read a reply line by line need
     /// it on one line, so an id that was spread over several is drawn together: a JSON text holds
     /// line ends only between its tokens.
-    fn id(&mut self, id: Option<&str>) {
-        let id = id.unwrap_or("null").as_bytes();
-        self.open.extend(id.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
+    fn id(&mut self, id: &str) {
+        self.open.extend(id.as_bytes().iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
     }
 
     fn close_piece(&mut self) {

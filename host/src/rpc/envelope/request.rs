@@ -17,7 +17,7 @@ use crate::rpc::limits::Limits;
 /// How a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// bitcoind's own: `result`, `error` and `id` always, HTTP status by the error's code.
+    /// bitcoind's own: `result` and `error` always, the `id` where there was one, HTTP status by the error's code.
     V1,
     /// JSON-RPC 2.0: either `result` or `error`; no `id` means no answer.
     V2,
@@ -50,9 +50,9 @@ pub(super) struct Rejected<'a> {
 }
 
 impl Rejected<'_> {
-    /// A fault of something that is no request, and so has no dialect and no id.
+    /// A fault of something that is no request, and so has no dialect; its id is null.
     fn outright(error: RpcError) -> Self {
-        Self { dialect: Dialect::V1, id: None, error }
+        Self { dialect: Dialect::V1, id: Some("null"), error }
     }
 
     /// Whether a batch leaves the fault unanswered: it came without an id in the 2.0 dialect, which

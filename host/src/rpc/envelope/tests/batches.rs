@@ -18,7 +18,7 @@ async fn batches() {
             200,
             concat!(
                 r#"[{"result":null,"error":{"code":-32600,"message":"Invalid Request object"},"id":null},"#,
-                r#"{"result":null,"error":{"code":-32600,"message":"Missing method"},"id":null}]"#
+                r#"{"result":null,"error":{"code":-32600,"message":"Missing method"}}]"#
             ),
         ),
         (
@@ -43,7 +43,7 @@ async fn batches() {
             200,
             concat!(
                 r#"[{"result":null,"error":{"code":-8,"message":"a \"bad\"\nvalue é"},"id":2},"#,
-                r#"{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":null}]"#
+                r#"{"result":null,"error":{"code":-32601,"message":"Method not found"}}]"#
             ),
         ),
     ])

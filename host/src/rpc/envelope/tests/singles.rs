@@ -6,7 +6,7 @@ use super::*;
 async fn first_dialect() {
     check(&[
         (r#"{"method":"getblockcount","id":1}"#, 200, r#"{"result":101,"error":null,"id":1}"#),
-        (r#"{"method":"getblockcount"}"#, 200, r#"{"result":101,"error":null,"id":null}"#),
+        (r#"{"method":"getblockcount","id":null}"#, 200, r#"{"result":101,"error":null,"id":null}"#),
         (
             r#"{"method":"nosuch","id":"x"}"#,
             404,
@@ -18,6 +18,26 @@ async fn first_dialect() {
             r#"{"result":null,"error":{"code":-8,"message":"a \"bad\"\nvalue é"},"id":1}"#,
         ),
         (r#"{"method":"invalid","id":1}"#, 400, r#"{"result":null,"error":{"code":-32600,"message":"not so"},"id":1}"#),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn first_dialect_without_id_is_answered_without_id() {
+    check(&[
+        (r#"{"method":"getblockcount"}"#, 200, r#"{"result":101,"error":null}"#),
+        (r#"{"jsonrpc":"1.0","method":"getblockcount"}"#, 200, r#"{"result":101,"error":null}"#),
+        (r#"{"method":"nosuch"}"#, 404, r#"{"result":null,"error":{"code":-32601,"message":"Method not found"}}"#),
+        (
+            r#"[{"method":"getblockcount"},{"method":"nosuch"},{"method":"getblockcount","id":null},{}]"#,
+            200,
+            concat!(
+                r#"[{"result":101,"error":null},"#,
+                r#"{"result":null,"error":{"code":-32601,"message":"Method not found"}},"#,
+                r#"{"result":101,"error":null,"id":null},"#,
+                r#"{"result":null,"error":{"code":-32600,"message":"Missing method"}}]"#
+            ),
+        ),
     ])
     .await;
 }
@@ -59,7 +79,7 @@ async fn second_dialect() {
         (
             r#"{"jsonrpc":"2.0","method":5}"#,
             400,
-            r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Method must be a string"},"id":null}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Method must be a string"}}"#,
         ),
     ])
     .await;
@@ -116,7 +136,7 @@ async fn checks_of_requests_in_order() {
     let not_text = |id| refused("Method must be a string", id);
     let params = |id| refused("Params must be an array or object", id);
     check(&[
-        ("{}", 400, &missing("null")),
+        ("{}", 400, r#"{"result":null,"error":{"code":-32600,"message":"Missing method"}}"#),
         (r#"{"id":[1]}"#, 400, &missing("[1]")),
         (r#"{"id":1,"method":null,"params":5}"#, 400, &missing("1")),
         (r#"{"params":5,"method":5,"id":1}"#, 400, &not_text("1")),

@@ -1654,7 +1654,7 @@ static inline int32_t outrigger_reply_failure(
         break;
     case OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED:
         code = OUTRIGGER_CODE_WALLET_NOT_SPECIFIED;
-        message = "Wallet file not specified (must request wallet RPC through /wallet/<filename> uri-path).";
+        message = "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.";
         fixed = true;
         break;
     case OUTRIGGER_STATUS_WALLET_LOCKED:
@@ -2075,7 +2075,7 @@ enum {
     OUTRIGGER_VERDICT_INVALID = 6,
     /** The bytes are no block. */
     OUTRIGGER_VERDICT_UNDECODABLE = 7,
-    /** A block without transactions, or whose first is no coinbase. */
+    /** A block without transactions, or whose first is no coinbase: the same as the reason `bad-cb-missing`. */
     OUTRIGGER_VERDICT_NO_COINBASE = 8,
 };
 
@@ -2094,6 +2094,95 @@ typedef struct outrigger_optional_out_point_t {
     /** It; zero where there is none. */
     outrigger_out_point_t value;
 } outrigger_optional_out_point_t;
+
+/** How far a deployment that miners signal has come (BIP 9). */
+typedef uint8_t outrigger_deployment_stage_t;
+
+/** What an outrigger_deployment_stage_t can be. */
+enum {
+    /** Signals do not count yet (`defined`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_DEFINED = 0,
+    /** Signals count (`started`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_STARTED = 1,
+    /** Enough blocks of a period have signalled (`locked_in`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_LOCKED_IN = 2,
+    /** The rules are in force (`active`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_ACTIVE = 3,
+    /** The time for signals has passed (`failed`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_FAILED = 4,
+};
+
+/** A deployment that miners signal (BIP 9), as it stands with a block. */
+typedef struct outrigger_signalled_deployment_t {
+    /** The bit of a block's version that signals. [u8] */
+    uint8_t bit;
+    /** From which median time on signals count, in seconds; -1 where the rules are always in force. [i64] */
+    int64_t start_time;
+    /** The median time at which it fails, in seconds. [i64] */
+    int64_t timeout;
+    /** The least height at which the rules are in force. [u32] */
+    uint32_t min_activation_height;
+    /** Its stage for the block itself. [deployment_stage] */
+    outrigger_deployment_stage_t stage;
+    /** The height of the first block of that stage. [u32] */
+    uint32_t since;
+    /** Its stage for a block on that one. [deployment_stage] */
+    outrigger_deployment_stage_t next_stage;
+    /** The height of the first block of that stage. [u32] */
+    uint32_t next_since;
+    /** How many blocks a period has. [u32] */
+    uint32_t period;
+    /** How many of them must signal. [u32] */
+    uint32_t threshold;
+    /**
+     * Which blocks of the period up to this one signal, the first of them first; empty where signals do not count.
+     * [list of bool]
+     */
+    outrigger_list_t signals;
+} outrigger_signalled_deployment_t;
+
+/** How it is found out whether the rules of a deployment are in force. */
+typedef struct outrigger_deployment_rule_t {
+    /** Which it is: one of the constants below. */
+    uint8_t tag;
+    /** More of it: the member that is named as the tag is, where it has one. */
+    union {
+        /** They are, from a height on (`buried`). */
+        struct {
+            /** The height. [u32] */
+            uint32_t height;
+        } buried;
+        /** Miners signal (`bip9`). */
+        struct {
+            /** What came of it. [signalled_deployment] */
+            outrigger_signalled_deployment_t progress;
+        } signalled;
+    } as;
+} outrigger_deployment_rule_t;
+
+/** What an outrigger_deployment_rule_t can be. */
+enum {
+    /** They are, from a height on (`buried`). */
+    OUTRIGGER_DEPLOYMENT_RULE_BURIED = 0,
+    /** Miners signal (`bip9`). */
+    OUTRIGGER_DEPLOYMENT_RULE_SIGNALLED = 1,
+};
+
+/** A change of the rules. */
+typedef struct outrigger_deployment_t {
+    /** The name that bitcoind gives it. [text] */
+    outrigger_bytes_t name;
+    /** How it is found out whether it is in force. [deployment_rule] */
+    outrigger_deployment_rule_t rule;
+} outrigger_deployment_t;
+
+/** Perhaps a value. [optional list of deployment] */
+typedef struct outrigger_optional_list_of_deployment_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    outrigger_list_t value;
+} outrigger_optional_list_of_deployment_t;
 
 /** The mempool as a whole. */
 typedef struct outrigger_mempool_info_t {
@@ -3596,6 +3685,148 @@ static inline void outrigger_put_optional_out_point(
     }
 }
 
+/** [deployment_stage] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_deployment_stage(outrigger_reader_t *reader, outrigger_deployment_stage_t *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!outrigger_get_u8(reader, out)) {
+        return false;
+    }
+    switch (*out) {
+    case OUTRIGGER_DEPLOYMENT_STAGE_DEFINED:
+    case OUTRIGGER_DEPLOYMENT_STAGE_STARTED:
+    case OUTRIGGER_DEPLOYMENT_STAGE_LOCKED_IN:
+    case OUTRIGGER_DEPLOYMENT_STAGE_ACTIVE:
+    case OUTRIGGER_DEPLOYMENT_STAGE_FAILED:
+        return true;
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    return outrigger_get_list_of_fixed(reader, 1, out);
+}
+
+/** Goes on behind [list of bool]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_list_of_bool(outrigger_reader_t *reader)
+{
+    outrigger_list_t skipped;
+    return outrigger_get_list_of_bool(reader, &skipped);
+}
+
+/**
+ * [signalled_deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_signalled_deployment(
+    outrigger_reader_t *reader, outrigger_signalled_deployment_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_u8(reader, &out->bit)
+        && outrigger_get_i64(reader, &out->start_time)
+        && outrigger_get_i64(reader, &out->timeout)
+        && outrigger_get_u32(reader, &out->min_activation_height)
+        && outrigger_get_deployment_stage(reader, &out->stage)
+        && outrigger_get_u32(reader, &out->since)
+        && outrigger_get_deployment_stage(reader, &out->next_stage)
+        && outrigger_get_u32(reader, &out->next_since)
+        && outrigger_get_u32(reader, &out->period)
+        && outrigger_get_u32(reader, &out->threshold)
+        && outrigger_get_list_of_bool(reader, &out->signals);
+}
+
+/** Goes on behind [signalled_deployment]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_signalled_deployment(outrigger_reader_t *reader)
+{
+    return outrigger_skip(reader, 1)
+        && outrigger_skip(reader, 8)
+        && outrigger_skip(reader, 8)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 1)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 1)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip_list_of_bool(reader);
+}
+
+/** [deployment_rule] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_deployment_rule(outrigger_reader_t *reader, outrigger_deployment_rule_t *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!outrigger_get_u8(reader, &out->tag)) {
+        return false;
+    }
+    switch (out->tag) {
+    case OUTRIGGER_DEPLOYMENT_RULE_BURIED:
+        return outrigger_get_u32(reader, &out->as.buried.height);
+    case OUTRIGGER_DEPLOYMENT_RULE_SIGNALLED:
+        return outrigger_get_signalled_deployment(reader, &out->as.signalled.progress);
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/** Goes on behind [deployment_rule]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_deployment_rule(outrigger_reader_t *reader)
+{
+    uint8_t tag = 0;
+    if (!outrigger_get_u8(reader, &tag)) {
+        return false;
+    }
+    switch (tag) {
+    case OUTRIGGER_DEPLOYMENT_RULE_BURIED:
+        return outrigger_skip(reader, 4);
+    case OUTRIGGER_DEPLOYMENT_RULE_SIGNALLED:
+        return outrigger_skip_signalled_deployment(reader);
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/** [deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_deployment(outrigger_reader_t *reader, outrigger_deployment_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->name)
+        && outrigger_get_deployment_rule(reader, &out->rule);
+}
+
+/** Goes on behind [deployment]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_deployment(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip_deployment_rule(reader);
+}
+
+/**
+ * [list of deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_list_of_deployment(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_deployment(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/**
+ * [optional list of deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
+ * bytes.
+ */
+static inline bool outrigger_get_optional_list_of_deployment(
+    outrigger_reader_t *reader, outrigger_optional_list_of_deployment_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_list_of_deployment(reader, &out->value));
+}
+
 /** [mempool_info] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
 static inline bool outrigger_get_mempool_info(outrigger_reader_t *reader, outrigger_mempool_info_t *out)
 {
@@ -3939,12 +4170,6 @@ static inline bool outrigger_get_list_of_prioritised(outrigger_reader_t *reader,
         outrigger_skip_prioritised(reader);
     }
     return outrigger_end_list(reader, out);
-}
-
-/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
-{
-    return outrigger_get_list_of_fixed(reader, 1, out);
 }
 
 /** [optional bool] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -5061,6 +5286,7 @@ enum {
     OUTRIGGER_FN_CHAIN_PRECIOUS_BLOCK = 16,
     OUTRIGGER_FN_CHAIN_SET_MOCK_TIME = 17,
     OUTRIGGER_FN_CHAIN_COINS_AFTER = 18,
+    OUTRIGGER_FN_CHAIN_DEPLOYMENTS = 19,
 };
 
 /**
@@ -5606,6 +5832,39 @@ static inline int32_t outrigger_chain_coins_after(
     status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_COINS_AFTER, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_unspent_output(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
+ * Since minor 1.
+ *
+ * Request: hash [hash].
+ * Response: [optional list of deployment].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_chain_deployments(
+    const outrigger_service_t *chain, uint64_t scope, const outrigger_hash_t *hash, outrigger_owned_bytes_t *response,
+    outrigger_optional_list_of_deployment_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_hash(&request, hash);
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_DEPLOYMENTS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_list_of_deployment(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

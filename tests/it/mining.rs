@@ -68,6 +68,44 @@ fn a_template_has_every_key_in_its_order() {
 }
 
 #[test]
+fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
+    let host = Host::start();
+    let mut client = host.client();
+    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    // The tip's height, its status and the next block's, and what a template has.
+    let rows = [
+        (142, "defined", "defined", 0x2000_0000),
+        (143, "defined", "started", 0x3000_0000),
+        (287, "started", "locked_in", 0x3000_0000),
+        (431, "locked_in", "active", 0x2000_0000),
+        (432, "active", "active", 0x2000_0000),
+    ];
+    for (height, status, next, version) in rows {
+        let count = height - client.call("getblockcount", json!([])).as_u64().unwrap();
+        client.call("generatetoaddress", json!([count, address]));
+        let info = client.call("getdeploymentinfo", json!([]));
+        let names: Vec<&String> = info["deployments"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["bip34", "bip66", "bip65", "csv", "segwit", "testdummy", "taproot"]);
+        let testdummy = &info["deployments"]["testdummy"];
+        let expected = (&json!(status), &json!(next), &json!(next == "active"));
+        assert_eq!((&testdummy["bip9"]["status"], &testdummy["bip9"]["status_next"], &testdummy["active"]), expected);
+        assert_eq!(testdummy.get("height"), (next == "active").then_some(&json!(432)));
+        let template = client.call("getblocktemplate", request());
+        let available = if version == 0x3000_0000 { json!({"testdummy": 28}) } else { json!({}) };
+        assert_eq!((&template["version"], &template["vbavailable"]), (&json!(version), &available), "{height}");
+        let rules: Vec<&str> = match next {
+            "active" => vec!["csv", "!segwit", "testdummy", "taproot"],
+            _ => vec!["csv", "!segwit", "taproot"],
+        };
+        assert_eq!((&template["rules"], &template["vbrequired"]), (&json!(rules), &json!(0)), "{height}");
+    }
+    for (height, version) in [(143, "20000000"), (144, "30000000"), (431, "30000000"), (432, "20000000")] {
+        let hash = client.call("getblockhash", json!([height]));
+        assert_eq!(client.call("getblockheader", json!([hash]))["versionHex"], json!(version), "{height}");
+    }
+}
+
+#[test]
 fn a_miner_lives_by_templates_alone() {
     let host = Host::start();
     let mut client = host.client();

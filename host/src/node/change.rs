@@ -15,7 +15,7 @@ use super::mempool::{Seniority, View};
 use super::observer::NodeEvent;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
-use super::{EmbeddedNode, NodeError};
+use super::{Best, EmbeddedNode, NodeError};
 
 /// A change under way.
 pub(super) struct Change<'a> {
@@ -203,6 +203,7 @@ impl Change<'_> {
         node.store.put_header_height(&mut self.txn, self.tree.header_height())?;
         let entry = *self.tree.known(&self.tip)?;
         let tip = Tip { hash: self.tip, height: entry.height, time: entry.header.time, median_time: entry.median_time };
+        let best = Best { tip, next_stage: self.tree.next_stage(&self.tip)? };
         let fork = self.tree.fork(before, self.tip)?;
         let mut off = self.tree.path(fork, before);
         off.reverse();
@@ -221,7 +222,7 @@ impl Change<'_> {
         let mut pool = node.pool_mut();
         self.txn.commit()?;
         let synced = node.store.sync();
-        node.tip.store(Arc::new(tip));
+        node.best.store(Arc::new(best));
         let mut events: Vec<_> =
             off.iter().map(|(hash, height, _)| NodeEvent::BlockDisconnected { hash: *hash, height: *height }).collect();
         events.extend(on.iter().map(|(hash, height, _)| NodeEvent::BlockConnected { hash: *hash, height: *height }));

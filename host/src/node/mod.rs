@@ -11,6 +11,7 @@
 
 mod change;
 mod decode;
+mod deployments;
 mod error;
 pub mod find;
 mod journal;
@@ -36,7 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use arc_swap::ArcSwap;
 use bitcoin::consensus::serialize;
-use outrigger_sdk::service::chain::{NextBlock, SpentOutputs, Tip};
+use outrigger_sdk::service::chain::{DeploymentStage, NextBlock, SpentOutputs, Tip};
 
 pub use decode::decode_block;
 pub use error::NodeError;
@@ -47,7 +48,7 @@ use journal::Journal;
 use judge::ScriptCache;
 use mempool::Pool;
 use observer::{NodeEvent, Observer};
-use params::{BLOCK_VERSION, ChainParams};
+use params::ChainParams;
 use select::Selector;
 use store::Store;
 use store::rows::{BlockEntry, Failure, Validity};
@@ -64,9 +65,17 @@ pub struct EmbeddedNode {
     pool: Arc<RwLock<Pool>>,
     selector: Selector,
     journal: Journal,
-    tip: ArcSwap<Tip>,
+    best: ArcSwap<Best>,
     cache: ScriptCache,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
+}
+
+/// The best block.
+#[derive(Clone, Copy, Debug)]
+struct Best {
+    tip: Tip,
+    /// The stage that the deployment of signals has for a block on it.
+    next_stage: DeploymentStage,
 }
 
 /// What the write lock guards.
@@ -89,6 +98,7 @@ impl EmbeddedNode {
         let txn = store.read()?;
         let tree = Tree::load(store.entries(&txn)?)?;
         let tip = snapshot::tip(&store, &txn)?;
+        let best = Best { tip, next_stage: tree.next_stage(&tip.hash)? };
         drop(txn);
         store.complete_digests(tip.height)?;
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
@@ -98,7 +108,7 @@ impl EmbeddedNode {
             selector: Selector::start(pool.clone(), settings.clone()).map_err(NodeError::Thread)?,
             pool,
             journal,
-            tip: ArcSwap::from_pointee(tip),
+            best: ArcSwap::from_pointee(best),
             cache: ScriptCache::default(),
             observers: RwLock::default(),
             chain: Mutex::new(Chain { tree, stale: false }),
@@ -122,7 +132,7 @@ impl EmbeddedNode {
 
     /// The best block. Costs next to nothing.
     pub fn tip(&self) -> Tip {
-        **self.tip.load()
+        self.best.load().tip
     }
 
     /// The chain as it stands now.
@@ -141,22 +151,36 @@ impl EmbeddedNode {
 
     /// What a block on the tip must and may be (BIP 22).
     pub fn next_block(&self) -> NextBlock {
-        self.next_block_on(self.tip())
+        self.describe_next(**self.best.load())
     }
 
-    /// What a block on this tip must and may be.
-    fn next_block_on(&self, tip: Tip) -> NextBlock {
+    /// What a block on this tip must and may be. The tip may be one that has just been overtaken.
+    ///
+    /// # Errors
+    /// When the tree does not know it, or cannot be loaded anew after a write that failed.
+    fn next_block_on(&self, tip: Tip) -> Result<NextBlock, NodeError> {
+        let best = **self.best.load();
+        if best.tip.hash == tip.hash {
+            return Ok(self.describe_next(best));
+        }
+        let next_stage = self.lock_chain()?.tree.next_stage(&tip.hash)?;
+        Ok(self.describe_next(Best { tip, next_stage }))
+    }
+
+    fn describe_next(&self, best: Best) -> NextBlock {
+        let Best { tip, next_stage } = best;
+        let (version, rules, available) = deployments::template(next_stage);
         let min_time = tip.median_time.saturating_add(1);
         let now = u32::try_from(self.clock.now()).unwrap_or(u32::MAX);
         NextBlock {
             tip,
-            version: BLOCK_VERSION,
+            version,
             bits: self.params.bits,
             min_time,
             time: now.max(min_time),
             subsidy: self.params.subsidy(tip.height.saturating_add(1)),
-            rules: ["csv", "!segwit", "taproot"].map(str::to_owned).to_vec(),
-            available: Vec::new(),
+            rules,
+            available,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The rules' figures: what the development chain (regtest) fixes, and what its operator may set.
 //!
-//! Every deployment is active from block 1 and the difficulty never changes. Weights are in weight units, times in
+//! Every deployment but testdummy is active from block 1, and the difficulty never changes. Weights are in weight units, times in
 //! seconds, amounts in satoshi.
 
 use bitcoin::Network;
@@ -27,7 +27,7 @@ pub const MEDIAN_TIME_SPAN: usize = 11;
 pub const MAX_SCRIPT_SIZE: usize = 10_000;
 /// Lock times below this are heights, the others times.
 pub const LOCKTIME_THRESHOLD: u32 = 500_000_000;
-/// The version of the blocks that are built here (BIP 9, with no deployment in progress).
+/// The version of the blocks that are built here, without the bits of deployments in progress (BIP 9).
 pub const BLOCK_VERSION: i32 = 0x2000_0000;
 
 /// What the chain fixes.

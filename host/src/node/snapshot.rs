@@ -4,12 +4,12 @@ use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip, UnspentOutput,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip, UnspentOutput,
 };
 use outrigger_sdk::wire::Blob;
 
 use super::NodeError;
-use super::store::rows::BlockEntry;
+use super::store::rows::{BlockEntry, Validity};
 use super::store::{Reading, Store};
 
 /// The chain as it stood when the snapshot was taken, however much it changes.
@@ -154,6 +154,17 @@ impl ChainSnapshot {
         Ok((hash, entry))
     }
 
+    /// The block in which the branch to this one leaves the best chain, and whether all blocks of the branch are stored.
+    fn branch(&self, hash: BlockHash, entry: BlockEntry) -> Result<(BlockEntry, bool), NodeError> {
+        let (mut hash, mut entry, mut complete) = (hash, entry, true);
+        while !self.is_best(&hash, &entry)? {
+            complete &= entry.validity > Validity::Header;
+            hash = entry.header.prev_blockhash;
+            entry = self.store.known_entry(&self.txn, &hash)?;
+        }
+        Ok((entry, complete))
+    }
+
     /// The ends of all branches, the best chain's first, then by falling height.
     ///
     /// # Errors
@@ -166,9 +177,14 @@ impl ChainSnapshot {
                 continue;
             }
             let entry = self.store.known_entry(&self.txn, &hash)?;
-            let (_, fork) = self.last_best(hash, entry)?;
+            let (fork, complete) = self.branch(hash, entry)?;
             let branch_length = entry.height.saturating_sub(fork.height);
-            tips.push(ChainTip { hash, height: entry.height, branch_length, state: entry.state() });
+            let state = match entry.state() {
+                BlockState::Failed => BlockState::Failed,
+                state if complete => state,
+                _ => BlockState::HeaderOnly,
+            };
+            tips.push(ChainTip { hash, height: entry.height, branch_length, state });
         }
         tips.sort_by_key(|tip| std::cmp::Reverse((tip.height, tip.hash)));
         let entry = self.store.known_entry(&self.txn, &self.tip.hash)?;

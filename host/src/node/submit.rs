@@ -60,22 +60,13 @@ impl EmbeddedNode {
     /// When the node fails; a block that is refused is a [`Verdict`].
     pub fn submit_block(&self, raw: &[u8]) -> Result<Verdict, NodeError> {
         let Ok((mut block, raw)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
-        if !block.txdata.first().is_some_and(bitcoin::Transaction::is_coinbase) {
-            return Ok(Verdict::NoCoinbase);
-        }
         let hash = block.block_hash();
-        let mut filled = None;
-        {
+        let follows = {
             let txn = self.store.read()?;
-            match self.store.entry(&txn, &hash)? {
-                Some(entry) if entry.failure != Failure::None => return Ok(Verdict::DuplicateInvalid),
-                Some(entry) if entry.validity == Validity::Connected => return Ok(Verdict::Duplicate),
-                _ => {}
-            }
-            if self.store.entry(&txn, &block.header.prev_blockhash)?.is_some() && fill_coinbase_witness(&mut block) {
-                filled = Some(serialize(&*block));
-            }
-        }
+            self.store.entry(&txn, &block.header.prev_blockhash)?.is_some()
+        };
+        let filled = (follows && fill_coinbase_witness(&mut block)).then(|| serialize(&*block));
+        // Before the hash is looked up: other bytes than those that are known can have it.
         if let Err(refusal) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
             return Ok(refusal.into());
         }

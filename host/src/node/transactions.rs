@@ -42,15 +42,21 @@ impl EmbeddedNode {
 
     /// The selection for a block on the tip, of the mempool as it stands; none when its version is `known`. Costs next to
     /// nothing while neither tip nor mempool change.
-    pub fn candidate(&self, known: Option<u64>) -> Option<Candidate> {
+    ///
+    /// # Errors
+    /// When the tree of headers cannot be loaded anew after a write that failed.
+    pub fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>, NodeError> {
         let chosen = self.selector.current();
-        (known != Some(chosen.version)).then(|| Candidate {
+        if known == Some(chosen.version) {
+            return Ok(None);
+        }
+        Ok(Some(Candidate {
             version: chosen.version,
-            next: self.next_block_on(chosen.tip),
+            next: self.next_block_on(chosen.tip)?,
             transactions: chosen.transactions.clone(),
             fees: chosen.fees,
             sequence: chosen.sequence,
-        })
+        }))
     }
 
     /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.

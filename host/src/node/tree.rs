@@ -8,8 +8,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::{BlockHash, Work};
+use outrigger_sdk::service::chain::DeploymentStage;
 
 use super::NodeError;
+use super::deployments::Signals;
 use super::judge::median;
 use super::params::MEDIAN_TIME_SPAN;
 use super::store::rows::{BlockEntry, Failure, Validity};
@@ -21,6 +23,8 @@ pub struct Branch {
     pub entry: BlockEntry,
     /// Whether it and all it builds on are stored.
     complete: bool,
+    /// Where it stands in the deployment that miners signal.
+    signals: Signals,
     children: Vec<BlockHash>,
 }
 
@@ -61,6 +65,20 @@ impl Tree {
         self.branches.get(hash).map(|branch| &branch.entry)
     }
 
+    /// Where a known block stands in the deployment that miners signal.
+    pub fn signals(&self, hash: &BlockHash) -> Option<Signals> {
+        self.branches.get(hash).map(|branch| branch.signals)
+    }
+
+    /// The stage that the deployment has for a block on this one.
+    ///
+    /// # Errors
+    /// [`NodeError::Corrupt`] when the block is unknown.
+    pub fn next_stage(&self, hash: &BlockHash) -> Result<DeploymentStage, NodeError> {
+        let branch = self.branches.get(hash).ok_or_else(|| NodeError::corrupt("index", hash))?;
+        Ok(branch.signals.next(branch.entry.height).0)
+    }
+
     /// A block that must be known.
     ///
     /// # Errors
@@ -72,14 +90,16 @@ impl Tree {
     /// Adds a header whose parent is known, unless it is the first.
     pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) {
         let parent = entry.header.prev_blockhash;
-        let parent_complete = entry.height == 0 || self.branches.get(&parent).is_some_and(|branch| branch.complete);
+        let before = self.branches.get(&parent).filter(|_| entry.height > 0);
+        let parent_complete = entry.height == 0 || before.is_some_and(|branch| branch.complete);
+        let signals = before.map_or(Signals::FIRST, |before| before.signals.of_child(&before.entry, &entry));
         if let Some(parent) = self.branches.get_mut(&parent) {
             // Nearly every block has one child, and there are many blocks.
             parent.children.reserve_exact(1);
             parent.children.push(hash);
         }
         let complete = parent_complete && entry.validity > Validity::Header;
-        self.branches.insert(hash, Branch { entry, complete, children: Vec::new() });
+        self.branches.insert(hash, Branch { entry, complete, signals, children: Vec::new() });
         if complete && entry.failure == Failure::None {
             self.candidates.insert(rank(&hash, &entry));
         }

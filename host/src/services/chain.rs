@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, UnspentOutput,
-    Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
+    UnspentOutput, Verdict,
 };
 use outrigger_sdk::service::{Chain, Result, Scope};
 use outrigger_sdk::wire::Blob;
@@ -114,6 +114,10 @@ impl Chain for ChainService {
     fn set_mock_time(&self, _: Scope, seconds: u64) -> Result<()> {
         self.node.set_mock_time(seconds);
         Ok(())
+    }
+
+    fn deployments(&self, _: Scope, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
+        Ok(self.node.deployments(hash)?)
     }
 
     fn coins_after(&self, scope: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {

@@ -49,7 +49,7 @@ impl Mempool for MempoolService {
     }
 
     fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Option<Candidate>> {
-        Ok(self.node.candidate(known))
+        Ok(self.node.candidate(known)?)
     }
 
     fn prioritise(&self, _: Scope, txid: Txid, fee_delta: i64) -> Result<()> {

@@ -19,10 +19,6 @@ pub const MAX_MOCK_TIME: i64 = 9_223_372_036;
 /// A tip older than this, in seconds, means that the chain is still being downloaded.
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
 
-/// The soft forks that release 0.21 lists, which are in force on regtest from its first blocks on.
-const REGTEST_SOFT_FORKS: [(&str, u32); 6] =
-    [("bip34", 1), ("bip66", 1), ("bip65", 1), ("csv", 1), ("segwit", 0), ("taproot", 0)];
-
 /// The hash that the argument at `index` is; `name` is what messages call it.
 pub fn hash_argument(context: &Context<'_>, index: usize, name: &str) -> Result<BlockHash, ChainError> {
     Ok(BlockHash::from_byte_array(params::hash(context.params.get(index), name)?))
@@ -137,19 +133,8 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     put("chainwork", json!(encode_hex(&best.chain_work)));
     put("size_on_disk", json!(info.size_on_disk));
     put("pruned", json!(false));
-    if let Some(forks) = soft_forks(&info.name, info.tip.height) {
-        put("softforks", Value::Object(forks));
-    }
     put("warnings", json!([]));
     Ok(Value::Object(object))
-}
-
-/// The soft forks of a chain as they stand for the block after this height, where the chain's are known.
-pub fn soft_forks(chain: &str, height: u32) -> Option<Map<String, Value>> {
-    let fork = |(name, from): &(&str, u32)| {
-        ((*name).to_owned(), json!({"type": "buried", "active": height + 1 >= *from, "height": from}))
-    };
-    (chain == "regtest").then(|| REGTEST_SOFT_FORKS.iter().map(fork).collect())
 }
 
 pub fn invalidate_block(context: &Context<'_>) -> Outcome {

@@ -1,14 +1,15 @@
 //! The operation group `chain`: the chain and the mempool as they are, raw transactions, addresses and descriptors.
 //!
 //! Invariants: nothing is kept between calls, but for the answer to one question (whether the chain has caught up with the
-//! clock since the start). What a call reads comes from one snapshot. Results have release 29's shape; keys that only
-//! release 0.21 had are kept beside them where they do not clash.
+//! clock since the start). What a call reads comes from one snapshot. Results have release 29's keys in its order, and
+//! no others: strict clients refuse what they do not know.
 
 mod args;
 mod block_stats;
 mod blocks;
 mod coins;
 mod create;
+mod deployments;
 mod descriptors;
 mod error;
 mod header;
@@ -27,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 
 use bitcoin::Network;
 use outrigger_sdk::params::Params;
-use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::standard::work;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
@@ -52,7 +53,7 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn network(&self) -> Result<Network, ChainError> {
-        Ok(work::network(&self.host.chain.info(self.scope)?.name))
+        Ok(work::network(&self.host.chain.info(self.scope)?.name).map_err(ServiceError::from)?)
     }
 }
 
@@ -89,7 +90,7 @@ impl ChainPlugin {
             "estimatesmartfee" => mempool::estimate_smart_fee(context),
             "getdifficulty" => statistics::get_difficulty(context),
             "getchaintxstats" => statistics::get_chain_tx_stats(context),
-            "getdeploymentinfo" => statistics::get_deployment_info(context),
+            "getdeploymentinfo" => deployments::get_deployment_info(context),
             "getindexinfo" => statistics::get_index_info(context),
             "getnetworkinfo" => network::get_network_info(context),
             "getconnectioncount" => network::get_connection_count(),

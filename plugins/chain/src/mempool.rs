@@ -126,7 +126,7 @@ pub fn estimate_smart_fee(context: &Context<'_>) -> Outcome {
     Ok(json!({"errors": ["Insufficient data or no feerate found"], "blocks": 0}))
 }
 
-/// An entry in release 29's shape, then the fees as release 0.21 had them beside `fees`.
+/// An entry in release 29's shape.
 fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
     json!({
         "vsize": entry.virtual_size,
@@ -148,10 +148,6 @@ fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
         "spentby": entry.spent_by,
         "bip125-replaceable": entry.replaceable,
         "unbroadcast": unbroadcast,
-        "fee": money(entry.fee),
-        "modifiedfee": amount::to_json(entry.modified_fee),
-        "descendantfees": entry.descendant_fees,
-        "ancestorfees": entry.ancestor_fees,
     })
 }
 

@@ -16,22 +16,27 @@ const VERSION: u32 = 290_000;
 const USER_AGENT: &str = concat!("/Satoshi:29.0.0(Outrigger:", env!("CARGO_PKG_VERSION"), ")/");
 /// The version of the peer-to-peer protocol that this release speaks.
 const PROTOCOL_VERSION: u32 = 70_016;
-/// The kinds of network that bitcoind lists.
-const NETWORKS: [&str; 5] = ["ipv4", "ipv6", "onion", "i2p", "cjdns"];
+/// The kinds of network that bitcoind lists, and whether it reaches them where nothing else is set.
+const NETWORKS: [(&str, bool); 5] =
+    [("ipv4", true), ("ipv6", true), ("onion", false), ("i2p", false), ("cjdns", false)];
+/// What a full node of this release offers to peers: the bit of each service and its name.
+const SERVICES: [(u32, &str); 4] = [(0, "NETWORK"), (3, "WITNESS"), (10, "NETWORK_LIMITED"), (11, "P2P_V2")];
 /// The period of bitcoind's upload target, in seconds.
 const UPLOAD_TIMEFRAME: u32 = 24 * 60 * 60;
 
 pub fn get_network_info(context: &Context<'_>) -> Outcome {
     let mempool = context.host.mempool.info(context.scope)?;
-    let network = |name: &&str| json!({"name": name, "limited": true, "reachable": false, "proxy": "", "proxy_randomize_credentials": false});
+    let network = |(name, reached): &(&str, bool)| json!({"name": name, "limited": !reached, "reachable": reached, "proxy": "", "proxy_randomize_credentials": false});
+    let services = SERVICES.iter().fold(0_u64, |all, (bit, _)| all | 1 << bit);
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("version", json!(VERSION));
     put("subversion", json!(USER_AGENT));
     put("protocolversion", json!(PROTOCOL_VERSION));
-    put("localservices", json!("0000000000000000"));
-    put("localservicesnames", json!([]));
-    // Transactions are taken, and nothing keeps peers away: as of a node that has met none yet. Clients insist on both.
+    // As of a node that has met no peers yet: its whole chain is there to be had, transactions are taken, and nothing keeps
+    // peers away. Clients insist on all of that.
+    put("localservices", json!(format!("{services:016x}")));
+    put("localservicesnames", SERVICES.iter().map(|(_, name)| json!(name)).collect());
     put("localrelay", json!(true));
     put("timeoffset", json!(0));
     put("networkactive", json!(true));
@@ -70,7 +75,7 @@ pub fn get_node_addresses(context: &Context<'_>) -> Outcome {
         return Err(ChainError::AddressCount);
     }
     let network = context.params.given(1).map(args::text).transpose()?;
-    match network.filter(|network| !NETWORKS.iter().any(|known| known.eq_ignore_ascii_case(network))) {
+    match network.filter(|network| !NETWORKS.iter().any(|(known, _)| known.eq_ignore_ascii_case(network))) {
         Some(unknown) => Err(ChainError::Network(unknown.to_owned())),
         None => Ok(json!([])),
     }

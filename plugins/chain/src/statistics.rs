@@ -1,10 +1,10 @@
-//! What is counted over many blocks, and which rules and indexes there are.
+//! What is counted over many blocks, and which indexes there are.
 
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
 use serde_json::{Map, Value, json};
 
-use crate::blocks::{hash_argument, soft_forks};
+use crate::blocks::hash_argument;
 use crate::error::ChainError;
 use crate::header::decode;
 use crate::{Context, Outcome, args};
@@ -15,7 +15,7 @@ const DEFAULT_WINDOW: u32 = 30 * 24 * 6;
 const TRANSACTION_INDEX: &str = "txindex";
 
 /// The block that the argument at `index` names, or the best one.
-fn block_or_tip(context: &Context<'_>, index: usize) -> Result<BlockInfo, ChainError> {
+pub fn block_or_tip(context: &Context<'_>, index: usize) -> Result<BlockInfo, ChainError> {
     let hash = match context.params.given(index) {
         Some(_) => hash_argument(context, index, "blockhash")?,
         None => context.host.chain.tip(context.scope)?.hash,
@@ -73,33 +73,6 @@ pub fn get_chain_tx_stats(context: &Context<'_>) -> Outcome {
         }
     }
     Ok(Value::Object(object))
-}
-
-pub fn get_deployment_info(context: &Context<'_>) -> Outcome {
-    let block = block_or_tip(context, 0)?;
-    let name = context.host.chain.info(context.scope)?.name;
-    let mut deployments = soft_forks(&name, block.height).unwrap_or_default();
-    if let Some(taproot) = deployments.get_mut("taproot") {
-        *taproot = always_active();
-    }
-    Ok(json!({"hash": block.hash, "height": block.height, "deployments": deployments}))
-}
-
-/// A deployment that release 29 still describes by signals, and that a test chain has from its first block on.
-fn always_active() -> Value {
-    json!({
-        "type": "bip9",
-        "height": 0,
-        "active": true,
-        "bip9": {
-            "start_time": -1,
-            "timeout": i64::MAX,
-            "min_activation_height": 0,
-            "status": "active",
-            "since": 0,
-            "status_next": "active",
-        },
-    })
 }
 
 pub fn get_index_info(context: &Context<'_>) -> Outcome {

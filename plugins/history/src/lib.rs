@@ -16,8 +16,9 @@ use std::sync::OnceLock;
 
 use bitcoin::Network;
 use outrigger_sdk::params::{Params, flag};
-use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::WalletInfo;
+use outrigger_sdk::service::{Scope, ServiceError};
+use outrigger_sdk::standard::work;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -76,14 +77,9 @@ impl Question<'_> {
         if let Some(network) = self.network.get() {
             return Ok(*network);
         }
-        let network = network(&self.host.chain.info(self.scope)?.name);
+        let network = work::network(&self.host.chain.info(self.scope)?.name).map_err(ServiceError::from)?;
         Ok(*self.network.get_or_init(|| network))
     }
-}
-
-/// The network of a chain by the name that bitcoind gives it.
-fn network(name: &str) -> Network {
-    Network::from_core_arg(name).unwrap_or(Network::Regtest)
 }
 
 outrigger_sdk::export_plugin!(HistoryPlugin, include_str!("../manifest.json"));

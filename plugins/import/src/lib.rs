@@ -164,7 +164,7 @@ impl ImportPlugin {
     }
 
     fn network(&self, scope: Scope) -> Result<bitcoin::Network, ServiceError> {
-        Ok(standard::work::network(&self.host.chain.info(scope)?.name))
+        Ok(standard::work::network(&self.host.chain.info(scope)?.name)?)
     }
 
     /// Stores what passed its checks with one write, and tells what became of each request.

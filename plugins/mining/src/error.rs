@@ -25,9 +25,6 @@ pub enum MiningError {
     /// Text that is no block.
     #[error("Block decode failed")]
     BlockUndecodable,
-    /// A block whose first transaction is no coinbase.
-    #[error("Block does not start with a coinbase")]
-    NoCoinbase,
     /// Text that is no header.
     #[error("Block header decode failed")]
     HeaderUndecodable,
@@ -113,9 +110,7 @@ impl From<MiningError> for RpcError {
             | E::HashRateBlocks
             | E::NoBlockAtHeight => Code::INVALID_PARAMETER,
             E::ProposalData | E::NotText(_) => Code::TYPE,
-            E::BlockUndecodable | E::NoCoinbase | E::HeaderUndecodable | E::TransactionUndecodable(_) => {
-                Code::DESERIALIZATION
-            }
+            E::BlockUndecodable | E::HeaderUndecodable | E::TransactionUndecodable(_) => Code::DESERIALIZATION,
             E::PreviousHeader(_) | E::HeaderRefused(_) | E::Validation(_) | E::InvalidBlock(_) => Code::VERIFY,
             E::ShuttingDown => Code::CLIENT_NOT_CONNECTED,
             E::Unsteady | E::NoCandidate | E::NoNonce => Code::MISC,

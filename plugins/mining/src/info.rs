@@ -3,6 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, CompactTarget, Network, Txid};
 use outrigger_sdk::params;
+use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
 use serde_json::{Map, Value, json};
@@ -85,7 +86,7 @@ pub fn get_network_hash_rate(context: &Context<'_>) -> Outcome {
         _ => return Err(MiningError::NoBlockAtHeight),
     };
     // A negative number means: since the difficulty was last adjusted.
-    let interval = adjustment_blocks(work::network(&info.name));
+    let interval = adjustment_blocks(work::network(&info.name).map_err(ServiceError::from)?);
     let blocks = u32::try_from(blocks).unwrap_or(height % interval + 1);
     Ok(work::float(hash_rate(context, &block(context, height)?, blocks)?))
 }

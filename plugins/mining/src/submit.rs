@@ -39,7 +39,7 @@ fn verdict_json(verdict: Verdict) -> Outcome {
         Verdict::Invalid { reason, .. } if reason.is_empty() => "rejected".to_owned(),
         Verdict::Invalid { reason, .. } => reason,
         Verdict::Undecodable => return Err(MiningError::BlockUndecodable),
-        Verdict::NoCoinbase => return Err(MiningError::NoCoinbase),
+        Verdict::NoCoinbase => "bad-cb-missing".to_owned(),
     };
     Ok(json!(reason))
 }
@@ -47,10 +47,7 @@ fn verdict_json(verdict: Verdict) -> Outcome {
 /// Judges a proposed block (BIP 23): all rules but proof of work, on the tip only, and nothing is kept.
 pub fn propose(context: &Context<'_>, data: &str) -> Outcome {
     let raw = bytes(data).ok_or(MiningError::BlockUndecodable)?;
-    match context.host.chain.check_block(context.scope, raw.into()).map_err(judging_failed)? {
-        Verdict::NoCoinbase => Ok(json!("bad-cb-missing")),
-        verdict => verdict_json(verdict),
-    }
+    verdict_json(context.host.chain.check_block(context.scope, raw.into()).map_err(judging_failed)?)
 }
 
 pub fn submit_block(context: &Context<'_>) -> Outcome {

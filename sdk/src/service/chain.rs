@@ -166,6 +166,80 @@ wire_struct! {
 }
 
 wire_enum! {
+    /// How far a deployment that miners signal has come (BIP 9).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum DeploymentStage {
+        /// Signals do not count yet (`defined`).
+        Defined = 0,
+        /// Signals count (`started`).
+        Started = 1,
+        /// Enough blocks of a period have signalled (`locked_in`).
+        LockedIn = 2,
+        /// The rules are in force (`active`).
+        Active = 3,
+        /// The time for signals has passed (`failed`).
+        Failed = 4,
+    }
+}
+
+wire_struct! {
+    /// A deployment that miners signal (BIP 9), as it stands with a block.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct SignalledDeployment {
+        /// The bit of a block's version that signals.
+        pub bit: u8,
+        /// From which median time on signals count, in seconds; -1 where the rules are always in force.
+        pub start_time: i64,
+        /// The median time at which it fails, in seconds.
+        pub timeout: i64,
+        /// The least height at which the rules are in force.
+        pub min_activation_height: u32,
+        /// Its stage for the block itself.
+        pub stage: DeploymentStage,
+        /// The height of the first block of that stage.
+        pub since: u32,
+        /// Its stage for a block on that one.
+        pub next_stage: DeploymentStage,
+        /// The height of the first block of that stage.
+        pub next_since: u32,
+        /// How many blocks a period has.
+        pub period: u32,
+        /// How many of them must signal.
+        pub threshold: u32,
+        /// Which blocks of the period up to this one signal, the first of them first; empty where signals do not count.
+        pub signals: Vec<bool>,
+    }
+}
+
+wire_enum! {
+    /// How it is found out whether the rules of a deployment are in force.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub enum DeploymentRule {
+        /// They are, from a height on (`buried`).
+        Buried {
+            /// The height.
+            height: u32,
+        } = 0,
+        /// Miners signal (`bip9`).
+        Signalled {
+            /// What came of it.
+            progress: SignalledDeployment,
+        } = 1,
+    }
+}
+
+wire_struct! {
+    /// A change of the rules.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Deployment {
+        /// The name that bitcoind gives it.
+        pub name: String,
+        /// How it is found out whether it is in force.
+        pub rule: DeploymentRule,
+    }
+}
+
+wire_enum! {
     /// What became of a block that was submitted or proposed.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum Verdict {
@@ -191,7 +265,7 @@ wire_enum! {
         } = 6,
         /// The bytes are no block.
         Undecodable = 7,
-        /// A block without transactions, or whose first is no coinbase.
+        /// A block without transactions, or whose first is no coinbase: the same as the reason `bad-cb-missing`.
         NoCoinbase = 8,
     }
 }
@@ -281,5 +355,8 @@ service! {
         /// there is any.
         #[since(1)]
         fn coins_after(outpoint: Option<OutPoint>, limit: u32) -> Vec<UnspentOutput>;
+        /// The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
+        #[since(1)]
+        fn deployments(hash: BlockHash) -> Option<Vec<Deployment>>;
     }
 }

@@ -146,7 +146,7 @@ impl From<ServiceError> for RpcError {
             ),
             ErrorKind::WalletNotSpecified => Self::new(
                 Code::WALLET_NOT_SPECIFIED,
-                "Wallet file not specified (must request wallet RPC through /wallet/<filename> uri-path).",
+                "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.",
             ),
             ErrorKind::WalletLocked => Self::new(
                 Code::WALLET_UNLOCK_NEEDED,

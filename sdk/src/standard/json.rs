@@ -1,13 +1,12 @@
-//! Decoded transactions, as `decoderawtransaction` and its like show them: release 0.21's keys in their order, then what
-//! release 29 added.
+//! Decoded transactions, as `decoderawtransaction` and its like show them in release 29.
 
 use bitcoin::{Network, Script, Transaction, TxIn};
 use serde_json::{Map, Value, json};
 
-use super::address::{from_script, of_key};
+use super::address::from_script;
 use super::asm::{asm, asm_sighash};
 use super::descriptor;
-use super::kind::{ScriptKind, classify};
+use super::kind::classify;
 use crate::amount;
 use crate::params::encode_hex;
 use crate::service::chain::Coin;
@@ -102,30 +101,15 @@ fn input_json(input: &TxIn, coinbase: bool, prevout: Option<&Coin>, network: Net
     object
 }
 
-/// A scriptPubKey: `asm`, `hex`, `reqSigs`, `type` and `addresses` as release 0.21, then `desc` and `address` as release
-/// 29. What pays to no address has neither `reqSigs` nor `addresses`; a bare multisig has the addresses of its keys.
+/// A scriptPubKey in release 29's shape: `asm`, `desc`, `hex`, `address` where it pays to one, `type`.
 pub fn script_json(script: &Script, network: Network) -> Map<String, Value> {
-    let kind = classify(script);
-    let address = from_script(script, network);
-    let addresses = match &kind {
-        ScriptKind::Multisig { required, keys } => {
-            Some((*required, keys.iter().map(|key| of_key(key, network)).collect()))
-        }
-        _ => address.clone().map(|address| (1, vec![address])),
-    };
     let mut object = Map::new();
     object.insert("asm".into(), json!(asm(script)));
-    object.insert("hex".into(), json!(encode_hex(script.as_bytes())));
-    if let Some((required, _)) = &addresses {
-        object.insert("reqSigs".into(), json!(required));
-    }
-    object.insert("type".into(), json!(kind.name()));
-    if let Some((_, addresses)) = addresses {
-        object.insert("addresses".into(), json!(addresses));
-    }
     object.insert("desc".into(), json!(descriptor::infer(script, network)));
-    if let Some(address) = address {
+    object.insert("hex".into(), json!(encode_hex(script.as_bytes())));
+    if let Some(address) = from_script(script, network) {
         object.insert("address".into(), json!(address));
     }
+    object.insert("type".into(), json!(classify(script).name()));
     object
 }

@@ -234,11 +234,10 @@ fn transactions_with_witness_are_shown_as_recorded() {
         r#""hex":"16001463f3ebd51cd47966cd53fee3b3187ccdbdb5c9ed"},"txinwitness":["30","02"],"sequence":0}],"#,
         r#""vout":[{"value":0.00000001,"n":0,"scriptPubKey":{"#,
         r#""asm":"1 d2c4a205fd9ffc9f8ec27431a91bfca1f35233532f4d28f48845ab03a31dc35b","#,
-        r#""hex":"5120d2c4a205fd9ffc9f8ec27431a91bfca1f35233532f4d28f48845ab03a31dc35b","reqSigs":1,"#,
-        r#""type":"witness_v1_taproot","#,
-        r#""addresses":["bcrt1p6tz2yp0anl7flrkzwsc6jxlu58e4yv6n9axj3ayggk4s8gcacddsdh6e3c"],"#,
         r#""desc":"rawtr(d2c4a205fd9ffc9f8ec27431a91bfca1f35233532f4d28f48845ab03a31dc35b)#hjkttuwh","#,
-        r#""address":"bcrt1p6tz2yp0anl7flrkzwsc6jxlu58e4yv6n9axj3ayggk4s8gcacddsdh6e3c"}}]}"#
+        r#""hex":"5120d2c4a205fd9ffc9f8ec27431a91bfca1f35233532f4d28f48845ab03a31dc35b","#,
+        r#""address":"bcrt1p6tz2yp0anl7flrkzwsc6jxlu58e4yv6n9axj3ayggk4s8gcacddsdh6e3c","#,
+        r#""type":"witness_v1_taproot"}}]}"#
     );
     assert_eq!(shown.to_string(), expected);
 }
@@ -253,11 +252,15 @@ fn coinbases_show_their_script_alone() {
 }
 
 #[test]
-fn bare_multisig_has_the_addresses_of_its_keys() {
+fn script_pub_key_without_address_has_no_other_keys() {
     let key = "21033cc1e194f294477237e34145492a29d7161a3823ca0b619f1ee6d298d5aa19f2";
-    let shown = script_json(&script(&format!("51{key}51ae")), Network::Regtest);
-    assert_eq!((&shown["reqSigs"], &shown["addresses"]), (&json!(1), &json!(["mpdTPzJRwTaKt4GtpYX5LHfja39rfJ62Xm"])));
-    assert!(!shown.contains_key("address"));
+    for (hex, kind) in
+        [(format!("51{key}51ae"), "multisig"), (format!("{key}ac"), "pubkey"), ("51".into(), "nonstandard")]
+    {
+        let shown = script_json(&script(&hex), Network::Regtest);
+        assert_eq!(shown.keys().collect::<Vec<_>>(), ["asm", "desc", "hex", "type"], "{kind}");
+        assert_eq!(shown["type"], kind);
+    }
 }
 
 #[test]

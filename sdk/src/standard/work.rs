@@ -5,12 +5,28 @@ use std::str::FromStr;
 use bitcoin::{CompactTarget, Network, Target};
 use serde_json::{Number, Value};
 
+use crate::service::{ErrorKind, ServiceError};
+
 /// The significant digits of a floating-point number in a result.
 const DIGITS: usize = 16;
 
-/// The network of the chain that bitcoind calls `name`; regtest for a name that is not bitcoind's.
-pub fn network(name: &str) -> Network {
-    Network::from_core_arg(name).unwrap_or(Network::Regtest)
+/// A chain whose name is not one of bitcoind's. Nothing is guessed: on another network the same keys have other addresses.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("The chain '{0}' is not known")]
+pub struct UnknownChain(pub String);
+
+impl From<UnknownChain> for ServiceError {
+    fn from(error: UnknownChain) -> Self {
+        Self::new(ErrorKind::Internal, error.to_string())
+    }
+}
+
+/// The network of the chain that bitcoind calls `name`.
+///
+/// # Errors
+/// [`UnknownChain`] for a name that is not bitcoind's.
+pub fn network(name: &str) -> Result<Network, UnknownChain> {
+    Network::from_core_arg(name).map_err(|_| UnknownChain(name.to_owned()))
 }
 
 /// The target of a compact form as 64 hexadecimal digits.
@@ -66,6 +82,16 @@ mod tests {
     fn targets_have_64_digits() {
         let hex = target_hex(CompactTarget::from_consensus(0x207f_ffff));
         assert_eq!(hex, format!("7fffff{}", "0".repeat(58)));
-        assert_eq!(network("main"), Network::Bitcoin);
+    }
+
+    #[test]
+    fn network_of_an_unknown_chain_is_an_error() {
+        assert_eq!(network("main"), Ok(Network::Bitcoin));
+        assert_eq!(network("regtest"), Ok(Network::Regtest));
+        for name in ["", "Regtest", "liquidv1"] {
+            let error = network(name).unwrap_err();
+            assert_eq!(error, UnknownChain(name.to_owned()));
+            assert_eq!(ServiceError::from(error).detail, format!("The chain '{name}' is not known"));
+        }
     }
 }

@@ -14,8 +14,8 @@ use bitcoin::{
 
 use super::lock;
 use crate::service::chain::{
-    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip,
-    UnspentOutput, Verdict,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, DeploymentRule,
+    NextBlock, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use crate::service::{Chain, ErrorKind, Result, Scope};
 use crate::wire::Blob;
@@ -192,7 +192,7 @@ impl State {
     fn judge(&self, raw: &[u8]) -> std::result::Result<Block, Verdict> {
         let block: Block = consensus::deserialize(raw).map_err(|_| Verdict::Undecodable)?;
         if !block.txdata.first().is_some_and(Transaction::is_coinbase) {
-            return Err(Verdict::NoCoinbase);
+            return Err(Verdict::Invalid { reason: "bad-cb-missing".into(), detail: String::new() });
         }
         if self.blocks.contains_key(&block.block_hash()) {
             return Err(Verdict::Duplicate);
@@ -340,6 +340,11 @@ impl Chain for MemoryChain {
     fn set_mock_time(&self, _: Scope, seconds: u64) -> Result<()> {
         lock(&self.0).mock_time = seconds;
         Ok(())
+    }
+
+    fn deployments(&self, _: Scope, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
+        let buried = |name: &str| Deployment { name: name.to_owned(), rule: DeploymentRule::Buried { height: 0 } };
+        Ok(lock(&self.0).blocks.contains_key(&hash).then(|| ["csv", "segwit", "taproot"].map(buried).to_vec()))
     }
 
     fn coins_after(&self, _: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {

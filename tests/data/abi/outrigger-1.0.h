@@ -1638,7 +1638,7 @@ static inline int32_t outrigger_reply_failure(
         break;
     case OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED:
         code = OUTRIGGER_CODE_WALLET_NOT_SPECIFIED;
-        message = "Wallet file not specified (must request wallet RPC through /wallet/<filename> uri-path).";
+        message = "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.";
         fixed = true;
         break;
     case OUTRIGGER_STATUS_WALLET_LOCKED:
@@ -2031,7 +2031,7 @@ enum {
     OUTRIGGER_VERDICT_INVALID = 6,
     /** The bytes are no block. */
     OUTRIGGER_VERDICT_UNDECODABLE = 7,
-    /** A block without transactions, or whose first is no coinbase. */
+    /** A block without transactions, or whose first is no coinbase: the same as the reason `bad-cb-missing`. */
     OUTRIGGER_VERDICT_NO_COINBASE = 8,
 };
 

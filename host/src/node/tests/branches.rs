@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use bitcoin::consensus::serialize;
-use bitcoin::{Amount, Block, BlockHash};
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, Block, BlockHash, Transaction};
 use outrigger_sdk::service::chain::{BlockRef, BlockState, Verdict};
 
 use super::super::observer::{NodeEvent, Observer};
 use super::super::{EmbeddedNode, NodeError};
 use super::TestNode;
-use super::miner::{Draft, extend, extend_by, mine};
+use super::miner::{Draft, extend, extend_by, mine, spend};
 
 fn submit(node: &EmbeddedNode, block: &Block) -> Verdict {
     node.submit_block(&serialize(block)).unwrap()
@@ -90,6 +91,9 @@ fn blocks_that_wait_for_their_parents_are_connected_with_them() {
     assert_eq!(submit(&node, &blocks[2]), Verdict::Inconclusive);
     assert_eq!(submit(&node, &blocks[1]), Verdict::Inconclusive);
     assert_eq!(node.tip().height, 0);
+    // getchaintips: the block is there, one that it builds on is not.
+    let tips = node.snapshot().unwrap().tips().unwrap();
+    assert_eq!((tips[1].hash, tips[1].state), (blocks[2].block_hash(), BlockState::HeaderOnly));
     assert_eq!(submit(&node, &blocks[0]), Verdict::Valid);
     assert_eq!(node.tip().hash, blocks[2].block_hash());
     assert_eq!(submit(&node, &blocks[2]), Verdict::Duplicate);
@@ -167,7 +171,7 @@ fn invalidating_goes_back_and_reconsidering_forward() {
     assert_eq!(node.tip().height, 2);
     node.reconsider_block(fourth).unwrap();
     assert_eq!((node.tip(), state(&node, tip.hash)), (tip, BlockState::Valid));
-    let unknown = BlockHash::from_raw_hash(bitcoin::hashes::Hash::all_zeros());
+    let unknown = BlockHash::all_zeros();
     for result in [node.invalidate_block(unknown), node.reconsider_block(unknown), node.precious_block(unknown)] {
         assert!(matches!(result, Err(NodeError::UnknownBlock(hash)) if hash == unknown));
     }
@@ -215,4 +219,67 @@ fn observers_hear_what_became_of_the_chain_in_order() {
     submit(&node, &bad);
     let events = recorder.0.lock().unwrap().clone();
     assert_eq!(events, ["+1", "=1", "+2", "=2", "-2", "+2", "+3", "=3"]);
+}
+
+#[test]
+fn submitblock_judges_a_block_by_itself_before_it_looks_at_what_is_known() {
+    let node = TestNode::new();
+    let parent = extend(&node, &[]).block_hash();
+    let good = Draft::on(&node, parent, &[], 1).finish();
+    let tips = || node.snapshot().unwrap().tips().unwrap();
+    let before = tips();
+    let mut cases = Vec::new();
+    let mut easy = good.clone();
+    while easy.header.validate_pow(easy.header.target()).is_ok() {
+        easy.header.nonce += 1;
+    }
+    cases.push((easy, "high-hash"));
+    let mut torn = good.clone();
+    torn.txdata.push(spend(&[(torn.txdata[0].compute_txid(), 0)], &[1]));
+    cases.push((torn, "bad-txnmrklroot"));
+    // A repeated end leaves the root of three the same.
+    let payments = [1, 2].map(|amount| spend(&[(good.txdata[0].compute_txid(), 0)], &[amount]));
+    let mut repeated = Draft::on(&node, parent, &payments, 1).finish();
+    repeated.txdata.push(payments[1].clone());
+    cases.push((repeated, "bad-txns-duplicate"));
+    let empty = Draft::on(&node, parent, &[], 1).edit(|block| block.txdata.clear()).finish_plain();
+    cases.push((empty, "bad-blk-length"));
+    let payment = spend(&[(good.txdata[0].compute_txid(), 0)], &[1]);
+    let headless = |parent, payment: Transaction| {
+        let draft = Draft::on(&node, node.tip().hash, &[], 1).edit(|block| block.txdata = vec![payment]);
+        draft.edit(|block| block.header.prev_blockhash = parent).finish_plain()
+    };
+    cases.push((headless(parent, payment.clone()), "bad-cb-missing"));
+    cases.push((headless(BlockHash::all_zeros(), payment), "bad-cb-missing"));
+    for (block, reason) in cases {
+        // Nothing is remembered: the same answer each time, and no other branch.
+        for _ in 0..2 {
+            let Verdict::Invalid { reason: found, .. } = submit(&node, &block) else { panic!("{reason}") };
+            assert_eq!(found, reason);
+        }
+        assert_eq!(tips(), before, "{reason}");
+        if block.header.prev_blockhash == parent && reason != "high-hash" {
+            let Verdict::Invalid { reason: found, .. } = node.check_block(&serialize(&block)).unwrap() else {
+                panic!("{reason}")
+            };
+            assert_eq!(found, reason);
+        }
+    }
+    let orphan = Draft::on(&node, parent, &[], 1).edit(|block| block.header.prev_blockhash = BlockHash::all_zeros());
+    assert_eq!(submit(&node, &orphan.finish()), invalid("prev-blk-not-found"));
+    assert_eq!(node.submit_block(&serialize(&good.header)).unwrap(), Verdict::Undecodable);
+    assert_eq!(tips(), before);
+    assert_eq!(submit(&node, &good), Verdict::Valid);
+    assert_eq!(submit(&node, &good), Verdict::Duplicate);
+    // Other bytes under a known hash are judged, not taken for the block.
+    let mut other = good.clone();
+    other.txdata.push(other.txdata[0].clone());
+    let Verdict::Invalid { reason, .. } = submit(&node, &other) else { panic!("not the block that is known") };
+    assert_eq!(reason, "bad-txnmrklroot");
+    // What fails only when it is connected is remembered.
+    let bad = Draft::on(&node, node.tip().hash, &[], 2).edit(greedy).finish();
+    let Verdict::Invalid { reason, .. } = submit(&node, &bad) else { panic!("it takes too much") };
+    assert_eq!(reason, "bad-cb-amount");
+    assert_eq!(submit(&node, &bad), Verdict::DuplicateInvalid);
+    assert_eq!(tips().last().map(|tip| (tip.hash, tip.state)), Some((bad.block_hash(), BlockState::Failed)));
 }

@@ -2,6 +2,7 @@
 
 mod branches;
 mod coins;
+mod deployments;
 mod entries;
 mod mempool;
 mod miner;

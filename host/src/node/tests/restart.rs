@@ -56,7 +56,7 @@ fn the_mempool_is_there_after_a_start_as_it_was() {
     // Without an orderly end it is the same, and the second start finds what the first one found.
     node.reopen();
     assert_eq!((entries(&node), node.prioritised()), (before, deltas));
-    let candidate = node.candidate(None).unwrap();
+    let candidate = node.candidate(None).unwrap().unwrap();
     assert_eq!((candidate.transactions.len(), candidate.next.tip), (30, node.tip()));
 }
 

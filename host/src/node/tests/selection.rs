@@ -23,7 +23,7 @@ fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
 
 /// The selection as it stands.
 fn candidate(node: &EmbeddedNode) -> Candidate {
-    node.candidate(None).unwrap()
+    node.candidate(None).unwrap().unwrap()
 }
 
 fn ids(candidate: &Candidate) -> Vec<Txid> {
@@ -62,20 +62,20 @@ fn a_selection_has_a_version_and_is_handed_over_once() {
     let coinbases = extend_by(&node, 103);
     accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 50_000]));
     let first = candidate(&node);
-    assert_eq!(node.candidate(Some(first.version)), None);
-    assert_eq!(node.candidate(Some(first.version + 1)).map(|again| again.version), Some(first.version));
+    assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
+    assert_eq!(node.candidate(Some(first.version + 1)).unwrap().map(|again| again.version), Some(first.version));
     // One that pays too little for a block changes the mempool, and not the selection.
     accept(&node, &spend(&[(coinbases[1], 0)], &[COINBASE - 1_000]));
-    assert_eq!(node.candidate(Some(first.version)), None);
+    assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
     let again = candidate(&node);
     assert_eq!((again.version, &again.transactions), (first.version, &first.transactions));
     assert!(again.sequence > first.sequence);
     // Another tip is another block, even of the same transactions.
     extend(&node, &[]);
-    let on_next = node.candidate(Some(first.version)).unwrap();
+    let on_next = node.candidate(Some(first.version)).unwrap().unwrap();
     assert_eq!((on_next.next.tip, &on_next.transactions), (node.tip(), &first.transactions));
     accept(&node, &spend(&[(coinbases[2], 0)], &[COINBASE - 60_000]));
-    assert_eq!(node.candidate(Some(on_next.version)).unwrap().transactions.len(), 2);
+    assert_eq!(node.candidate(Some(on_next.version)).unwrap().unwrap().transactions.len(), 2);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn whoever_asks_sees_what_was_accepted_before() {
     let mut known = candidate(&node).version;
     for coinbase in &coinbases[..30] {
         let txid = accept(&node, &spend(&[(*coinbase, 0)], &[COINBASE - 10_000]));
-        let candidate = node.candidate(Some(known)).unwrap();
+        let candidate = node.candidate(Some(known)).unwrap().unwrap();
         assert!(ids(&candidate).contains(&txid));
         known = candidate.version;
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 use outrigger_sdk::service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, NextBlock, SpentOutputs, Tip, UnspentOutput,
-    Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
+    UnspentOutput, Verdict,
 };
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::wallet::TxState;
@@ -60,6 +60,9 @@ impl Chain for Broken {
     }
     fn tips(&self, scope: Scope) -> Result<Vec<ChainTip>> {
         self.chain.tips(scope)
+    }
+    fn deployments(&self, scope: Scope, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
+        self.chain.deployments(scope, hash)
     }
     fn next_block(&self, scope: Scope) -> Result<NextBlock> {
         self.chain.next_block(scope)

@@ -6,13 +6,24 @@ use serde_json::{Value, json};
 use super::{GENESIS, check, check_refusals, keys, start};
 
 #[test]
-fn there_are_no_peers_in_the_shape_of_release_29() {
+fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
     let host = TestHost::new();
     let plugin = start(&host);
     let network = plugin.call("getnetworkinfo", json!([])).unwrap();
     assert_eq!((&network["version"], network["relayfee"].to_string()), (&json!(290_000), "0.00001000".into()));
     let agent = format!("/Satoshi:29.0.0(Outrigger:{})/", env!("CARGO_PKG_VERSION"));
     assert_eq!(network["subversion"], json!(agent));
+    let expected = "version subversion protocolversion localservices localservicesnames localrelay timeoffset networkactive \
+        connections connections_in connections_out networks relayfee incrementalfee localaddresses warnings";
+    assert_eq!(keys(&network), expected.split_whitespace().collect::<Vec<_>>());
+    assert_eq!((&network["localservices"], &network["warnings"]), (&json!("0000000000000c09"), &json!([])));
+    assert_eq!(network["localservicesnames"], json!(["NETWORK", "WITNESS", "NETWORK_LIMITED", "P2P_V2"]));
+    let listed = |name: &str, limited: bool| json!({"name": name, "limited": limited, "reachable": !limited, "proxy": "", "proxy_randomize_credentials": false});
+    let networks = [("ipv4", false), ("ipv6", false), ("onion", true), ("i2p", true), ("cjdns", true)];
+    assert_eq!(
+        network["networks"],
+        networks.map(|(name, limited)| listed(name, limited)).into_iter().collect::<Value>()
+    );
     // Without these clients refuse to work with a node.
     assert_eq!((&network["localrelay"], &network["networkactive"]), (&json!(true), &json!(true)));
     check(&plugin, "getconnectioncount", &[(json!([]), json!(0))]);

@@ -97,18 +97,16 @@ fn scripts_are_decoded_as_recorded() {
     let pk = answer(format!("21{KEY}ac"));
     let segwit = json!({
         "asm": "0 63f3ebd51cd47966cd53fee3b3187ccdbdb5c9ed",
-        "hex": "001463f3ebd51cd47966cd53fee3b3187ccdbdb5c9ed",
-        "reqSigs": 1,
-        "type": "witness_v0_keyhash",
-        "addresses": ["bcrt1qv0e7h4gu63ukdn2nlm3mxxruek7mtj0d7gagxw"],
         "desc": "addr(bcrt1qv0e7h4gu63ukdn2nlm3mxxruek7mtj0d7gagxw)#6qxtkqd5",
+        "hex": "001463f3ebd51cd47966cd53fee3b3187ccdbdb5c9ed",
         "address": "bcrt1qv0e7h4gu63ukdn2nlm3mxxruek7mtj0d7gagxw",
+        "type": "witness_v0_keyhash",
         "p2sh-segwit": "2MsG5rs7r83mEMwEARytyZ9H4jXr8KZLeJL",
     });
     let expected = json!({
         "asm": format!("{KEY} OP_CHECKSIG"),
-        "type": "pubkey",
         "desc": format!("pk({KEY})#4f6ru7w0"),
+        "type": "pubkey",
         "p2sh": "2N3WzE4yem1HnnCpshEtWRbqeQijXTsGmh1",
         "segwit": segwit,
     });

@@ -1,0 +1,160 @@
+//! `getdeploymentinfo`: the changes of the rules, and how far each has come.
+
+use outrigger_sdk::service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
+use serde_json::{Map, Value, json};
+
+use crate::error::ChainError;
+use crate::statistics::block_or_tip;
+use crate::{Context, Outcome};
+
+pub fn get_deployment_info(context: &Context<'_>) -> Outcome {
+    let block = block_or_tip(context, 0)?;
+    let deployments = context.host.chain.deployments(context.scope, block.hash)?.ok_or(ChainError::BlockNotFound)?;
+    let next = block.height.saturating_add(1);
+    let all: Map<String, Value> =
+        deployments.into_iter().map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
+    Ok(json!({"hash": block.hash, "height": block.height, "deployments": all}))
+}
+
+/// A deployment as it stands for the block at the height `next`.
+fn rule_json(rule: &DeploymentRule, next: u32) -> Value {
+    match rule {
+        DeploymentRule::Buried { height } => json!({"type": "buried", "active": next >= *height, "height": height}),
+        DeploymentRule::Signalled { progress } => {
+            let active = progress.next_stage == DeploymentStage::Active;
+            let mut object = Map::new();
+            object.insert("type".into(), json!("bip9"));
+            if active {
+                object.insert("height".into(), json!(progress.next_since));
+            }
+            object.insert("active".into(), json!(active));
+            object.insert("bip9".into(), signalled_json(progress));
+            Value::Object(object)
+        }
+    }
+}
+
+fn signalled_json(progress: &SignalledDeployment) -> Value {
+    let is_signalled = matches!(progress.stage, DeploymentStage::Started | DeploymentStage::LockedIn);
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    if is_signalled {
+        put("bit", json!(progress.bit));
+    }
+    put("start_time", json!(progress.start_time));
+    put("timeout", json!(progress.timeout));
+    put("min_activation_height", json!(progress.min_activation_height));
+    put("status", json!(name(progress.stage)));
+    put("since", json!(progress.since));
+    put("status_next", json!(name(progress.next_stage)));
+    if is_signalled {
+        put("statistics", statistics(progress));
+        let mark = |signals: &bool| if *signals { '#' } else { '-' };
+        put("signalling", json!(progress.signals.iter().map(mark).collect::<String>()));
+    }
+    Value::Object(object)
+}
+
+/// What is counted in the period. Where the outcome is certain, nothing is said of what it takes.
+fn statistics(progress: &SignalledDeployment) -> Value {
+    let elapsed = u32::try_from(progress.signals.len()).unwrap_or(u32::MAX);
+    let count = u32::try_from(progress.signals.iter().filter(|signals| **signals).count()).unwrap_or(u32::MAX);
+    if progress.stage == DeploymentStage::LockedIn {
+        return json!({"period": progress.period, "elapsed": elapsed, "count": count});
+    }
+    // As many blocks may do without a signal.
+    let silent = progress.period.saturating_sub(progress.threshold);
+    json!({
+        "period": progress.period,
+        "elapsed": elapsed,
+        "count": count,
+        "threshold": progress.threshold,
+        "possible": silent >= elapsed - count,
+    })
+}
+
+/// The name of a stage, as BIP 9 has it.
+fn name(stage: DeploymentStage) -> &'static str {
+    match stage {
+        DeploymentStage::Defined => "defined",
+        DeploymentStage::Started => "started",
+        DeploymentStage::LockedIn => "locked_in",
+        DeploymentStage::Active => "active",
+        DeploymentStage::Failed => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(stage: DeploymentStage, next_stage: DeploymentStage, signals: Vec<bool>) -> DeploymentRule {
+        let progress = SignalledDeployment {
+            bit: 28,
+            start_time: 0,
+            timeout: i64::MAX,
+            min_activation_height: 0,
+            stage,
+            since: 288,
+            next_stage,
+            next_since: 432,
+            period: 144,
+            threshold: 108,
+            signals,
+        };
+        DeploymentRule::Signalled { progress }
+    }
+
+    #[test]
+    fn getdeploymentinfo_tells_each_stage_in_the_shape_of_release_29() {
+        use DeploymentStage as Stage;
+        let all = |rest: &str| {
+            format!(
+                r#""start_time":0,"timeout":9223372036854775807,"min_activation_height":0,{}"#,
+                rest.replace('N', "\"")
+            )
+        };
+        let check = |rule: DeploymentRule, expected: String| assert_eq!(rule_json(&rule, 10).to_string(), expected);
+        check(
+            progress(Stage::Defined, Stage::Started, vec![]),
+            format!(
+                r#"{{"type":"bip9","active":false,"bip9":{{{}}}}}"#,
+                all("NstatusN:NdefinedN,NsinceN:288,Nstatus_nextN:NstartedN")
+            ),
+        );
+        let statistics =
+            r#""statistics":{"period":144,"elapsed":3,"count":2,"threshold":108,"possible":true},"signalling":"#;
+        check(
+            progress(Stage::Started, Stage::Started, vec![true, false, true]),
+            format!(
+                r##"{{"type":"bip9","active":false,"bip9":{{"bit":28,{},{statistics}"#-#"}}}}"##,
+                all("NstatusN:NstartedN,NsinceN:288,Nstatus_nextN:NstartedN")
+            ),
+        );
+        check(
+            progress(Stage::LockedIn, Stage::Active, vec![false]),
+            format!(
+                r#"{{"type":"bip9","height":432,"active":true,"bip9":{{"bit":28,{},{}}}}}"#,
+                all("NstatusN:Nlocked_inN,NsinceN:288,Nstatus_nextN:NactiveN"),
+                r#""statistics":{"period":144,"elapsed":1,"count":0},"signalling":"-""#
+            ),
+        );
+        check(
+            progress(Stage::Active, Stage::Active, vec![]),
+            format!(
+                r#"{{"type":"bip9","height":432,"active":true,"bip9":{{{}}}}}"#,
+                all("NstatusN:NactiveN,NsinceN:288,Nstatus_nextN:NactiveN")
+            ),
+        );
+        check(DeploymentRule::Buried { height: 11 }, r#"{"type":"buried","active":false,"height":11}"#.to_owned());
+    }
+
+    #[test]
+    fn getdeploymentinfo_says_when_too_few_blocks_can_signal_still() {
+        let possible = |silent: usize| {
+            let rule = progress(DeploymentStage::Started, DeploymentStage::Started, vec![false; silent]);
+            rule_json(&rule, 10)["bip9"]["statistics"]["possible"].clone()
+        };
+        assert_eq!((possible(36), possible(37)), (json!(true), json!(false)));
+    }
+}

@@ -91,6 +91,7 @@ fn generate_says_that_it_is_gone() {
     for (params, code) in [(json!([]), -32601), (json!({}), -32601), (json!([1]), -1), (json!([1, "x", 3]), -1)] {
         assert_eq!(client.refused("generate", params.clone()), (code, text.to_owned()), "{params}");
     }
+    assert_eq!(client.refused("generate", json!({"x": 1})), (-8, "Unknown named parameter x".into()));
     let reply = client.post(r#"{"method":"generate","id":1}"#);
     assert_eq!(reply.status, 404);
     assert_eq!(client.call("help", json!(["generate"])), json!(text));

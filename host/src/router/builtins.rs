@@ -187,12 +187,13 @@ impl Builtins {
 
 /// What `generate` answers: that it is gone, or with arguments, which it does not have, how it is called.
 fn generate(params: &Params) -> RpcError {
-    let given = match serde_json::from_slice(params.as_bytes()) {
-        Ok(Value::Array(values)) => !values.is_empty(),
-        Ok(Value::Object(members)) => !members.is_empty(),
-        _ => false,
-    };
-    RpcError::new(if given { Code::MISC } else { Code::METHOD_NOT_FOUND }, GENERATE_HELP)
+    let spec = serde_json::from_value(json!({"name": GENERATE, "category": "hidden", "help": ""}));
+    let refused = spec.ok().and_then(|spec| arguments::positional(&spec, params).err());
+    match refused {
+        None => RpcError::new(Code::METHOD_NOT_FOUND, GENERATE_HELP),
+        Some(error) if error.code == Code::MISC => RpcError::misc(GENERATE_HELP),
+        Some(error) => error,
+    }
 }
 
 /// Every name of every argument: method, position, name, and whether it is text, as bitcoind has it for its own tests.

@@ -106,6 +106,35 @@ fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
 }
 
 #[test]
+fn getblockchaininfo_of_a_development_chain_has_verified_all_of_it() {
+    let host = Host::start();
+    let mut client = host.client();
+    let made = client.call("generateblock", json!(["raw(51)", [], false]));
+    let hex = made["hex"].as_str().unwrap();
+    assert_eq!(client.call("submitheader", json!([hex[..160]])), Value::Null);
+    let info = client.call("getblockchaininfo", json!([]));
+    assert_eq!((&info["blocks"], &info["headers"], &info["verificationprogress"]), (&json!(0), &json!(1), &json!(1)));
+    let tips = client.call("getchaintips", json!([]));
+    assert_eq!((&tips[0]["status"], &tips[1]["status"]), (&json!("headers-only"), &json!("active")));
+}
+
+#[test]
+fn sendrawtransaction_reads_its_bounds_before_the_transaction() {
+    let host = Host::start();
+    let mut client = host.client();
+    let bound = (-8, "Fee rates larger than or equal to 1BTC/kvB are not accepted".to_owned());
+    let undecodable = (-22, "TX decode failed. Make sure the tx has at least one input.".to_owned());
+    let mut refused = |params: Value| client.refused("sendrawtransaction", params);
+    assert_eq!(refused(json!(["zz", 2, -1])), bound);
+    assert_eq!(refused(json!(["zz", 0.1, -1])), (-3, "Amount out of range".into()));
+    assert_eq!(refused(json!(["zz", 0.1, 0])), undecodable);
+    // No inputs and no outputs, which is a transaction that is refused.
+    assert_eq!(refused(json!(["02000000000000000000"])), (-26, "bad-txns-vin-empty".into()));
+    let tried = client.call("testmempoolaccept", json!([["02000000000000000000"]]));
+    assert_eq!(tried[0]["reject-reason"], json!("bad-txns-vin-empty"));
+}
+
+#[test]
 fn a_miner_lives_by_templates_alone() {
     let host = Host::start();
     let mut client = host.client();

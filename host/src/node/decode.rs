@@ -112,10 +112,16 @@ pub fn decode_block(raw: &[u8]) -> Result<(NamedBlock, &[u8]), encode::Error> {
     Ok((NamedBlock { block: Block { header, txdata }, ids }, own))
 }
 
+/// Decodes a transaction, which the bytes must end with.
+pub fn decode_transaction(raw: &[u8]) -> Option<Transaction> {
+    let empty = || empty_transaction(raw).filter(|(_, rest)| rest.is_empty()).map(|(tx, _)| tx);
+    encode::deserialize(raw).ok().or_else(empty)
+}
+
 /// A transaction without inputs and outputs at the beginning of `bytes`, and what follows it.
 ///
 /// Its two counts look like the marker and flag of a witness serialisation with a flag of 0. bitcoind reads them as
-/// counts and refuses the block for what the transaction lacks; the library refuses the bytes.
+/// counts and refuses block or transaction for what it lacks; the library refuses the bytes.
 fn empty_transaction(bytes: &[u8]) -> Option<(Transaction, &[u8])> {
     let (tx, after) = bytes.split_at_checked(EMPTY_TRANSACTION)?;
     let (version, rest) = tx.split_first_chunk::<4>()?;

@@ -1,9 +1,9 @@
 //! What the node answers about the mempool, and what comes to it.
 
-use bitcoin::consensus::deserialize;
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
+use super::decode::decode_transaction;
 use super::judge::{check_transaction, verify_transaction};
 use super::mempool::{Admissible, Entry, FeeRate, Offer, Pool, Rejection, Terms, View};
 use super::{EmbeddedNode, NodeError};
@@ -105,7 +105,7 @@ impl EmbeddedNode {
     }
 
     fn offer(&self, raw: &[u8], max_feerate: u64, keep: bool) -> Result<Admission, NodeError> {
-        let Ok(tx) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
+        let Some(tx) = decode_transaction(raw) else { return Ok(Admission::Undecodable) };
         let offer = Offer::new(tx, raw);
         self.verify_ahead(&offer)?;
         // The chain cannot change while the lock is held, and neither can the mempool.

@@ -41,8 +41,8 @@ fn full_reason(reason: &str, detail: &str) -> String {
 pub fn send_raw_transaction(context: &Context<'_>) -> Outcome {
     let text = args::text(context.params.get(0))?;
     let max_feerate = max_feerate(context)?;
-    let transaction = sendable_from_hex(text).ok_or(ChainError::NothingToSend)?;
     let max_burn = context.params.given(2).map_or(Ok(0), amount::from_json)?;
+    let transaction = sendable_from_hex(text).ok_or(ChainError::NothingToSend)?;
     if burns(&transaction, max_burn) {
         return Err(ChainError::Burns);
     }

@@ -119,7 +119,10 @@ fn each_rule_has_bitcoinds_words() {
     let coinbase = extend(&node, &[]).txdata[0].clone();
     assert_eq!(refusal(node.try_submit(&serialize(&coinbase), 0).unwrap()), "coinbase");
     assert_eq!(node.submit(&serialize(&coinbase), 0).unwrap(), Admission::AlreadyInChain);
-    assert_eq!(node.submit(&[0; 10], 0).unwrap(), Admission::Undecodable);
+    assert_eq!(node.submit(&[0; 9], 0).unwrap(), Admission::Undecodable);
+    // sendrawtransaction: ten bytes of zeros are a transaction without inputs and outputs.
+    assert_eq!(refusal(node.submit(&[0; 10], 0).unwrap()), "bad-txns-vin-empty");
+    assert_eq!(node.submit(&[0; 11], 0).unwrap(), Admission::Undecodable);
     let longer = [serialize(&dust), vec![0]].concat();
     assert_eq!(node.submit(&longer, 0).unwrap(), Admission::Undecodable);
     assert!(node.mempool_ids().is_empty());

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bitcoin::Network;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Chain, Mempool};
+use outrigger_sdk::standard::work;
 use tokio::sync::watch;
 
 use super::{RunError, configuration, failed};
@@ -195,8 +197,14 @@ fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
     loaded.plugin_error(failure.plugin, key, reason).into()
 }
 
+/// The network that the configuration names.
+fn network(config: &Config) -> Result<Network, RunError> {
+    work::network(&config.network).map_err(|error| failed("network")(error.into()))
+}
+
 fn open_node(config: &Config, folder: &Path) -> Result<Arc<EmbeddedNode>, RunError> {
     let settings = node::Settings {
+        network: network(config)?,
         map_size: config.chain.map_gib << 30,
         mempool: node::MempoolLimits {
             max_usage: config.chain.mempool_mb * 1_000_000,
@@ -223,8 +231,8 @@ fn open_wallets(
     let mempool: Arc<dyn Mempool> = Arc::new(MempoolService { node: node.clone(), scopes: OwnScopes::default() });
     let hub = hub.clone();
     let sink = Arc::new(move |event: Event| hub.tell(&event));
-    let (folder, network) = (folder.join("wallets"), bitcoin::Network::Regtest);
-    WalletManager::open(&folder, network, settings, chain, mempool, node.clone(), sink)
+    let folder = folder.join("wallets");
+    WalletManager::open(&folder, network(config)?, settings, chain, mempool, node.clone(), sink)
         .map_err(|error| failed("wallets")(error.into()))
 }
 

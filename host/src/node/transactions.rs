@@ -1,6 +1,6 @@
 //! What the node answers about the mempool, and what comes to it.
 
-use bitcoin::{OutPoint, Transaction, Txid};
+use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::decode::decode_transaction;

@@ -1,7 +1,6 @@
 //! The entries of a transaction: what was sent and what was received, as the three listing RPCs show them.
 //!
-//! Written straight from the wallet's row into the reply, in bitcoind's order of keys; what later releases added stands
-//! behind the keys of 0.21.
+//! Written straight from the wallet's row into the reply, in Bitcoin Core 29's order of keys.
 
 use bitcoin::hashes::Hash;
 use outrigger_sdk::service::wallet::{
@@ -38,10 +37,12 @@ impl<'a> Told<'a> {
 /// What a listing selects.
 #[derive(Clone, Copy, Default)]
 pub struct Selection<'a> {
-    /// Only what was received with this label.
+    /// Only what was received with this label; the empty one also stands for outputs without an entry in the address book.
     pub label: Option<&'a str>,
     /// Receive entries also of transactions that another one made impossible.
     pub any_depth: bool,
+    /// Entries also of the change of transactions that spend ours.
+    pub change: bool,
 }
 
 /// One entry.
@@ -60,8 +61,9 @@ pub fn entries<'a>(
     selection: Selection<'_>,
 ) -> impl Iterator<Item = Entry<'a>> {
     let (fee, outputs) = (lens.fee(transaction), transaction.outputs);
-    // Of what we sent ourselves, change is not shown at all.
-    let shown = move || outputs.iter().enumerate().filter(move |(_, output)| fee.is_none() || !output.change);
+    // In a transaction that spends ours, change is shown only where it was asked for.
+    let change = selection.change || fee.is_none();
+    let shown = move || outputs.iter().enumerate().filter(move |(_, output)| change || !output.change);
     let sent = fee.filter(|_| selection.label.is_none()).into_iter();
     let sent = sent.flat_map(move |fee| shown().map(move |(vout, output)| Entry { output, vout, sent: Some(fee) }));
     let wanted = move |output: &WalletOutputView<'_>| {
@@ -77,34 +79,22 @@ pub struct Teller<'q> {
     /// From where transactions are looked at.
     pub lens: Lens,
     texts: DescriptorTexts<'q>,
-    /// The keys that all entries of a transaction share, written once.
-    shared: Shared,
+    /// The keys that all entries of the transaction at hand share, written once, led by a comma.
+    shared: Vec<u8>,
     /// Where an address is written first.
     address: String,
-}
-
-/// Keys of the transaction at hand, each led by its comma.
-#[derive(Default)]
-struct Shared {
-    /// Behind an entry's own keys.
-    block: Vec<u8>,
-    /// At the end.
-    later: Vec<u8>,
 }
 
 impl<'q> Teller<'q> {
     /// A teller for one call.
     pub fn new(question: &'q Question<'q>, lens: Lens) -> Self {
-        Self { lens, texts: DescriptorTexts::new(question), shared: Shared::default(), address: String::new() }
+        Self { lens, texts: DescriptorTexts::new(question), shared: Vec::new(), address: String::new() }
     }
 
     /// Prepares for the entries of a transaction, with the keys that all three RPCs share.
     pub fn begin(&mut self, told: &Told<'_>) {
-        let Shared { block, later } = &mut self.shared;
-        block.clear();
-        later.clear();
-        write_block(block, self.lens, told);
-        write_later_keys(later, told);
+        self.shared.clear();
+        write_shared(&mut self.shared, self.lens, told);
     }
 
     /// Writes an entry of the transaction that was begun, without the keys that it shares with the others where these
@@ -127,6 +117,9 @@ impl<'q> Teller<'q> {
             json::key!(out, "address");
             json::plain(out, &self.address);
         }
+        if entry.sent.is_none() {
+            self.texts.write(out, output.descriptors, told.batch)?;
+        }
         let value = satoshi(output.value);
         json::key!(out, "category");
         json::plain(out, if entry.sent.is_some() { "send" } else { lens.category(transaction) });
@@ -138,22 +131,20 @@ impl<'q> Teller<'q> {
         }
         json::key!(out, "vout");
         json::unsigned(out, entry.vout as u64);
-        if let Some(fee) = entry.sent {
-            json::key!(out, "fee");
-            json::bitcoin(out, fee);
+        // What was sent says at its end whether it was given up, what was received before the shared keys.
+        let abandoned = transaction.state == TxState::Abandoned;
+        match entry.sent {
+            Some(fee) => {
+                json::key!(out, "fee");
+                json::bitcoin(out, fee);
+            }
+            None => write_abandoned(out, abandoned),
         }
         if with_block {
-            out.extend_from_slice(&self.shared.block);
+            out.extend_from_slice(&self.shared);
         }
         if entry.sent.is_some() {
-            json::key!(out, "abandoned");
-            json::boolean(out, transaction.state == TxState::Abandoned);
-        }
-        if with_block {
-            out.extend_from_slice(&self.shared.later);
-        }
-        if entry.sent.is_none() {
-            self.texts.write(out, output.descriptors, told.batch)?;
+            write_abandoned(out, abandoned);
         }
         out.push(b'}');
         Ok(())
@@ -175,8 +166,13 @@ impl<'q> Teller<'q> {
     }
 }
 
+fn write_abandoned(out: &mut Vec<u8>, abandoned: bool) {
+    json::key!(out, "abandoned");
+    json::boolean(out, abandoned);
+}
+
 /// The keys that all three RPCs share.
-pub fn write_block(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
+pub fn write_shared(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
     let (transaction, depth) = (&told.transaction, lens.depth(&told.transaction));
     json::key!(out, "confirmations");
     json::signed(out, depth);
@@ -202,8 +198,12 @@ pub fn write_block(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
     }
     json::key!(out, "txid");
     json::hash(out, transaction.txid.as_byte_array());
+    json::key!(out, "wtxid");
+    json::hash(out, transaction.wtxid.as_byte_array());
     json::key!(out, "walletconflicts");
     json::hashes(out, told.outlook.conflicts.iter());
+    json::key!(out, "mempoolconflicts");
+    json::hashes(out, told.outlook.mempool_conflicts.iter());
     json::key!(out, "time");
     json::unsigned(out, transaction.time);
     json::key!(out, "timereceived");
@@ -222,12 +222,4 @@ pub fn write_block(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
         json::text_key(out, key);
         json::text(out, value);
     }
-}
-
-/// What release 29 adds to them.
-pub fn write_later_keys(out: &mut Vec<u8>, told: &Told<'_>) {
-    json::key!(out, "wtxid");
-    json::hash(out, told.transaction.wtxid.as_byte_array());
-    json::key!(out, "mempoolconflicts");
-    json::hashes(out, told.outlook.mempool_conflicts.iter());
 }

@@ -28,6 +28,9 @@ pub enum HistoryError {
     /// An empty label.
     #[error("Label argument must be a valid label name or \"*\".")]
     EmptyLabel,
+    /// The label that stands for all labels elsewhere.
+    #[error("Invalid label name")]
+    ReservedLabel,
     /// A count below 0.
     #[error("Negative count")]
     NegativeCount,
@@ -60,6 +63,7 @@ impl From<HistoryError> for RpcError {
             | HistoryError::EmptyLabel
             | HistoryError::NegativeCount
             | HistoryError::NegativeSkip => Code::INVALID_PARAMETER,
+            HistoryError::ReservedLabel => Code::WALLET_INVALID_LABEL,
             HistoryError::UnreadableBlock | HistoryError::Damaged(_) => Code::INTERNAL,
         };
         Self::new(code, error.to_string())

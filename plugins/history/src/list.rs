@@ -70,7 +70,7 @@ pub fn list_transactions(question: &Question<'_>) -> Result<Vec<u8>, HistoryErro
     if label == Some("") {
         return Err(HistoryError::EmptyLabel);
     }
-    let selection = Selection { label: label.filter(|label| *label != "*"), any_depth: false };
+    let selection = Selection { label: label.filter(|label| *label != "*"), ..Selection::default() };
     let count = params.given(1).map_or(Ok(10), int32)?;
     let skip = params.given(2).map_or(Ok(0), int32)?;
     let lens = question.lens(&wallet, params.get(3))?;

@@ -34,14 +34,20 @@ pub fn list_since_block(question: &Question<'_>) -> Result<Vec<u8>, HistoryError
     let target = u32::try_from(target).ok().filter(|target| *target >= 1).ok_or(HistoryError::TargetConfirmations)?;
     let lens = question.lens(&wallet, params.get(2))?;
     let include_removed = params.flag_or(3, true)?;
+    let change = params.flag_or(4, false)?;
+    let label = params.given(5).map(text).transpose()?;
+    if label == Some("*") {
+        return Err(HistoryError::ReservedLabel);
+    }
+    let selection = Selection { label, change, any_depth: false };
 
     let mut teller = Teller::new(question, lens);
     let mut reply = Vec::from(b"{\"transactions\":[".as_slice());
-    listed(question, &mut teller, since.fork, &mut reply)?;
+    listed(question, &mut teller, selection, since.fork, &mut reply)?;
     reply.push(b']');
     if include_removed {
         reply.extend_from_slice(b",\"removed\":[");
-        removed(question, &mut teller, &since, &mut reply)?;
+        removed(question, &mut teller, selection, &since, &mut reply)?;
         reply.push(b']');
     }
     json::key!(&mut reply, "lastblock");
@@ -68,12 +74,13 @@ fn since(question: &Question<'_>, synced: Synced) -> Result<Since, HistoryError>
 fn listed(
     question: &Question<'_>,
     teller: &mut Teller<'_>,
+    selection: Selection<'_>,
     fork: Option<u32>,
     reply: &mut Vec<u8>,
 ) -> Result<(), HistoryError> {
     let from_height = fork.map_or(0, |fork| fork + 1);
     let batches = |range| Batches::new(question, range, false, u32::MAX);
-    let mut tell = |told: &Told<'_>| teller.write_all(reply, told, Selection::default());
+    let mut tell = |told: &Told<'_>| teller.write_all(reply, told, selection);
     walk(batches(HistoryRange::Confirmed { from_height }), |told| tell(told).map(ControlFlow::Continue))?;
 
     // The conflicted ones come by the height of their conflict: they are kept until their turn, as the host gave them.
@@ -109,10 +116,11 @@ fn by_arrival(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>>, Hist
 fn removed(
     question: &Question<'_>,
     teller: &mut Teller<'_>,
+    selection: Selection<'_>,
     since: &Since,
     reply: &mut Vec<u8>,
 ) -> Result<(), HistoryError> {
-    let selection = Selection { label: None, any_depth: true };
+    let selection = Selection { any_depth: true, ..selection };
     let mut at = since.block.as_ref().map(|block| (block.hash, block.height));
     while let (Some((hash, height)), Some(fork)) = (at, since.fork) {
         if height <= fork || on_wallet_chain(question, teller.lens.synced, hash)? {

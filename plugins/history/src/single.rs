@@ -8,7 +8,7 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::Synced;
 use outrigger_sdk::standard::json::transaction_json;
 
-use crate::entry::{Selection, Teller, Told, entries, write_block, write_later_keys};
+use crate::entry::{Selection, Teller, Told, entries, write_shared};
 use crate::error::HistoryError;
 use crate::{Question, json};
 
@@ -41,7 +41,7 @@ pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError>
         json::key!(&mut reply, "fee");
         json::bitcoin(&mut reply, fee);
     }
-    write_block(&mut reply, lens, &told);
+    write_shared(&mut reply, lens, &told);
     let mut teller = Teller::new(question, lens);
     json::key!(&mut reply, "details");
     reply.push(b'[');
@@ -58,7 +58,6 @@ pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError>
         serde_json::to_writer(&mut reply, &transaction_json(&decoded, lens.network))
             .map_err(|error| RpcError::internal(error.to_string()))?;
     }
-    write_later_keys(&mut reply, &told);
     write_last_block(&mut reply, lens.synced);
     reply.push(b'}');
     Ok(reply)

@@ -156,13 +156,13 @@ fn a_payment_shows_amount_fee_and_no_change() {
     let json = bench.plugin.call_json("gettransaction", json!([txid])).unwrap();
     let expected = format!(
         "{{\"amount\":-0.00030000,\"fee\":-0.00010000,\"confirmations\":3,\"blockhash\":\"{block}\",\"blockheight\":1,\
-         \"blockindex\":1,\"blocktime\":900,\"txid\":\"{txid}\",\"walletconflicts\":[],\"time\":1000,\
-         \"timereceived\":1001,\"bip125-replaceable\":\"no\",\"comment\":\"rent\",\"details\":[{{\"address\":\
-         \"bcrt1qqyqszqgpqyqszqgpqyqszqgpqyqszqgpvxat9t\",\"category\":\"send\",\"amount\":-0.00030000,\"vout\":0,\
-         \"fee\":-0.00010000,\"abandoned\":false}}],\"hex\":\"{}\",\"wtxid\":\"{}\",\"mempoolconflicts\":[],\
+         \"blockindex\":1,\"blocktime\":900,\"txid\":\"{txid}\",\"wtxid\":\"{}\",\"walletconflicts\":[],\
+         \"mempoolconflicts\":[],\"time\":1000,\"timereceived\":1001,\"bip125-replaceable\":\"no\",\"comment\":\"rent\",\
+         \"details\":[{{\"address\":\"bcrt1qqyqszqgpqyqszqgpqyqszqgpqyqszqgpvxat9t\",\"category\":\"send\",\
+         \"amount\":-0.00030000,\"vout\":0,\"fee\":-0.00010000,\"abandoned\":false}}],\"hex\":\"{}\",\
          \"lastprocessedblock\":{{",
-        consensus::encode::serialize_hex(&payment),
         payment.compute_wtxid(),
+        consensus::encode::serialize_hex(&payment),
     );
     assert_eq!(&json[..expected.len()], expected);
 }
@@ -267,6 +267,66 @@ fn what_a_reorganisation_removed_is_listed_whatever_became_of_it() {
     assert_eq!((&answer["removed"][0]["txid"], &answer["removed"][0]["confirmations"]), (&json!(txid), &json!(1)));
     let answer = bench.call("listsinceblock", json!([fork.hash.to_string()]));
     assert_eq!(answer["removed"], json!([]));
+}
+
+/// The keys of an entry, in their order.
+fn keys(entry: &Value) -> Vec<&str> {
+    entry.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn listtransactions_says_abandoned_of_received_entries_before_the_confirmations() {
+    let mut bench = Bench::new();
+    bench.add(&transaction(1, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some("")));
+    bench.add(&transaction(2, &[(1000, 1)]), TxState::InMempool, |row| row.debit_spendable = 2000);
+    let listed = bench.call("listtransactions", json!([]));
+    let shared = [
+        "confirmations",
+        "trusted",
+        "txid",
+        "wtxid",
+        "walletconflicts",
+        "mempoolconflicts",
+        "time",
+        "timereceived",
+        "bip125-replaceable",
+    ];
+    let received = [&["address", "parent_descs", "category", "amount", "label", "vout", "abandoned"][..], &shared];
+    assert_eq!(keys(&listed[0]), received.concat());
+    assert_eq!(listed[0]["abandoned"], json!(true));
+    let sent = [&["address", "category", "amount", "vout", "fee"][..], &shared, &["abandoned"]];
+    assert_eq!(keys(&listed[1]), sent.concat());
+    let details = |entry: &Value| bench.call("gettransaction", json!([entry["txid"]]))["details"][0].clone();
+    let own = ["address", "parent_descs", "category", "amount", "label", "vout", "abandoned"];
+    assert_eq!(keys(&details(&listed[0])), own);
+    assert_eq!(keys(&details(&listed[1])), ["address", "category", "amount", "vout", "fee", "abandoned"]);
+}
+
+#[test]
+fn listsinceblock_shows_change_and_selects_by_label_where_it_is_asked_to() {
+    let mut bench = Bench::new();
+    // A payment with change, one to an address with a label, and one from others to an address without entry.
+    bench.add(&transaction(1, &[(1, 1), (2, 2)]), TxState::InMempool, |row| {
+        row.debit_spendable = 10;
+        ours(row, 1, None);
+    });
+    bench.add(&transaction(2, &[(3, 1)]), TxState::InMempool, |row| ours(row, 0, Some("rent")));
+    bench.add(&transaction(3, &[(4, 1)]), TxState::InMempool, |row| ours(row, 0, None));
+    let listed = |change: Value, label: Value| -> Vec<String> {
+        let answer = bench.call("listsinceblock", json!(["", 1, null, true, change, label]));
+        let entries = answer["transactions"].as_array().unwrap().iter();
+        entries.map(|entry| format!("{} {}", entry["category"].as_str().unwrap(), entry["amount"])).collect()
+    };
+    let (sent, change) = ("send -0.00000001".to_owned(), "send -0.00000002".to_owned());
+    let receive = |satoshi: u8| format!("receive 0.0000000{satoshi}");
+    assert_eq!(listed(json!(null), json!(null)), [sent.clone(), receive(3), receive(4)]);
+    assert_eq!(listed(json!(true), json!(null)), [sent, change, receive(2), receive(3), receive(4)]);
+    assert_eq!(listed(json!(false), json!("rent")), [receive(3)]);
+    assert_eq!(listed(json!(false), json!("")), [receive(4)], "an address without entry counts as one without a label");
+    assert_eq!(listed(json!(true), json!("")), [receive(2), receive(4)]);
+    bench.refused("listsinceblock", json!(["", 1, null, true, 1]), -1, "JSON value is not a boolean as expected");
+    bench.refused("listsinceblock", json!(["", 1, null, true, true, 1]), -1, "JSON value is not a string as expected");
+    bench.refused("listsinceblock", json!(["", 1, null, true, true, "*"]), -11, "Invalid label name");
 }
 
 #[test]

@@ -22,8 +22,8 @@ impl<'q> DescriptorTexts<'q> {
         Self { question, known: BTreeMap::new() }
     }
 
-    /// Writes the key `parent_descs` with the texts of these descriptors; nothing where there are none. Of a batch that
-    /// names others that are not known yet, all are asked for at once.
+    /// Writes the key `parent_descs` with the texts of these descriptors. Of a batch that names others that are not known
+    /// yet, all are asked for at once.
     pub fn write(
         &mut self,
         out: &mut Vec<u8>,
@@ -33,16 +33,13 @@ impl<'q> DescriptorTexts<'q> {
         if numbers.iter().any(|number| !self.known.contains_key(&number)) {
             self.learn(batch)?;
         }
-        let mut texts = numbers.iter().filter_map(|number| self.known.get(&number)?.as_ref()).peekable();
-        if texts.peek().is_some() {
-            json::key!(out, "parent_descs");
-            out.push(b'[');
-            for text in texts {
-                json::item(out);
-                out.extend_from_slice(text);
-            }
-            out.push(b']');
+        json::key!(out, "parent_descs");
+        out.push(b'[');
+        for text in numbers.iter().filter_map(|number| self.known.get(&number)?.as_ref()) {
+            json::item(out);
+            out.extend_from_slice(text);
         }
+        out.push(b']');
         Ok(())
     }
 

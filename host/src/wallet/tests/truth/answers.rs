@@ -14,6 +14,17 @@ pub struct Answers<'a> {
     pub roles: &'a [Role],
 }
 
+/// What a listing is asked to show.
+#[derive(Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// Watched scripts count.
+    pub watch: bool,
+    /// Only what was received with this label.
+    pub label: Option<&'a str>,
+    /// Change of what the wallet sent, too.
+    pub change: bool,
+}
+
 /// An amount in satoshi as a number with eight decimals.
 pub fn amount(satoshi: i128) -> Value {
     let sign = if satoshi < 0 { "-" } else { "" };
@@ -80,7 +91,9 @@ impl Answers<'_> {
             }
         }
         key("txid", txid.to_string().into());
+        key("wtxid", met.named.tx.compute_wtxid().to_string().into());
         key("walletconflicts", texts(naive.conflicts(met)));
+        key("mempoolconflicts", texts(naive.pool_conflicts(met)));
         key("time", met.time.into());
         key("timereceived", met.received.into());
         key("bip125-replaceable", naive.replaceable(txid).into());
@@ -88,12 +101,6 @@ impl Answers<'_> {
             key(name, value.clone().into());
         }
         keys
-    }
-
-    fn later(&self, met: &Met) -> Map<String, Value> {
-        let conflicts = texts(self.naive.pool_conflicts(met));
-        let wtxid = met.named.tx.compute_wtxid().to_string();
-        Map::from_iter([("wtxid".to_owned(), wtxid.into()), ("mempoolconflicts".to_owned(), conflicts)])
     }
 
     fn entry(&self, met: &Met, vout: usize, fee: Option<i128>, shared: bool) -> Value {
@@ -107,6 +114,10 @@ impl Answers<'_> {
         let role = self.role(&output.script_pubkey);
         if let Some(address) = role.and_then(Role::address) {
             entry.insert("address".into(), address.into());
+        }
+        if fee.is_none() {
+            let parents = self.naive.owned.get(&output.script_pubkey).map(|(_, parents)| parents.clone());
+            entry.insert("parent_descs".into(), parents.unwrap_or_default().into());
         }
         let depth = self.naive.depth(met.named.txid);
         let category = match (fee, met.named.tx.is_coinbase()) {
@@ -122,35 +133,29 @@ impl Answers<'_> {
             entry.insert("label".into(), label.clone().into());
         }
         entry.insert("vout".into(), vout.into());
-        if let Some(fee) = fee {
-            entry.insert("fee".into(), amount(fee));
-        }
+        let abandoned = Value::from(self.naive.given_up.contains(&met.named.txid));
+        match fee {
+            Some(fee) => entry.insert("fee".into(), amount(fee)),
+            None => entry.insert("abandoned".into(), abandoned.clone()),
+        };
         if shared {
             entry.extend(self.shared(met));
         }
         if fee.is_some() {
-            entry.insert("abandoned".into(), self.naive.given_up.contains(&met.named.txid).into());
-        }
-        if shared {
-            entry.extend(self.later(met));
-        }
-        if fee.is_none() {
-            let parents = self.naive.owned.get(&output.script_pubkey).map(|(_, parents)| parents.clone());
-            if let Some(parents) = parents.filter(|parents| !parents.is_empty()) {
-                entry.insert("parent_descs".into(), parents.into());
-            }
+            entry.insert("abandoned".into(), abandoned);
         }
         Value::Object(entry)
     }
 
     /// All sent entries in the order of the outputs, then all received ones.
-    fn entries(&self, met: &Met, watch: bool, any_depth: bool, label: Option<&str>, shared: bool) -> Vec<Value> {
+    fn entries(&self, met: &Met, asked: Asked<'_>, any_depth: bool, shared: bool) -> Vec<Value> {
+        let Asked { watch, label, change: with_change } = asked;
         let fee = self.fee(met, watch);
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         for (vout, output) in met.named.tx.output.iter().enumerate() {
             let (owner, entered) = (self.naive.owner(output), self.label(&output.script_pubkey));
             let change = owner != Ownership::None && entered.is_none();
-            if fee.is_some() && change {
+            if fee.is_some() && change && !with_change {
                 continue;
             }
             if fee.is_some() && label.is_none() {
@@ -178,16 +183,15 @@ impl Answers<'_> {
             answer.insert("fee".into(), amount(fee));
         }
         answer.extend(self.shared(met));
-        answer.insert("details".into(), self.entries(met, watch, false, None, false).into());
+        answer.insert("details".into(), self.entries(met, Asked { watch, ..Asked::default() }, false, false).into());
         answer.insert("hex".into(), serialize_hex(&met.named.tx).into());
-        answer.extend(self.later(met));
         let tip = self.naive.tip();
         answer.insert("lastprocessedblock".into(), json!({"hash": tip.hash.to_string(), "height": tip.height}));
         Some(answer.into())
     }
 
     /// listsinceblock.
-    pub fn since(&self, block: Option<BlockHash>, target: u32, watch: bool, include_removed: bool) -> Value {
+    pub fn since(&self, block: Option<BlockHash>, target: u32, asked: Asked<'_>, include_removed: bool) -> Value {
         let naive = self.naive;
         let tip = i64::from(naive.tip().height);
         let fork = block.map(|hash| naive.fork(hash));
@@ -201,7 +205,7 @@ impl Answers<'_> {
         }
         confirmed.sort_by_key(|(height, index, _)| (*height, *index));
         let listed = confirmed.into_iter().map(|(_, _, met)| met).chain(others);
-        let listed: Vec<Value> = listed.flat_map(|met| self.entries(met, watch, false, None, true)).collect();
+        let listed: Vec<Value> = listed.flat_map(|met| self.entries(met, asked, false, true)).collect();
         let mut answer = Map::new();
         answer.insert("transactions".into(), listed.into());
         if include_removed {
@@ -209,7 +213,7 @@ impl Answers<'_> {
             let mut at = block.map(|hash| &naive.blocks[&hash]);
             while let Some(block) = at.filter(|block| !naive.is_in_chain(block)) {
                 for met in block.transactions.iter().filter_map(|named| naive.find(named.txid)) {
-                    removed.append(&mut self.entries(met, watch, true, None, true));
+                    removed.append(&mut self.entries(met, asked, true, true));
                 }
                 at = Some(&naive.blocks[&block.previous]);
             }
@@ -222,7 +226,8 @@ impl Answers<'_> {
 
     /// listtransactions.
     pub fn latest(&self, label: Option<&str>, count: usize, skip: usize, watch: bool) -> Value {
-        let newest = self.naive.met.iter().rev().flat_map(|met| self.entries(met, watch, false, label, true));
+        let asked = Asked { watch, label, change: false };
+        let newest = self.naive.met.iter().rev().flat_map(|met| self.entries(met, asked, false, true));
         let mut listed: Vec<Value> = newest.skip(skip).take(count).collect();
         listed.reverse();
         listed.into()

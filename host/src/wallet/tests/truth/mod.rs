@@ -21,7 +21,7 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-use answers::{Answers, satoshi};
+use answers::{Answers, Asked, satoshi};
 use steps::{Step, TEXTS, histories};
 use world::World;
 
@@ -74,10 +74,12 @@ fn compare(world: &World, number: usize) -> Result<(), String> {
             }
         }
     }
-    for (block, target, watch, removed) in questions(world, number) {
-        let arguments = json!([block.map(|hash| hash.to_string()), target, watch, removed]);
+    let asked_labels = [None, Some(""), None, Some("rent"), Some("late")];
+    for (which, (block, target, watch, removed)) in questions(world, number).into_iter().enumerate() {
+        let asked = Asked { watch, label: asked_labels[(number + which) % 5], change: (number + which) % 3 == 1 };
+        let arguments = json!([block.map(|hash| hash.to_string()), target, watch, removed, asked.change, asked.label]);
         let what = format!("listsinceblock {arguments}");
-        equal(&what, ask("listsinceblock", arguments), &answers.since(block, target, watch, removed))?;
+        equal(&what, ask("listsinceblock", arguments), &answers.since(block, target, asked, removed))?;
     }
     let labels = [None].into_iter().chain(TEXTS.into_iter().skip(1).chain(["late", "watched"]).map(Some));
     for (label, (count, skip)) in labels.flat_map(|label| [(1000, 0), (3, 2), (number, 1)].map(|part| (label, part))) {

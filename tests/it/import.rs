@@ -140,7 +140,7 @@ fn each_kind_of_wallet_takes_its_own_import() {
     let request = json!([[{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}]]);
     assert_eq!(
         client.wallet("d").refused("importmulti", request),
-        (-4, "This type of wallet does not support this command".into())
+        (-4, "Only legacy wallets are supported by this command".into())
     );
     assert_eq!(
         client.wallet("l").refused("importdescriptors", json!([[]])),

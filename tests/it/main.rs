@@ -26,6 +26,7 @@ mod plugin_log;
 mod recorded_chain;
 mod recorded_history;
 mod recorded_random;
+mod recorded_rules;
 mod recorded_signing;
 mod scaffold;
 mod signing;

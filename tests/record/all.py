@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 
-SCRIPTS = ["chain.py", "block_stats.py", "signing.py", "texts.py", "bad_blocks.py", "history.py", "random_histories.py", "policies.py"]
+SCRIPTS = ["chain.py", "block_stats.py", "signing.py", "texts.py", "bad_blocks.py", "history.py", "random_histories.py", "wallet_rules.py",
+           "policies.py"]
 
 
 def main():

@@ -187,6 +187,10 @@ impl Wallet for WalletService {
         self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file)))
     }
 
+    fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
+        self.write(scope, |wallet| wallet.return_address(&script))
+    }
+
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
         self.manager.restore(name, std::path::Path::new(&file), load_on_startup)

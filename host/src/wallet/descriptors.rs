@@ -98,6 +98,11 @@ impl DescriptorCache {
     }
 }
 
+/// A stored descriptor that cannot be expanded.
+pub fn bad_descriptor(number: u32, error: &ExpandError) -> WalletError {
+    WalletError::BadDescriptor { number, reason: error.to_string() }
+}
+
 /// Parses the text of a stored descriptor, which is one that parsed when it was stored.
 pub fn parse_stored(number: u32, text: &str, network: Network) -> Result<Descriptor> {
     let bad = |reason: String| WalletError::BadDescriptor { number, reason };

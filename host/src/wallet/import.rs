@@ -92,7 +92,6 @@ impl Write<'_> {
     }
 
     fn note_import(&mut self, timestamp: u64) -> Result<()> {
-        self.meta.blank = false;
         self.meta.birth_time = self.meta.birth_time.min(timestamp);
         self.note_backup_needed()
     }

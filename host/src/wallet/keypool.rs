@@ -1,24 +1,19 @@
-//! Scripts derived ahead: storing descriptors, topping them up, handing out addresses.
+//! Scripts derived ahead: storing descriptors, topping them up, and which of them give addresses.
 
 use std::ops::Range;
 
 use bitcoin::bip32::Xpriv;
 use bitcoin::{NetworkKind, ScriptBuf};
 use outrigger_sdk::descriptor::{Descriptor, ExpandError};
-use outrigger_sdk::service::wallet::AddressType;
-use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, ServiceError};
 use outrigger_sdk::wire::Secret;
 use secp256k1::rand::{RngCore, thread_rng};
 use zeroize::Zeroizing;
 
-use super::descriptors::{Derived, derive, parse_stored};
+use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
 use super::error::{Result, WalletError};
-use super::legacy::{Learned, p2sh, p2wpkh};
-use super::live::Wallet;
-use super::ownership::p2pkh;
 use super::seal::SealingKey;
 use super::store::rows::{DescriptorRow, ScriptRow};
-use super::store::tables::{get, hash160, number_from, put, script_key};
+use super::store::tables::{get, number_from, put, script_key};
 use super::write::{PIECE, Write};
 
 /// The key of a descriptor's private text in the table `keys`.
@@ -31,21 +26,9 @@ pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
     [b"k", hash.as_slice()].concat()
 }
 
-/// The most scripts that one call derives ahead, per descriptor.
-const MAX_REFILL: u32 = 1_000_000;
-
 /// The key in the table `identities` of what [`Descriptor::identity`] gives.
 fn identity_key(identity: &str) -> [u8; 32] {
     script_key(bitcoin::Script::from_bytes(identity.as_bytes()))
-}
-
-fn type_name(kind: AddressType) -> &'static str {
-    match kind {
-        AddressType::Legacy => "legacy",
-        AddressType::P2shSegwit => "p2sh-segwit",
-        AddressType::Bech32 => "bech32",
-        AddressType::Bech32m => "bech32m",
-    }
 }
 
 impl Write<'_> {
@@ -100,10 +83,13 @@ impl Write<'_> {
         range: Range<u32>,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
-        let bad = |error: ExpandError| WalletError::BadDescriptor { number, reason: error.to_string() };
+        let public = parse_stored(number, &parsed.to_normalized_string(), self.wallet.shared.network)?;
         for begin in range.clone().step_by(PIECE) {
             let end = begin.saturating_add(PIECE as u32).min(range.end);
-            let derived = derive(parsed, begin..end).map_err(bad)?;
+            let derived = match derive(&public, begin..end) {
+                Err(ExpandError::HardenedWithoutPrivateKey) => self.derive_hardened(number, parsed, begin..end)?,
+                other => other.map_err(|error| bad_descriptor(number, &error))?,
+            };
             self.store_scripts(number, derived, touched)?;
             if end < range.end {
                 self.check_wanted()?;
@@ -137,7 +123,7 @@ impl Write<'_> {
         self.top_up_to(number, row, self.wallet.shared.settings.keypool)
     }
 
-    fn top_up_to(&mut self, number: u32, row: &mut DescriptorRow, ahead: u32) -> Result<()> {
+    pub(super) fn top_up_to(&mut self, number: u32, row: &mut DescriptorRow, ahead: u32) -> Result<()> {
         let wanted = row.next_index.saturating_add(ahead).min(1 << 31);
         if !row.ranged || wanted <= row.range_end {
             return Ok(());
@@ -146,39 +132,17 @@ impl Write<'_> {
         let derived = match derive(&public, row.range_end..wanted) {
             Err(ExpandError::HardenedWithoutPrivateKey) => {
                 let Ok(sealing) = self.wallet.sealing() else { return Ok(()) };
-                let Some(private) = self.private_descriptor(number, &sealing)? else { return Ok(()) };
-                derive(&private, row.range_end..wanted)
+                let Some(private) = self.wallet.private_descriptor(&self.txn, number, &sealing)? else { return Ok(()) };
+                self.derive_hardened(number, &private, row.range_end..wanted)?
             }
-            other => other,
+            other => other.map_err(|error| bad_descriptor(number, &error))?,
         };
-        let bad = |error: ExpandError| WalletError::BadDescriptor { number, reason: error.to_string() };
         let mut touched = Vec::new();
-        self.store_scripts(number, derived.map_err(bad)?, &mut touched)?;
+        self.store_scripts(number, derived, &mut touched)?;
         row.range_end = wanted;
         self.grown.push((number, wanted));
         self.put_descriptor(number, row)?;
         self.rederive(&touched)
-    }
-
-    fn private_descriptor(&self, number: u32, sealing: &SealingKey) -> Result<Option<Descriptor>> {
-        let key = private_key_of(number);
-        let Some(value) = self.t.keys.get(&self.txn, &key)? else { return Ok(None) };
-        let text = sealing.unwrap(&key, value)?;
-        parse_stored(number, text.expose(), self.wallet.shared.network).map(Some)
-    }
-
-    /// Payments were seen at these indexes of these descriptors: addresses up to there are not handed out any more, and
-    /// as many as before lie ahead.
-    pub fn note_use(&mut self, used: impl Iterator<Item = (u32, u32)>) -> Result<()> {
-        for (number, index) in used {
-            let Some(mut row) = self.t.descriptor(&self.txn, number)? else { continue };
-            if row.ranged && index >= row.next_index {
-                row.next_index = index.saturating_add(1);
-                self.put_descriptor(number, &row)?;
-                self.top_up(number, &mut row)?;
-            }
-        }
-        Ok(())
     }
 
     /// Makes a descriptor the source of new addresses of its type, in the place of the former one.
@@ -246,122 +210,5 @@ impl Write<'_> {
         }
         self.meta.birth_time = self.meta.birth_time.min(now);
         self.note_backup_needed()
-    }
-
-    /// Takes the oldest key of the imported keypool, and gives its script of a kind.
-    fn take_from_pool(&mut self, kind: AddressType, internal: bool) -> Result<Option<ScriptBuf>> {
-        let first = self.t.imported_pool.prefix_iter(&self.txn, &[u8::from(internal)])?.next().transpose()?;
-        let Some((place, hash)) = first.map(|(place, hash)| (place.to_vec(), hash.to_vec())) else { return Ok(None) };
-        let hash = <[u8; 20]>::try_from(hash).map_err(|hash| WalletError::damaged(hash.len()))?;
-        let script = match kind {
-            AddressType::Legacy => p2pkh(&hash),
-            AddressType::P2shSegwit => p2sh(&hash160(p2wpkh(&hash).as_bytes())),
-            AddressType::Bech32 => p2wpkh(&hash),
-            AddressType::Bech32m => return Ok(None),
-        };
-        self.t.imported_pool.delete(&mut self.txn, &place)?;
-        let mut learned = Learned::default();
-        let timestamp = self.t.imported_key(&self.txn, &hash)?.map_or(1, |row| row.timestamp);
-        self.watch(&script, timestamp, &mut learned)?;
-        let mut touched = Vec::new();
-        self.settle(learned, &mut touched)?;
-        self.rederive(&touched)?;
-        Ok(Some(script))
-    }
-
-    fn next_script(&mut self, kind: AddressType, internal: bool) -> Result<ScriptBuf> {
-        let place = [kind as u8, u8::from(internal)];
-        let Some(number) = self.t.active.get(&self.txn, &place)?.map(number_from).transpose()? else {
-            if let Some(script) = self.take_from_pool(kind, internal)? {
-                return Ok(script);
-            }
-            if self.t.active.is_empty(&self.txn)? {
-                let detail = "Error: This wallet has no available keys";
-                return Err(ServiceError::new(ErrorKind::Refused, detail).into());
-            }
-            let detail = format!("Error: No {} addresses available.", type_name(kind));
-            return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail).into());
-        };
-        let mut row = self.t.descriptor(&self.txn, number)?.ok_or(WalletError::damaged(0))?;
-        self.top_up(number, &mut row)?;
-        let index = row.next_index;
-        if index >= row.range_end {
-            return Err(ErrorKind::KeypoolRanOut.into());
-        }
-        let public = self.wallet.descriptors.get(number, &row.public)?;
-        let script = match public.expand(index) {
-            Ok(expansion) => expansion.scripts.into_iter().next().map(|script| script.script_pubkey),
-            // Hardened below the public key: the script was derived when the key was at hand.
-            Err(_) => self.derived_script(number, index)?,
-        };
-        row.next_index = index.saturating_add(1);
-        self.put_descriptor(number, &row)?;
-        self.top_up(number, &mut row)?;
-        script.ok_or_else(|| WalletError::damaged(0))
-    }
-
-    fn derived_script(&self, number: u32, index: u32) -> Result<Option<ScriptBuf>> {
-        for entry in self.t.scripts.iter(&self.txn)? {
-            let row: ScriptRow = outrigger_sdk::wire::from_bytes(entry?.1).map_err(WalletError::Damaged)?;
-            if row.owners.contains(&(number, index)) {
-                return Ok(Some(row.script));
-            }
-        }
-        Ok(None)
-    }
-}
-
-impl Wallet {
-    /// A fresh address's script, entered in the address book with the label (none: for change, not entered).
-    ///
-    /// # Errors
-    /// `Refused` when no descriptor is active, `KeypoolRanOut` when none of the kind is or nothing can be derived.
-    pub fn new_address(&self, kind: AddressType, internal: bool, label: Option<String>) -> ServiceResult<ScriptBuf> {
-        Ok(self.write(|write| {
-            let script = write.next_script(kind, internal)?;
-            if let Some(label) = &label {
-                let mut touched = Vec::new();
-                write.put_label(&script, label, &mut touched)?;
-                write.rederive(&touched)?;
-            }
-            Ok(script)
-        })?)
-    }
-
-    /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as are kept ahead
-    /// anyway (keypoolrefill).
-    ///
-    /// # Errors
-    /// `WalletLocked` where it has keys and they are sealed; `Refused` for more than [`MAX_REFILL`].
-    pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
-        let size = size.unwrap_or(self.shared.settings.keypool);
-        if size > MAX_REFILL {
-            return Err(ServiceError::new(ErrorKind::Refused, "Error refreshing keypool."));
-        }
-        self.sealing()?;
-        Ok(self.write(|write| {
-            let mut active = Vec::new();
-            for entry in write.t.active.iter(&write.txn)? {
-                active.push(number_from(entry?.1)?);
-            }
-            for number in active {
-                if let Some(mut row) = write.t.descriptor(&write.txn, number)? {
-                    write.top_up_to(number, &mut row, size)?;
-                }
-            }
-            Ok(())
-        })?)
-    }
-
-    /// Sets a script's label in the address book. Nothing where it has no address form.
-    ///
-    /// # Errors
-    /// `Storage`.
-    pub fn set_label(&self, script: ScriptBuf, label: String) -> ServiceResult<()> {
-        Ok(self.write(|write| {
-            let mut touched = Vec::new();
-            write.put_label(&script, &label, &mut touched)?;
-            write.rederive(&touched)
-        })?)
     }
 }

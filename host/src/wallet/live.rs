@@ -105,7 +105,7 @@ impl Wallet {
                 Some(false) => WalletKind::Legacy as u8,
             },
             private_keys_enabled: !options.disable_private_keys,
-            blank: options.blank || options.disable_private_keys,
+            blank: options.blank,
             avoid_reuse: options.avoid_reuse,
             next_arrival: 0,
             next_descriptor: 0,
@@ -127,7 +127,7 @@ impl Wallet {
         put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
         txn.commit()?;
         let wallet = Self::new(options.name.clone(), store, shared)?;
-        if !meta.blank {
+        if !meta.blank && meta.private_keys_enabled {
             wallet.write(|write| write.add_default_descriptors(&sealing))?;
         }
         Ok(wallet)
@@ -193,8 +193,8 @@ impl Wallet {
         if self.lock_state().0 { Ok(()) } else { Err(self.wrong_state(false, method)) }
     }
 
-    /// Seals the wallet's keys with a passphrase, gives it fresh descriptors for new addresses unless it is blank, and
-    /// locks it (encryptwallet).
+    /// Seals the wallet's keys with a passphrase, and locks it (encryptwallet). Unless it was made blank, addresses come
+    /// from fresh descriptors from then on, and from none of the former ones, imported ones included.
     ///
     /// # Errors
     /// `WrongEncryptionState` when it is encrypted already; `Refused` when it may not hold private keys.

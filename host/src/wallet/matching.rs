@@ -76,9 +76,16 @@ impl Write<'_> {
         match examine(&self.t, &self.txn, transaction, &txid)? {
             Match::Foreign => return Ok(false),
             Match::Known(row) => self.meet_again(transaction, *row, state)?,
-            Match::New(scripts) => {
+            Match::New(mut scripts) => {
+                let before = self.grown.len();
+                self.note_payments(transaction.output.iter().map(|output| output.script_pubkey.as_script()))?;
+                if self.grown.len() > before {
+                    // Other outputs may pay to scripts that were derived just now.
+                    for (script, output) in scripts.iter_mut().zip(&transaction.output) {
+                        *script = self.t.script(&self.txn, &output.script_pubkey)?;
+                    }
+                }
                 self.insert(transaction, txid, state, &scripts, received)?;
-                self.note_use(scripts.iter().flatten().flat_map(|row| row.owners.iter().copied()))?;
             }
         }
         Ok(true)
@@ -87,11 +94,9 @@ impl Write<'_> {
     /// Moves a stored transaction to `state`. Its scripts may have been imported since it was stored, and its witness may
     /// be another one than that it was stored with.
     fn meet_again(&mut self, transaction: &Transaction, mut row: WalletTransaction, state: TxState) -> Result<()> {
-        let mut used = Vec::new();
-        for output in &transaction.output {
-            used.extend(self.t.script(&self.txn, &output.script_pubkey)?.map(|row| row.owners).unwrap_or_default());
-        }
-        self.note_use(used.into_iter())?;
+        self.note_payments(transaction.output.iter().map(|output| output.script_pubkey.as_script()))?;
+        // A payment may have entered its address in the address book, which rewrites the row.
+        row = self.t.transaction(&self.txn, &row.txid)?.unwrap_or(row);
         let wtxid = transaction.compute_wtxid();
         if wtxid != row.wtxid {
             row.wtxid = wtxid;

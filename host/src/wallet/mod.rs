@@ -14,9 +14,11 @@
 
 mod backup;
 mod descriptors;
+mod draw;
 mod error;
 mod files;
 mod follow;
+mod hardened;
 mod import;
 mod keypool;
 mod legacy;

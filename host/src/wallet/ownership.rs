@@ -14,12 +14,13 @@ use super::store::rows::ScriptRow;
 use super::store::tables::{hash160, put, script_key, txid_from};
 use super::write::Write;
 
-/// The script by which the address book knows a script: itself where it has an address, the P2PKH script of its key for
-/// pay-to-pubkey (bitcoind shows that address for it), none for what has no address form.
+/// The script by which the address book knows a script: itself where it has an address, none where it has none, as
+/// pay-to-pubkey.
 pub fn address_script(script: &Script) -> Option<ScriptBuf> {
     match classify(script) {
-        ScriptKind::PubKey { key } => Some(p2pkh(&hash160(key))),
-        ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => None,
+        ScriptKind::PubKey { .. } | ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => {
+            None
+        }
         _ => Some(script.to_owned()),
     }
 }
@@ -29,10 +30,12 @@ pub fn p2pkh(hash: &[u8; 20]) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0x76, 0xa9, 20], hash.as_slice(), &[0x88, 0xac]].concat())
 }
 
-/// The key in `outputs` under which a script's outputs are found: that of its address's script, so that a label finds
-/// the pay-to-pubkey outputs of its key too.
+/// The key in `outputs` under which a script's outputs are found; pay-to-pubkey goes by the P2PKH script of its key.
 pub fn outputs_key(script: &Script) -> [u8; 32] {
-    address_script(script).map_or_else(|| script_key(script), |address| script_key(&address))
+    match classify(script) {
+        ScriptKind::PubKey { key } => script_key(&p2pkh(&hash160(key))),
+        _ => script_key(script),
+    }
 }
 
 /// The label of a script's address; none where it has no address or no entry.

@@ -101,7 +101,16 @@ impl Wallet {
                 wanted.push((place, parsed.clone()));
             }
         }
+        let places: Vec<Place> = wanted.iter().map(|(place, _)| *place).collect();
         owners.expansions = self.descriptors.expand(wanted);
+        for place in places {
+            // Hardened below the public key.
+            if !owners.expansions.contains_key(&place)
+                && let Some(expansion) = self.expand_derived(txn, place)?
+            {
+                owners.expansions.insert(place, Arc::new(expansion));
+            }
+        }
         Ok(())
     }
 

@@ -113,7 +113,7 @@ impl<'q> Teller<'q> {
             json::boolean(out, true);
         }
         self.address.clear();
-        if address::write_destination(output.script, lens.network, &mut self.address) {
+        if address::write_address(output.script, lens.network, &mut self.address) {
             json::key!(out, "address");
             json::plain(out, &self.address);
         }

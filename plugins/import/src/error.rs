@@ -20,7 +20,7 @@ pub enum ImportError {
     Service(#[from] ServiceError),
 
     /// importmulti in a wallet for descriptors only.
-    #[error("This type of wallet does not support this command")]
+    #[error("Only legacy wallets are supported by this command")]
     DescriptorsOnly,
     /// importdescriptors in a wallet for keys and scripts only.
     #[error("importdescriptors is not available for non-descriptor wallets")]

@@ -33,19 +33,13 @@ pub fn from_script(script: &Script, network: Network) -> Option<String> {
     Address::from_script(script, network).ok().map(|address| address.to_string())
 }
 
-/// As [`from_script`], but an output that pays to a bare public key has the address of the key's hash: what the wallet's
-/// history shows.
-pub fn destination_of(script: &Script, network: Network) -> Option<String> {
-    let mut text = String::new();
-    write_destination(script, network, &mut text).then_some(text)
-}
-
-/// Appends the address that [`destination_of`] gives to `out`; that of a witness program takes no memory of its own.
-/// Whether there is one.
-pub fn write_destination(script: &Script, network: Network, out: &mut String) -> bool {
+/// Appends the address that [`from_script`] gives to `out`; that of a witness program takes no memory of its own. Whether
+/// there is one.
+pub fn write_address(script: &Script, network: Network, out: &mut String) -> bool {
     let address = match classify(script) {
-        ScriptKind::PubKey { key } => Some(of_key(key, network)),
-        ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => None,
+        ScriptKind::PubKey { .. } | ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => {
+            None
+        }
         _ => match witness_program(script.as_bytes()) {
             Some((version, program)) => {
                 bech32::encode(prefix(network), version, program, out);

@@ -16,7 +16,7 @@ pub mod work;
 #[cfg(test)]
 mod tests;
 
-pub use address::{AddressError, destination_of, from_script, to_script};
+pub use address::{AddressError, from_script, to_script};
 pub use asm::{asm, asm_sighash};
 pub use decode::{
     block_from_bytes, block_from_hex, sendable_from_hex, transaction_from_bytes, transaction_from_hex,

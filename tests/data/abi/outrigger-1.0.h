@@ -2318,7 +2318,7 @@ typedef struct outrigger_wallet_info_t {
     outrigger_wallet_kind_t kind;
     /** Whether it may hold private keys. [bool] */
     bool private_keys_enabled;
-    /** Whether it holds neither keys nor scripts. [bool] */
+    /** Whether it was made without keys of its own. Imports leave it as it is. [bool] */
     bool blank;
     /** As given to createwallet. [bool] */
     bool avoid_reuse;
@@ -2332,9 +2332,12 @@ typedef struct outrigger_wallet_info_t {
     outrigger_optional_rescan_progress_t rescan;
     /** The number of its transactions. [u64] */
     uint64_t transactions;
-    /** Scripts derived ahead for receiving. [u64] */
+    /**
+     * Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only,
+     * whose keys give any type each, of the type with the fewest. [u64]
+     */
     uint64_t keypool_external;
-    /** Scripts derived ahead for change. [u64] */
+    /** The same for change. [u64] */
     uint64_t keypool_internal;
     /** The birth time of its oldest key or script, in seconds. [u64] */
     uint64_t birth_time;
@@ -5728,8 +5731,9 @@ static inline int32_t outrigger_mempool_prioritised(
  * OUTRIGGER_OWNERSHIP_NONE, or spends such an output of a transaction of the wallet; it stays for good. Block after
  * block it is confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest
  * such block. When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else
- * inactive. What leaves the mempool without a block is inactive. When a wallet is loaded and when a rescan ends, what
- * is inactive and no coinbase is offered to the mempool again.
+ * inactive; its coinbase is given up, and so is what builds on it until it is met again. What leaves the mempool
+ * without a block is inactive. When a wallet is loaded and when a rescan ends, what is inactive and no coinbase is
+ * offered to the mempool again.
  *
  * **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at
  * least one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the
@@ -6144,7 +6148,8 @@ static inline int32_t outrigger_wallet_descriptor_texts(
 /**
  * Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
  * little-endian bytes. A coin is an output that is not OUTRIGGER_OWNERSHIP_NONE, of a transaction that is confirmed, in
- * the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends.
+ * the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends. What conflicts
+ * with a transaction of the mempool (see `mempool_conflicts`) neither makes nor spends a coin.
  *
  * Request: after [optional bytes], limit [u32].
  * Response: [coin_batch].
@@ -6212,13 +6217,15 @@ static inline int32_t outrigger_wallet_descriptors(
 
 /**
  * A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
- * index of the active descriptor of the type and side, of which so many scripts as before are derived ahead; without
- * one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more once the wallet
- * has met a payment to it; one that it knew before it derived the address, it meets again by a rescan, or in the
- * mempool when it is loaded.
+ * index of the active descriptor of the type and side, once as many scripts as are kept ahead are derived from that
+ * index on; without one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more
+ * once the wallet has met a payment to it; one that it knew before it derived the address, it meets again by a rescan,
+ * or in the mempool when it is loaded. Such a payment passes over the indexes up to its own; those of an active
+ * descriptor for receiving then have an entry in the address book (with an empty label, where they had none). Each
+ * payment to a descriptor derives as many scripts ahead as are kept.
  *
- * OUTRIGGER_STATUS_REFUSED when neither is there nor any other active descriptor; OUTRIGGER_STATUS_KEYPOOL_RAN_OUT when
- * there are others, or nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).
+ * OUTRIGGER_STATUS_REFUSED when no address of any type can be had on that side; OUTRIGGER_STATUS_KEYPOOL_RAN_OUT when
+ * others can, or nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).
  *
  * Request: kind [address_type], internal [bool], label [optional text].
  * Response: [bytes].
@@ -6253,7 +6260,7 @@ static inline int32_t outrigger_wallet_new_address(
 
 /**
  * Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
- * Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label.
+ * Pay-to-pubkey has none.
  *
  * Request: script [bytes], label [text].
  * Response: [nothing].
@@ -6279,14 +6286,14 @@ static inline int32_t outrigger_wallet_set_label(
  * Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing and
  * leaves the others as they are. A request sees what those before it imported.
  *
- * At once the wallet is not blank and needs a backup, its birth time is no later than the request's, and its rows,
- * coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
- * found by a rescan. A descriptor owns (OUTRIGGER_OWNERSHIP_SPENDABLE, with or without private keys) what it derives
- * from index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
- * index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes on
- * the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor without
- * a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with known
- * scripts; what else the request names is watched.
+ * At once the wallet needs a backup, its birth time is no later than the request's, and its rows, coins and scripts say
+ * what they are now. What was in blocks or in the mempool before and concerns it only now is found by a rescan. A
+ * descriptor owns (OUTRIGGER_OWNERSHIP_SPENDABLE, with or without private keys) what it derives from index 0, or the
+ * range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next index as the store
+ * keeps scripts. One that is known by its public text keeps its number and its scripts and takes on the rest of the
+ * request. Of two paths the first is for receiving and the second for change. Only a descriptor without a range that is
+ * not for change gets a label. Keys make spendable what they can spend by themselves or with known scripts; what else
+ * the request names is watched.
  *
  * OUTRIGGER_STATUS_WALLET_LOCKED, also for no requests.
  *
@@ -6472,9 +6479,10 @@ static inline int32_t outrigger_wallet_abandon(
 }
 
 /**
- * Seals the wallet's keys with a passphrase and locks it. Unless it is blank, a fresh master key gives the active
- * descriptors of each address type from then on, and the former ones stay. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when
- * it is encrypted; OUTRIGGER_STATUS_REFUSED when it may not hold private keys.
+ * Seals the wallet's keys with a passphrase and locks it. Unless it was made blank, a fresh master key gives the active
+ * descriptors of each address type from then on; the former ones, imported ones included, stay as inactive ones.
+ * OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when it is encrypted; OUTRIGGER_STATUS_REFUSED when it may not hold private
+ * keys.
  *
  * Request: passphrase [secret].
  * Response: [nothing].

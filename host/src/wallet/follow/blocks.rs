@@ -153,7 +153,12 @@ impl Write<'_> {
         }
         for row in rows {
             undone.insert(row.txid);
-            self.set_state(row, TxState::Inactive)?;
+            if matches!(row.state, TxState::Confirmed { .. }) {
+                self.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
+            }
+            // A payment may have entered its address in the address book, which rewrites the row.
+            let row = self.t.transaction(&self.txn, &row.txid)?.unwrap_or(row);
+            self.mark_disconnected(row)?;
         }
         Ok(())
     }
@@ -178,6 +183,7 @@ impl Write<'_> {
         received: u64,
     ) -> Result<()> {
         if !transaction.is_coinbase() {
+            self.forget_mempool_conflicts(txid)?;
             for input in &transaction.input {
                 for spender in self.t.spenders(&self.txn, &input.previous_output)? {
                     if spender != txid {

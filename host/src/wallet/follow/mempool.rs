@@ -6,13 +6,14 @@ use bitcoin::consensus::deserialize;
 use bitcoin::{Transaction, Txid};
 use heed::RoTxn;
 use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::wallet::TxState;
+use outrigger_sdk::service::wallet::{TxState, WalletTransaction};
 
 use crate::node::observer::{NodeEvent, Removal};
 use crate::wallet::error::{Result, WalletError};
 use crate::wallet::live::Wallet;
 use crate::wallet::lock;
 use crate::wallet::matching::{Match, examine};
+use crate::wallet::store::tables::{OF_MEMPOOL, txid_from};
 use crate::wallet::write::Write;
 
 /// How many events are taken over in one write at most.
@@ -56,7 +57,9 @@ impl Wallet {
     /// Brings the wallet in step with the whole mempool. For one who holds `following`.
     fn take_mempool(&self) -> Result<()> {
         let ids = self.shared.mempool.ids(Scope::NONE)?;
-        let gone = self.gone_from_mempool(&ids.iter().copied().collect())?;
+        let present = ids.iter().copied().collect();
+        let (gone, orphans) = self.gone_from_mempool(&present)?;
+        let unknown = self.conflicts_gone_from_mempool(&present)?;
         let mut transactions = Vec::new();
         for ids in ids.chunks(BATCH) {
             for raw in self.shared.mempool.transactions(Scope::NONE, ids.to_vec())?.into_iter().flatten() {
@@ -70,37 +73,66 @@ impl Wallet {
             for transaction in &transactions {
                 // Also what is known: since it was met, the wallet may have derived the addresses that it pays to.
                 any = any || !matches!(examine(t, &txn, transaction, &transaction.compute_txid())?, Match::Foreign);
+                any = any || self.conflicts_with(&txn, transaction)?;
             }
             any
         };
-        if !relevant && gone.is_empty() {
+        if !relevant && gone.is_empty() && unknown.is_empty() && orphans.is_empty() {
             return Ok(());
         }
         let now = self.shared.chain.time(Scope::NONE)?;
         self.write(|write| {
-            for txid in gone {
+            for row in orphans {
+                write.mark_disconnected(row)?;
+            }
+            for txid in gone.into_iter().chain(unknown) {
                 write.leave_mempool(txid)?;
             }
             transactions.iter().try_for_each(|transaction| write.enter_mempool(transaction, now))
         })
     }
 
-    fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<Vec<Txid>> {
+    /// What left the mempool while nobody looked; and coinbases whose blocks are gone, which older versions did not give up.
+    fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<(Vec<Txid>, Vec<WalletTransaction>)> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
-        let mut gone = Vec::new();
+        let (mut gone, mut orphans) = (Vec::new(), Vec::new());
         for entry in t.unconfirmed.iter(&txn)? {
             let row = t.transaction_at(&txn, entry?.1)?;
             if row.state == TxState::InMempool && !present.contains(&row.txid) {
                 gone.push(row.txid);
+            } else if row.coinbase && row.state == TxState::Inactive {
+                orphans.push(row);
             }
         }
+        Ok((gone, orphans))
+    }
+
+    /// The transactions that the wallet takes to be in the mempool for their conflicts there, and that are not.
+    fn conflicts_gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<BTreeSet<Txid>> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        let mut gone = BTreeSet::new();
+        for entry in t.mempool_conflicts.prefix_iter(&txn, &[OF_MEMPOOL])? {
+            gone.insert(txid_from(entry?.0.get(1..33).unwrap_or_default())?);
+        }
+        gone.retain(|txid| !present.contains(txid));
         Ok(gone)
+    }
+
+    /// Whether a transaction spends what another one of the wallet spends.
+    fn conflicts_with(&self, txn: &RoTxn<'_>, transaction: &Transaction) -> Result<bool> {
+        for input in &transaction.input {
+            if !self.store.tables.spenders(txn, &input.previous_output)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether a transaction of the mempool changes anything for the wallet.
     fn is_news(&self, txn: &RoTxn<'_>, transaction: &Transaction) -> Result<bool> {
         Ok(match examine(&self.store.tables, txn, transaction, &transaction.compute_txid())? {
-            Match::Foreign => false,
+            // It may spend what is not the wallet's, and what one of the wallet spends too.
+            Match::Foreign => self.conflicts_with(txn, transaction)?,
             Match::New(_) => true,
             Match::Known(row) => !matches!(row.state, TxState::InMempool | TxState::Confirmed { .. }),
         })
@@ -112,8 +144,10 @@ impl Wallet {
             let relevant = match event {
                 NodeEvent::TransactionAdded { transaction, .. } => self.is_news(&txn, transaction)?,
                 NodeEvent::TransactionRemoved { txid, .. } => {
-                    let row = self.store.tables.transaction(&txn, txid)?;
+                    let t = &self.store.tables;
+                    let row = t.transaction(&txn, txid)?;
                     row.is_some_and(|row| row.state == TxState::InMempool)
+                        || !t.mempool_conflicts_of(&txn, OF_MEMPOOL, txid)?.is_empty()
                 }
                 NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } => true,
                 NodeEvent::TipChanged { .. } => false,
@@ -131,7 +165,9 @@ impl Write<'_> {
         match event {
             NodeEvent::TransactionAdded { transaction, time, .. } => self.enter_mempool(transaction, *time),
             // The block that confirms it says so too, sooner or later.
-            NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => Ok(()),
+            NodeEvent::TransactionRemoved { txid, reason: Removal::Confirmed, .. } => {
+                self.forget_mempool_conflicts(*txid)
+            }
             NodeEvent::TransactionRemoved { txid, .. } => self.leave_mempool(*txid),
             NodeEvent::BlockConnected { hash, .. } => self.take_connected(*hash),
             NodeEvent::BlockDisconnected { hash, .. } => self.take_disconnected(*hash),
@@ -145,10 +181,12 @@ impl Write<'_> {
         if row.is_some_and(|row| matches!(row.state, TxState::Confirmed { .. })) {
             return Ok(());
         }
-        self.consider(transaction, txid, TxState::InMempool, received).map(|_| ())
+        self.consider(transaction, txid, TxState::InMempool, received)?;
+        self.note_mempool_conflicts(txid, transaction.input.iter().map(|input| input.previous_output))
     }
 
     fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
+        self.forget_mempool_conflicts(txid)?;
         match self.t.transaction(&self.txn, &txid)? {
             Some(row) if row.state == TxState::InMempool => self.set_state(row, TxState::Inactive),
             _ => Ok(()),
@@ -162,7 +200,12 @@ impl Write<'_> {
             let entries = self.wallet.shared.mempool.entries(Scope::NONE, txids.to_vec())?;
             for txid in txids.iter().zip(entries).filter_map(|(txid, entry)| entry.map(|_| *txid)) {
                 match self.t.transaction(&self.txn, &txid)? {
-                    Some(row) if row.state == TxState::Inactive => self.set_state(row, TxState::InMempool)?,
+                    Some(row) if row.state == TxState::Inactive => {
+                        self.note_mempool_conflicts(txid, row.inputs.clone())?;
+                        self.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
+                        let row = self.t.transaction(&self.txn, &txid)?.unwrap_or(row);
+                        self.set_state(row, TxState::InMempool)?;
+                    }
                     _ => {}
                 }
             }

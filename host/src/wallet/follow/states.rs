@@ -1,12 +1,15 @@
 //! Where a transaction stands, and what follows from a change of it: its place in the history, its coins, the coins
 //! that it spends, its descendants.
 
+use std::collections::BTreeSet;
+
+use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::wallet::{Ownership, TxState, WalletTransaction};
 
 use crate::wallet::error::Result;
 use crate::wallet::store::rows::CoinRow;
-use crate::wallet::store::tables::{outpoint_key, put};
+use crate::wallet::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key, outpoint_key, put};
 use crate::wallet::write::Write;
 
 /// Whether a transaction in this state counts: it is confirmed, or may yet be.
@@ -72,12 +75,75 @@ impl Write<'_> {
         if ownership == Ownership::None || orphaned || !counts(&parent.state) {
             return Ok(false);
         }
+        if self.t.is_mempool_conflicted(&self.txn, &parent.txid)? {
+            return Ok(false);
+        }
         for spender in self.t.spenders(&self.txn, outpoint)? {
-            if self.t.transaction(&self.txn, &spender)?.is_some_and(|row| counts(&row.state)) {
+            let counts = self.t.transaction(&self.txn, &spender)?.is_some_and(|row| counts(&row.state));
+            if counts && !self.t.is_mempool_conflicted(&self.txn, &spender)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// A transaction that is in the mempool spends these: the wallet's others that spend one of them, and what builds on
+    /// those, conflict with it as long as it is there. Their coins are none, and what they spend is free.
+    pub fn note_mempool_conflicts(&mut self, txid: Txid, inputs: impl IntoIterator<Item = OutPoint>) -> Result<()> {
+        let mut pending = Vec::new();
+        for input in inputs {
+            pending.extend(self.t.spenders(&self.txn, &input)?.into_iter().filter(|spender| *spender != txid));
+        }
+        let mut fresh = Vec::new();
+        while let Some(other) = pending.pop() {
+            let key = [conflict_key(OF_WALLET, &other).as_slice(), txid.as_byte_array()].concat();
+            if self.t.mempool_conflicts.get(&self.txn, &key)?.is_some() {
+                continue;
+            }
+            self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;
+            let key = [conflict_key(OF_MEMPOOL, &txid).as_slice(), other.as_byte_array()].concat();
+            self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;
+            pending.extend(self.children(other)?);
+            fresh.push(other);
+        }
+        self.refresh_all(fresh)
+    }
+
+    /// A transaction is in the mempool no more: what conflicted with it there does not.
+    pub fn forget_mempool_conflicts(&mut self, txid: Txid) -> Result<()> {
+        let others = self.t.mempool_conflicts_of(&self.txn, OF_MEMPOOL, &txid)?;
+        for other in &others {
+            let key = [conflict_key(OF_WALLET, other).as_slice(), txid.as_byte_array()].concat();
+            self.t.mempool_conflicts.delete(&mut self.txn, &key)?;
+            let key = [conflict_key(OF_MEMPOOL, &txid).as_slice(), other.as_byte_array()].concat();
+            self.t.mempool_conflicts.delete(&mut self.txn, &key)?;
+        }
+        self.refresh_all(others)
+    }
+
+    fn refresh_all(&mut self, txids: Vec<Txid>) -> Result<()> {
+        for txid in txids {
+            if let Some(row) = self.t.transaction(&self.txn, &txid)? {
+                self.refresh_coins(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a disconnected block confirmed is unconfirmed. Its coinbase can be in no other block: it is given up, and with
+    /// it all that builds on it, whether or not that is in the mempool still.
+    pub fn mark_disconnected(&mut self, row: WalletTransaction) -> Result<()> {
+        if !row.coinbase {
+            return self.set_state(row, TxState::Inactive);
+        }
+        let mut pending = vec![row.txid];
+        let mut seen = BTreeSet::new();
+        while let Some(txid) = pending.pop() {
+            let Some(row) = self.t.transaction(&self.txn, &txid)?.filter(|_| seen.insert(txid)) else { continue };
+            pending.extend(self.children(txid)?);
+            self.set_state(row, TxState::Abandoned)?;
+        }
+        Ok(())
     }
 
     /// The wallet's transactions that spend outputs of `txid`, themselves left out.

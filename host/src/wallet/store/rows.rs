@@ -20,7 +20,7 @@ wire_struct! {
         pub kind: u8,
         /// Whether it may hold private keys.
         pub private_keys_enabled: bool,
-        /// Whether it holds neither keys nor scripts.
+        /// Whether it was made without keys of its own. Imports leave it as it is.
         pub blank: bool,
         /// As given to createwallet.
         pub avoid_reuse: bool,

@@ -20,6 +20,8 @@
 //! | outputs | SHA-256 of the address's script, txid, vout (LE) | |
 //! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
 //! | blocks | height (BE) | [`BlockRow`](super::rows::BlockRow) |
+//! | mempool_conflicts | `w`, the wallet's transaction, the other in the mempool; and `m`, the other, the wallet's | |
+//! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts there, a line each |
 //! | imported_keys | HASH160 of the public key | [`KeyRow`] |
 //! | imported_scripts | HASH160 of the script | [`KnownScriptRow`] |
 //! | imported_watch | SHA-256 of the script | birth time in seconds (LE) |
@@ -68,6 +70,25 @@ pub fn height_key(height: u32, beside: &[u8]) -> Vec<u8> {
     [&height.to_be_bytes(), beside].concat()
 }
 
+/// The side of `mempool_conflicts` that begins with the wallet's transaction.
+pub const OF_WALLET: u8 = b'w';
+/// The side that begins with the transaction of the mempool.
+pub const OF_MEMPOOL: u8 = b'm';
+
+/// The beginning of the keys of a transaction in `mempool_conflicts`.
+pub fn conflict_key(side: u8, txid: &Txid) -> Vec<u8> {
+    [&[side], txid.as_byte_array().as_slice()].concat()
+}
+
+/// The key of a descriptor's index in the table `derived`.
+pub fn place_key(number: u32, index: u32) -> [u8; 8] {
+    let mut key = [0; 8];
+    let (first, second) = key.split_at_mut(4);
+    first.copy_from_slice(&number.to_be_bytes());
+    second.copy_from_slice(&index.to_be_bytes());
+    key
+}
+
 macro_rules! tables {
     ($($name:ident),* $(,)?) => {
         /// All tables of a wallet.
@@ -108,6 +129,8 @@ tables!(
     spends,
     outputs,
     coins,
+    mempool_conflicts,
+    derived,
     blocks,
     imported_keys,
     imported_scripts,
@@ -141,18 +164,26 @@ pub fn number_from_key(bytes: &[u8]) -> Result<u32> {
     Ok(u32::from_be_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
 }
 
-/// The table that wallets of this layout may lack: it came later.
-const LATER: &str = "book";
+/// The tables that wallets of this layout may lack: they came later. What is missing in `mempool_conflicts` is found when the
+/// wallet is loaded, what is missing in `derived` is derived while the keys can be opened.
+const LATER: [&str; 3] = ["book", "mempool_conflicts", "derived"];
 
 impl Tables {
     /// Whether a table is missing that came after others of this layout.
     pub fn lacks_later_ones(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> Result<bool> {
-        Ok(env.open_database::<Bytes, Bytes>(txn, Some(LATER))?.is_none())
+        for table in LATER {
+            if env.open_database::<Bytes, Bytes>(txn, Some(table))?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Makes the tables that came after others of this layout.
     pub fn create_later_ones(env: &Env<WithoutTls>, txn: &mut RwTxn<'_>) -> Result<()> {
-        env.create_database::<Bytes, Bytes>(txn, Some(LATER))?;
+        for table in LATER {
+            env.create_database::<Bytes, Bytes>(txn, Some(table))?;
+        }
         Ok(())
     }
 
@@ -233,6 +264,23 @@ impl Tables {
     /// An imported script, by its hash.
     pub fn imported_script(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KnownScriptRow>> {
         get(self.imported_scripts, txn, hash)
+    }
+
+    /// Whether a transaction of the mempool conflicts with one of the wallet, or with one that it builds on.
+    pub fn is_mempool_conflicted(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<bool> {
+        let prefix = conflict_key(OF_WALLET, txid);
+        Ok(self.mempool_conflicts.prefix_iter(txn, &prefix)?.next().transpose()?.is_some())
+    }
+
+    /// The other side of what `mempool_conflicts` has for a transaction, by internal bytes: of the wallet's
+    /// ([`OF_WALLET`]) those of the mempool, of one of the mempool ([`OF_MEMPOOL`]) the wallet's.
+    pub fn mempool_conflicts_of(&self, txn: &RoTxn<'_>, side: u8, txid: &Txid) -> Result<Vec<Txid>> {
+        let prefix = conflict_key(side, txid);
+        let mut others = Vec::new();
+        for entry in self.mempool_conflicts.prefix_iter(txn, &prefix)? {
+            others.push(txid_from(entry?.0.get(prefix.len()..).unwrap_or_default())?);
+        }
+        Ok(others)
     }
 
     /// The transactions of the wallet that spend an outpoint.

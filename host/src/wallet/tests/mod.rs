@@ -9,6 +9,7 @@ mod history;
 mod imports;
 mod model;
 mod rescans;
+mod rules;
 mod signatures;
 mod truth;
 mod wallets;

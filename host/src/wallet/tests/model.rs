@@ -62,11 +62,35 @@ fn recompute(bench: &Bench, scripts: &[ScriptBuf], sent: &[OutPoint]) -> BTreeMa
     coins
 }
 
+/// What the wallet sent, and whether it was given up since: it built on a coinbase whose block is gone.
+#[derive(Default)]
+struct Sent(Vec<(Transaction, bool)>);
+
+impl Sent {
+    /// What is spent by what was not given up.
+    fn outpoints(&self) -> Vec<OutPoint> {
+        let kept = self.0.iter().filter(|(_, given_up)| !given_up);
+        kept.flat_map(|(transaction, _)| transaction.input.iter().map(|input| input.previous_output)).collect()
+    }
+
+    /// A block is gone: what builds on its coinbase is given up.
+    fn give_up(&mut self, coinbase: &Transaction) {
+        let mut gone = vec![coinbase.compute_txid()];
+        // What was sent stands behind what it builds on.
+        for (transaction, given_up) in &mut self.0 {
+            if transaction.input.iter().any(|input| gone.contains(&input.previous_output.txid)) {
+                gone.push(transaction.compute_txid());
+                *given_up = true;
+            }
+        }
+    }
+}
+
 fn run(steps: Vec<Step>) {
     let mut bench = Bench::with_wallet();
     let scripts: Vec<ScriptBuf> = (0..4).map(|_| bench.address(Some(""))).collect();
     let mut counter = 0_u8;
-    let mut sent = Vec::new();
+    let mut sent = Sent::default();
     for step in steps {
         match step {
             Step::Pay { script, value } => {
@@ -78,11 +102,10 @@ fn run(steps: Vec<Step>) {
                 let usable: Vec<_> = coins.iter().filter(|coin| !matches!(coin.state, TxState::Inactive)).collect();
                 if let Some(coin) = usable.get(coin % usable.len().max(1)) {
                     let part = coin.value / 2;
-                    sent.push(coin.outpoint);
-                    bench.accept(&spend(
-                        &[coin.outpoint],
-                        &[(&foreign(1), part), (&scripts[change], coin.value - part)],
-                    ));
+                    let outputs = [(&foreign(1), part), (&scripts[change], coin.value - part)];
+                    let payment = spend(&[coin.outpoint], &outputs);
+                    bench.accept(&payment);
+                    sent.0.push((payment, false));
                 }
             }
             Step::Mine { take, ours } => {
@@ -90,13 +113,13 @@ fn run(steps: Vec<Step>) {
                 let chosen = super::lock(&bench.pool).iter().take(take).cloned().collect();
                 bench.mine_to(if ours { scripts[0].clone() } else { foreign(counter) }, chosen);
             }
-            Step::Disconnect { lost } => disconnect(&bench, lost),
+            Step::Disconnect { lost } => disconnect(&bench, lost, &mut sent),
             Step::Restart => {
                 bench.restart(|_| {});
                 tell_resubmitted(&bench);
             }
         }
-        let expected = recompute(&bench, &scripts, &sent);
+        let expected = recompute(&bench, &scripts, &sent.outpoints());
         let found: BTreeMap<_, _> = bench
             .coins()
             .into_iter()
@@ -123,7 +146,7 @@ fn tell_resubmitted(bench: &Bench) {
 }
 
 /// Takes the last block off, with everything in the mempool that would spend a coinbase or a lost transaction of it.
-fn disconnect(bench: &Bench, lost: bool) {
+fn disconnect(bench: &Bench, lost: bool, sent: &mut Sent) {
     let tip = bench.chain.tip(Scope::NONE).unwrap();
     if tip.height == 0 {
         return;
@@ -131,6 +154,7 @@ fn disconnect(bench: &Bench, lost: bool) {
     let block = bench.block(tip.hash);
     let kept = if lost { &[][..] } else { &block.txdata[1..] };
     bench.disconnect();
+    sent.give_up(&block.txdata[0]);
     let mut gone: Vec<_> = block.txdata.iter().filter(|t| !kept.contains(t)).map(|t| t.compute_txid()).collect();
     let mut pool = super::lock(&bench.pool).clone();
     pool.splice(0..0, kept.iter().cloned());

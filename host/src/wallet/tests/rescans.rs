@@ -105,7 +105,7 @@ fn script() -> ScriptBuf {
     parsed[0].expand(0).unwrap().scripts[0].script_pubkey.clone()
 }
 
-fn finished(bench: &Bench) -> RescanOutcome {
+pub(super) fn finished(bench: &Bench) -> RescanOutcome {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let found = lock(&bench.events).iter().find_map(|event| match event {

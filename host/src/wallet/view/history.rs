@@ -1,21 +1,21 @@
 //! The history, told from the rows as they are stored: a transaction's row is copied into the answer undecoded, and what
 //! only the moment says goes beside it, for those few that are not settled.
 
-use std::collections::HashSet;
 use std::ops::Bound;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
 use heed::RoRange;
 use heed::types::Bytes;
+use outrigger_sdk::service::Result as ServiceResult;
 use outrigger_sdk::service::wallet::{
     HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, Outlook, TxState, WalletTransaction,
 };
-use outrigger_sdk::service::{Result as ServiceResult, Scope};
 use outrigger_sdk::wire::{Blob, Encoded, from_bytes};
 
 use super::{WalletView, check_place};
 use crate::wallet::error::{Result, WalletError};
+use crate::wallet::store::tables::OF_WALLET;
 use crate::wallet::trust::{Judge, replaceable};
 
 /// From how many bytes on a batch takes no further transactions. So much stays in the nearer caches between the copy into
@@ -27,10 +27,6 @@ const SPARE_BYTES: usize = 16 << 10;
 const AT_A_TIME: usize = 32;
 /// How many rows a cursor goes on at most to a row that would otherwise be searched for.
 const NEAR: u64 = 8;
-
-/// How many transactions that wait are looked at for what stands in the way of one that builds on them. The mempool's own
-/// limit of a chain is far below.
-const MAX_WAITING: usize = 500;
 
 /// A key and its value, in place.
 type Pair<'t> = (&'t [u8], &'t [u8]);
@@ -149,26 +145,7 @@ impl WalletView {
         if is_placed(row) {
             return Ok(Vec::new());
         }
-        // A generation at a time, of which the mempool is asked at once.
-        let mut waiting = HashSet::from([row.txid]);
-        let mut inputs = row.inputs.clone();
-        let mut conflicts = Vec::new();
-        while !inputs.is_empty() {
-            let spenders = self.wallet.shared.mempool.spenders(Scope::NONE, inputs.clone())?;
-            conflicts.extend(spenders.into_iter().flatten());
-            let parents: HashSet<Txid> = inputs.drain(..).map(|input| input.txid).collect();
-            for parent in parents {
-                if waiting.len() >= MAX_WAITING || waiting.contains(&parent) {
-                    continue;
-                }
-                if let Some(parent) = self.t().transaction(&self.txn, &parent)?.filter(|parent| !is_placed(parent)) {
-                    waiting.insert(parent.txid);
-                    inputs.extend(parent.inputs);
-                }
-            }
-        }
-        conflicts.retain(|spender| !waiting.contains(spender));
-        Ok(others(row.txid, conflicts))
+        self.t().mempool_conflicts_of(&self.txn, OF_WALLET, &row.txid)
     }
 }
 

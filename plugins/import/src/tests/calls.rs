@@ -40,7 +40,7 @@ fn types_of_arguments_are_checked_strictly() {
 fn a_wallet_of_one_kind_refuses_the_other_import() {
     let bench = Bench::new();
     bench.wallet(|wallet| wallet.info.kind = WalletKind::Descriptors);
-    refused(&bench, "importmulti", json!([[]]), -4, "This type of wallet does not support this command");
+    refused(&bench, "importmulti", json!([[]]), -4, "Only legacy wallets are supported by this command");
     bench.wallet(|wallet| wallet.info.kind = WalletKind::Legacy);
     let message = "importdescriptors is not available for non-descriptor wallets";
     refused(&bench, "importdescriptors", json!([{}]), -4, message);

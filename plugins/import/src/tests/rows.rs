@@ -9,7 +9,7 @@ use crate::error::ImportError as E;
 fn every_rule_has_its_code_and_its_words() {
     let text = || "T".to_owned();
     for (error, code, message) in [
-        (E::DescriptorsOnly, -4, "This type of wallet does not support this command"),
+        (E::DescriptorsOnly, -4, "Only legacy wallets are supported by this command"),
         (E::LegacyOnly, -4, "importdescriptors is not available for non-descriptor wallets"),
         (E::NoTimestamp, -3, "Missing required timestamp field for key"),
         (E::Timestamp(Type::Bool), -3, "Expected number or \"now\" timestamp value for key. got type bool"),

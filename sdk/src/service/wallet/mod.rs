@@ -144,7 +144,7 @@ wire_struct! {
         pub kind: WalletKind,
         /// Whether it may hold private keys.
         pub private_keys_enabled: bool,
-        /// Whether it holds neither keys nor scripts.
+        /// Whether it was made without keys of its own. Imports leave it as it is.
         pub blank: bool,
         /// As given to createwallet.
         pub avoid_reuse: bool,
@@ -158,9 +158,10 @@ wire_struct! {
         pub rescan: Option<RescanProgress>,
         /// The number of its transactions.
         pub transactions: u64,
-        /// Scripts derived ahead for receiving.
+        /// Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only, whose
+        /// keys give any type each, of the type with the fewest.
         pub keypool_external: u64,
-        /// Scripts derived ahead for change.
+        /// The same for change.
         pub keypool_internal: u64,
         /// The birth time of its oldest key or script, in seconds.
         pub birth_time: u64,
@@ -171,6 +172,15 @@ wire_struct! {
         /// How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say.
         #[since(1)]
         pub keypool: u32,
+        /// When the oldest key that lies ahead was born, in seconds; 0 where none does.
+        #[since(1)]
+        pub keypool_oldest: u64,
+        /// Whether an address for receiving can be had, of whatever type.
+        #[since(1)]
+        pub gives_receiving: bool,
+        /// Whether one for change can be had.
+        #[since(1)]
+        pub gives_change: bool,
     }
 }
 
@@ -253,8 +263,9 @@ service! {
     /// **Following.** A transaction is the wallet's from when it is met while it pays to a script that is not
     /// [`Ownership::None`], or spends such an output of a transaction of the wallet; it stays for good. Block after block it is
     /// confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest such block.
-    /// When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else inactive.
-    /// What leaves the mempool without a block is inactive. When a wallet is loaded and when a rescan ends, what is inactive
+    /// When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else inactive; its
+    /// coinbase is given up, and so is what builds on it until it is met again. What leaves the mempool without a block is
+    /// inactive. When a wallet is loaded and when a rescan ends, what is inactive
     /// and no coinbase is offered to the mempool again.
     ///
     /// **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at least
@@ -311,28 +322,31 @@ service! {
         fn descriptor_texts(numbers: Vec<u32>) -> Vec<Option<String>>;
         /// Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
         /// little-endian bytes. A coin is an output that is not [`Ownership::None`], of a transaction that is confirmed, in
-        /// the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends.
+        /// the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends. What conflicts
+        /// with a transaction of the mempool (see [`Outlook::mempool_conflicts`]) neither makes nor spends a coin.
         fn coins(after: Option<Blob>, limit: u32) -> CoinBatch;
         /// The descriptors by their numbers, hardened steps taken as far as the keys allow; with private keys where these are
         /// asked for and held, as they were imported. `WalletLocked` when private ones are asked of a locked wallet;
         /// `NotGranted` without the grant for its keys.
         fn descriptors(private: bool) -> Vec<DescriptorInfo>;
         /// A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
-        /// index of the active descriptor of the type and side, of which so many scripts as before are derived ahead; without
-        /// one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more once the
-        /// wallet has met a payment to it; one that it knew before it derived the address, it meets again by a rescan, or in
-        /// the mempool when it is loaded.
+        /// index of the active descriptor of the type and side, once as many scripts as are kept ahead are derived from that
+        /// index on; without one, of the oldest key of the imported keypool, which is then watched. An address is fresh no
+        /// more once the wallet has met a payment to it; one that it knew before it derived the address, it meets again by a
+        /// rescan, or in the mempool when it is loaded. Such a payment passes over the indexes up to its own; those of an
+        /// active descriptor for receiving then have an entry in the address book (with an empty label, where they had none).
+        /// Each payment to a descriptor derives as many scripts ahead as are kept.
         ///
-        /// `Refused` when neither is there nor any other active descriptor; `KeypoolRanOut` when there are others, or
-        /// nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).
+        /// `Refused` when no address of any type can be had on that side; `KeypoolRanOut` when others can, or nothing more
+        /// can be derived (hardened steps in a locked wallet, a descriptor without a range).
         fn new_address(kind: AddressType, internal: bool, label: Option<String>) -> ScriptBuf;
         /// Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
-        /// Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label.
+        /// Pay-to-pubkey has none.
         fn set_label(script: ScriptBuf, label: String) -> ();
         /// Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing
         /// and leaves the others as they are. A request sees what those before it imported.
         ///
-        /// At once the wallet is not blank and needs a backup, its birth time is no later than the request's, and its rows,
+        /// At once the wallet needs a backup, its birth time is no later than the request's, and its rows,
         /// coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
         /// found by a rescan. A descriptor owns ([`Ownership::Spendable`], with or without private keys) what it derives from
         /// index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
@@ -362,8 +376,8 @@ service! {
         /// up already. `NotFound` for one that the wallet does not have; `Refused` when it is in the chain, in the mempool,
         /// or [`TxState::Conflicted`].
         fn abandon(txid: Txid) -> ();
-        /// Seals the wallet's keys with a passphrase and locks it. Unless it is blank, a fresh master key gives the active
-        /// descriptors of each address type from then on, and the former ones stay. `WrongEncryptionState` when it is
+        /// Seals the wallet's keys with a passphrase and locks it. Unless it was made blank, a fresh master key gives the active
+        /// descriptors of each address type from then on; the former ones, imported ones included, stay as inactive ones. `WrongEncryptionState` when it is
         /// encrypted; `Refused` when it may not hold private keys.
         fn encrypt(passphrase: Secret) -> ();
         /// Unlocks an encrypted wallet for a time from now on, in seconds, at most 100,000,000. `unlocked_until` is told by
@@ -392,5 +406,10 @@ service! {
         /// when there is no such file; `WalletExists`; `WalletNotLoaded` when it is no backup; `Refused` for a bad name.
         #[since(1)]
         fn restore(name: String, file: String, load_on_startup: Option<bool>) -> Vec<String>;
+        /// Gives back an address that `new_address` gave and that is not needed, as that of the change of a payment which is not
+        /// made: its index is the next one again, and what was derived ahead stays. Whether it was: not where another one
+        /// was drawn since or a payment passed over it, nor for a key of the imported keypool.
+        #[since(1)]
+        fn return_address(script: ScriptBuf) -> bool;
     }
 }

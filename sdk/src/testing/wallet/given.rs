@@ -90,6 +90,9 @@ impl WalletState {
                 backup_needed: false,
                 last_backup: 0,
                 keypool: 1000,
+                keypool_oldest: 1,
+                gives_receiving: true,
+                gives_change: true,
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),
@@ -419,6 +422,13 @@ impl Wallet for Given {
             state.info.name = name;
             Ok(Vec::new())
         })?
+    }
+
+    fn return_address(&self, _: Scope, script: ScriptBuf) -> Result<bool> {
+        self.with(|state| {
+            state.addresses.push_front(script);
+            true
+        })
     }
 }
 

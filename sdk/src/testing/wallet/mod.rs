@@ -128,6 +128,7 @@ forward! { Wallet by wallet:
     set_avoid_reuse(avoid: bool) -> ();
     backup(file: String) -> ();
     restore(name: String, file: String, load_on_startup: Option<bool>) -> Vec<String>;
+    return_address(script: ScriptBuf) -> bool;
 }
 
 forward! { Signer by signer:

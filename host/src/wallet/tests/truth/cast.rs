@@ -1,6 +1,6 @@
 //! Who pays whom: the scripts that random histories are about, and what of them can be imported.
 
-use bitcoin::hashes::Hash;
+use bitcoin::bip32::Xpriv;
 use bitcoin::key::PrivateKey;
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
@@ -20,9 +20,14 @@ pub const WATCHED: usize = 4;
 pub const PUBKEY: usize = 5;
 pub const BARE: usize = 6;
 pub const STRANGER: usize = 7;
-pub const NOTE: usize = 8;
+/// Two indexes of a descriptor with a wildcard that may become active late.
+pub const LOW: usize = 8;
+pub const HIGH: usize = 9;
+pub const NOTE: usize = 10;
 /// How many there are.
-pub const ROLES: usize = 9;
+pub const ROLES: usize = 11;
+/// The indexes of the scripts of that descriptor.
+pub const INDEXES: [(usize, u32); 2] = [(LOW, 1), (HIGH, 3)];
 
 /// A script.
 pub struct Role {
@@ -56,6 +61,8 @@ pub struct Late {
     pub owned: Vec<Owned>,
     /// The script whose address is entered in the address book, and the label.
     pub label: Option<(usize, &'static str)>,
+    /// It makes the descriptor with a wildcard active, whose next index is 0 then.
+    pub activates: bool,
     /// The import is refused, without effect, once this script is spendable.
     pub unless_spendable: Option<usize>,
 }
@@ -78,6 +85,14 @@ const KEYS: [u8; 4] = [11, 12, 13, 14];
 const IMPORTED_KEY: u8 = 21;
 const OTHER_KEY: u8 = 22;
 
+/// The descriptor with a wildcard.
+fn wildcard() -> (String, Descriptor) {
+    let master = Xpriv::new_master(Network::Regtest, &[31; 32]).unwrap();
+    let text = format!("wpkh({master}/0/*)");
+    let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap().remove(0);
+    (text, parsed)
+}
+
 /// All scripts, by their numbers.
 pub fn roles() -> Vec<Role> {
     let [labelled, rent, change, descriptor] = KEYS.map(|number| Role::plain(p2wpkh(&public(number))));
@@ -95,12 +110,11 @@ pub fn roles() -> Vec<Role> {
         change,
         descriptor,
         Role::plain(p2wpkh(&imported)),
-        Role {
-            script: ScriptBuf::new_p2pk(&imported),
-            address_script: Some(ScriptBuf::new_p2pkh(&bitcoin::PubkeyHash::hash(&imported.to_bytes()))),
-        },
+        Role { script: ScriptBuf::new_p2pk(&imported), address_script: None },
         Role { script: bare, address_script: None },
         Role::plain(foreign(7)),
+        Role::plain(wildcard().1.expand(INDEXES[0].1).unwrap().scripts.remove(0).script_pubkey),
+        Role::plain(wildcard().1.expand(INDEXES[1].1).unwrap().scripts.remove(0).script_pubkey),
         Role { script: ScriptBuf::new_op_return([1, 2, 3]), address_script: None },
     ];
     assert_eq!(roles.len(), ROLES);
@@ -124,6 +138,7 @@ fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late 
         import: Import::Descriptor { descriptor: import },
         owned: vec![Owned { role, ownership: Ownership::Spendable, parent }],
         label: label.map(|label| (role, label)),
+        activates: false,
         unless_spendable: None,
     }
 }
@@ -159,12 +174,39 @@ fn watch(roles: &[Role], role: usize, label: Option<&'static str>) -> Late {
         import,
         owned: vec![Owned { role, ownership: Ownership::WatchOnly, parent: None }],
         label: label.map(|label| (role, label)),
+        activates: false,
         unless_spendable: Some(role),
     }
 }
 
+/// The descriptor with a wildcard becomes active. Its range is so long that no payment makes it longer.
+fn activation() -> Late {
+    let (text, parsed) = wildcard();
+    let import = DescriptorImport {
+        text: Secret::new(text),
+        range: Some((0, 99)),
+        next_index: None,
+        active: true,
+        internal: Some(false),
+        label: None,
+        timestamp: 1,
+    };
+    let own = |(role, _): (usize, u32)| Owned {
+        role,
+        ownership: Ownership::Spendable,
+        parent: Some(parsed.to_public_string()),
+    };
+    Late {
+        import: Import::Descriptor { descriptor: import },
+        owned: INDEXES.map(own).into(),
+        label: None,
+        activates: true,
+        unless_spendable: None,
+    }
+}
+
 /// How many imports there are that may come late.
-pub const LATE: usize = 5;
+pub const LATE: usize = 6;
 
 /// One of the imports that may come late.
 pub fn late(roles: &[Role], number: usize) -> Late {
@@ -174,6 +216,7 @@ pub fn late(roles: &[Role], number: usize) -> Late {
         // For change: it comes without an entry in the address book.
         2 => watch(roles, PUBKEY, None),
         3 => watch(roles, BARE, Some("")),
+        4 => activation(),
         // The key: all scripts that it can sign for alone are spendable.
         _ => {
             let import = keys(roles, WATCHED, |keys| {
@@ -186,6 +229,7 @@ pub fn late(roles: &[Role], number: usize) -> Late {
                 import,
                 owned: vec![own(WATCHED), own(PUBKEY)],
                 label: Some((WATCHED, "mine")),
+                activates: false,
                 unless_spendable: Some(WATCHED),
             }
         }

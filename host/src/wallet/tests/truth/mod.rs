@@ -130,10 +130,12 @@ fn coins_agree(world: &World) -> Result<(), String> {
             return Err(format!("the amounts add up to {told}, the coins (watched: {watch}) to {held}"));
         }
     }
-    // What an unconfirmed transaction of the wallet spends is no coin, unless that is impossible or given up.
+    // What an unconfirmed transaction of the wallet spends is no coin, unless that is impossible or given up, or something
+    // in the mempool is in its way.
     for met in &naive.met {
         let txid = met.named.txid;
-        if naive.place(txid).is_none() && (naive.in_pool(txid) || naive.is_idle(txid)) {
+        let waits = naive.in_pool(txid) || naive.is_idle(txid) && naive.pool_conflicts(met).is_empty();
+        if naive.place(txid).is_none() && waits {
             met.named.inputs().for_each(|input| drop(coins.remove(&input)));
         }
     }

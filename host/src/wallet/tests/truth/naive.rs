@@ -70,6 +70,9 @@ pub struct Naive {
     /// Labels by the script of their address.
     pub labels: BTreeMap<ScriptBuf, String>,
     pub remarks: BTreeMap<Txid, BTreeMap<String, String>>,
+    /// The scripts of a descriptor with a wildcard, with their indexes, and its next index once it is active.
+    pub indexes: Vec<(u32, ScriptBuf)>,
+    pub next_index: Option<u32>,
 }
 
 impl Naive {
@@ -87,9 +90,35 @@ impl Naive {
         }
     }
 
-    /// A block left it.
+    /// A block left it. Its coinbase is given up, and all that the wallet has of what builds on it, wherever that is.
     pub fn disconnect(&mut self) {
-        self.chain.pop();
+        let Some(block) = self.chain.pop() else { return };
+        let known = block.transactions.iter().filter(|named| self.find(named.txid).is_some()).cloned();
+        known.collect::<Vec<_>>().iter().for_each(|named| self.note_payments(named));
+        let mut doomed: Vec<Txid> = block.transactions.first().map(|coinbase| coinbase.txid).into_iter().collect();
+        while let Some(txid) = doomed.pop() {
+            if self.find(txid).is_some() && self.given_up.insert(txid) {
+                doomed.extend(self.children(txid));
+            }
+        }
+    }
+
+    /// Payments to an active descriptor enter the addresses that they pass over in the address book.
+    fn note_payments(&mut self, named: &Named) {
+        let Some(next) = &mut self.next_index else { return };
+        for output in &named.tx.output {
+            let paid = self.indexes.iter().find(|(_, script)| *script == output.script_pubkey);
+            let Some((index, _)) = paid.filter(|(index, _)| index >= next) else { continue };
+            for (_, script) in self.indexes.iter().filter(|(passed, _)| (*next..=*index).contains(passed)) {
+                self.labels.entry(script.clone()).or_default();
+            }
+            *next = index + 1;
+        }
+    }
+
+    fn children(&self, txid: Txid) -> Vec<Txid> {
+        let children = self.met.iter().filter(|met| met.named.inputs().any(|input| input.txid == txid));
+        children.map(|met| met.named.txid).collect()
     }
 
     /// The mempool is this now.
@@ -137,8 +166,7 @@ impl Naive {
         while let Some(txid) = doomed.pop() {
             if self.is_idle(txid) {
                 self.given_up.insert(txid);
-                let children = self.met.iter().filter(|met| met.named.inputs().any(|input| input.txid == txid));
-                doomed.extend(children.map(|met| met.named.txid));
+                doomed.extend(self.children(txid));
             }
         }
         Ok(())
@@ -154,7 +182,11 @@ impl Naive {
     fn meet(&mut self, named: &Rc<Named>, now: u64, block_time: Option<u32>) {
         let paid = named.tx.output.iter().any(|output| self.owner(output) != Ownership::None);
         let pays = named.inputs().any(|input| self.spent(&input).is_some_and(|o| self.owner(o) != Ownership::None));
-        if self.find(named.txid).is_some() || !(paid || pays) {
+        let known = self.find(named.txid).is_some();
+        if known || paid || pays {
+            self.note_payments(named);
+        }
+        if known || !(paid || pays) {
             return;
         }
         let time = match block_time {

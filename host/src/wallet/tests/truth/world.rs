@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::super::{Bench, foreign, lock, spend};
 use super::asked::Asked;
-use super::cast::{Late, NOTE, Role, STRANGER, first_imports, late, roles};
+use super::cast::{INDEXES, Late, NOTE, Role, STRANGER, first_imports, late, roles};
 use super::naive::{Naive, Named, RawBlock};
 use super::steps::{Make, Pick, Plan, REMARKS, Step, TEXTS};
 use crate::node::observer::{NodeEvent, Observer, Removal};
@@ -71,6 +71,9 @@ impl World {
         let block = world.raw(genesis.hash);
         world.naive.blocks.insert(genesis.hash, Rc::new(world.raw(genesis.hash)));
         world.naive.chain.push(Rc::new(block));
+        for (role, index) in INDEXES {
+            world.naive.indexes.push((index, world.roles[role].script.clone()));
+        }
         for import in first_imports() {
             world.import(import);
         }
@@ -390,6 +393,9 @@ impl World {
             return;
         }
         assert_eq!(outcome, ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false });
+        if late.activates {
+            self.naive.next_index = Some(0);
+        }
         for owned in late.owned {
             self.naive.own(&self.roles[owned.role].script.clone(), owned.ownership, owned.parent);
         }

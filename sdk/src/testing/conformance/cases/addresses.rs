@@ -68,10 +68,56 @@ pub fn a_used_address_is_not_handed_out_and_more_are_derived(bench: &Bench<'_>) 
     same("the last one", owner(last)?, Some(Ownership::Spendable))?;
     same("the one behind it", owner(last + 1)?, None)?;
     same("the next address", address(bench, AddressType::Bech32, false, None)?, at(&text, used + 1)?)?;
-    same("one more is derived for it", owner(last + 1)?, Some(Ownership::Spendable))?;
+    same("it is taken from those ahead", owner(last + 1)?, None)?;
+    let info = bench.info()?;
+    same("the keypool", (info.keypool_external, info.keypool_oldest), (u64::from(ahead) - 1, 1))?;
+    same("what it can give", (info.gives_receiving, info.gives_change), (true, false))?;
+    // A payment to any of its scripts fills up.
+    bench.accept(&pay(2, &at(&text, 0)?, 8));
+    same("one more is derived", owner(last + 1)?, Some(Ownership::Spendable))?;
     // What was handed out stays so when the payment goes.
     let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("the next index", told.first().map(|info| info.next_index), Some(used + 2))
+}
+
+pub fn a_payment_enters_the_addresses_that_it_passes_over(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let receive = activate(bench, 1, 5, false)?;
+    let change = activate(bench, 2, 5, true)?;
+    let inactive = format!("wpkh({}/1/*)", master(1)?);
+    bench.take(descriptor(&inactive, |import| import.range = Some((0, 5))))?;
+    bench.ask(|w, scope| w.set_label(scope, at(&receive, 1)?, "kept".into()).map_err(Failure::from))?;
+    let labels = |text: &str| -> Result<Vec<Option<String>>, Failure> {
+        (0..5).map(|index| Ok(bench.script(&at(text, index)?)?.and_then(|info| info.label))).collect()
+    };
+    let entry = |label: &str| Some(label.to_owned());
+    let payment = pay(1, &at(&receive, 2)?, 7);
+    bench.accept(&payment);
+    same("up to the payment", labels(&receive)?, vec![entry(""), entry("kept"), entry(""), None, None])?;
+    let output = bench.known(payment.compute_txid())?.outputs.into_iter().next().map(|out| (out.change, out.label));
+    same("the row says so", output, Some((false, entry(""))))?;
+    for text in [&change, &inactive] {
+        bench.accept(&pay(2 + u8::from(*text == inactive), &at(text, 2)?, 7));
+        same("none for change and none for an inactive one", labels(text)?, vec![None; 5])?;
+    }
+    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    same("the next indexes", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![3, 3, 3])
+}
+
+pub fn an_address_that_is_not_needed_is_given_back(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = activate(bench, 1, 5, true)?;
+    let give_back = |script: ScriptBuf| bench.ask(|wallet, scope| wallet.return_address(scope, script));
+    let next = || address(bench, AddressType::Bech32, true, None);
+    let first = next()?;
+    same("the last one drawn", give_back(first.clone())?, true)?;
+    same("it is drawn again", next()?, first.clone())?;
+    let second = next()?;
+    same("one that another was drawn after", give_back(first.clone())?, false)?;
+    bench.accept(&pay(1, &at(&text, 2)?, 7));
+    same("one that a payment passed over", give_back(second)?, false)?;
+    same("one of nobody's", give_back(crate::testing::conformance::bench::foreign(9))?, false)?;
+    same("the next", next()?, at(&text, 3)?)
 }
 
 pub fn what_was_paid_before_is_used_once_it_is_met_again(bench: &Bench<'_>) -> Outcome {
@@ -101,7 +147,7 @@ pub fn without_a_descriptor_of_the_kind_there_is_no_address(bench: &Bench<'_>) -
     refused("a blank wallet", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)?;
     activate(bench, 1, 5, false)?;
     refused("another kind", address(bench, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)?;
-    refused("the other side", address(bench, AddressType::Bech32, true, None), ErrorKind::KeypoolRanOut)?;
+    refused("the other side", address(bench, AddressType::Bech32, true, None), ErrorKind::Refused)?;
     address(bench, AddressType::Bech32, false, None)?;
     let text = format!("pkh({})", crate::testing::conformance::bench::wif(1)?.expose());
     bench.take(descriptor(&text, |import| import.active = true))?;

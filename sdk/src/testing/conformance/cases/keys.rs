@@ -80,6 +80,7 @@ pub fn a_locked_wallet_answers_all_that_needs_no_key(bench: &Bench<'_>) -> Outco
     same("public descriptors", bench.ask(|wallet, scope| wallet.descriptors(scope, false))?.len(), 1)?;
     let ahead = bench.subject.keypool();
     for index in 0..ahead + 3 {
+        // Public steps need no key, however many.
         let script = bench.ask(|w, scope| w.new_address(scope, AddressType::Bech32, false, Some("x".into())))?;
         same("an address", script, at(&text, index)?)?;
     }
@@ -107,6 +108,46 @@ pub fn encryption_gives_fresh_descriptors_and_keeps_the_old(bench: &Bench<'_>) -
     bench.of(Some("blank"), |wallet, scope| wallet.encrypt(scope, pass("a")))?;
     let told = bench.of(Some("blank"), |wallet, scope| wallet.descriptors(scope, false))?;
     same("a blank one stays blank", told.len(), 0)
+}
+
+pub fn encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = format!("wpkh({}/0/*)", master(1)?);
+    bench.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
+    encrypt(bench, "a")?;
+    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    same("the imported one gives addresses", told.iter().map(|info| info.active).collect::<Vec<_>>(), vec![true])?;
+    same("it is blank still", bench.info()?.blank, true)?;
+    // One that was not made blank gets descriptors of its own, and none but these are active.
+    let name = Some("other");
+    bench.try_create("other", |options| options.blank = false)?;
+    let import = descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true));
+    bench.of(name, |wallet, scope| wallet.import(scope, vec![import]))?;
+    bench.of(name, |wallet, scope| wallet.encrypt(scope, pass("a")))?;
+    let told = bench.of(name, |wallet, scope| wallet.descriptors(scope, false))?;
+    let active: Vec<bool> = told.iter().map(|info| info.active).collect();
+    same("the fresh ones are active", active, [vec![false; 9], vec![true; 8]].concat())?;
+    same("and it is not blank", bench.of(name, |wallet, scope| wallet.info(scope))?.blank, false)
+}
+
+pub fn a_locked_wallet_knows_how_what_it_derived_is_spent(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = format!("wpkh({}/7h/*h)", master(1)?);
+    bench.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
+    encrypt(bench, "a")?;
+    let next = || bench.ask(|w, scope| w.new_address(scope, AddressType::Bech32, false, None));
+    for index in 0..bench.subject.keypool() {
+        let script = next()?;
+        same("what is derived is handed out", &script, &at(&text, index)?)?;
+        let info = some("the script", bench.script(&script)?)?;
+        holds("it is solvable", info.solvable && info.solving.public_keys.len() == 1)?;
+        let path = info.origins.into_iter().next().map(|origin| origin.path);
+        same("where its key comes from", path, Some(format!("m/7h/{index}h")))?;
+    }
+    refused("what is not derived", next(), ErrorKind::KeypoolRanOut)?;
+    holds("though it has keys", bench.info()?.gives_receiving)?;
+    unlock(bench, "a", MAX_UNLOCK)?;
+    same("once it is unlocked", next()?, at(&text, bench.subject.keypool())?)
 }
 
 pub fn an_unlocked_wallet_says_until_when(bench: &Bench<'_>) -> Outcome {

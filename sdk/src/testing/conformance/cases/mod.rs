@@ -47,6 +47,8 @@ cases! {
         a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that,
         the_deeper_of_two_conflicts_counts,
         a_disconnected_coinbase_makes_no_coin,
+        what_builds_on_a_disconnected_coinbase_is_given_up,
+        what_the_mempool_replaced_frees_what_it_spent,
         only_what_is_idle_can_be_given_up,
         what_was_given_up_can_come_back,
         contested_transactions_name_one_another,
@@ -61,7 +63,7 @@ cases! {
         labels_are_entries_of_the_address_book,
         a_label_changes_rows_coins_and_scripts_at_once,
         a_script_without_an_address_takes_no_label,
-        a_key_and_its_address_share_a_label,
+        a_bare_key_has_no_label,
         the_address_book_comes_whole_and_each_entry_once;
     imports:
         each_request_has_its_own_outcome,
@@ -80,6 +82,8 @@ cases! {
         what_came_before_the_import_waits_for_a_rescan;
     addresses:
         addresses_are_fresh_and_entered_with_their_label,
+        a_payment_enters_the_addresses_that_it_passes_over,
+        an_address_that_is_not_needed_is_given_back,
         the_newest_active_descriptor_gives_the_addresses,
         a_used_address_is_not_handed_out_and_more_are_derived,
         what_was_paid_before_is_used_once_it_is_met_again,
@@ -90,6 +94,8 @@ cases! {
         passphrases_are_asked_for_in_the_right_state_only,
         a_locked_wallet_answers_all_that_needs_no_key,
         encryption_gives_fresh_descriptors_and_keeps_the_old,
+        encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank,
+        a_locked_wallet_knows_how_what_it_derived_is_spent,
         an_unlocked_wallet_says_until_when,
         a_wallet_is_locked_when_it_is_loaded,
         without_private_keys_there_is_nothing_to_encrypt,

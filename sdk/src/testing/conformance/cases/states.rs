@@ -108,8 +108,68 @@ pub fn a_disconnected_coinbase_makes_no_coin(bench: &Bench<'_>) -> Outcome {
     bench.disconnect();
     same("no coin", bench.outpoints()?, Vec::new())?;
     let known = bench.known(coin.outpoint.txid)?;
-    same("its transaction is kept", (known.coinbase, known.state), (true, TxState::Inactive))?;
+    same("its transaction is kept", (known.coinbase, known.state), (true, TxState::Abandoned))?;
     same("among what is not confirmed", bench.ids(HistoryRange::Unconfirmed, false)?, vec![coin.outpoint.txid])
+}
+
+pub fn what_builds_on_a_disconnected_coinbase_is_given_up(bench: &Bench<'_>) -> Outcome {
+    let script = with_key(bench)?;
+    let other = pay(1, &script, 9);
+    bench.mine(&[&other]);
+    bench.mine_to(&script, &[]);
+    let coins = bench.coins()?;
+    let coinbase = some("the coin", coins.iter().find(|coin| coin.coinbase))?.outpoint;
+    for _ in 0..100 {
+        bench.mine(&[]);
+    }
+    let confirmed = spend(&[coinbase], &[(&script, 8)]);
+    bench.mine(&[&confirmed]);
+    let waiting = spend(&[out(&confirmed, 0), out(&other, 0)], &[(&script, 7)]);
+    bench.accept(&waiting);
+    same("while all is well", bench.outpoints()?, vec![out(&waiting, 0)])?;
+    for _ in 0..102 {
+        bench.disconnect();
+    }
+    for txid in [coinbase.txid, confirmed.compute_txid(), waiting.compute_txid()] {
+        same("it is given up", bench.known(txid)?.state, TxState::Abandoned)?;
+    }
+    same("what else was spent is free", bench.outpoints()?, vec![out(&other, 0)])?;
+    bench.mine(&[]);
+    bench.accept(&waiting);
+    same("until it is met again", state(bench, &waiting)?, TxState::InMempool)
+}
+
+pub fn what_the_mempool_replaced_frees_what_it_spent(bench: &Bench<'_>) -> Outcome {
+    let script = with_key(bench)?;
+    let [one, two] = [1, 2].map(|number| pay(number, &script, 70));
+    bench.mine(&[&one, &two]);
+    let first = spend(&[out(&one, 0), out(&two, 0)], &[(&script, 100)]);
+    let child = spend(&[out(&first, 0)], &[(&script, 90)]);
+    bench.accept(&first);
+    bench.accept(&child);
+    same("while they wait", bench.outpoints()?, vec![out(&child, 0)])?;
+    // What took their place spends one of the two.
+    let second = spend(&[out(&one, 0)], &[(&foreign(1), 60)]);
+    bench.take_out(first.compute_txid());
+    bench.accept(&second);
+    same("the other one is free", bench.outpoints()?, vec![out(&two, 0)])?;
+    for transaction in [&first, &child] {
+        same("it may come back", state(bench, transaction)?, TxState::Inactive)?;
+        same("what is in its way", outlook(bench, transaction)?.mempool_conflicts, vec![second.compute_txid()])?;
+    }
+    bench.take_out(second.compute_txid());
+    same("with nothing in its way", outlook(bench, &child)?.mempool_conflicts, Vec::new())?;
+    same("what it spends is not free", bench.outpoints()?, vec![out(&child, 0)])?;
+    // One that is nothing to the wallet is in the way of what spends the same of others.
+    let stranger = pay(3, &script, 5);
+    bench.accept(&stranger);
+    bench.take_out(stranger.compute_txid());
+    let rival = pay(3, &foreign(2), 5);
+    bench.accept(&rival);
+    same("in the way of a payment to us", outlook(bench, &stranger)?.mempool_conflicts, vec![rival.compute_txid()])?;
+    holds("which makes no coin", !bench.outpoints()?.contains(&out(&stranger, 0)))?;
+    bench.take_out(rival.compute_txid());
+    holds("until that is gone", bench.outpoints()?.contains(&out(&stranger, 0)))
 }
 
 pub fn only_what_is_idle_can_be_given_up(bench: &Bench<'_>) -> Outcome {

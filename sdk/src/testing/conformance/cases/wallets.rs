@@ -122,7 +122,7 @@ pub fn a_new_wallet_says_what_it_was_made_as(bench: &Bench<'_>) -> Outcome {
         (options.blank, options.disable_private_keys, options.descriptors) = (false, true, Some(false));
     })?;
     let info = bench.of(Some("keyless"), |wallet, scope| wallet.info(scope))?;
-    same("one without private keys", (info.blank, info.private_keys_enabled), (true, false))?;
+    same("one without private keys", (info.blank, info.private_keys_enabled), (false, false))?;
     same("the kind of it", info.kind, WalletKind::Legacy)?;
     bench.try_create("sealed", |options| options.passphrase = Secret::new("pass".into()))?;
     let info = bench.of(Some("sealed"), |wallet, scope| wallet.info(scope))?;

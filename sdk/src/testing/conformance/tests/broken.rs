@@ -98,6 +98,7 @@ mostly! {
     set_avoid_reuse(avoid: bool) -> ();
     backup(file: String) -> ();
     restore(name: String, file: String, load_on_startup: Option<bool>) -> Vec<String>;
+    return_address(script: ScriptBuf) -> bool;
     ;
 
     fn directory(&self, scope: Scope) -> Result<Vec<String>> {

@@ -9,7 +9,7 @@ use bitcoin::hashes::{Hash, sha256};
 use super::Node;
 use super::imported::{hash160, p2pkh, p2sh, p2wpkh};
 use super::own::{NETWORK, Own};
-use crate::descriptor::{Checksum, Descriptor};
+use crate::descriptor::{Checksum, Descriptor, ExpandedScript};
 use crate::service::wallet::{AddressType, DescriptorInfo};
 use crate::service::{ErrorKind, Result, ServiceError};
 use crate::wire::Secret;
@@ -52,9 +52,14 @@ impl Described {
 
     /// Its scripts at an index, by its private text where the public one cannot say; none where that is `locked`.
     fn scripts(&self, index: u32, locked: bool) -> Option<Vec<ScriptBuf>> {
-        let private = || self.private.as_ref().filter(|_| !locked).and_then(|private| private.expand(index).ok());
-        let expansion = self.public.expand(index).ok().or_else(private)?;
-        Some(expansion.scripts.into_iter().map(|script| script.script_pubkey).collect())
+        let scripts = if locked { self.public.expand(index).ok()?.scripts } else { self.expand(index) };
+        Some(scripts.into_iter().map(|script| script.script_pubkey).collect())
+    }
+
+    /// What it means at an index that is derived: that is known whether or not its key is withheld now.
+    pub fn expand(&self, index: u32) -> Vec<ExpandedScript> {
+        let private = || self.private.as_ref().and_then(|private| private.expand(index).ok());
+        self.public.expand(index).ok().or_else(private).map(|expansion| expansion.scripts).unwrap_or_default()
     }
 }
 
@@ -108,17 +113,52 @@ impl Own {
         }
     }
 
-    /// Payments were seen at these places: addresses up to there are not handed out any more.
-    pub fn note_use(&mut self, used: Vec<(u32, u32)>, node: &Node) -> Result<()> {
-        for (number, index) in used {
-            let number = number as usize;
-            let ranged = |row: &&Described| row.public.is_ranged() && index >= row.next_index;
-            if self.descriptors.get(number).filter(ranged).is_some() {
-                self.change(number, |row| row.next_index = index.saturating_add(1));
+    /// Payments to these scripts were seen, in this order: addresses up to theirs are not handed out any more, and those of an
+    /// active descriptor for receiving are in the address book.
+    pub fn note_payments<'s>(&mut self, scripts: impl Iterator<Item = &'s ScriptBuf>, node: &Node) -> Result<()> {
+        for script in scripts {
+            for (number, index) in self.owners.get(script).cloned().unwrap_or_default() {
+                let number = number as usize;
+                let Some(row) = self.descriptors.get(number).filter(|row| row.public.is_ranged()).cloned() else {
+                    continue;
+                };
+                for passed in row.next_index..index.saturating_add(1) {
+                    let address = row.scripts(passed, false).and_then(|scripts| scripts.into_iter().next());
+                    if let Some(address) = address.filter(|_| row.active && !row.internal)
+                        && self.label(&address).is_none()
+                    {
+                        self.set_label(&address, "");
+                    }
+                    self.change(number, |row| row.next_index = passed.saturating_add(1));
+                }
                 self.top_up(number, KEYPOOL, node)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether an address of any type can be had on a side.
+    pub fn gives_addresses(&self, internal: bool) -> bool {
+        let active = self.active.iter().filter(|((_, side), _)| *side == internal);
+        let mut rows = active.filter_map(|(_, number)| self.descriptors.get(*number));
+        let gives = |row: &Described| {
+            let derivable = || row.public.expand(row.next_index).is_ok();
+            row.public.is_ranged() && (row.private.is_some() || row.next_index < row.end || derivable())
+        };
+        rows.any(gives) || self.imported.pool.iter().any(|(side, _)| *side == internal)
+    }
+
+    /// Gives back the index of an address, where it is the last one that was drawn.
+    pub fn return_address(&mut self, script: &ScriptBuf) -> bool {
+        let mut given_back = false;
+        for (number, index) in self.owners.get(script).cloned().unwrap_or_default() {
+            let last = |row: &&Described| row.public.is_ranged() && row.next_index == index.saturating_add(1);
+            if self.descriptors.get(number as usize).filter(last).is_some() {
+                self.change(number as usize, |row| row.next_index = index);
+                given_back = true;
+            }
+        }
+        given_back
     }
 
     /// Makes a descriptor the source of new addresses of its kind, in the place of the former one.
@@ -207,7 +247,7 @@ impl Own {
             if let Some(script) = self.take_from_pool(kind, internal) {
                 return Ok(script);
             }
-            if self.active.is_empty() {
+            if !self.gives_addresses(internal) {
                 let detail = "Error: This wallet has no available keys";
                 return Err(ServiceError::new(ErrorKind::Refused, detail));
             }
@@ -221,7 +261,6 @@ impl Own {
         // What is derived is known, whether or not its key is withheld now.
         let script = row.scripts(row.next_index, false).and_then(|scripts| scripts.into_iter().next());
         self.change(number, |row| row.next_index = row.next_index.saturating_add(1));
-        self.top_up(number, KEYPOOL, node)?;
         script.ok_or(ErrorKind::Internal.into())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, OutPoint, Transaction, Txid};
+use bitcoin::{Block, BlockHash, OutPoint, ScriptBuf, Transaction, Txid};
 
 use super::Node;
 use super::own::Own;
@@ -37,6 +37,11 @@ impl Met {
         }
         self.tx.input.iter().map(|input| input.previous_output).collect()
     }
+}
+
+/// The scripts that it pays to.
+fn scripts(tx: &Transaction) -> impl Iterator<Item = &ScriptBuf> {
+    tx.output.iter().map(|output| &output.script_pubkey)
 }
 
 fn header_time(info: &BlockInfo) -> u32 {
@@ -72,7 +77,7 @@ impl Own {
         let tip = node.tip()?;
         if self.synced.hash != tip.hash {
             let fork = node.chain.fork_point(super::NO_CALL, self.synced.hash)?.ok_or(ErrorKind::Internal)?;
-            let undone = self.undo_to(&fork);
+            let undone = self.undo_to(&fork, node)?;
             while let Some(next) = node.block_info(BlockRef::Height { height: self.synced.height + 1 })? {
                 self.connect(&node.block(next.hash)?, &next, node)?;
                 self.stand_at(&next);
@@ -99,19 +104,33 @@ impl Own {
     }
 
     /// Takes back what blocks above `fork` said. Gives the transactions that it was said of.
-    fn undo_to(&mut self, fork: &BlockInfo) -> BTreeSet<Txid> {
+    fn undo_to(&mut self, fork: &BlockInfo, node: &Node) -> Result<BTreeSet<Txid>> {
         let mut undone = BTreeSet::new();
-        for met in &mut self.met {
+        let mut orphans = Vec::new();
+        for (at, met) in self.met.iter_mut().enumerate() {
             match met.state {
                 TxState::Confirmed { height, .. } | TxState::Conflicted { height, .. } if height > fork.height => {
                     met.state = TxState::Inactive;
                     undone.insert(met.txid);
+                    orphans.extend(Some(at).filter(|_| met.tx.is_coinbase()));
                 }
                 _ => {}
             }
         }
+        orphans.into_iter().for_each(|at| self.orphan(at));
         self.stand_at(fork);
-        undone
+        let undone_ones = self.met.iter().filter(|met| undone.contains(&met.txid));
+        let outputs: Vec<ScriptBuf> = undone_ones.flat_map(|met| scripts(&met.tx)).cloned().collect();
+        self.note_payments(outputs.iter(), node)?;
+        Ok(undone)
+    }
+
+    /// A coinbase is in no block of the chain: it is given up, and all that builds on it.
+    fn orphan(&mut self, at: usize) {
+        let Some(met) = self.met.get_mut(at) else { return };
+        met.state = TxState::Abandoned;
+        let txid = met.txid;
+        self.children(txid).into_iter().for_each(|child| self.orphan(child));
     }
 
     fn connect(&mut self, block: &Block, info: &BlockInfo, node: &Node) -> Result<()> {
@@ -163,12 +182,10 @@ impl Own {
     /// Takes over a transaction if it concerns the wallet, or moves one that is known to `state`.
     fn consider(&mut self, tx: &Transaction, state: TxState, node: &Node) -> Result<()> {
         let txid = tx.compute_txid();
-        let owners = |script| self.owners.get(script).cloned().unwrap_or_default();
-        let used: Vec<(u32, u32)> = tx.output.iter().flat_map(|output| owners(&output.script_pubkey)).collect();
         if let Some(met) = self.find_met(txid).and_then(|at| self.met.get_mut(at)) {
             // Its witness may be another one than that it was met with.
             (met.tx, met.state) = (tx.clone(), state);
-            return self.note_use(used, node);
+            return self.note_payments(scripts(tx), node);
         }
         let ours = |ownership| ownership != Ownership::None;
         let pays = tx.output.iter().any(|output| ours(self.ownership(&output.script_pubkey)));
@@ -179,7 +196,7 @@ impl Own {
         let received = node.time()?;
         let time = self.smart_time(received, &state);
         self.met.push(Met { tx: tx.clone(), txid, state, time, received, metadata: Vec::new() });
-        self.note_use(used, node)
+        self.note_payments(scripts(tx), node)
     }
 
     /// The time to show: when it was met, or for one first met in a block the block's, bounded by those of earlier ones.

@@ -32,7 +32,6 @@ impl Own {
                 }
             };
             if matches!(imported, ImportOutcome::Imported { .. }) {
-                self.blank = false;
                 self.note_born(timestamp);
             }
             outcomes.push(imported);

@@ -345,6 +345,10 @@ impl Wallet for MemoryStore {
         (own.last_rescan, own.reserved, own.unlocked_until, own.name) = (0, None, 0, name);
         self.start(&mut state, own)
     }
+
+    fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
+        self.write(scope, |own, _| Ok(own.return_address(&script)))
+    }
 }
 
 impl Signer for MemoryStore {

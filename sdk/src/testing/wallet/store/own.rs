@@ -68,7 +68,7 @@ impl Own {
                 Some(false) => WalletKind::Legacy,
             },
             private_keys_enabled: !options.disable_private_keys,
-            blank: options.blank || options.disable_private_keys,
+            blank: options.blank,
             avoid_reuse: options.avoid_reuse,
             passphrase,
             unlocked_until: 0,
@@ -88,7 +88,7 @@ impl Own {
             reserved: None,
             masters: 0,
         };
-        if !own.blank {
+        if !own.blank && own.private_keys_enabled {
             own.add_default_descriptors(node)?;
         }
         Ok(own)
@@ -96,12 +96,17 @@ impl Own {
 
     pub fn info(&self, node: &Node) -> Result<WalletInfo> {
         let locked = self.is_locked(node)?;
-        let ahead = |internal| {
+        let sides = |internal| {
             let active = self.active.values().filter_map(|number| self.descriptors.get(*number));
-            let sides = active.filter(|row| row.internal == internal);
-            let derived: u64 = sides.map(|row| u64::from(row.end.saturating_sub(row.next_index))).sum();
+            active.filter(move |row| row.internal == internal)
+        };
+        let ahead = |internal| {
+            let sizes = sides(internal).map(|row| u64::from(row.end.saturating_sub(row.next_index)));
+            let derived = if self.kind == WalletKind::Legacy { sizes.min().unwrap_or(0) } else { sizes.sum() };
             derived + self.imported.pool.iter().filter(|(side, _)| *side == internal).count() as u64
         };
+        let pooled = self.imported.pool.iter().filter_map(|(_, hash)| self.imported.keys.get(hash));
+        let born = [false, true].into_iter().flat_map(sides).map(|row| row.timestamp);
         Ok(WalletInfo {
             name: self.name.clone(),
             synced: self.synced,
@@ -120,6 +125,9 @@ impl Own {
             backup_needed: self.backup_needed,
             last_backup: self.last_backup,
             keypool: KEYPOOL,
+            keypool_oldest: born.chain(pooled.map(|key| key.timestamp)).min().unwrap_or(0),
+            gives_receiving: self.gives_addresses(false),
+            gives_change: self.gives_addresses(true),
         })
     }
 
@@ -235,12 +243,13 @@ fn wrong_state(state: &str, method: &str) -> ServiceError {
     ServiceError::new(ErrorKind::WrongEncryptionState, detail)
 }
 
-/// The script by which the address book knows a script: itself where it has an address, the P2PKH script of its key for
-/// pay-to-pubkey, none for what has no address.
+/// The script by which the address book knows a script: itself where it has an address, none where it has none, as
+/// pay-to-pubkey.
 pub fn address_script(script: &ScriptBuf) -> Option<ScriptBuf> {
     match classify(script) {
-        ScriptKind::PubKey { key } => Some(super::imported::p2pkh(&super::imported::hash160(key))),
-        ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => None,
+        ScriptKind::PubKey { .. } | ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => {
+            None
+        }
         _ => Some(script.clone()),
     }
 }

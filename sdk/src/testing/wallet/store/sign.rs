@@ -43,7 +43,7 @@ impl Own {
         let mut named = BTreeSet::new();
         for (number, index) in self.places(scripts) {
             let Some(row) = self.descriptors.get(number as usize).filter(|row| row.private.is_some()) else { continue };
-            for script in row.public.expand(index).map(|expansion| expansion.scripts).unwrap_or_default() {
+            for script in row.expand(index) {
                 named.extend(script.solving.public_keys.into_iter().map(|key| key.0));
             }
         }

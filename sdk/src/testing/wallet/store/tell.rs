@@ -76,8 +76,7 @@ impl Own {
             let Some(row) = self.descriptors.get(*number as usize) else { continue };
             (info.internal, info.timestamp) = (row.internal, row.timestamp);
             info.parents.insert(0, row.public.to_public_string());
-            let scripts = row.public.expand(*index).map(|expansion| expansion.scripts).unwrap_or_default();
-            let found = scripts.into_iter().find(|found| found.script_pubkey == *script);
+            let found = row.expand(*index).into_iter().find(|found| found.script_pubkey == *script);
             if let Some(found) = found.filter(|_| row.public.is_solvable()) {
                 (info.solvable, info.descriptor) = (true, found.definite);
                 (info.solving, info.origins) = (found.solving, found.origins);
@@ -143,8 +142,13 @@ impl Own {
         Ok(Some(HistoryRow { transaction: Framed(transaction), outlook }))
     }
 
-    fn foresee(&self, met: &Met, node: &Node) -> Result<Outlook> {
+    /// The transactions of the mempool that spend what it spends, or what one does that it builds on, by internal bytes.
+    fn mempool_conflicts(&self, met: &Met, node: &Node) -> Result<Vec<Txid>> {
         let spenders = node.mempool.spenders(super::NO_CALL, self.inputs_of_waiting(met))?;
+        Ok(others(met.txid, spenders.into_iter().flatten().collect()))
+    }
+
+    fn foresee(&self, met: &Met, node: &Node) -> Result<Outlook> {
         let replaceable = match met.state {
             TxState::Confirmed { .. } => Replaceable::No,
             _ if signals(met) => Replaceable::Yes,
@@ -157,7 +161,7 @@ impl Own {
         };
         Ok(Outlook {
             conflicts: self.conflicts(met),
-            mempool_conflicts: others(met.txid, spenders.into_iter().flatten().collect()),
+            mempool_conflicts: self.mempool_conflicts(met, node)?,
             trusted: self.is_trusted(met, node.time()?),
             replaceable,
         })
@@ -223,17 +227,15 @@ impl Own {
         matches!(state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive)
     }
 
-    fn coin(&self, met: &Met, vout: u32, now: u64) -> Option<WalletCoin> {
+    /// A coin, given what of the wallet conflicts with a transaction of the mempool.
+    fn coin(&self, met: &Met, vout: u32, now: u64, conflicted: &BTreeSet<Txid>) -> Option<WalletCoin> {
         let output = met.tx.output.get(vout as usize)?;
         let (outpoint, script) = (OutPoint { txid: met.txid, vout }, output.script_pubkey.clone());
         let ownership = self.ownership(&script);
         let orphaned = met.tx.is_coinbase() && !matches!(met.state, TxState::Confirmed { .. });
-        let spent = |at: &usize| self.met.get(*at).is_some_and(|spender| Self::counts(spender.state));
-        if ownership == Ownership::None
-            || orphaned
-            || !Self::counts(met.state)
-            || self.spenders(&outpoint).iter().any(spent)
-        {
+        let counts = |met: &Met| Self::counts(met.state) && !conflicted.contains(&met.txid);
+        let spent = |at: &usize| self.met.get(*at).is_some_and(counts);
+        if ownership == Ownership::None || orphaned || !counts(met) || self.spenders(&outpoint).iter().any(spent) {
             return None;
         }
         let label = self.label(&script);
@@ -254,7 +256,13 @@ impl Own {
     pub fn coins(&self, after: Option<&Blob>, limit: u32, node: &Node) -> Result<CoinBatch> {
         let now = node.time()?;
         let outputs = self.met.iter().flat_map(|met| (0_u32..).take(met.tx.output.len()).map(move |vout| (met, vout)));
-        let coins = outputs.filter_map(|(met, vout)| self.coin(met, vout, now));
+        let mut conflicted = BTreeSet::new();
+        for met in &self.met {
+            if !self.mempool_conflicts(met, node)?.is_empty() {
+                conflicted.insert(met.txid);
+            }
+        }
+        let coins = outputs.filter_map(|(met, vout)| self.coin(met, vout, now, &conflicted));
         let (coins, next) =
             page(coins.map(|coin| (outpoint_key(&coin.outpoint), coin)).collect(), after, limit, false)?;
         Ok(CoinBatch { coins, next })

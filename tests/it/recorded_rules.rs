@@ -1,0 +1,81 @@
+//! The wallet's rules as a real bitcoind showed them: a wallet restored from its descriptors, hardened wildcards, encryption of
+//! a wallet that was made blank, and what a replacement and an orphaned coinbase do to coins and history.
+
+use outrigger_tests::{Client, Host, HostOptions, data_json};
+use serde_json::{Map, Value, json};
+
+/// What the recording keeps of an answer, as `tests/record/wallet_rules.py` does.
+fn kept(method: &str, answer: Value) -> Value {
+    let only = |item: &Value, keys: &[&str]| -> Value {
+        let object = item.as_object().unwrap().iter().filter(|(key, _)| keys.contains(&key.as_str()));
+        Value::Object(object.map(|(key, value)| (key.clone(), value.clone())).collect())
+    };
+    let without = |item: &Value| -> Value {
+        let left_out = ["hex", "in_mempool", "timereceived", "lastprocessedblock"];
+        let object = item.as_object().unwrap().iter().filter(|(key, _)| !left_out.contains(&key.as_str()));
+        Value::Object(object.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>())
+    };
+    let sorted = |items: &Value, keep: &dyn Fn(&Value) -> Value| -> Value {
+        let mut items: Vec<Value> = items.as_array().unwrap().iter().map(keep).collect();
+        let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+        items.sort_by_key(|item| (text(item, "txid"), text(item, "category"), item["vout"].as_u64()));
+        items.into()
+    };
+    match method {
+        "listunspent" => sorted(&answer, &|item| only(item, &["txid", "vout"])),
+        "listtransactions" => sorted(&answer, &without),
+        "getwalletinfo" => only(&answer, &["blank", "keypoolsize", "keypoolsize_hd_internal"]),
+        "getaddressinfo" => {
+            only(&answer, &["ismine", "solvable", "desc", "parent_desc", "ischange", "hdkeypath", "labels"])
+        }
+        "listdescriptors" => {
+            let keys = ["desc", "active", "internal", "range", "next_index"];
+            answer["descriptors"].as_array().unwrap().iter().map(|item| only(item, &keys)).collect()
+        }
+        "gettransaction" => without(&answer),
+        _ => answer,
+    }
+}
+
+struct Replay {
+    host: Host,
+    client: Client,
+}
+
+impl Replay {
+    fn call(&mut self, call: &Value) -> Value {
+        let (method, params) = (call[1].as_str().unwrap(), call[2].clone());
+        let answer = match call[0].as_str() {
+            Some(wallet) => self.host.client().wallet(wallet).try_call(method, params),
+            None => self.client.try_call(method, params),
+        };
+        answer.unwrap_or_else(|error| json!({"error": {"code": error.code, "message": error.message}}))
+    }
+}
+
+#[test]
+fn the_wallets_rules_are_those_of_a_recorded_bitcoind() {
+    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".into()], ..HostOptions::default() });
+    let mut replay = Replay { client: host.client(), host };
+    let recorded = data_json("wallet-rules.json");
+    replay.client.call("setmocktime", json!([recorded["start_time"]]));
+    let mut differ = Vec::new();
+    for step in recorded["steps"].as_array().unwrap() {
+        for action in step["actions"].as_array().unwrap() {
+            let got = replay.call(action);
+            // What creating a wallet warns of is the build's own.
+            if action[1] != "createwallet" {
+                assert_eq!(got, action[3], "{}: {action}", step["name"]);
+            }
+        }
+        for question in step["answers"].as_array().unwrap() {
+            let got = kept(question[1].as_str().unwrap(), replay.call(question)).to_string();
+            let wanted = question[3].to_string();
+            if got != wanted {
+                let asked = format!("{} {} {}", question[0], question[1], question[2]);
+                differ.push(format!("{}: {asked}\n  got    {got}\n  wanted {wanted}", step["name"]));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{} answers differ:\n{}", differ.len(), differ.join("\n"));
+}

@@ -180,6 +180,10 @@ pub struct ParamSpec {
     pub default: String,
     /// What it is.
     pub help: String,
+    /// Of an object: the members that a call by name may also give as arguments of their own, beside the parameters. The host
+    /// puts them into the object; one of them beside the object itself is refused. In help they are `Named Arguments`.
+    #[serde(default)]
+    pub members: Vec<ParamSpec>,
 }
 
 /// The declared type of a parameter.
@@ -265,6 +269,14 @@ pub enum ManifestError {
     /// A required parameter after an optional one: it could never be left out.
     #[error("the method '{method}' requires '{param}' after an optional parameter")]
     RequiredAfterOptional {
+        /// The method.
+        method: String,
+        /// The parameter.
+        param: String,
+    },
+    /// Members of a parameter that is no object, or members that must be given or have members themselves.
+    #[error("the method '{method}' declares members of '{param}' that cannot be given by name")]
+    Members {
         /// The method.
         method: String,
         /// The parameter.
@@ -367,6 +379,13 @@ impl MethodSpec {
         if self.name.is_empty() || self.name.len() > MAX_METHOD_NAME || !self.name.bytes().all(plain) {
             return Err(ManifestError::MethodName(self.name.clone()));
         }
+        let bad_members = |param: &&ParamSpec| {
+            let bad = |member: &ParamSpec| member.required || !member.members.is_empty();
+            !param.members.is_empty() && (param.kind != ParamType::Object || param.members.iter().any(bad))
+        };
+        if let Some(param) = self.params.iter().find(bad_members) {
+            return Err(ManifestError::Members { method: self.name.clone(), param: param.name.clone() });
+        }
         let first_optional = self.params.iter().position(|param| !param.required).unwrap_or(self.params.len());
         match self.params.iter().skip(first_optional).find(|param| param.required) {
             Some(param) => {
@@ -402,17 +421,13 @@ impl MethodSpec {
         if !self.params.is_empty() {
             text += "\nArguments:\n";
         }
-        let lefts: Vec<String> =
-            self.params.iter().enumerate().map(|(index, param)| format!("{}. {}", index + 1, param.name)).collect();
-        let column = lefts.iter().map(|left| left.chars().count()).max().unwrap_or_default() + COLUMN_GAP;
-        for (left, param) in lefts.iter().zip(&self.params) {
-            let need = match (param.required, param.default.as_str()) {
-                (true, _) => "required".to_owned(),
-                (false, "") => "optional".to_owned(),
-                (false, default) => format!("optional, default={default}"),
-            };
-            let help = param.help.replace('\n', &format!("\n{:column$}", ""));
-            text += &format!("{left:column$}({}, {need}) {help}\n", param.kind.name());
+        let number = |(index, param): (usize, &ParamSpec)| format!("{}. {}", index + 1, param.name);
+        text += &argument_lines(&self.params, self.params.iter().enumerate().map(number).collect());
+        let members: Vec<&ParamSpec> = self.params.iter().flat_map(|param| &param.members).collect();
+        if !members.is_empty() {
+            text += "\nNamed Arguments:\n";
+            text +=
+                &argument_lines(members.iter().copied(), members.iter().map(|member| member.name.clone()).collect());
         }
         if !self.result.is_empty() {
             text += &format!("\nResult:\n{}\n", self.result);
@@ -441,6 +456,22 @@ impl MethodSpec {
         };
         Some(words.into_iter().zip(&self.params).map(item).collect::<Vec<_>>().join(", "))
     }
+}
+
+/// The lines of a help text about arguments: what stands left, and what is said of each in a column.
+fn argument_lines<'a>(params: impl IntoIterator<Item = &'a ParamSpec>, lefts: Vec<String>) -> String {
+    let column = lefts.iter().map(|left| left.chars().count()).max().unwrap_or_default() + COLUMN_GAP;
+    let mut text = String::new();
+    for (left, param) in lefts.iter().zip(params) {
+        let need = match (param.required, param.default.as_str()) {
+            (true, _) => "required".to_owned(),
+            (false, "") => "optional".to_owned(),
+            (false, default) => format!("optional, default={default}"),
+        };
+        let help = param.help.replace('\n', &format!("\n{:column$}", ""));
+        text += &format!("{left:column$}({}, {need}) {help}\n", param.kind.name());
+    }
+    text
 }
 
 /// Between the longest name of an argument in a help text and what is said of it, as in bitcoind's.

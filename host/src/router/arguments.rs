@@ -10,6 +10,7 @@ use std::fmt::Write;
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
 use outrigger_sdk::{Code, RpcError};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
@@ -116,7 +117,8 @@ fn items<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<&'a RawValue>, Rp
 /// Gaps become null, trailing gaps are dropped. What is wrong is told in bitcoind's order: a name given twice, a parameter
 /// given by position and by name, a name that is left over.
 fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
-    let mut members = read(method, text, method.params.len() + SPARE_MEMBERS)?;
+    let known: usize = method.params.iter().map(|param| 1 + param.members.len()).sum();
+    let mut members = read(method, text, known + SPARE_MEMBERS)?;
     let refused = |message: String| Err(RpcError::invalid_parameter(message));
     let is_repeated = |(index, (name, _)): &(usize, &(String, _))| members.iter().take(*index).any(|(n, _)| n == name);
     if let Some((_, (name, _))) = members.iter().enumerate().find(is_repeated) {
@@ -126,9 +128,8 @@ fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>
         let index = members.iter().position(|(member, _)| member == name)?;
         Some(members.remove(index).1.get())
     };
-    // Of a parameter's names one counts; another one beside it is left over.
-    let mut slot = |param: &ParamSpec| names(param).find_map(&mut take);
-    let mut slots: Vec<Option<&'a str>> = method.params.iter().map(&mut slot).collect();
+    let slots: Result<Vec<_>, _> = method.params.iter().map(|param| slot(param, &mut take)).collect();
+    let mut slots = slots?;
     let is_args = |(name, value): &mut (String, &RawValue)| name == ARGS && value.get().starts_with('[');
     let args = members.extract_if(.., is_args).next();
     let leading = args.map_or(Ok(Vec::new()), |(_, args)| items(method, args.get()));
@@ -141,12 +142,34 @@ fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>
         return refused(format!("Unknown named parameter {name}"));
     }
     for (slot, value) in slots.iter_mut().zip(leading?) {
-        *slot = Some(value.get());
+        *slot = Some(Cow::Borrowed(value.get()));
     }
     while slots.last().is_some_and(Option::is_none) {
         slots.pop();
     }
-    Ok(slots.into_iter().map(|slot| Cow::Borrowed(slot.unwrap_or("null"))).collect())
+    Ok(slots.into_iter().map(|slot| slot.unwrap_or(Cow::Borrowed("null"))).collect())
+}
+
+/// What a call by name gives for a parameter: its value, or an object of the members that were given by name. `take` takes
+/// a member out of the call. Of a parameter's names one counts; another one beside it is left over.
+fn slot<'a>(
+    param: &ParamSpec,
+    take: &mut impl FnMut(&str) -> Option<&'a str>,
+) -> Result<Option<Cow<'a, str>>, RpcError> {
+    let mut by_name = |spec: &ParamSpec| names(spec).find_map(|name| take(name).map(|value| (name.to_owned(), value)));
+    let members: Vec<(String, &str)> = param.members.iter().filter_map(&mut by_name).collect();
+    let given = by_name(param);
+    match (members.first(), given) {
+        (None, given) => Ok(given.map(|(_, value)| Cow::Borrowed(value))),
+        (Some((member, _)), Some((name, _))) => {
+            let message = format!("Parameter {name} conflicts with parameter {member}");
+            Err(RpcError::invalid_parameter(message))
+        }
+        (Some(_), None) => {
+            let members = members.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())));
+            Ok(Some(Cow::Owned(format!("{{{}}}", members.collect::<Vec<_>>().join(",")))))
+        }
+    }
 }
 
 /// The names that a parameter answers to, its own first.
@@ -293,6 +316,50 @@ mod tests {
         let many: Vec<String> = (0..1000).map(|name| format!(r#""x{name}":1"#)).collect();
         check(&format!("{{{}}}", many.join(",")), Err((-8, "Unknown named parameter x")));
         check(&format!("{{{}}}", vec![r#""a":1"#; 1000].join(",")), Err((-8, "Parameter a specified multiple times")));
+    }
+
+    #[track_caller]
+    fn check_options(params: &str, expected: Result<&str, &str>) {
+        let method: MethodSpec = serde_json::from_value(json!({"name": "m", "category": "Test", "help": "Does.",
+            "check_types": true, "params": [{"name": "a", "type": "string", "help": ""},
+                {"name": "mode", "type": "string", "help": ""},
+                {"name": "options", "type": "object", "help": "", "aliases": ["query"], "members": [
+                    {"name": "rate", "type": "amount", "help": ""}, {"name": "mode", "type": "string", "help": ""},
+                    {"name": "inputs", "type": "array", "help": "", "aliases": ["coins"]}]},
+                {"name": "version", "type": "numeric", "help": ""}]}))
+        .unwrap();
+        let got = positional(&method, &Params::from_text(params));
+        match (&got, expected) {
+            (Ok(got), Ok(want)) => assert_eq!(got.as_str(), want),
+            (Err(error), Err(message)) => assert_eq!((error.code.0, &*error.message), (-8, message), "{params}"),
+            _ => panic!("{params}: got {got:?}, wanted {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn options_by_name_are_put_into_their_object() {
+        check_options(r#"{"a":"x","rate":1e-8}"#, Ok(r#"["x",null,{"rate":1e-8}]"#));
+        check_options(r#"{"coins":[ 1 ],"rate":2}"#, Ok(r#"[null,null,{"rate":2,"coins":[ 1 ]}]"#));
+        check_options(r#"{"rate":null,"version":3}"#, Ok(r#"[null,null,{"rate":null},3]"#));
+        check_options(r#"{"query":{"rate":2}}"#, Ok(r#"[null,null,{"rate":2}]"#));
+        check_options(r#"{"args":["x"],"rate":2}"#, Ok(r#"["x",null,{"rate":2}]"#));
+        // One that is a parameter of its own, too, is that parameter.
+        check_options(r#"{"mode":"m","rate":2}"#, Ok(r#"[null,"m",{"rate":2}]"#));
+        check_options(r#"{"mode":"m","options":{}}"#, Ok(r#"[null,"m",{}]"#));
+    }
+
+    #[test]
+    fn an_option_by_name_beside_the_object_is_refused() {
+        let conflict = "Parameter options conflicts with parameter rate";
+        check_options(r#"{"options":{},"rate":2}"#, Err(conflict));
+        check_options(r#"{"rate":2,"options":null,"nope":1}"#, Err(conflict));
+        check_options(r#"{"coins":[],"query":{}}"#, Err("Parameter query conflicts with parameter coins"));
+        let twice = "Parameter options|query specified twice both as positional and named argument";
+        check_options(r#"{"args":["x",null,{"rate":1}],"rate":2}"#, Err(twice));
+        check_options(r#"{"args":["x","m",{}],"rate":2,"version":1}"#, Err(twice));
+        check_options(r#"{"rate":2,"rate":3}"#, Err("Parameter rate specified multiple times"));
+        check_options(r#"{"inputs":[],"coins":[]}"#, Err("Unknown named parameter coins"));
+        check_options(r#"{"rate":2,"nope":3}"#, Err("Unknown named parameter nope"));
     }
 
     #[test]

@@ -202,8 +202,10 @@ fn conversions<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     methods.sort_by(|a, b| a.name.cmp(&b.name));
     let of_method = |method: &'a MethodSpec| {
         method.params.iter().enumerate().flat_map(move |(position, param)| {
-            let is_text = matches!(param.kind, ParamType::String | ParamType::Hex);
-            arguments::names(param).map(move |name| json!([method.name, position, name, is_text]))
+            std::iter::once(param).chain(&param.members).flat_map(move |param| {
+                let is_text = matches!(param.kind, ParamType::String | ParamType::Hex);
+                arguments::names(param).map(move |name| json!([method.name, position, name, is_text]))
+            })
         })
     };
     methods.into_iter().flat_map(of_method).collect()

@@ -11,6 +11,7 @@ mod door;
 mod long;
 pub mod openrpc;
 mod quick;
+mod removed;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -231,7 +232,7 @@ impl Dispatch for Router {
             Some(Err(error)) => Err(Failure::Rpc(error)),
             None => match self.builtins.call(&call).await {
                 Some(answer) => answer.map_err(Failure::Rpc),
-                None => Err(Failure::Rpc(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found"))),
+                None => Err(Failure::Rpc(removed::refusal(&call))),
             },
         };
         meter.ended(match &answer {

@@ -9,6 +9,9 @@ const OPENRPC: &str = "1.3.2";
 /// Where a parameter's other names stand, for which OpenRPC has no word of its own.
 pub const ALIASES: &str = "x-aliases";
 
+/// Where the members of an object stand that a call by name may give as arguments of their own.
+pub const MEMBERS: &str = "x-members";
+
 /// The document of these methods.
 pub fn document<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     let mut methods: Vec<&MethodSpec> = methods.collect();
@@ -38,16 +41,19 @@ fn method(spec: &MethodSpec) -> Value {
 }
 
 fn param(spec: &ParamSpec) -> Value {
-    let mut param = json!({
+    let mut described = json!({
         "name": spec.name,
         "description": spec.help,
         "required": spec.required,
         "schema": schema(spec.kind),
     });
     if !spec.aliases.is_empty() {
-        param[ALIASES] = json!(spec.aliases);
+        described[ALIASES] = json!(spec.aliases);
     }
-    param
+    if !spec.members.is_empty() {
+        described[MEMBERS] = spec.members.iter().map(param).collect();
+    }
+    described
 }
 
 /// The JSON Schema of a declared type.
@@ -74,7 +80,9 @@ mod tests {
     fn methods_are_listed_by_name_with_their_parameters() {
         let specs: Vec<MethodSpec> = serde_json::from_value(json!([
             {"name": "b", "category": "C", "help": "Does.\nMore.", "params": [
-                {"name": "x", "type": "verbosity", "required": true, "help": "How much.", "aliases": ["y"]}]},
+                {"name": "x", "type": "verbosity", "required": true, "help": "How much.", "aliases": ["y"]},
+                {"name": "o", "type": "object", "help": "More.", "members": [
+                    {"name": "z", "type": "string", "help": "What."}]}]},
             {"name": "a", "category": "C", "help": "Is."}
         ]))
         .unwrap();
@@ -84,6 +92,9 @@ mod tests {
         assert_eq!((&b["summary"], &b["description"]), (&json!("Does."), &json!("Does.\nMore.")));
         let param = json!({"name": "x", "description": "How much.", "required": true,
             "schema": {"type": ["number", "boolean"]}, "x-aliases": ["y"]});
-        assert_eq!(b["params"], json!([param]));
+        let member = json!({"name": "z", "description": "What.", "required": false, "schema": {"type": "string"}});
+        let options = json!({"name": "o", "description": "More.", "required": false, "schema": {"type": "object"},
+            "x-members": [member]});
+        assert_eq!(b["params"], json!([param, options]));
     }
 }

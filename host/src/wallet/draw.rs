@@ -29,16 +29,22 @@ fn type_name(kind: AddressType) -> &'static str {
     }
 }
 
-/// Whether a fresh address of any type can be had on a side: of an active descriptor with a wildcard that has private keys,
-/// or can be derived without them, or has indexes left; or of the imported keypool.
-pub fn gives_addresses(t: &Tables, txn: &heed::RoTxn<'_>, wallet: &Wallet, internal: bool) -> Result<bool> {
+/// Whether a descriptor can give a fresh address: it has a wildcard, and private keys, or indexes left, or derives without
+/// private keys.
+pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<bool> {
+    if !row.ranged || row.has_private || row.next_index < row.range_end {
+        return Ok(row.ranged);
+    }
+    Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
+}
+
+/// Whether a fresh address of any type can be had on a side: of an active descriptor or of the imported keypool.
+fn gives_addresses(t: &Tables, txn: &heed::RoTxn<'_>, wallet: &Wallet, internal: bool) -> Result<bool> {
     for kind in KINDS {
         let Some(number) = t.active.get(txn, &[kind, u8::from(internal)])? else { continue };
         let number = number_from(number)?;
         let Some(row) = t.descriptor(txn, number)? else { continue };
-        let derivable =
-            || Ok::<_, WalletError>(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok());
-        if row.ranged && (row.has_private || row.next_index < row.range_end || derivable()?) {
+        if can_derive(wallet, number, &row)? {
             return Ok(true);
         }
     }

@@ -3,7 +3,7 @@
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
+use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData, WalletKind};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use serde_json::{Map, Value, json};
 
@@ -21,12 +21,18 @@ const MAX_DEPTH: u8 = 3;
 
 /// `getaddressinfo`: what the text of an address tells, and what the wallet knows of it.
 pub fn get_address_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    question.wallet()?;
+    let legacy = question.wallet()?.kind == WalletKind::Legacy;
     let network = question.network()?;
     let script = address::to_script(question.params.text(0)?, network)
         .map_err(|error| WalletError::AddressReason(error.message))?;
     let known = question.host.wallet.scripts(question.scope, vec![script.clone()])?.pop().flatten();
+    let known = known.map(|known| if legacy { without_descriptors(known) } else { known });
     Ok(Value::Object(describe(&script, known.as_ref(), network)))
+}
+
+/// What a legacy wallet tells: there, addresses come from keys and not from descriptors.
+fn without_descriptors(info: ScriptInfo) -> ScriptInfo {
+    ScriptInfo { parents: Vec::new(), ..info }
 }
 
 /// The answer for a script, in release 29's order of keys.
@@ -63,14 +69,17 @@ fn origin(script: &Script, info: &ScriptInfo) -> Map<String, Value> {
         object.insert("timestamp".into(), json!(info.timestamp));
     }
     if let Some(origin) = single_key(script, info) {
-        object.insert("hdkeypath".into(), json!(origin.path));
+        // Of keys without a descriptor, Bitcoin Core marks hardened steps as it always did.
+        let path = if info.parents.is_empty() { origin.path.replace('h', "'") } else { origin.path.clone() };
+        object.insert("hdkeypath".into(), json!(path));
         object.insert("hdseedid".into(), json!(NO_SEED));
         object.insert("hdmasterfingerprint".into(), json!(encode_hex(&origin.fingerprint)));
     }
     object
 }
 
-/// The origin of the one key behind a script: of a key hash, also within P2SH, or the internal key of a taproot output.
+/// The origin of the one key behind a script: of a key hash, also within P2SH, or the internal key of a taproot output that no
+/// script can spend.
 fn single_key<'a>(script: &Script, info: &'a ScriptInfo) -> Option<&'a KeyOrigin> {
     let by_hash = |hash: &[u8; 20]| {
         info.origins.iter().find(|origin| hash160::Hash::hash(&origin.public_key).as_byte_array() == hash)
@@ -82,7 +91,8 @@ fn single_key<'a>(script: &Script, info: &'a ScriptInfo) -> Option<&'a KeyOrigin
             _ => None,
         },
         ScriptKind::Taproot { .. } => {
-            let internal_key = info.solving.taproot.as_ref()?.internal_key;
+            let data = info.solving.taproot.as_ref().filter(|data| data.merkle_root.is_none())?;
+            let internal_key = data.internal_key;
             info.origins.iter().find(|origin| x_only(&origin.public_key) == Some(&internal_key[..]))
         }
         _ => None,
@@ -144,7 +154,11 @@ fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) 
             }
         }
         ScriptKind::Taproot { key } => object.extend(witness(Some(true), 1, key)),
-        ScriptKind::Anchor => object.extend(witness(Some(true), 1, script.as_bytes().get(2..).unwrap_or_default())),
+        // Bitcoin Core tells neither version nor program of it.
+        ScriptKind::Anchor => {
+            put("isscript", json!(true));
+            put("iswitness", json!(true));
+        }
         ScriptKind::WitnessUnknown { version, program } => object.extend(witness(None, version, program)),
         ScriptKind::NonStandard | ScriptKind::PubKey { .. } | ScriptKind::Multisig { .. } | ScriptKind::NullData => {}
     }

@@ -2,7 +2,7 @@
 
 use bitcoin::ScriptBuf;
 use outrigger_sdk::RpcError;
-use outrigger_sdk::service::wallet::{AddressType, WalletKind};
+use outrigger_sdk::service::wallet::{AddressType, WalletInfo, WalletKind};
 use outrigger_sdk::standard::address;
 use serde_json::{Value, json};
 
@@ -13,11 +13,9 @@ use crate::error::WalletError;
 /// `getnewaddress`: a fresh address for receiving, entered in the address book.
 pub fn get_new_address(question: &mut Question<'_>) -> Result<Value, WalletError> {
     let wallet = question.wallet()?;
+    require_keys(&wallet, false)?;
     let label = label(question.params.given(0))?;
-    let kind = address_type(question.params.given(1))?;
-    if kind == AddressType::Bech32m && wallet.kind == WalletKind::Legacy {
-        return Err(WalletError::LegacyTaproot);
-    }
+    let kind = requested_type(&wallet, question.params.given(1))?;
     let script = question.host.wallet.new_address(question.scope, kind, false, Some(label))?;
     address_json(question, &script)
 }
@@ -25,12 +23,24 @@ pub fn get_new_address(question: &mut Question<'_>) -> Result<Value, WalletError
 /// `getrawchangeaddress`: a fresh address for change.
 pub fn get_raw_change_address(question: &mut Question<'_>) -> Result<Value, WalletError> {
     let wallet = question.wallet()?;
-    let kind = address_type(question.params.given(0))?;
-    if kind == AddressType::Bech32m && wallet.kind == WalletKind::Legacy {
-        return Err(WalletError::LegacyTaproot);
-    }
+    require_keys(&wallet, true)?;
+    let kind = requested_type(&wallet, question.params.given(0))?;
     let script = question.host.wallet.new_address(question.scope, kind, true, None)?;
     address_json(question, &script)
+}
+
+/// Refuses where no source of a side, of any type, has an address to give.
+fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), WalletError> {
+    let available = wallet.sources.iter().any(|source| source.internal == internal && source.available);
+    if available { Ok(()) } else { Err(WalletError::NoKeys) }
+}
+
+/// The address type of a call, which the wallet may not have.
+fn requested_type(wallet: &WalletInfo, value: Option<&Value>) -> Result<AddressType, WalletError> {
+    match address_type(value)? {
+        AddressType::Bech32m if wallet.kind == WalletKind::Legacy => Err(WalletError::LegacyTaproot),
+        kind => Ok(kind),
+    }
 }
 
 fn address_json(question: &Question<'_>, script: &ScriptBuf) -> Result<Value, WalletError> {

@@ -23,6 +23,11 @@ const ADDRESS_TYPES: [(&str, AddressType); 4] = [
     ("bech32m", AddressType::Bech32m),
 ];
 
+/// The name of an address type.
+pub fn type_name(kind: AddressType) -> &'static str {
+    ADDRESS_TYPES.iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name)
+}
+
 /// The type of an address where a call names none.
 pub const DEFAULT_ADDRESS_TYPE: AddressType = AddressType::Bech32;
 

@@ -72,6 +72,9 @@ pub enum WalletError {
     /// A label that no address has.
     #[error("No addresses with label {0}")]
     NoSuchLabel(String),
+    /// No descriptor of the wished side has an address to give.
+    #[error("Error: This wallet has no available keys")]
+    NoKeys,
     /// Not the name of an address type.
     #[error("Unknown address type '{0}'")]
     UnknownAddressType(String),
@@ -187,9 +190,12 @@ pub enum WalletError {
     /// The fee is above [`crate::payment::MAX_FEE`].
     #[error("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)")]
     FeeTooHigh,
-    /// There is change and no address for it.
-    #[error("Transaction needs a change address, but we can't generate it.")]
-    NoChangeAddress,
+    /// There is change and no address for it; why, in the words of getrawchangeaddress.
+    #[error("Transaction needs a change address, but we can't generate it. {0}")]
+    NoChangeAddress(String),
+    /// The payment names no feerate, and there is neither an estimate nor a fallback.
+    #[error("Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.")]
+    NoFeerate,
     /// An input could not be signed.
     #[error("Signing transaction failed")]
     SigningFailed,
@@ -216,6 +222,7 @@ impl WalletError {
             Self::Service(error) => RpcError::from(error.clone()).code,
             Self::PassphraseWithoutKeys
             | Self::ExternalSigner
+            | Self::NoKeys
             | Self::NoAvoidReuse
             | Self::NoPrivateDescriptor
             | Self::Rescanning(_)
@@ -236,7 +243,8 @@ impl WalletError {
             | Self::AmountBelowFee
             | Self::DustAfterFee
             | Self::FeeTooHigh
-            | Self::NoChangeAddress
+            | Self::NoChangeAddress(_)
+            | Self::NoFeerate
             | Self::SigningFailed => Code::WALLET_INSUFFICIENT_FUNDS,
             Self::WalletNotNamed
             | Self::NoBackup

@@ -1,6 +1,6 @@
-//! `getwalletinfo`.
+//! `getwalletinfo` and `getwalletbackupinfo`.
 
-use outrigger_sdk::service::wallet::WalletKind;
+use outrigger_sdk::service::wallet::{WalletInfo, WalletKind};
 use serde_json::{Map, Value, json};
 
 use crate::Question;
@@ -13,7 +13,7 @@ const WALLET_VERSION: u32 = 169_900;
 /// Millionths in a whole.
 const MILLION: f64 = 1_000_000.0;
 
-/// `getwalletinfo`: release 29's keys in their order, then when the wallet should be and was backed up.
+/// `getwalletinfo`: the keys of Bitcoin Core 29 in their order, and no others, for typed clients refuse those.
 pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
     let wallet = question.wallet()?;
     let mine = balances(question, &wallet, 0, wallet.avoid_reuse)?.mine;
@@ -21,6 +21,7 @@ pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError
         Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
         None => json!(false),
     };
+    let keypool_oldest = keypool_oldest(question, &wallet)?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("walletname", json!(wallet.name));
@@ -30,6 +31,9 @@ pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError
     put("unconfirmed_balance", money(mine.untrusted_pending));
     put("immature_balance", money(mine.immature));
     put("txcount", json!(wallet.transactions));
+    if let Some(oldest) = keypool_oldest {
+        put("keypoololdest", json!(oldest));
+    }
     put("keypoolsize", json!(wallet.keypool_external));
     put("keypoolsize_hd_internal", json!(wallet.keypool_internal));
     if wallet.encrypted {
@@ -48,7 +52,20 @@ pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError
         put("birthtime", json!(wallet.birth_time));
     }
     put("lastprocessedblock", last_processed_block(&wallet.synced));
-    put("backup_needed", json!(wallet.backup_needed));
-    put("last_backup", json!(wallet.last_backup));
     Ok(Value::Object(object))
+}
+
+/// `getwalletbackupinfo`: whether the wallet should be backed up, and when it was.
+pub fn get_wallet_backup_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
+    let wallet = question.wallet()?;
+    Ok(json!({"walletname": wallet.name, "backup_needed": wallet.backup_needed, "last_backup": wallet.last_backup}))
+}
+
+/// `keypoololdest`, which only legacy wallets have: when the oldest key of the keypool was made, or now where that is empty.
+fn keypool_oldest(question: &Question<'_>, wallet: &WalletInfo) -> Result<Option<u64>, WalletError> {
+    match (wallet.kind, wallet.keypool_oldest) {
+        (WalletKind::Legacy, 0) => Ok(Some(question.host.chain.time(question.scope)?)),
+        (WalletKind::Legacy, oldest) => Ok(Some(oldest)),
+        _ => Ok(None),
+    }
 }

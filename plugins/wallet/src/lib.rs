@@ -10,12 +10,14 @@ mod address_info;
 mod addresses;
 mod arguments;
 mod balances;
+mod change;
 mod coins;
 mod descriptors;
 mod encryption;
 mod error;
 mod info;
 mod labels;
+mod locktime;
 mod manage;
 mod payment;
 mod recipients;
@@ -39,14 +41,14 @@ use serde_json::{Map, Value};
 
 use error::WalletError;
 
-/// The greatest `fallback_feerate`, in satoshi per 1000 virtual bytes: one bitcoin.
+/// The greatest `fallbackfee`, in satoshi per 1000 virtual bytes: one bitcoin.
 const MAX_FALLBACK_FEERATE: u64 = 100_000_000;
 
 /// The plugin.
 pub struct WalletPlugin {
     host: Host,
-    /// The feerate of payments that name none, in satoshi per 1000 virtual bytes.
-    fallback_feerate: u64,
+    /// The feerate of payments that name none, in satoshi per 1000 virtual bytes; none: they are refused.
+    fallback_feerate: Option<u64>,
     /// Held while a payment is made.
     paying: Mutex<()>,
 }
@@ -54,10 +56,11 @@ pub struct WalletPlugin {
 impl Plugin for WalletPlugin {
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
         let fallback_feerate = options
-            .get("fallback_feerate")
+            .get("fallbackfee")
             .and_then(Value::as_u64)
-            .filter(|feerate| (1..=MAX_FALLBACK_FEERATE).contains(feerate))
-            .ok_or_else(|| format!("option 'fallback_feerate' must be between 1 and {MAX_FALLBACK_FEERATE}"))?;
+            .filter(|feerate| *feerate <= MAX_FALLBACK_FEERATE)
+            .ok_or_else(|| format!("option 'fallbackfee' must be between 0 and {MAX_FALLBACK_FEERATE}"))?;
+        let fallback_feerate = Some(fallback_feerate).filter(|feerate| *feerate > 0);
         Ok(Self { host, fallback_feerate, paying: Mutex::new(()) })
     }
 
@@ -77,6 +80,7 @@ impl WalletPlugin {
             "listwallets" => manage::list_wallets(q).and_then(to_json),
             "listwalletdir" => manage::list_wallet_dir(q).and_then(to_json),
             "getwalletinfo" => info::get_wallet_info(q).and_then(to_json),
+            "getwalletbackupinfo" => info::get_wallet_backup_info(q).and_then(to_json),
             "getbalances" => balances::get_balances(q).and_then(to_json),
             "getbalance" => balances::get_balance(q).and_then(to_json),
             "getnewaddress" => addresses::get_new_address(q).and_then(to_json),

@@ -98,13 +98,12 @@ pub fn list_wallet_dir(question: &mut Question<'_>) -> Result<Value, WalletError
     Ok(json!({"wallets": wallets}))
 }
 
-/// A wallet's name with warnings: `warning` as release 0.21, one text, and `warnings` as release 29, where there are any.
+/// A wallet's name with the warnings, where there are any.
 pub fn named(name: Option<String>, warnings: Vec<String>) -> Value {
     let mut object = Map::new();
     if let Some(name) = name {
         object.insert("name".into(), json!(name));
     }
-    object.insert("warning".into(), json!(warnings.join("\n")));
     if !warnings.is_empty() {
         object.insert("warnings".into(), json!(warnings));
     }

@@ -5,12 +5,11 @@
 
 use bitcoin::absolute::LockTime;
 use bitcoin::transaction::Version;
-use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
-use outrigger_sdk::service::wallet::AddressType;
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 
 use crate::error::WalletError;
-use crate::select::{Goal, select, select_fewest};
-use crate::weight::{InputSize, WITNESS_SCALE, compact_len, output_len, script_len};
+use crate::select::{Goal, select, select_lighter};
+use crate::weight::{InputSize, WITNESS_SCALE, compact_len, output_len};
 
 /// The greatest fee of a payment, in satoshi: release 29's `-maxtxfee`.
 pub const MAX_FEE: u64 = 10_000_000;
@@ -75,10 +74,15 @@ pub struct ChangeScript {
 }
 
 impl ChangeScript {
-    /// That of a fresh address of the type.
-    pub fn of_type(kind: AddressType) -> Self {
-        let witness_program = matches!(kind, AddressType::Bech32 | AddressType::Bech32m);
-        Self { len: script_len(kind), witness_program, spending: InputSize::of_type(kind) }
+    /// That of a script, and what spending it will take, where that is known.
+    pub fn new(script: &Script, spending: Option<InputSize>) -> Self {
+        let spending = spending.unwrap_or_else(InputSize::nested_wpkh);
+        Self { len: script.len(), witness_program: script.is_witness_program(), spending }
+    }
+
+    /// Of no script: change is not to be had, and matters only for how coins are chosen.
+    pub fn unknown() -> Self {
+        Self::new(Script::new(), None)
     }
 
     fn output_weight(&self) -> u64 {
@@ -136,6 +140,12 @@ fn is_dust(value: u64, script: &ScriptBuf) -> bool {
     !script.is_op_return() && value < dust(script.len(), script.is_witness_program())
 }
 
+/// Refuses an amount that would be dust.
+pub fn check_dust(recipients: &[Recipient]) -> Result<(), WalletError> {
+    let dust = recipients.iter().any(|recipient| is_dust(recipient.amount, &recipient.script));
+    if dust { Err(WalletError::AmountTooSmall) } else { Ok(()) }
+}
+
 impl Terms {
     /// What all recipients are to get, in satoshi.
     fn amount(&self) -> u64 {
@@ -147,11 +157,8 @@ impl Terms {
         self.recipients.iter().any(|recipient| recipient.subtract_fee)
     }
 
-    /// Refuses an amount that would be dust, and a payment of nothing whose fee nobody pays.
+    /// Refuses a payment of nothing whose fee nobody pays.
     pub fn check(&self) -> Result<(), WalletError> {
-        if self.recipients.iter().any(|recipient| is_dust(recipient.amount, &recipient.script)) {
-            return Err(WalletError::AmountTooSmall);
-        }
         if self.subtract_fee() && self.amount() == 0 { Err(WalletError::NothingToPay) } else { Ok(()) }
     }
 
@@ -234,8 +241,12 @@ impl Terms {
         if self.weight_without_inputs(0, witness, None) >= MAX_WEIGHT {
             return Err(WalletError::TooManyOutputs);
         }
-        let lighter = || select_fewest(&values, goal).map(pick);
-        Some(chosen).filter(fits).or_else(|| lighter().filter(fits)).ok_or(WalletError::TooManyInputs)
+        if fits(&chosen) {
+            return Ok(chosen);
+        }
+        let weights: Vec<u64> = useful.iter().map(|(coin, _)| coin.size.weight(witness)).collect();
+        let lighter = select_lighter(&values, &weights, goal);
+        lighter.into_iter().map(pick).find(fits).ok_or(WalletError::TooManyInputs)
     }
 
     /// What to come to, in shares of a satoshi.

@@ -30,10 +30,51 @@ pub fn select(values: &[u64], goal: Goal) -> Option<Vec<usize>> {
     Some(positions)
 }
 
-/// As [`select`], without the search: as few coins as possible.
-pub fn select_fewest(values: &[u64], goal: Goal) -> Option<Vec<usize>> {
-    select(values, Goal { tolerance: 0, target: goal.with_change.max(goal.target), ..goal })
-        .or_else(|| select(values, Goal { tolerance: 0, ..goal }))
+/// Positions to take where what [`select`] chose is too heavy: the fewest values, then those with the most value for their
+/// weight; each with change, then where it must be without. None when all together do not suffice.
+pub fn select_lighter(values: &[u64], weights: &[u64], goal: Goal) -> Vec<Vec<usize>> {
+    let coin = |position: usize| Some((*values.get(position)?, *weights.get(position)?));
+    let coins: Vec<(usize, u64, u64)> =
+        (0..values.len()).filter_map(|at| coin(at).map(|(value, weight)| (at, value, weight))).collect();
+    let mut by_value = coins.clone();
+    by_value.sort_by_key(|(_, value, _)| std::cmp::Reverse(*value));
+    let mut by_density = coins;
+    by_density
+        .sort_by_key(|(_, value, weight)| std::cmp::Reverse(u128::from(*value) * DENSITY / u128::from(*weight).max(1)));
+    let wanted = [goal.with_change.max(goal.target), goal.target];
+    let choices = wanted.into_iter().flat_map(|sum| [leading(&by_value, sum), leading(&by_density, sum)]);
+    choices.flatten().collect()
+}
+
+/// The finest difference of value for weight that counts.
+const DENSITY: u128 = 1 << 40;
+
+/// The first of these coins (position, value, weight) that come to a sum, without those that it does without; none when all
+/// do not suffice. The positions are in rising order.
+fn leading(coins: &[(usize, u64, u64)], wanted: u64) -> Option<Vec<usize>> {
+    let (mut taken, mut sum) = (Vec::new(), 0_u64);
+    for coin in coins {
+        if sum >= wanted {
+            break;
+        }
+        taken.push(*coin);
+        sum = sum.saturating_add(coin.1);
+    }
+    if sum < wanted {
+        return None;
+    }
+    // The last one may have made others needless, the heaviest of which is the greatest loss.
+    taken.sort_by_key(|(_, _, weight)| std::cmp::Reverse(*weight));
+    taken.retain(|(_, value, _)| {
+        let needless = sum - value >= wanted;
+        if needless {
+            sum -= value;
+        }
+        !needless
+    });
+    let mut positions: Vec<usize> = taken.into_iter().map(|(position, ..)| position).collect();
+    positions.sort_unstable();
+    Some(positions)
 }
 
 /// The indexes of falling `values` whose sum exceeds the target by the least, within the tolerance; of equal ones the
@@ -159,9 +200,21 @@ mod tests {
     }
 
     #[test]
-    fn fewest_leaves_change_where_it_can() {
-        assert_eq!(select_fewest(&[60, 50, 40, 10], goal(100, 5, 105)), Some(vec![0, 1]));
-        assert_eq!(select_fewest(&[60, 41], goal(100, 5, 105)), Some(vec![0, 1]));
+    fn lighter_choices_leave_change_where_they_can() {
+        let lighter = |values: &[u64], weights: &[u64], goal| select_lighter(values, weights, goal);
+        assert_eq!(lighter(&[60, 50, 40, 10], &[1; 4], goal(100, 5, 105))[0], [0, 1]);
+        // Not enough for change: the target is enough.
+        assert_eq!(lighter(&[60, 41], &[1; 2], goal(100, 5, 105)), [[0, 1], [0, 1]]);
+        assert_eq!(lighter(&[60, 39], &[1; 2], goal(100, 5, 105)), [[0; 0]; 0]);
+    }
+
+    #[test]
+    fn the_lightest_choice_takes_the_most_value_for_its_weight() {
+        // Two heavy coins are fewest, three light ones lightest.
+        let choices = select_lighter(&[60, 60, 40, 40, 40], &[100, 100, 10, 10, 10], goal(110, 0, 115));
+        assert_eq!(choices, [vec![0, 1], vec![2, 3, 4], vec![0, 1], vec![2, 3, 4]]);
+        // What the last coin makes needless is left out.
+        assert_eq!(select_lighter(&[5, 100], &[1, 30], goal(100, 0, 100))[1], [1]);
     }
 
     proptest! {

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 
-use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::{Rng, thread_rng};
 use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Txid, consensus};
@@ -13,17 +12,18 @@ use outrigger_sdk::params::{flag, int32};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::mempool::{Admission, MempoolEntry};
-use outrigger_sdk::service::wallet::{AddressType, Ownership, ScriptInfo, TxState, WalletCoin, WalletInfo};
+use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, TxState, WalletCoin, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
-use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::Blob;
 use serde_json::{Value, json};
 
 use crate::arguments::{self, avoid_reuse};
+use crate::change::Change;
 use crate::error::WalletError;
-use crate::payment::{ChangeScript, Rank, Recipient, Spendable, Terms, output, unsigned};
+use crate::payment::{Rank, Recipient, Spendable, Terms, check_dust, output, unsigned};
 use crate::weight::{input_size, keys_for};
-use crate::{Question, WalletPlugin, coins, recipients, reuse};
+use crate::{Question, WalletPlugin, coins, locktime, recipients, reuse};
 
 /// The sequence of a payment that can be replaced (BIP 125).
 const REPLACEABLE: Sequence = Sequence(0xffff_fffd);
@@ -41,10 +41,6 @@ const SETTLED_DEPTH: u32 = 6;
 const SHORT_CHAIN: u64 = 2;
 /// The most unconfirmed transactions that may build on one another, the payment included.
 const MAX_CHAIN: u64 = 25;
-
-/// Where change may go, where the wallet has no address of the type that hides it best.
-const CHANGE_TYPES: [AddressType; 4] =
-    [AddressType::Bech32, AddressType::Bech32m, AddressType::P2shSegwit, AddressType::Legacy];
 
 /// What a payment pays per virtual byte, and why.
 struct Feerate {
@@ -83,12 +79,20 @@ pub fn send_many(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<V
 fn send(
     question: &Question<'_>,
     plugin: &WalletPlugin,
-    read: fn(&Question<'_>, u64, &WalletInfo) -> Result<Request, WalletError>,
+    read: fn(&Question<'_>, Option<u64>, &WalletInfo) -> Result<Request, WalletError>,
 ) -> Result<Value, WalletError> {
     let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
+    let request = read(question, plugin.fallback_feerate, &question.wallet()?)?;
+    let change = Change::reserve(question, &question.wallet()?, &request.terms.recipients)?;
+    // Reserving wrote to the wallet: what is read from here on is of one moment after that.
     let wallet = question.wallet()?;
-    let request = read(question, plugin.fallback_feerate, &wallet)?;
-    let signed = pay(question, &wallet, &request)?;
+    let signed = match pay(question, &wallet, &request, &change) {
+        Ok(signed) => signed,
+        Err(error) => {
+            change.give_back(question);
+            return Err(error);
+        }
+    };
     let txid = submit(question, &signed)?;
     for (key, text) in &request.metadata {
         store(question, txid, key, text);
@@ -114,10 +118,11 @@ impl Request {
     fn new(
         question: &Question<'_>,
         explicit: Option<u64>,
-        fallback: u64,
+        fallback: Option<u64>,
         recipients: Vec<Recipient>,
         replaceable: Option<bool>,
     ) -> Result<Self, WalletError> {
+        check_dust(&recipients)?;
         let Feerate { feerate, reason } = feerate(question, explicit, fallback)?;
         let terms = Terms { recipients, feerate };
         terms.check()?;
@@ -126,7 +131,7 @@ impl Request {
     }
 
     /// Reads the arguments of `sendtoaddress` in release 29's order of checks.
-    fn to_address(question: &Question<'_>, fallback: u64, wallet: &WalletInfo) -> Result<Self, WalletError> {
+    fn to_address(question: &Question<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
         let params = &question.params;
         let metadata = metadata(question, &[(2, "comment"), (3, "to")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
@@ -151,7 +156,7 @@ impl Request {
 
     /// Reads the arguments of `sendmany`, whose recipients are looked at before the wallet is. It spends coins of used
     /// addresses also from a wallet that avoids reuse, as bitcoind's does.
-    fn to_many(question: &Question<'_>, fallback: u64, wallet: &WalletInfo) -> Result<Self, WalletError> {
+    fn to_many(question: &Question<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
         let params = &question.params;
         recipients::check_dummy(params.given(0))?;
         let metadata = metadata(question, &[(3, "comment")])?;
@@ -202,18 +207,21 @@ fn fee_options(
     Ok(None)
 }
 
-/// The feerate to pay: the explicit one, or the configured one, which rises to what the mempool takes now.
-fn feerate(question: &Question<'_>, explicit: Option<u64>, fallback: u64) -> Result<Feerate, WalletError> {
+/// The feerate to pay: the explicit one, or the fallback, which rises to what the mempool takes now.
+fn feerate(question: &Question<'_>, explicit: Option<u64>, fallback: Option<u64>) -> Result<Feerate, WalletError> {
     let mempool = question.host.mempool.info(question.scope)?;
     let minimum = mempool.relay_feerate;
-    match explicit {
-        Some(feerate) if feerate < minimum => Err(WalletError::FeerateTooLow { feerate, minimum }),
-        Some(feerate) => Ok(Feerate { feerate, reason: "PayTxFee set" }),
-        None if fallback < mempool.min_feerate && mempool.min_feerate > minimum => {
+    match (explicit, fallback) {
+        (Some(feerate), _) if feerate < minimum => Err(WalletError::FeerateTooLow { feerate, minimum }),
+        (Some(feerate), _) => Ok(Feerate { feerate, reason: "PayTxFee set" }),
+        (None, None) => Err(WalletError::NoFeerate),
+        (None, Some(fallback)) if fallback < mempool.min_feerate && mempool.min_feerate > minimum => {
             Ok(Feerate { feerate: mempool.min_feerate, reason: "Mempool Min Fee" })
         }
-        None if fallback < minimum => Ok(Feerate { feerate: minimum, reason: "Minimum Required Fee" }),
-        None => Ok(Feerate { feerate: fallback, reason: "Fallback fee" }),
+        (None, Some(fallback)) if fallback < minimum => {
+            Ok(Feerate { feerate: minimum, reason: "Minimum Required Fee" })
+        }
+        (None, Some(fallback)) => Ok(Feerate { feerate: fallback, reason: "Fallback fee" }),
     }
 }
 
@@ -226,69 +234,30 @@ struct Purse {
 }
 
 /// Makes and signs the payment.
-fn pay(question: &Question<'_>, wallet: &WalletInfo, request: &Request) -> Result<Transaction, WalletError> {
+fn pay(
+    question: &Question<'_>,
+    wallet: &WalletInfo,
+    request: &Request,
+    change: &Change,
+) -> Result<Transaction, WalletError> {
     let purse = open_purse(question, wallet, request.avoid_reuse)?;
     let terms = &request.terms;
-    let kind = change_type(&terms.recipients);
-    let chosen = terms.choose(&purse.coins, ChangeScript::of_type(kind)).map_err(|error| match error {
+    let sized = change.size(question)?;
+    let chosen = terms.choose(&purse.coins, sized).map_err(|error| match error {
         WalletError::InsufficientFunds if purse.chains_too_long => WalletError::UnconfirmedChain,
         other => other,
     })?;
-    let mut division = terms.divide(&chosen, ChangeScript::of_type(kind))?;
-    let mut change = None;
-    if division.change.is_some() {
-        let (kind, script) = change_script(question, kind)?;
-        // An address of another type than was hoped for has another size.
-        division = terms.divide(&chosen, ChangeScript::of_type(kind))?;
-        change = division.change.map(|value| output(value, script));
-    }
-    let lock_time = LockTime::from_height(wallet.synced.height).unwrap_or(LockTime::ZERO);
+    let division = terms.divide(&chosen, sized)?;
     let paid = division.paid.iter().zip(&terms.recipients);
     let mut outputs: Vec<TxOut> = paid.map(|(value, recipient)| output(*value, recipient.script.clone())).collect();
-    if let Some(change) = change {
+    if let Some(value) = division.change {
         // Where the change stands must not tell it from the rest.
-        outputs.insert(thread_rng().gen_range(0..=outputs.len()), change);
+        outputs.insert(thread_rng().gen_range(0..=outputs.len()), output(value, change.script()?.clone()));
     }
+    let now = question.host.chain.time(question.scope)?;
+    let lock_time = locktime::against_fee_sniping(&wallet.synced, now, &mut thread_rng());
     let transaction = unsigned(&chosen, outputs, request.sequence, lock_time);
     sign(question, transaction, &chosen, &purse.scripts)
-}
-
-/// The address type for change, so that it does not stand out beside the other outputs: where these are of several types,
-/// the one that release 29 prefers.
-pub fn change_type(recipients: &[Recipient]) -> AddressType {
-    /// Types in the order in which they are preferred.
-    const PREFERRED: [AddressType; 4] =
-        [AddressType::Bech32m, AddressType::Bech32, AddressType::P2shSegwit, AddressType::Legacy];
-    let paid = |kind: &AddressType| recipients.iter().any(|to| address_type(&to.script) == Some(*kind));
-    PREFERRED.into_iter().find(paid).unwrap_or(arguments::DEFAULT_ADDRESS_TYPE)
-}
-
-/// The address type of a script, bech32 for one that has none.
-fn matching_type(script: &ScriptBuf) -> AddressType {
-    address_type(script).unwrap_or(arguments::DEFAULT_ADDRESS_TYPE)
-}
-
-fn address_type(script: &ScriptBuf) -> Option<AddressType> {
-    match classify(script) {
-        ScriptKind::PubKeyHash { .. } => Some(AddressType::Legacy),
-        ScriptKind::ScriptHash { .. } => Some(AddressType::P2shSegwit),
-        ScriptKind::WitnessV0KeyHash { .. } => Some(AddressType::Bech32),
-        ScriptKind::Taproot { .. } => Some(AddressType::Bech32m),
-        _ => None,
-    }
-}
-
-/// A fresh script for change, of the wanted type where the wallet has one.
-fn change_script(question: &Question<'_>, wanted: AddressType) -> Result<(AddressType, ScriptBuf), WalletError> {
-    let others = CHANGE_TYPES.into_iter().filter(|kind| *kind != wanted);
-    for kind in std::iter::once(wanted).chain(others) {
-        match question.host.wallet.new_address(question.scope, kind, true, None) {
-            Ok(script) => return Ok((matching_type(&script), script)),
-            Err(error) if matches!(error.kind, ErrorKind::KeypoolRanOut | ErrorKind::Refused) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(WalletError::NoChangeAddress)
 }
 
 /// Gathers the coins that can be spent now: ours, mature, confirmed or our own trusted change, not spent by the mempool, and
@@ -342,7 +311,7 @@ fn rank(coin: &WalletCoin, depth: u32, parent: Option<&MempoolEntry>) -> Option<
 }
 
 /// The public keys behind these scripts that the wallet signs with.
-fn signable_keys(
+pub fn signable_keys(
     question: &Question<'_>,
     scripts: &HashMap<ScriptBuf, ScriptInfo>,
 ) -> Result<HashSet<Vec<u8>>, WalletError> {

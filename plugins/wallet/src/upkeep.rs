@@ -1,6 +1,6 @@
 //! Backups, the keypool, and the flags of a wallet.
 
-use outrigger_sdk::params::{flag, int64};
+use outrigger_sdk::params::{flag, int32};
 use outrigger_sdk::service::ErrorKind;
 use serde_json::{Value, json};
 
@@ -10,7 +10,14 @@ use crate::manage::named;
 
 /// The flag that can be changed, and those that cannot.
 const AVOID_REUSE: &str = "avoid_reuse";
-const IMMUTABLE: [&str; 3] = ["blank", "disable_private_keys", "external_signer"];
+const IMMUTABLE: [&str; 6] = [
+    "blank",
+    "descriptor_wallet",
+    "disable_private_keys",
+    "external_signer",
+    "key_origin_metadata",
+    "last_hardened_xpub_cached",
+];
 
 /// What setwalletflag says of a wallet that begins to avoid reused addresses.
 const RESCAN_NEEDED: &str = "You need to rescan the blockchain in order to correctly mark used destinations in the past. Until this is done, some destinations may be considered unused, even if the opposite is the case.";
@@ -43,7 +50,7 @@ pub fn keypool_refill(question: &mut Question<'_>) -> Result<Value, WalletError>
     let wallet = question.wallet()?;
     let size = match question.params.given(0) {
         None => None,
-        Some(size) => Some(u32::try_from(int64(size)?).map_err(|_| WalletError::KeypoolSize)?),
+        Some(size) => Some(u32::try_from(int32(size)?).map_err(|_| WalletError::KeypoolSize)?),
     };
     if wallet.locked {
         return Err(ErrorKind::WalletLocked.into());

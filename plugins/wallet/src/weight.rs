@@ -4,7 +4,9 @@
 //! A coin that the wallet's keys cannot spend by one of the plain forms has no size and is not chosen.
 
 use bitcoin::Script;
-use outrigger_sdk::service::wallet::{AddressType, SolvingData};
+#[cfg(test)]
+use outrigger_sdk::service::wallet::AddressType;
+use outrigger_sdk::service::wallet::SolvingData;
 use outrigger_sdk::standard::{ScriptKind, classify};
 
 use crate::address_info::{public_key, redeem_script, witness_script};
@@ -40,13 +42,19 @@ impl InputSize {
         base as u64 * WITNESS_SCALE + witness as u64
     }
 
-    /// What a fresh address of the type will take to spend.
+    /// What a P2WPKH output in P2SH takes to spend.
+    pub fn nested_wpkh() -> Self {
+        Self { script_sig: push_len(WPKH_SCRIPT_LEN), witness: Some(witness_len(&[ECDSA_LEN, KEY_LEN])) }
+    }
+
+    /// What an output of the type takes to spend.
+    #[cfg(test)]
     pub fn of_type(kind: AddressType) -> Self {
-        let wpkh = Some(witness_len(&[ECDSA_LEN, KEY_LEN]));
+        let wpkh = Self::nested_wpkh();
         match kind {
             AddressType::Legacy => Self { script_sig: pushes_len(&[ECDSA_LEN, KEY_LEN]), witness: None },
-            AddressType::P2shSegwit => Self { script_sig: push_len(WPKH_SCRIPT_LEN), witness: wpkh },
-            AddressType::Bech32 => Self { script_sig: 0, witness: wpkh },
+            AddressType::P2shSegwit => wpkh,
+            AddressType::Bech32 => Self { script_sig: 0, ..wpkh },
             AddressType::Bech32m => Self { script_sig: 0, witness: Some(witness_len(&[SCHNORR_LEN])) },
         }
     }
@@ -56,16 +64,6 @@ impl InputSize {
 pub fn output_len(script_len: usize) -> u64 {
     const VALUE_LEN: usize = 8;
     (VALUE_LEN + compact_len(script_len) + script_len) as u64
-}
-
-/// The length of a script of the type, in bytes.
-pub fn script_len(kind: AddressType) -> usize {
-    match kind {
-        AddressType::Legacy => 25,
-        AddressType::P2shSegwit => 23,
-        AddressType::Bech32 => WPKH_SCRIPT_LEN,
-        AddressType::Bech32m => 34,
-    }
 }
 
 /// The length of a count or length before what it counts, in bytes.

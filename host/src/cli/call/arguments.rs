@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::router::openrpc::ALIASES;
+use crate::router::openrpc::{ALIASES, MEMBERS};
 
 /// The member of a named call that holds the arguments by position.
 const ARGS: &str = "args";
@@ -99,10 +99,12 @@ fn specs<'a>(document: &'a Value, method: &str) -> Option<&'a Vec<Value>> {
     methods.iter().find(|spec| spec["name"] == method)?["params"].as_array()
 }
 
-/// The parameter that answers to a name.
+/// The parameter that answers to a name, or the member of one that can be given by name.
 fn spec_named<'a>(specs: Option<&'a Vec<Value>>, name: &str) -> Option<&'a Value> {
     let has_alias = |spec: &Value| spec[ALIASES].as_array().is_some_and(|aliases| aliases.iter().any(|a| a == name));
-    specs?.iter().find(|spec| spec["name"] == name || has_alias(spec))
+    let answers = |spec: &&Value| spec["name"] == name || has_alias(spec);
+    let members = |spec: &'a Value| spec[MEMBERS].as_array().into_iter().flatten();
+    specs?.iter().find(answers).or_else(|| specs?.iter().flat_map(members).find(answers))
 }
 
 /// How an argument is read.
@@ -169,7 +171,7 @@ mod tests {
                 {"name": "passphrase", "schema": {"type": "string"}, "x-aliases": ["secret"]},
                 {"name": "timeout", "schema": {"type": "number"}},
                 {"name": "amount", "schema": {"type": ["number", "string"]}},
-                {"name": "range", "schema": {}}
+                {"name": "range", "schema": {}, "x-members": [{"name": "from", "schema": {"type": "string"}}]}
             ]},
         ]}})
     }
@@ -188,6 +190,7 @@ mod tests {
         assert_eq!(typed(&["passphrase=x", "timeout=2"], document), json!({"passphrase": "x", "timeout": 2}));
         assert_eq!(typed(&["a", "timeout=2"], document), json!({"timeout": 2, "args": ["a"]}));
         assert_eq!(typed(&["secret=x", "args=[]"], document), json!({"secret": "x", "args": []}));
+        assert_eq!(typed(&["from=2", "timeout=2"], document), json!({"from": "2", "timeout": 2}));
         assert_eq!(typed(&["rent=may", "1", "2", "K#x=1"], document), json!(["rent=may", 1, 2, "K#x=1"]));
         assert_eq!(typed(&["passphrase=x"], None), json!(["passphrase=x"]));
         let named = |params: &[&str]| made(&of_kind(params, false), true, document);

@@ -1,6 +1,7 @@
 //! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
 
 mod history;
+mod sources;
 
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError};
@@ -16,17 +17,17 @@ use outrigger_sdk::service::{ErrorKind, Result as ServiceResult};
 use outrigger_sdk::wire::{Blob, Secret, from_bytes};
 
 use super::descriptors::Place;
-use super::draw::gives_addresses;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
 use super::legacy;
 use super::live::Wallet;
 use super::ownership::label;
 use super::signing::{MAX_EXPANDED, Owners};
-use super::store::rows::{CoinRow, DescriptorRow, MetaRow, ScriptRow};
+use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, get, number_from, number_from_key, txid_from};
 use super::store::{Snapshot, Tables};
 use super::trust::Judge;
+use sources::{Side, keypool_oldest};
 
 /// The most coins that one answer holds.
 const MAX_BATCH: u32 = 256;
@@ -38,16 +39,6 @@ pub struct WalletView {
     // Before the wallet, so that the snapshot ends first.
     txn: Snapshot,
     wallet: Arc<Wallet>,
-}
-
-/// What one side of a wallet has to give.
-struct Keypool {
-    /// How many addresses lie ahead.
-    size: u64,
-    /// When the oldest of their keys was born, in seconds.
-    oldest: Option<u64>,
-    /// Whether an address can be had.
-    gives: bool,
 }
 
 impl WalletView {
@@ -95,16 +86,16 @@ impl WalletView {
     fn read_stored_info(&self) -> Result<WalletInfo> {
         let (t, txn) = (self.t(), &*self.txn);
         let meta = t.meta(txn)?;
-        let [external, internal] = [false, true].map(|side| self.read_keypool(&meta, side));
-        let (external, internal) = (external?, internal?);
+        let kind = match meta.kind {
+            1 => WalletKind::Descriptors,
+            2 => WalletKind::Legacy,
+            _ => WalletKind::Both,
+        };
+        let (external, internal) = (Side::read(&self.wallet, txn, kind, false)?, Side::read(&self.wallet, txn, kind, true)?);
         Ok(WalletInfo {
             name: self.wallet.name.clone(),
             synced: t.synced(txn)?,
-            kind: match meta.kind {
-                1 => WalletKind::Descriptors,
-                2 => WalletKind::Legacy,
-                _ => WalletKind::Both,
-            },
+            kind,
             private_keys_enabled: meta.private_keys_enabled,
             blank: meta.blank,
             avoid_reuse: meta.avoid_reuse,
@@ -113,42 +104,15 @@ impl WalletView {
             unlocked_until: 0,
             rescan: None,
             transactions: t.transactions.len(txn)?,
-            keypool_external: external.size,
-            keypool_internal: internal.size,
+            keypool_external: external.ahead(),
+            keypool_internal: internal.ahead(),
             birth_time: if meta.birth_time == u64::MAX { 0 } else { meta.birth_time },
             backup_needed: meta.backup_needed,
             last_backup: meta.last_backup,
             keypool: self.wallet.shared.settings.keypool,
-            keypool_oldest: external.oldest.into_iter().chain(internal.oldest).min().unwrap_or(0),
-            gives_receiving: external.gives,
-            gives_change: internal.gives,
+            sources: [external.sources(), internal.sources()].concat(),
+            keypool_oldest: keypool_oldest(&external, &internal),
         })
-    }
-
-    /// The keypool of a side. In a wallet of keys alone each key gives an address of any type, so that it has as many as the
-    /// type with the fewest; in others each type has its own.
-    fn read_keypool(&self, meta: &MetaRow, internal: bool) -> Result<Keypool> {
-        let (t, txn) = (self.t(), &*self.txn);
-        let (mut sizes, mut oldest) = (Vec::new(), None);
-        for entry in t.active.iter(txn)? {
-            let (place, number) = entry?;
-            if place.get(1) != Some(&u8::from(internal)) {
-                continue;
-            }
-            if let Some(row) = t.descriptor(txn, number_from(number)?)? {
-                sizes.push(u64::from(row.range_end.saturating_sub(row.next_index)));
-                oldest = oldest.into_iter().chain([row.timestamp]).min();
-            }
-        }
-        let mut imported = 0;
-        for entry in t.imported_pool.prefix_iter(txn, &[u8::from(internal)])? {
-            let hash = <[u8; 20]>::try_from(entry?.1).map_err(|_| WalletError::damaged(20))?;
-            imported += 1;
-            oldest = oldest.into_iter().chain(t.imported_key(txn, &hash)?.map(|key| key.timestamp)).min();
-        }
-        let legacy = meta.kind == WalletKind::Legacy as u8;
-        let derived = if legacy { sizes.into_iter().min().unwrap_or(0) } else { sizes.into_iter().sum() };
-        Ok(Keypool { size: derived + imported, oldest, gives: gives_addresses(t, txn, &self.wallet, internal)? })
     }
 
     pub(super) fn synced(&self) -> Result<Synced> {

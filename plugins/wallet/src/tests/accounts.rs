@@ -63,7 +63,7 @@ fn getbalance_refuses_accounts_and_what_the_wallet_does_not_have() {
 }
 
 #[test]
-fn getwalletinfo_has_release_29s_keys_and_the_backups() {
+fn getwalletinfo_has_the_keys_of_29_and_no_others() {
     let test = rich();
     test.info(|info| {
         info.keypool_external = 4000;
@@ -74,7 +74,7 @@ fn getwalletinfo_has_release_29s_keys_and_the_backups() {
     });
     let hash = test.wallet(|state| state.info.synced.hash);
     let expect = format!(
-        r#"{{"walletname":"w","walletversion":169900,"format":"lmdb","balance":53.30000000,"unconfirmed_balance":0.04000000,"immature_balance":50.00000001,"txcount":0,"keypoolsize":4000,"keypoolsize_hd_internal":3999,"paytxfee":0.00000000,"private_keys_enabled":true,"avoid_reuse":false,"scanning":false,"descriptors":true,"external_signer":false,"blank":false,"birthtime":1700000000,"lastprocessedblock":{{"hash":"{hash}","height":200}},"backup_needed":true,"last_backup":17}}"#
+        r#"{{"walletname":"w","walletversion":169900,"format":"lmdb","balance":53.30000000,"unconfirmed_balance":0.04000000,"immature_balance":50.00000001,"txcount":0,"keypoolsize":4000,"keypoolsize_hd_internal":3999,"paytxfee":0.00000000,"private_keys_enabled":true,"avoid_reuse":false,"scanning":false,"descriptors":true,"external_signer":false,"blank":false,"birthtime":1700000000,"lastprocessedblock":{{"hash":"{hash}","height":200}}}}"#
     );
     test.check("getwalletinfo", json!([]), &expect);
 }
@@ -94,6 +94,25 @@ fn getwalletinfo_tells_of_locks_scans_and_kinds() {
         assert!(answer.contains(part), "{answer}");
     }
     assert!(!answer.contains("birthtime"), "{answer}");
+}
+
+#[test]
+fn getwalletinfo_has_keypoololdest_for_legacy_wallets_only() {
+    let test = Fixture::new();
+    test.info(|info| (info.keypool_external, info.keypool_oldest) = (999, 1_700_000_000));
+    let keypool = |test: &Fixture| {
+        let answer = test.plugin.call_json("getwalletinfo", json!([])).unwrap();
+        let (_, rest) = answer.split_once(r#""txcount":0,"#).unwrap();
+        rest.split_once(r#""paytxfee""#).unwrap().0.to_owned()
+    };
+    assert_eq!(keypool(&test), r#""keypoolsize":999,"keypoolsize_hd_internal":0,"#);
+    test.info(|info| info.kind = WalletKind::Legacy);
+    let told = r#""keypoololdest":1700000000,"keypoolsize":999,"keypoolsize_hd_internal":0,"#;
+    assert_eq!(keypool(&test), told);
+    // Of an empty keypool it is the time of now.
+    test.info(|info| info.keypool_oldest = 0);
+    test.host.chain.set_mock_time(Scope::NONE, 1_800_000_000).unwrap();
+    assert!(keypool(&test).starts_with(r#""keypoololdest":1800000000,"#));
 }
 
 #[test]

@@ -28,6 +28,20 @@ fn what_cannot_be_derived_is_refused() {
     test.refuse("getrawchangeaddress", json!([]), -12, message);
     test.refuse("getnewaddress", json!(["*"]), -11, "Invalid label name");
     test.refuse("getnewaddress", json!(["", "nosuch"]), -5, "Unknown address type 'nosuch'");
+    // That no source of the side has anything to give comes before the arguments.
+    let sources = test.wallet(|state| state.info.sources.clone());
+    let message = "Error: This wallet has no available keys";
+    for method in ["getnewaddress", "getrawchangeaddress"] {
+        let internal = method == "getrawchangeaddress";
+        test.info(|info| info.sources.retain(|source| source.internal != internal));
+        test.refuse(method, json!(["*"]), -4, message);
+        test.info(|info| {
+            info.sources = sources.clone();
+            info.sources.iter_mut().for_each(|source| source.available = source.internal != internal);
+        });
+        test.refuse(method, json!(["nosuch"]), -4, message);
+        test.info(|info| info.sources = sources.clone());
+    }
     test.info(|info| info.kind = WalletKind::Legacy);
     let message = "Legacy wallets cannot provide bech32m addresses";
     test.refuse("getnewaddress", json!(["", "bech32m"]), -8, message);
@@ -94,6 +108,38 @@ fn addresses_of_single_keys_are_described() {
             &hex(Form::Tr)[4..]
         )
     );
+}
+
+#[test]
+fn getaddressinfo_has_no_key_of_a_taproot_output_that_a_script_can_spend() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Tr);
+    let told = |test: &Fixture| test.call("getaddressinfo", json!([address(&script)])).unwrap();
+    assert_eq!(told(&test)["hdkeypath"], json!("m/84h/1h/0h/0/1"));
+    test.wallet(|state| {
+        let data = state.scripts.get_mut(&script).and_then(|info| info.solving.taproot.as_mut());
+        data.unwrap().merkle_root = Some([1; 32]);
+    });
+    for key in ["hdkeypath", "hdseedid", "hdmasterfingerprint"] {
+        assert_eq!(told(&test).get(key), None, "{key}");
+    }
+}
+
+#[test]
+fn getaddressinfo_of_a_legacy_wallet_has_no_parent_desc_and_the_old_marks() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    test.info(|info| info.kind = WalletKind::Legacy);
+    let told = test.call("getaddressinfo", json!([address(&script)])).unwrap();
+    assert_eq!((told.get("parent_desc"), &told["hdkeypath"]), (None, &json!("m/84'/1'/0'/0/1")));
+}
+
+#[test]
+fn getaddressinfo_of_an_anchor_has_neither_version_nor_program() {
+    let test = Fixture::new();
+    let told = test.plugin.call_json("getaddressinfo", json!(["bcrt1pfeesnyr2tx"])).unwrap();
+    let witness = r#""iswatchonly":false,"isscript":true,"iswitness":true,"ischange":false,"#;
+    assert!(told.contains(witness), "{told}");
 }
 
 #[test]

@@ -3,15 +3,15 @@ use super::*;
 const EMPTY: &str = "Empty string given as passphrase, wallet will not be encrypted.";
 
 #[test]
-fn a_wallet_is_made_loaded_listed_and_unloaded() {
+fn createwallet_loadwallet_and_unloadwallet_have_no_warning_key() {
     let test = Fixture::new();
-    test.check("createwallet", json!(["fresh"]), r#"{"name":"fresh","warning":""}"#);
+    test.check("createwallet", json!(["fresh"]), r#"{"name":"fresh"}"#);
     test.check("listwallets", json!([]), r#"["fresh"]"#);
     test.check("listwalletdir", json!([]), r#"{"wallets":[{"name":"fresh"}]}"#);
-    test.check("unloadwallet", json!(["fresh", false]), r#"{"warning":""}"#);
+    test.check("unloadwallet", json!(["fresh", false]), r#"{}"#);
     test.check("listwallets", json!([]), "[]");
-    test.check("loadwallet", json!(["fresh", true]), r#"{"name":"fresh","warning":""}"#);
-    test.check("unloadwallet", json!([]), r#"{"warning":""}"#);
+    test.check("loadwallet", json!(["fresh", true]), r#"{"name":"fresh"}"#);
+    test.check("unloadwallet", json!([]), r#"{}"#);
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn options_of_a_new_wallet_reach_the_host() {
 }
 
 #[test]
-fn an_empty_passphrase_is_warned_of() {
+fn createwallet_warns_of_an_empty_passphrase_in_warnings() {
     let test = Fixture::new();
-    let expect = format!(r#"{{"name":"a","warning":"{EMPTY}","warnings":["{EMPTY}"]}}"#);
+    let expect = format!(r#"{{"name":"a","warnings":["{EMPTY}"]}}"#);
     test.check("createwallet", json!(["a", false, false, ""]), &expect);
-    test.check("createwallet", json!(["b", false, false, "secret"]), r#"{"name":"b","warning":""}"#);
+    test.check("createwallet", json!(["b", false, false, "secret"]), r#"{"name":"b"}"#);
     // Without private keys an empty passphrase is no passphrase.
     test.check("createwallet", json!(["a", true, false, ""]), &expect);
 }
@@ -53,8 +53,8 @@ fn a_wallet_must_be_named_to_be_unloaded() {
 fn the_greatest_fallback_feerate_is_one_bitcoin() {
     use outrigger_sdk::Plugin;
     let host = TestHost::new();
-    for (feerate, fits) in [(0, false), (1, true), (100_000_000, true), (100_000_001, false)] {
-        let options = json!({"fallback_feerate": feerate}).as_object().cloned().unwrap();
+    for (feerate, fits) in [(-1, false), (0, true), (1, true), (100_000_000, true), (100_000_001, false)] {
+        let options = json!({"fallbackfee": feerate}).as_object().cloned().unwrap();
         assert_eq!(WalletPlugin::new(host.handle(), options).is_ok(), fits, "{feerate}");
     }
 }

@@ -3,6 +3,8 @@
 use bitcoin::{Sequence, consensus};
 use outrigger_sdk::service::Mempool;
 
+use outrigger_sdk::service::wallet::{AddressSource, AddressType};
+
 use super::*;
 
 /// The address of another.
@@ -65,26 +67,34 @@ fn those_who_are_named_pay_the_fee() {
     assert_eq!((free, named + counted, named.abs_diff(counted)), (0, fee, fee % 2));
 }
 
+/// The type of change beside recipients of these forms, in a wallet with change addresses of these types.
+fn change_type(paid: &[Form], sources: &[AddressType]) -> AddressType {
+    let mut info = WalletState::empty("w").info;
+    info.sources = sources.iter().map(|kind| AddressSource { kind: *kind, internal: true, available: true }).collect();
+    let scripts = paid.iter().map(|form| TestKey::new(91).script(*form));
+    let recipients = scripts.map(|script| crate::payment::Recipient { script, amount: 1, subtract_fee: false });
+    crate::change::change_type(&recipients.collect::<Vec<_>>(), &info)
+}
+
 #[test]
-fn change_goes_to_the_type_that_release_29_prefers() {
-    for (paid, wanted) in [
-        (vec![Form::Pkh, Form::Wpkh, Form::Tr], Form::Tr),
-        (vec![Form::Pkh, Form::ShWpkh, Form::Wpkh], Form::Wpkh),
-        (vec![Form::Pkh, Form::ShWpkh], Form::ShWpkh),
-        (vec![Form::Pkh], Form::Pkh),
-    ] {
-        let kinds: Vec<_> = paid.iter().map(|form| TestKey::new(91).script(*form)).collect();
-        let recipients =
-            kinds.into_iter().map(|script| crate::payment::Recipient { script, amount: 1, subtract_fee: false });
-        let kind = crate::send::change_type(&recipients.collect::<Vec<_>>());
-        let expected = match wanted {
-            Form::Pkh => outrigger_sdk::service::wallet::AddressType::Legacy,
-            Form::ShWpkh => outrigger_sdk::service::wallet::AddressType::P2shSegwit,
-            Form::Wpkh => outrigger_sdk::service::wallet::AddressType::Bech32,
-            Form::Tr => outrigger_sdk::service::wallet::AddressType::Bech32m,
-        };
-        assert_eq!(kind, expected, "{paid:?}");
-    }
+fn sendmany_change_has_the_preferred_type_of_a_recipient() {
+    use AddressType::{Bech32, Bech32m, Legacy, P2shSegwit};
+    let all = [Legacy, P2shSegwit, Bech32, Bech32m];
+    assert_eq!(change_type(&[Form::Pkh, Form::Wpkh, Form::Tr], &all), Bech32m);
+    assert_eq!(change_type(&[Form::Pkh, Form::ShWpkh, Form::Wpkh], &all), Bech32);
+    assert_eq!(change_type(&[Form::Pkh, Form::ShWpkh], &all), P2shSegwit);
+    assert_eq!(change_type(&[Form::Pkh], &all), Legacy);
+}
+
+#[test]
+fn sendmany_change_has_a_type_that_the_wallet_has() {
+    use AddressType::{Bech32, Bech32m, Legacy, P2shSegwit};
+    assert_eq!(change_type(&[Form::Pkh, Form::Tr], &[Legacy, Bech32]), Legacy);
+    assert_eq!(change_type(&[Form::Pkh], &[P2shSegwit, Bech32, Bech32m]), Bech32m);
+    assert_eq!(change_type(&[Form::Pkh], &[P2shSegwit, Bech32]), Bech32);
+    assert_eq!(change_type(&[Form::Tr], &[P2shSegwit]), Bech32);
+    assert_eq!(change_type(&[], &[Legacy, Bech32, Bech32m]), Bech32m);
+    assert_eq!(change_type(&[Form::Tr], &[]), Bech32);
 }
 
 #[test]

@@ -42,7 +42,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        Self::with_options(json!({}))
+        Self::with_options(json!({"fallbackfee": 1000}))
     }
 
     fn with_options(options: Value) -> Self {

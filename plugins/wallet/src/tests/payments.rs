@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::WalletError;
-use crate::payment::{ChangeScript, Division, Recipient, Spendable, Terms, fee};
+use crate::payment::{ChangeScript, Division, Recipient, Spendable, Terms, check_dust, fee};
 use crate::weight::InputSize;
 use outrigger_sdk::service::wallet::AddressType;
 
@@ -24,7 +24,7 @@ fn many(amounts: &[(u64, bool)]) -> Terms {
 }
 
 fn change() -> ChangeScript {
-    ChangeScript::of_type(AddressType::Bech32)
+    ChangeScript::new(&TestKey::new(3).script(Form::Wpkh), Some(InputSize::of_type(AddressType::Bech32)))
 }
 
 /// The values chosen, and their division.
@@ -100,8 +100,8 @@ fn a_fee_that_eats_the_amount_is_refused() {
     let refuse = |amount, feerate| pay(&[(1_000_000, 0)], &terms(amount, true, feerate)).unwrap_err();
     assert_eq!(refuse(600, 5000), WalletError::AmountBelowFee);
     assert_eq!(refuse(900, 5000), WalletError::DustAfterFee);
-    assert_eq!(terms(293, true, 1000).check(), Err(WalletError::AmountTooSmall));
-    assert_eq!(terms(294, true, 1000).check(), Ok(()));
+    assert_eq!(check_dust(&terms(293, true, 1000).recipients), Err(WalletError::AmountTooSmall));
+    assert_eq!(check_dust(&terms(294, true, 1000).recipients), Ok(()));
     let fee = pay(&[(100_000_000, 0)], &terms(1_000_000, false, 90_000_000)).unwrap_err();
     assert_eq!(fee, WalletError::FeeTooHigh);
 }
@@ -146,6 +146,40 @@ fn a_transaction_has_only_so_much_room() {
 }
 
 #[test]
+fn sendtoaddress_takes_a_lighter_choice_where_the_closest_is_too_heavy() {
+    // The small coins come to the amount and their fee exactly, and are too heavy; the large one is not.
+    let mut values = vec![(1000, 0); 1800];
+    values.push((5_000_000, 0));
+    let exact = 1800 * (1000 - 68);
+    let (chosen, division) = pay(&values, &terms(exact, false, 1000)).unwrap();
+    assert_eq!((chosen, division.change.is_some()), (vec![5_000_000], true));
+    // The largest coins are each of many keys, and too heavy together; the others suffice.
+    let heavy = InputSize { script_sig: 1650, witness: None };
+    let coin = |number, value, size| Spendable { size, ..spendable(value, number, 0) };
+    let light = InputSize::of_type(AddressType::Bech32);
+    let mut coins: Vec<Spendable> = (0..60).map(|number| coin(number, 100_000, heavy)).collect();
+    coins.extend((60..160).map(|number| coin(number, 90_000, light)));
+    let terms = terms(6_000_000, false, 1000);
+    let chosen = terms.choose(&coins, change()).unwrap();
+    assert!(chosen.iter().all(|coin| coin.size == light), "{}", chosen.len());
+    assert!(terms.divide(&chosen, change()).is_ok());
+}
+
+#[test]
+fn sendtoaddress_weighs_change_by_its_own_script() {
+    let pay = |change: ChangeScript| {
+        let coins = [spendable(100_000, 0, 0)];
+        let terms = terms(50_000, false, 1000);
+        let chosen = terms.choose(&coins, change).unwrap();
+        terms.divide(&chosen, change).unwrap().fee
+    };
+    let program = [&[0, 32][..], &[7; 32]].concat();
+    // A P2WSH output is 12 bytes longer than a P2WPKH output, whether or not the wallet knows how it is spent.
+    assert_eq!((pay(change()), pay(ChangeScript::new(&ScriptBuf::from_bytes(program), None))), (141, 153));
+    assert_eq!(pay(ChangeScript::new(&TestKey::new(3).script(Form::Pkh), None)), 144);
+}
+
+#[test]
 fn each_recipient_weighs_what_it_is() {
     // 31 virtual bytes for each output more.
     let (_, division) = pay(&[(100_000, 0)], &many(&[(10_000, false); 3])).unwrap();
@@ -173,7 +207,7 @@ fn the_fee_is_shared_by_those_who_pay_it() {
 fn data_is_no_dust_and_pays_nothing() {
     let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: 0, subtract_fee: false };
     let with = |recipient: Recipient| Terms { recipients: vec![recipient], feerate: 1000 };
-    assert_eq!(with(data.clone()).check(), Ok(()));
+    assert_eq!((check_dust(&[data.clone()]), with(data.clone()).check()), (Ok(()), Ok(())));
     let (_, division) = pay(&[(10_000, 0)], &with(data.clone())).unwrap();
     assert_eq!((division.paid, division.fee), (vec![0], 122));
     assert_eq!(with(Recipient { subtract_fee: true, ..data }).check(), Err(WalletError::NothingToPay));

@@ -40,7 +40,7 @@ fn a_payment_is_signed_and_given_to_the_mempool() {
     let [payment] = &sent(&test)[..] else { panic!("one payment") };
     assert_eq!(txid, json!(payment.compute_txid()));
     assert_eq!(payment.version.0, 2);
-    assert_eq!(payment.lock_time.to_consensus_u32(), HEIGHT);
+    assert!((HEIGHT - 99..=HEIGHT).contains(&payment.lock_time.to_consensus_u32()), "{}", payment.lock_time);
     assert!(payment.input.iter().all(|input| input.sequence == Sequence(0xffff_fffd)));
     assert_eq!(payment.output.len(), 2);
     let paid = |script: ScriptBuf| payment.output.iter().find(|output| output.script_pubkey == script).unwrap().value;
@@ -127,7 +127,7 @@ fn options_shape_the_payment() {
 #[test]
 fn the_configured_feerate_rises_to_what_is_relayed() {
     let pay = |feerate: u64| {
-        let test = Fixture::with_options(json!({"fallback_feerate": feerate}));
+        let test = Fixture::with_options(json!({"fallbackfee": feerate}));
         let script = test.own(&TestKey::new(1), Form::Wpkh);
         test.fund(&script, 100_000, 100);
         let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true, null, null, null, null, null, true]);
@@ -139,19 +139,65 @@ fn the_configured_feerate_rises_to_what_is_relayed() {
 }
 
 #[test]
-fn change_goes_to_the_recipients_type_or_to_what_there_is() {
+fn sendtoaddress_without_a_change_address_is_refused_where_there_is_change() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.fund(&script, 100_000, 100);
     let arguments = json!([stranger(Form::Wpkh), 0.0005]);
-    let message = "Transaction needs a change address, but we can't generate it.";
+    let message = "Transaction needs a change address, but we can't generate it. Error: Keypool ran out, please call keypoolrefill first";
     test.refuse("sendtoaddress", arguments.clone(), -6, message);
-    // An address of another size than expected is paid for.
+    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 5]), -6, "Insufficient funds");
+    let sources = test.wallet(|state| std::mem::take(&mut state.info.sources));
+    let message = "Transaction needs a change address, but we can't generate it. Error: No bech32 addresses available.";
+    test.refuse("sendtoaddress", arguments.clone(), -6, message);
+    // An address of another type than the recipient's is weighed as what it is.
+    test.info(|info| info.sources = sources);
     let change = test.own(&TestKey::new(2), Form::Tr);
     test.wallet(|state| state.addresses.push_back(change));
     test.call("sendtoaddress", arguments).unwrap();
     let entry = last_entry(&test);
     assert_eq!((entry.fee, entry.virtual_size), (153, 153));
+}
+
+#[test]
+fn sendtoaddress_uses_up_a_change_address_and_gives_it_back_where_it_fails() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    test.fund(&script, 100_000, 100);
+    let change = [2, 3].map(|number| test.own(&TestKey::new(number), Form::Wpkh));
+    test.wallet(|state| state.addresses.extend(change.clone()));
+    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 5]), -6, "Insufficient funds");
+    assert_eq!(test.wallet(|state| state.addresses.clone()), change);
+    // A payment without change uses one up, too.
+    test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.001, "", "", true])).unwrap();
+    assert_eq!(sent(&test)[0].output.len(), 1);
+    assert_eq!(test.wallet(|state| state.addresses.clone()), &change[1..]);
+}
+
+#[test]
+fn sendtoaddress_without_an_estimate_and_a_fallback_is_refused() {
+    let test = Fixture::with_options(json!({}));
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    test.fund(&script, 100_000, 100);
+    let message = "Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.";
+    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.0005]), -6, message);
+    test.refuse("sendmany", json!(["", {stranger(Form::Wpkh): 5}]), -6, message);
+    // What is wrong with the recipients is said first.
+    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.00000293]), -6, "Transaction amount too small");
+    // An explicit feerate needs none.
+    let explicit = json!([stranger(Form::Wpkh), 0.001, "", "", true, null, null, null, null, 2]);
+    test.call("sendtoaddress", explicit).unwrap();
+}
+
+#[test]
+fn sendtoaddress_has_no_locktime_while_the_chain_lags_behind() {
+    let test = rich();
+    let time = test.wallet(|state| state.info.synced.time);
+    test.host.chain.set_mock_time(Scope::NONE, u64::from(time) + 28_801).unwrap();
+    for _ in 0..3 {
+        test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.2])).unwrap();
+    }
+    assert!(sent(&test).iter().all(|payment| payment.lock_time.to_consensus_u32() == 0));
 }
 
 #[test]

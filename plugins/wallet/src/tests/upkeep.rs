@@ -3,10 +3,14 @@ use super::*;
 #[test]
 fn a_wallet_is_backed_up_and_restored() {
     let test = Fixture::new();
-    test.info(|info| info.backup_needed = true);
+    test.info(|info| (info.backup_needed, info.last_backup) = (true, 17));
+    let told = r#"{"walletname":"w","backup_needed":true,"last_backup":17}"#;
+    test.check("getwalletbackupinfo", json!([]), told);
     test.check("backupwallet", json!(["/backups/w.mdb"]), "null");
     test.info(|info| assert!(!info.backup_needed));
-    test.check("restorewallet", json!(["again", "/backups/w.mdb", true]), r#"{"name":"again","warning":""}"#);
+    let told = r#"{"walletname":"w","backup_needed":false,"last_backup":17}"#;
+    test.check("getwalletbackupinfo", json!([]), told);
+    test.check("restorewallet", json!(["again", "/backups/w.mdb", true]), r#"{"name":"again"}"#);
     test.check("listwallets", json!([]), r#"["again"]"#);
     test.refuse("restorewallet", json!(["third", "/backups/none.mdb"]), -8, "Backup file does not exist");
 }
@@ -29,6 +33,7 @@ fn labels_are_listed_by_purpose_and_addresses_by_label() {
     test.check("listlabels", json!([""]), r#"["food","rent"]"#);
     test.check("listlabels", json!(["receive"]), r#"["food","rent"]"#);
     test.check("listlabels", json!(["send"]), r#"["rent"]"#);
+    test.check("listlabels", json!(["refund"]), "[]");
     let message = "Invalid 'purpose' argument, must be a known purpose string, typically 'send', or 'receive'.";
     test.refuse("listlabels", json!(["foo"]), -8, message);
     let of = |key: usize, purpose: &str| (address(&keys[key].script(Form::Wpkh)), json!({"purpose": purpose}));
@@ -48,6 +53,7 @@ fn the_keypool_is_refilled_while_the_wallet_is_unlocked() {
     test.check("keypoolrefill", json!([]), "null");
     test.check("keypoolrefill", json!([0]), "null");
     test.refuse("keypoolrefill", json!([-1]), -8, "Invalid parameter, expected valid size.");
+    test.refuse("keypoolrefill", json!([4_294_967_296_u64]), -1, "JSON integer out of range");
     test.info(|info| info.locked = true);
     let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
     test.refuse("keypoolrefill", json!([]), -13, message);
@@ -71,5 +77,7 @@ fn one_flag_can_be_changed() {
     let unset = r#"{"flag_name":"avoid_reuse","flag_state":false}"#;
     test.check("setwalletflag", json!(["avoid_reuse", false]), unset);
     test.refuse("setwalletflag", json!(["descriptors"]), -8, "Unknown wallet flag: descriptors");
-    test.refuse("setwalletflag", json!(["blank"]), -8, "Wallet flag is immutable: blank");
+    for flag in ["blank", "descriptor_wallet", "key_origin_metadata", "last_hardened_xpub_cached"] {
+        test.refuse("setwalletflag", json!([flag]), -8, &format!("Wallet flag is immutable: {flag}"));
+    }
 }

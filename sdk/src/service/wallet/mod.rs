@@ -132,6 +132,35 @@ wire_struct! {
     }
 }
 
+wire_enum! {
+    /// The kind of an address.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum AddressType {
+        /// P2PKH.
+        Legacy = 0,
+        /// P2WPKH in P2SH.
+        P2shSegwit = 1,
+        /// P2WPKH.
+        Bech32 = 2,
+        /// P2TR.
+        Bech32m = 3,
+    }
+}
+
+wire_struct! {
+    /// Where new addresses of one type and side come from: an active descriptor, or the imported keypool.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct AddressSource {
+        /// The type.
+        pub kind: AddressType,
+        /// Whether the addresses are for change.
+        pub internal: bool,
+        /// Whether it has addresses to give (`CanGetAddresses` of Bitcoin Core): its private keys are held, or scripts are
+        /// derived ahead.
+        pub available: bool,
+    }
+}
+
 wire_struct! {
     /// The wallet of the call.
     #[derive(Clone, PartialEq, Eq, Debug)]
@@ -172,15 +201,13 @@ wire_struct! {
         /// How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say.
         #[since(1)]
         pub keypool: u32,
-        /// When the oldest key that lies ahead was born, in seconds; 0 where none does.
+        /// Where new addresses come from: at most one source of each type and side, receiving first.
+        #[since(1)]
+        pub sources: Vec<AddressSource>,
+        /// When the oldest unused key for new addresses was made or born, in seconds, the later of both sides. 0 where a side
+        /// has none, and for all but [`WalletKind::Legacy`].
         #[since(1)]
         pub keypool_oldest: u64,
-        /// Whether an address for receiving can be had, of whatever type.
-        #[since(1)]
-        pub gives_receiving: bool,
-        /// Whether one for change can be had.
-        #[since(1)]
-        pub gives_change: bool,
     }
 }
 
@@ -224,21 +251,6 @@ wire_struct! {
         pub entries: Vec<LabelledScript>,
         /// Where the next batch goes on; none at the end.
         pub next: Option<Blob>,
-    }
-}
-
-wire_enum! {
-    /// The kind of an address.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum AddressType {
-        /// P2PKH.
-        Legacy = 0,
-        /// P2WPKH in P2SH.
-        P2shSegwit = 1,
-        /// P2WPKH.
-        Bech32 = 2,
-        /// P2TR.
-        Bech32m = 3,
     }
 }
 

@@ -11,9 +11,9 @@ use secp256k1::{Secp256k1, SecretKey};
 use super::super::lock;
 use crate::service::signer::{SignBatch, SignRequest};
 use crate::service::wallet::{
-    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow,
-    Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo,
-    WalletKind, WalletTransaction,
+    AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange,
+    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, ScriptInfo, Synced, TxState, WalletCoin,
+    WalletInfo, WalletKind, WalletTransaction,
 };
 use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
 use crate::sign::sign_digest;
@@ -90,9 +90,8 @@ impl WalletState {
                 backup_needed: false,
                 last_backup: 0,
                 keypool: 1000,
-                keypool_oldest: 1,
-                gives_receiving: true,
-                gives_change: true,
+                sources: all_sources(),
+                keypool_oldest: 0,
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),
@@ -110,7 +109,7 @@ impl WalletState {
         }
     }
 
-    /// An empty wallet that has not followed any chain.
+    /// As [`WalletState::new`]: an empty wallet that has not followed any chain.
     pub fn empty(name: &str) -> Self {
         Self::new(name, BlockHash::all_zeros(), 0, 0)
     }
@@ -127,6 +126,13 @@ impl WalletState {
         self.info.locked = true;
         self.info.unlocked_until = 0;
     }
+}
+
+/// Sources of all types for both sides.
+fn all_sources() -> Vec<AddressSource> {
+    let kinds = [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];
+    let side = |internal| kinds.map(|kind| AddressSource { kind, internal, available: true });
+    [side(false), side(true)].concat()
 }
 
 /// A wallet set by hand, or none.

@@ -3,7 +3,7 @@
 use bitcoin::ScriptBuf;
 
 use super::imports::at;
-use crate::service::wallet::{AddressType, Ownership};
+use crate::service::wallet::{AddressSource, AddressType, Ownership};
 use crate::service::{ErrorKind, Result as ServiceResult};
 use crate::testing::conformance::bench::{
     Bench, descriptor, holds, keys, master, p2wpkh, pay, public, refused, same, some,
@@ -70,8 +70,7 @@ pub fn a_used_address_is_not_handed_out_and_more_are_derived(bench: &Bench<'_>) 
     same("the next address", address(bench, AddressType::Bech32, false, None)?, at(&text, used + 1)?)?;
     same("it is taken from those ahead", owner(last + 1)?, None)?;
     let info = bench.info()?;
-    same("the keypool", (info.keypool_external, info.keypool_oldest), (u64::from(ahead) - 1, 1))?;
-    same("what it can give", (info.gives_receiving, info.gives_change), (true, false))?;
+    same("the keypool", info.keypool_external, u64::from(ahead) - 1)?;
     // A payment to any of its scripts fills up.
     bench.accept(&pay(2, &at(&text, 0)?, 8));
     same("one more is derived", owner(last + 1)?, Some(Ownership::Spendable))?;
@@ -148,11 +147,40 @@ pub fn without_a_descriptor_of_the_kind_there_is_no_address(bench: &Bench<'_>) -
     activate(bench, 1, 5, false)?;
     refused("another kind", address(bench, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)?;
     refused("the other side", address(bench, AddressType::Bech32, true, None), ErrorKind::Refused)?;
+    let source = AddressSource { kind: AddressType::Bech32, internal: false, available: true };
+    same("where addresses come from", bench.info()?.sources, vec![source])?;
     address(bench, AddressType::Bech32, false, None)?;
     let text = format!("pkh({})", crate::testing::conformance::bench::wif(1)?.expose());
     bench.take(descriptor(&text, |import| import.active = true))?;
     holds("one without a range gives one", address(bench, AddressType::Legacy, false, None)?.is_p2pkh())?;
     refused("and no other", address(bench, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)
+}
+
+pub fn an_address_that_is_given_back_is_handed_out_again(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = activate(bench, 1, 5, true)?;
+    let draw = || address(bench, AddressType::Bech32, true, None);
+    let give_back = |index| -> Outcome {
+        let script = at(&text, index)?;
+        Ok(bench.ask(|wallet, scope| wallet.return_address(scope, script))?)
+    };
+    let (first, second) = (draw()?, draw()?);
+    give_back(0)?;
+    same("one that was drawn before the last is gone", draw()?, at(&text, 2)?)?;
+    give_back(2)?;
+    give_back(5)?;
+    same("the last one comes again", draw()?, at(&text, 2)?)?;
+    same("the others", (first, second), (at(&text, 0)?, at(&text, 1)?))
+}
+
+pub fn a_legacy_wallet_counts_keys_and_not_the_types_of_their_addresses(bench: &Bench<'_>) -> Outcome {
+    bench.create(|options| (options.blank, options.descriptors) = (false, Some(false)))?;
+    let ahead = u64::from(bench.subject.keypool());
+    let info = bench.info()?;
+    same("the keypool", (info.keypool_external, info.keypool_internal), (ahead, ahead))?;
+    same("there is no taproot", info.sources.iter().any(|source| source.kind == AddressType::Bech32m), false)?;
+    same("three types on each side", info.sources.len(), 6)?;
+    same("the oldest key is as old as the wallet", info.keypool_oldest, info.birth_time)
 }
 
 pub fn imported_public_keys_are_handed_out_in_their_order(bench: &Bench<'_>) -> Outcome {

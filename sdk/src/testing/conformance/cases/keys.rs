@@ -145,7 +145,7 @@ pub fn a_locked_wallet_knows_how_what_it_derived_is_spent(bench: &Bench<'_>) -> 
         same("where its key comes from", path, Some(format!("m/7h/{index}h")))?;
     }
     refused("what is not derived", next(), ErrorKind::KeypoolRanOut)?;
-    holds("though it has keys", bench.info()?.gives_receiving)?;
+    holds("though it has keys", bench.info()?.sources.iter().any(|source| source.available))?;
     unlock(bench, "a", MAX_UNLOCK)?;
     same("once it is unlocked", next()?, at(&text, bench.subject.keypool())?)
 }

@@ -10,7 +10,7 @@ use super::Node;
 use super::imported::{hash160, p2pkh, p2sh, p2wpkh};
 use super::own::{NETWORK, Own};
 use crate::descriptor::{Checksum, Descriptor, ExpandedScript};
-use crate::service::wallet::{AddressType, DescriptorInfo};
+use crate::service::wallet::{AddressSource, AddressType, DescriptorInfo, WalletKind};
 use crate::service::{ErrorKind, Result, ServiceError};
 use crate::wire::Secret;
 
@@ -18,6 +18,10 @@ use crate::wire::Secret;
 pub const KEYPOOL: u32 = 20;
 /// The number of indexes (BIP 32).
 const MAX_INDEX: u32 = 1 << 31;
+
+/// The types of addresses.
+const KINDS: [AddressType; 4] =
+    [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];
 
 /// A descriptor that was imported or made.
 #[derive(Clone)]
@@ -137,17 +141,6 @@ impl Own {
         Ok(())
     }
 
-    /// Whether an address of any type can be had on a side.
-    pub fn gives_addresses(&self, internal: bool) -> bool {
-        let active = self.active.iter().filter(|((_, side), _)| *side == internal);
-        let mut rows = active.filter_map(|(_, number)| self.descriptors.get(*number));
-        let gives = |row: &Described| {
-            let derivable = || row.public.expand(row.next_index).is_ok();
-            row.public.is_ranged() && (row.private.is_some() || row.next_index < row.end || derivable())
-        };
-        rows.any(gives) || self.imported.pool.iter().any(|(side, _)| *side == internal)
-    }
-
     /// Gives back the index of an address, where it is the last one that was drawn.
     pub fn return_address(&mut self, script: &ScriptBuf) -> bool {
         let mut given_back = false;
@@ -247,7 +240,7 @@ impl Own {
             if let Some(script) = self.take_from_pool(kind, internal) {
                 return Ok(script);
             }
-            if !self.gives_addresses(internal) {
+            if !self.sources(internal).iter().any(|source| source.available) {
                 let detail = "Error: This wallet has no available keys";
                 return Err(ServiceError::new(ErrorKind::Refused, detail));
             }
@@ -262,6 +255,59 @@ impl Own {
         let script = row.scripts(row.next_index, false).and_then(|scripts| scripts.into_iter().next());
         self.change(number, |row| row.next_index = row.next_index.saturating_add(1));
         script.ok_or(ErrorKind::Internal.into())
+    }
+
+    /// The active descriptors of a side, of the types that the wallet gives addresses of.
+    fn active_of(&self, internal: bool) -> impl Iterator<Item = (AddressType, &Described)> {
+        let legacy = self.kind == WalletKind::Legacy;
+        let kinds = KINDS.into_iter().filter(move |kind| !legacy || *kind != AddressType::Bech32m);
+        kinds.filter_map(move |kind| {
+            let number = self.active.get(&(kind as u8, internal))?;
+            Some((kind, self.descriptors.get(*number)?))
+        })
+    }
+
+    fn pooled(&self, internal: bool) -> impl Iterator<Item = &[u8; 20]> {
+        self.imported.pool.iter().filter(move |(side, _)| *side == internal).map(|(_, hash)| hash)
+    }
+
+    /// Where new addresses of a side come from.
+    pub fn sources(&self, internal: bool) -> Vec<AddressSource> {
+        let source = |kind, available| AddressSource { kind, internal, available };
+        let able = |row: &Described| {
+            let derivable = || row.public.expand(row.next_index).is_ok();
+            row.public.is_ranged() && (row.private.is_some() || row.next_index < row.end || derivable())
+        };
+        let mut sources: Vec<_> = self.active_of(internal).map(|(kind, row)| source(kind, able(row))).collect();
+        if self.pooled(internal).next().is_some() {
+            for kind in KINDS.into_iter().filter(|kind| *kind != AddressType::Bech32m) {
+                if !sources.iter().any(|source| source.kind == kind) {
+                    sources.push(source(kind, true));
+                }
+            }
+            sources.sort_by_key(|source| source.kind as u8);
+        }
+        sources
+    }
+
+    /// How many scripts lie ahead on a side: of all types, or of the type with the fewest in a wallet whose keys are of all.
+    pub fn ahead(&self, internal: bool) -> u64 {
+        let derived = self.active_of(internal).map(|(_, row)| u64::from(row.end.saturating_sub(row.next_index)));
+        let derived = if self.kind == WalletKind::Legacy { derived.min().unwrap_or(0) } else { derived.sum() };
+        derived + self.pooled(internal).count() as u64
+    }
+
+    /// When the oldest unused key was made or born, the later of both sides; 0 where a side has none.
+    pub fn keypool_oldest(&self) -> u64 {
+        if self.kind != WalletKind::Legacy || self.ahead(false) == 0 || self.ahead(true) == 0 {
+            return 0;
+        }
+        let oldest = |internal| {
+            let made = self.active_of(internal).map(|(_, row)| row.timestamp);
+            let born = self.pooled(internal).map(|hash| self.imported.keys.get(hash).map_or(0, |key| key.timestamp));
+            made.chain(born).min().unwrap_or(0)
+        };
+        oldest(false).max(oldest(true))
     }
 
     /// Takes the oldest key of the imported keypool, and gives its script of a kind.

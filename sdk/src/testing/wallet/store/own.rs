@@ -96,17 +96,6 @@ impl Own {
 
     pub fn info(&self, node: &Node) -> Result<WalletInfo> {
         let locked = self.is_locked(node)?;
-        let sides = |internal| {
-            let active = self.active.values().filter_map(|number| self.descriptors.get(*number));
-            active.filter(move |row| row.internal == internal)
-        };
-        let ahead = |internal| {
-            let sizes = sides(internal).map(|row| u64::from(row.end.saturating_sub(row.next_index)));
-            let derived = if self.kind == WalletKind::Legacy { sizes.min().unwrap_or(0) } else { sizes.sum() };
-            derived + self.imported.pool.iter().filter(|(side, _)| *side == internal).count() as u64
-        };
-        let pooled = self.imported.pool.iter().filter_map(|(_, hash)| self.imported.keys.get(hash));
-        let born = [false, true].into_iter().flat_map(sides).map(|row| row.timestamp);
         Ok(WalletInfo {
             name: self.name.clone(),
             synced: self.synced,
@@ -119,15 +108,14 @@ impl Own {
             unlocked_until: if locked { 0 } else { self.unlocked_until },
             rescan: self.reserved.map(|_| RescanProgress { duration: 0, millionths: 0 }),
             transactions: self.met.len() as u64,
-            keypool_external: ahead(false),
-            keypool_internal: ahead(true),
+            keypool_external: self.ahead(false),
+            keypool_internal: self.ahead(true),
             birth_time: self.birth_time.unwrap_or(0),
             backup_needed: self.backup_needed,
             last_backup: self.last_backup,
             keypool: KEYPOOL,
-            keypool_oldest: born.chain(pooled.map(|key| key.timestamp)).min().unwrap_or(0),
-            gives_receiving: self.gives_addresses(false),
-            gives_change: self.gives_addresses(true),
+            sources: [false, true].into_iter().flat_map(|internal| self.sources(internal)).collect(),
+            keypool_oldest: self.keypool_oldest(),
         })
     }
 

@@ -1,0 +1,69 @@
+//! The lock time of payments.
+
+use bitcoin::absolute::LockTime;
+use bitcoin::secp256k1::rand::Rng;
+use outrigger_sdk::service::wallet::Synced;
+
+/// How old the tip's time may be, in seconds, for a payment to be locked to its height.
+const MAX_TIP_AGE: u64 = 8 * 60 * 60;
+
+/// One payment in so many is locked to a height further back, so that one which was signed long before it is sent does not
+/// stand out.
+const FURTHER_BACK_ONE_IN: u32 = 10;
+
+/// A height further back is less than so many blocks below the tip.
+const FURTHER_BACK_BLOCKS: u32 = 100;
+
+/// The lock time that keeps a miner from replacing the tip for the fees of a payment (`DiscourageFeeSniping` of Bitcoin Core):
+/// the tip's height, in one of ten payments a little less, and none while the chain lags behind `now`, in seconds.
+pub fn against_fee_sniping(tip: &Synced, now: u64, random: &mut impl Rng) -> LockTime {
+    if u64::from(tip.time) < now.saturating_sub(MAX_TIP_AGE) {
+        return LockTime::ZERO;
+    }
+    let back = match random.gen_range(0..FURTHER_BACK_ONE_IN) {
+        0 => random.gen_range(0..FURTHER_BACK_BLOCKS),
+        _ => 0,
+    };
+    LockTime::from_height(tip.height.saturating_sub(back)).unwrap_or(LockTime::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitcoin::BlockHash;
+    use bitcoin::hashes::Hash;
+    use bitcoin::secp256k1::rand::SeedableRng;
+    use bitcoin::secp256k1::rand::rngs::StdRng;
+
+    const NOW: u64 = 1_700_000_000;
+
+    fn tip(height: u32, age: u64) -> Synced {
+        let time = u32::try_from(NOW - age).unwrap();
+        Synced { hash: BlockHash::all_zeros(), height, time, median_time: time }
+    }
+
+    /// The heights of so many payments.
+    fn heights(tip: &Synced, payments: usize) -> Vec<u32> {
+        let mut random = StdRng::seed_from_u64(7);
+        (0..payments).map(|_| against_fee_sniping(tip, NOW, &mut random).to_consensus_u32()).collect()
+    }
+
+    #[test]
+    fn sendtoaddress_locktime_is_the_height_and_in_one_of_ten_further_back() {
+        let heights = heights(&tip(500, 0), 10_000);
+        let back: Vec<u32> = heights.iter().copied().filter(|height| *height != 500).collect();
+        assert!((850..=1150).contains(&back.len()), "{}", back.len());
+        assert_eq!((back.iter().min(), back.iter().max()), (Some(&401), Some(&499)));
+    }
+
+    #[test]
+    fn sendtoaddress_locktime_is_never_below_zero() {
+        assert!(heights(&tip(3, 0), 1000).iter().all(|height| *height <= 3));
+    }
+
+    #[test]
+    fn sendtoaddress_locktime_is_zero_behind_a_tip_of_more_than_eight_hours() {
+        assert!(heights(&tip(500, 28_800), 100).iter().any(|height| *height == 500));
+        assert!(heights(&tip(500, 28_801), 100).iter().all(|height| *height == 0));
+    }
+}

@@ -34,3 +34,4 @@ mod startup;
 mod users;
 mod vault;
 mod wallet;
+mod wallet_results;

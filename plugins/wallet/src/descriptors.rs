@@ -56,7 +56,7 @@ pub fn list_descriptors(question: &mut Question<'_>) -> Result<Vec<u8>, WalletEr
         // A descriptor that reads the same without private keys has none.
         let public = question.host.wallet.descriptors(question.scope, false)?;
         let same = |(with, without): (&DescriptorInfo, &DescriptorInfo)| with.text == without.text;
-        if !wallet.private_keys_enabled || descriptors.iter().zip(&public).any(same) {
+        if descriptors.iter().zip(&public).any(same) {
             return Err(WalletError::NoPrivateDescriptor);
         }
     }

@@ -129,6 +129,9 @@ fn descriptors_are_listed_by_their_text() {
     );
     // The host in memory shows the same text with and without private keys, as a real one does where there are none.
     test.refuse("listdescriptors", json!([true]), -4, "Can't get descriptor string.");
+    test.wallet(|state| state.descriptors.clear());
+    test.info(|info| info.private_keys_enabled = false);
+    test.check("listdescriptors", json!([true]), r#"{"wallet_name":"w","descriptors":[]}"#);
     test.info(|info| info.locked = true);
     let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
     test.refuse("listdescriptors", json!([true]), -13, message);

@@ -37,6 +37,7 @@ pub mod amount;
 pub mod descriptor;
 pub mod error;
 pub mod header;
+mod json_words;
 pub mod manifest;
 #[doc(hidden)]
 pub mod outline;

@@ -48,6 +48,7 @@ use crate::text::{is_control, printable};
 
 /// The longest name of a method, in characters.
 pub const MAX_METHOD_NAME: usize = 64;
+use crate::json_words::json_words;
 
 /// A plugin's manifest.
 #[derive(Clone, Debug, Deserialize)]
@@ -248,7 +249,7 @@ impl ParamType {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// Not the JSON of a manifest.
-    #[error("the manifest is not valid: {}", printable(&.0.to_string()))]
+    #[error("the manifest is not valid: {}", printable(&json_words(&.0.to_string())))]
     Json(#[from] serde_json::Error),
     /// An id with other characters than lower-case letters, digits and `-`.
     #[error("the plugin id '{}' is not made of lower-case letters, digits and '-'", printable(.0))]

@@ -21,7 +21,8 @@
 //! assert_eq!(params.read::<Option<bool>>(2, "verbose")?, None);
 //!
 //! let error = params.read::<u32>(1, "height").unwrap_err();
-//! assert_eq!((error.code, error.message.as_str()), (Code::TYPE, "height: invalid type: map, expected u32"));
+//! assert_eq!(error.code, Code::TYPE);
+//! assert_eq!(error.message, "height: invalid type: object, expected an integer from 0 to 4294967295");
 //!
 //! // As bitcoind has it: any argument may be null, and the words are its own.
 //! assert_eq!(params.integer_or(3, 100)?, 100);
@@ -34,6 +35,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::RpcError;
+pub use crate::json_words::{json_words, toml_words};
 
 /// The arguments of a call, by position. What was left out reads as null.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
@@ -57,7 +59,8 @@ impl Params {
     /// # Errors
     /// -3 with the argument's name and what was found in place of what.
     pub fn read<T: for<'de> Deserialize<'de>>(&self, index: usize, name: &str) -> Result<T, RpcError> {
-        T::deserialize(self.get(index)).map_err(|error| RpcError::type_error(format!("{name}: {error}")))
+        T::deserialize(self.get(index))
+            .map_err(|error| RpcError::type_error(format!("{name}: {}", json_words(&error.to_string()))))
     }
 
     /// The argument at `index` as text.

@@ -86,7 +86,10 @@ fn a_new_plugin_builds_is_installed_and_answers() {
     let mut client = host.client();
     assert_eq!(client.call("acmecountdown", json!([5])), json!({"blocks": 5, "seconds": 300}));
     let (code, message) = client.refused("acmecountdown", json!(["five"]));
-    assert_eq!((code, message.as_str()), (-3, "height: invalid type: string \"five\", expected u32"));
+    assert_eq!(
+        (code, message.as_str()),
+        (-3, "height: invalid type: string \"five\", expected an integer from 0 to 4294967295")
+    );
     let help = client.call("help", json!([]));
     assert!(help.as_str().unwrap().contains("== AcmeCountdown ==\nacmecountdown height"), "{help}");
 }

@@ -9,6 +9,7 @@ mod settings;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use outrigger_sdk::params::toml_words;
 use serde::Deserialize;
 
 pub use settings::{Config, LogFormat, PluginConfig, UserConfig, seconds};
@@ -217,7 +218,7 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
             (Some(section), Some(key)) => Some(format!("{section}.{key}")),
             (section, key) => key.or(section),
         };
-        ConfigError { file: name.to_owned(), line, key, reason: error.message().trim_end().to_owned() }
+        ConfigError { file: name.to_owned(), line, key, reason: toml_words(error.message().trim_end()) }
     })
 }
 
@@ -245,7 +246,7 @@ fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError>
         let value = value.parse::<toml::Value>().unwrap_or_else(|_| toml::Value::String(value.to_owned()));
         insert(&mut table, path, value).map_err(|reason| error(set, reason))?;
     }
-    Config::deserialize(toml::Value::Table(table)).map_err(|e| error(&sets.join(" --set "), e.message().to_owned()))
+    Config::deserialize(toml::Value::Table(table)).map_err(|e| error(&sets.join(" --set "), toml_words(e.message())))
 }
 
 fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(), String> {
@@ -295,7 +296,10 @@ mod tests {
         let text = refusal("network = \"regtest\"\n[rpc]\nlisten = \"127.0.0.1:0\"\nthread = 4\n", &[]);
         assert!(text.starts_with("FILE:4: rpc.thread: unknown field `thread`"), "{text}");
         let text = refusal("[rpc]\nthreads = \"four\"\n", &[]);
-        assert!(text.starts_with("FILE:2: rpc.threads: invalid type: string \"four\""), "{text}");
+        let told = "FILE:2: rpc.threads: invalid type: string \"four\", expected an integer that is not negative";
+        assert_eq!(text, told);
+        let text = refusal("[rpc]\nallow_from = {}\n", &[]);
+        assert!(text.starts_with("FILE:2: rpc.allow_from: invalid type: table, expected an array"), "{text}");
         let text = refusal("# chain\nnetwork = \"main\"\n", &[]);
         assert!(text.starts_with("FILE:2: network: the embedded chain is regtest"), "{text}");
         let text = refusal("[rpc\n", &[]);

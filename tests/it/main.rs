@@ -20,6 +20,7 @@ mod mempool;
 mod metrics;
 mod miner;
 mod mining;
+mod network;
 mod operations;
 mod operator;
 mod plugin_log;

@@ -3,13 +3,18 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use outrigger_tests::{Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions};
 use serde_json::json;
 
 /// What is answered to `request`, whole.
 fn ask(address: SocketAddr, request: &str) -> String {
+    ask_with(address, request, "")
+}
+
+/// The same, with more headers.
+fn ask_with(address: SocketAddr, request: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -29,7 +34,9 @@ fn prometheus_reads_how_the_host_fares() {
     wallet.refused("nosuchmethod", json!([]));
     wallet.refused("nosuchmethodeither", json!([]));
 
-    let answer = ask(metrics, "GET /metrics");
+    assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);
+
+    let answer = ask_with(metrics, "GET /metrics", "Accept: application/openmetrics-text;version=1.0.0\r\n");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(
         answer.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
@@ -48,13 +55,18 @@ fn prometheus_reads_how_the_host_fares() {
         "outrigger_wallet_lagging{wallet=\"shop\"} 0.0",
         "outrigger_plugin_state{plugin=\"mining\",state=\"running\"} 1.0",
         "outrigger_plugin_faults_total{plugin=\"history\"} 0.0",
+        "outrigger_wrong_credentials_total 1.0",
+        "outrigger_refused_attempts_total 0.0",
+        "outrigger_connections_displaced_total 0.0",
+        "outrigger_connections_cut_unread_total 0.0",
+        "outrigger_unread_reply_bytes 0.0",
         "# EOF",
     ] {
         assert!(answer.lines().any(|found| found == line), "{line}\n{answer}");
     }
-    // The test's own connection, and one that may not have been seen to end.
+    // The test's own connection, and those that may not have been seen to end.
     let connections = answer.lines().find_map(|line| line.strip_prefix("outrigger_connections "));
-    assert!(matches!(connections, Some("1.0" | "2.0")), "{answer}");
+    assert!(matches!(connections, Some("1.0" | "2.0" | "3.0")), "{answer}");
     assert!(ask(metrics, "GET /").starts_with("HTTP/1.1 404"));
     assert!(ask(metrics, "POST /metrics").starts_with("HTTP/1.1 405"));
 }
@@ -67,4 +79,18 @@ fn metrics_that_cannot_be_told_are_an_error_of_the_configuration() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("metrics.listen: cannot listen on"), "{told}");
+}
+
+#[test]
+fn who_does_not_ask_for_open_metrics_gets_the_text_format_of_prometheus() {
+    let host =
+        Host::start_with(HostOptions { set: vec!["metrics.listen=127.0.0.1:0".into()], ..HostOptions::default() });
+    host.client().call("uptime", json!([]));
+    for headers in ["", "Accept: text/plain\r\n", "Accept: */*\r\n"] {
+        let answer = ask_with(host.metrics.unwrap(), "GET /metrics", headers);
+        assert!(answer.contains("\r\ncontent-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{answer}");
+        assert!(answer.contains("\n# TYPE outrigger_calls_total counter\n"), "{answer}");
+        assert!(answer.contains("\noutrigger_calls_total{method=\"uptime\",outcome=\"Ok\"} 1\n"), "{answer}");
+        assert!(!answer.contains("# EOF") && !answer.contains("# UNIT"), "{answer}");
+    }
 }

@@ -114,6 +114,13 @@ impl Loaded {
             ("rpc.header_timeout_seconds", config.rpc.header_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
             ("rpc.body_timeout_seconds", config.rpc.body_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
             ("rpc.idle_timeout_seconds", config.rpc.idle_timeout_seconds, 1, MAX_DEADLINE_SECONDS),
+            (
+                "rpc.unauthenticated_timeout_seconds",
+                config.rpc.unauthenticated_timeout_seconds,
+                1,
+                MAX_DEADLINE_SECONDS,
+            ),
+            ("rpc.max_unread_bytes", config.rpc.max_unread_bytes, 1 << 20, 1 << 40),
             ("rpc.shutdown_grace_seconds", config.rpc.shutdown_grace_seconds, 0, MAX_DEADLINE_SECONDS),
             ("rpc.busy_poll_microseconds", config.rpc.busy_poll_microseconds, 0, MAX_BUSY_POLL_MICROSECONDS),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),

@@ -78,6 +78,11 @@ pub struct RpcConfig {
     pub body_timeout_seconds: u64,
     /// How long a connection may idle, in seconds. Waiting for an answer is not idling.
     pub idle_timeout_seconds: u64,
+    /// How long a connection may take to show credentials, in seconds.
+    pub unauthenticated_timeout_seconds: u64,
+    /// Bytes of answers that may wait for their clients to read, on all connections. Beyond, the connections are reset whose
+    /// clients have taken nothing for the longest time.
+    pub max_unread_bytes: u64,
     /// How long stopping waits for calls in flight, in seconds.
     pub shutdown_grace_seconds: u64,
     /// How long a thread that has answered looks for the connection's next request before it goes to sleep, in
@@ -99,11 +104,14 @@ impl RpcConfig {
             header_read_timeout: Duration::from_secs(self.header_timeout_seconds),
             body_stall_timeout: Duration::from_secs(self.body_timeout_seconds),
             idle_timeout: Duration::from_secs(self.idle_timeout_seconds),
+            unauthenticated_timeout: Duration::from_secs(self.unauthenticated_timeout_seconds),
+            max_unread_bytes: self.max_unread_bytes,
             max_connections: self.max_connections,
             max_batch: self.max_batch,
             max_nesting: self.max_nesting,
             shutdown_grace: Duration::from_secs(self.shutdown_grace_seconds),
             busy_poll: Duration::from_micros(self.busy_poll_microseconds),
+            ..Limits::default()
         }
     }
 
@@ -177,6 +185,8 @@ impl Default for RpcConfig {
             header_timeout_seconds: 30,
             body_timeout_seconds: 30,
             idle_timeout_seconds: 120,
+            unauthenticated_timeout_seconds: 10,
+            max_unread_bytes: 256 << 20,
             shutdown_grace_seconds: 10,
             busy_poll_microseconds: 50,
             allow_from: Vec::new(),

@@ -3,6 +3,7 @@
 
 mod server;
 mod standing;
+mod text;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

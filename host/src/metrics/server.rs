@@ -7,26 +7,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+
+use super::text::Format;
 
 /// Connections at a time. Further ones wait.
 const MAX_CONNECTIONS: usize = 16;
 
 /// How long a connection may last.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The form of the answer.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A port that tells the metrics.
 pub struct MetricsServer {
@@ -76,7 +74,7 @@ impl MetricsServer {
 
 async fn answer(stream: TcpStream, registry: &Registry) {
     let service = service_fn(|request: Request<hyper::body::Incoming>| async move {
-        Ok::<_, Infallible>(respond(request.method(), request.uri().path(), registry))
+        Ok::<_, Infallible>(respond(request.method(), request.uri().path(), request.headers(), registry))
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).keep_alive(false);
@@ -86,7 +84,7 @@ async fn answer(stream: TcpStream, registry: &Registry) {
     }
 }
 
-fn respond(method: &Method, path: &str, registry: &Registry) -> Response<Full<Bytes>> {
+fn respond(method: &Method, path: &str, headers: &HeaderMap, registry: &Registry) -> Response<Full<Bytes>> {
     let empty = |status| {
         let mut response = Response::new(Full::default());
         *response.status_mut() = status;
@@ -98,11 +96,10 @@ fn respond(method: &Method, path: &str, registry: &Registry) -> Response<Full<By
     if method != Method::GET {
         return empty(StatusCode::METHOD_NOT_ALLOWED);
     }
-    let mut text = String::new();
-    if encode(&mut text, registry).is_err() {
-        return empty(StatusCode::INTERNAL_SERVER_ERROR);
-    }
+    let format = Format::accepted(headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()));
+    let Ok(text) = format.write(registry) else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
     let mut response = Response::new(Full::from(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
     response
 }

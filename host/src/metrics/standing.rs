@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use crate::node::EmbeddedNode;
 use crate::plugin::pool::Pool;
 use crate::plugin::registry::{Plugin, Registry};
+use crate::rpc::EdgeFigures;
 use crate::wallet::{WalletManager, WalletStatus};
 
 /// A millionth.
@@ -28,8 +29,8 @@ pub struct Standing {
     pub plugins: Arc<Registry>,
     /// The threads that run calls.
     pub pool: Arc<Pool>,
-    /// Open connections of clients.
-    pub connections: Arc<AtomicUsize>,
+    /// What the network edge counts.
+    pub edge: Arc<EdgeFigures>,
 }
 
 impl fmt::Debug for Standing {
@@ -41,7 +42,7 @@ impl fmt::Debug for Standing {
 impl Collector for Standing {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
         let mut page = Page(encoder);
-        page.gauge("connections", "Open connections of clients", count(self.connections.load(Ordering::Relaxed)))?;
+        self.edge(&mut page)?;
         page.gauge("calls_queued", "Calls that wait for a thread", count(self.pool.queued()))?;
         self.chain(&mut page)?;
         self.wallets(&mut page)?;
@@ -51,6 +52,20 @@ impl Collector for Standing {
 }
 
 impl Standing {
+    fn edge(&self, page: &mut Page<'_>) -> fmt::Result {
+        let edge = &*self.edge;
+        page.gauge("connections", "Open connections of clients", count(edge.open.load(Ordering::Relaxed)))?;
+        let help = "Answers that wait for their clients to read";
+        page.gauge("unread_reply_bytes", help, read(&edge.unread_bytes))?;
+        page.counter("wrong_credentials", "Requests with wrong credentials", read(&edge.wrong_credentials))?;
+        let help = "Requests whose credentials were not looked at, since too many of their address waited for that";
+        page.counter("refused_attempts", help, read(&edge.refused_attempts))?;
+        let help = "Connections closed before they had shown credentials, to make room for others";
+        page.counter("connections_displaced", help, read(&edge.displaced))?;
+        let help = "Connections reset since answers that were not read took too much";
+        page.counter("connections_cut_unread", help, read(&edge.cut_unread))
+    }
+
     fn chain(&self, page: &mut Page<'_>) -> fmt::Result {
         let (tip, mempool) = (self.node.tip(), self.node.mempool_info());
         page.gauge("chain_height", "Height of the best block", f64::from(tip.height))?;
@@ -148,6 +163,11 @@ impl Page<'_> {
     fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         let encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         ConstGauge::new(value).encode(encoder)
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(value).encode(encoder)
     }
 
     /// A gauge for each of several things.

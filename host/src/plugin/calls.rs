@@ -254,6 +254,11 @@ impl Calls {
         }
     }
 
+    /// How far a call has come; none when nobody waits for its answer any more.
+    pub fn phase(&self, token: u64) -> Option<Phase> {
+        self.state.of(token).pending.get(&token).map(|call| call.phase)
+    }
+
     /// Whether a call of this instance waits for its answer.
     pub fn is_waiting(&self, instance: u64, token: u64) -> bool {
         self.state.of(token).pending.get(&token).is_some_and(|call| call.instance == instance)

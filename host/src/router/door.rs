@@ -53,7 +53,15 @@ mod tests {
         let door = Door::default();
         door.stage("Loading wallets…");
         let (user, params) = (Arc::from("u"), Params::none());
-        let call = Call { method: "uptime".into(), params, wallet: None, user, only_wallet: None, allowed: None };
+        let call = Call {
+            method: "uptime".into(),
+            params,
+            wallet: None,
+            user,
+            only_wallet: None,
+            allowed: None,
+            client: None,
+        };
         let answer = door.dispatch(call).await;
         assert_eq!(answer, Err(Failure::Rpc(RpcError::new(Code::IN_WARMUP, "Loading wallets…"))));
     }

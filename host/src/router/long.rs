@@ -3,7 +3,17 @@
 //! They are counted apart from all others: each holds a connection, and were there as many as there may be connections,
 //! nobody else would be heard.
 
+use std::future::{Future, pending};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::rpc::Client;
+
+/// How long a long poll goes on when its client has closed its sending side: such a client has mostly gone.
+const HALF_CLOSED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The long calls that are waited for.
 pub struct LongCalls {
@@ -32,9 +42,70 @@ impl Drop for Long<'_> {
     }
 }
 
+/// Waits for what may take as long as it likes. None where it is a long poll, which is what is kept once its code has returned,
+/// and its client has closed its sending side for a while. Other calls of such a client run to their end.
+pub async fn wait<T>(
+    answer: impl Future<Output = T>,
+    client: Option<Arc<Client>>,
+    is_kept: impl Fn() -> bool,
+) -> Option<T> {
+    let half_closed = async {
+        match client {
+            Some(client) => client.sends_no_more().await,
+            None => pending().await,
+        }
+    };
+    wait_unless(answer, half_closed, HALF_CLOSED_PATIENCE, is_kept).await
+}
+
+async fn wait_unless<T>(
+    answer: impl Future<Output = T>,
+    half_closed: impl Future<Output = ()>,
+    patience: Duration,
+    is_kept: impl Fn() -> bool,
+) -> Option<T> {
+    let left = async {
+        half_closed.await;
+        loop {
+            sleep(patience).await;
+            if is_kept() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        answer = answer => Some(answer),
+        () = left => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::future::ready;
+
     use super::*;
+
+    #[tokio::test]
+    async fn only_long_polls_of_half_closed_clients_end() {
+        let short = Duration::from_millis(1);
+        let (looks, turn) = (Cell::new(0), tokio::sync::Notify::new());
+        let running = || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 3 {
+                turn.notify_one();
+            }
+            false
+        };
+        assert_eq!(wait_unless(turn.notified(), ready(()), short, running).await, Some(()), "its code runs");
+        assert_eq!(wait_unless(pending::<()>(), ready(()), short, || true).await, None);
+        assert_eq!(
+            wait_unless(sleep(3 * short), pending(), short, || true).await,
+            Some(()),
+            "its client may send more"
+        );
+    }
 
     #[test]
     fn places_run_out_and_come_back() {

@@ -39,6 +39,9 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// The longest parameters of a call that counts as quick, in bytes: what takes more to say takes longer to do.
 const QUICK_PARAMS: usize = 2048;
+/// What a long poll is answered whose client has closed its sending side: where it is there after all, it reads this.
+const HALF_CLOSED: &str = "The client sends no more, and its long poll has ended";
+
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -84,7 +87,7 @@ impl Router {
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future gives the call up.
-    async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
+    async fn call_plugin(&self, lease: Lease, route: Route, mut call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
         let read = || arguments::positional(method, &call.params);
         let params = read_aside(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
@@ -97,6 +100,7 @@ impl Router {
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
         let Ok(in_place) = self.run(token, &lease, &route, call, params, stuck == 0) else {
+        let client = call.client.take();
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
@@ -110,6 +114,13 @@ impl Router {
             None => answer.await,
             Some(limit) => match tokio::time::timeout(limit, answer).await {
                 Ok(answer) => answer,
+            None if method.long_running && answer.is_empty() => {
+                let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
+                match long::wait(answer, client, is_kept).await {
+                    Some(answer) => answer,
+                    None => return Err(Failure::Rpc(RpcError::new(Code::CLIENT_NOT_CONNECTED, HALF_CLOSED))),
+                }
+            }
                 Err(_) => return Err(self.expired(&lease, method, guard.expired(), limit)),
             },
         };

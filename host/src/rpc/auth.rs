@@ -4,8 +4,7 @@
 //! matched already; clear passwords of configured users are never kept, only their salted HMAC.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,6 +16,7 @@ use subtle::{Choice, ConstantTimeEq};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use super::client::Client;
 use super::cookie::{COOKIE_USER, CookieFile};
 use super::dispatch::is_allowed;
 
@@ -29,13 +29,13 @@ pub struct Caller {
     name: Arc<str>,
     allowed: Option<Arc<BTreeSet<String>>>,
     wallet: Option<Arc<str>>,
-    peer: Option<IpAddr>,
+    client: Option<Arc<Client>>,
 }
 
 impl Caller {
     /// A caller who may call everything.
     pub fn unrestricted(name: &str) -> Self {
-        Self { name: Arc::from(name), allowed: None, wallet: None, peer: None }
+        Self { name: Arc::from(name), allowed: None, wallet: None, client: None }
     }
 
     /// The name of the user.
@@ -43,15 +43,15 @@ impl Caller {
         &self.name
     }
 
-    /// The caller, where its client is.
-    pub(super) fn at(mut self, peer: IpAddr) -> Self {
-        self.peer = Some(peer);
+    /// The caller on a connection.
+    pub(super) fn on(mut self, client: Arc<Client>) -> Self {
+        self.client = Some(client);
         self
     }
 
-    /// The address of the client, where it is known.
-    pub(super) fn peer(&self) -> Option<IpAddr> {
-        self.peer
+    /// The client that speaks for the caller; none where there is no connection.
+    pub(super) fn client(&self) -> Option<&Arc<Client>> {
+        self.client.as_ref()
     }
 
     /// The only wallet that the user may use; none for all.
@@ -173,14 +173,24 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
     Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
 }
 
-/// Why credentials were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Denied {
-    /// There was no `Authorization` header.
-    Absent,
-    /// There was one, and it names nobody: wrong scheme, not base64, unknown user or wrong password.
-    Wrong,
+/// What tells credentials from others without being them: their HMAC under a key of this process.
+pub(super) type Proof = [u8; 32];
+
+/// The proof of an `Authorization` header.
+pub(super) fn prove(header: &HeaderValue) -> Proof {
+    static KEY: LazyLock<[u8; 32]> = LazyLock::new(|| {
+        let mut key = [0; 32];
+        OsRng.fill_bytes(&mut key);
+        key
+    });
+    let mut engine = HmacEngine::<sha256::Hash>::new(&*KEY);
+    engine.input(header.as_bytes());
+    Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
 }
+
+/// Credentials that name nobody: wrong scheme, not base64, unknown user or wrong password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Denied;
 
 /// Checks the `Authorization` header of requests.
 #[derive(Debug, Default)]
@@ -220,10 +230,9 @@ impl Authenticator {
     }
 
     /// The caller that `header` speaks for.
-    pub(super) fn check(&self, header: Option<&HeaderValue>) -> Result<Caller, Denied> {
-        let header = header.ok_or(Denied::Absent)?;
-        let credentials = basic_credentials(header.as_bytes()).ok_or(Denied::Wrong)?;
-        let colon = credentials.iter().position(|byte| *byte == b':').ok_or(Denied::Wrong)?;
+    pub(super) fn check(&self, header: &HeaderValue) -> Result<Caller, Denied> {
+        let credentials = basic_credentials(header.as_bytes()).ok_or(Denied)?;
+        let colon = credentials.iter().position(|byte| *byte == b':').ok_or(Denied)?;
         let (name, password) = credentials.split_at(colon);
         let password = password.get(1..).unwrap_or_default();
 
@@ -238,7 +247,7 @@ impl Authenticator {
                 found = Some(&user.caller);
             }
         }
-        found.cloned().ok_or(Denied::Wrong)
+        found.cloned().ok_or(Denied)
     }
 }
 
@@ -264,7 +273,7 @@ mod tests {
     }
 
     fn check(auth: &Authenticator, text: &str) -> Result<String, Denied> {
-        auth.check(Some(&basic(text))).map(|caller| caller.name().to_string())
+        auth.check(&basic(text)).map(|caller| caller.name().to_string())
     }
 
     #[test]
@@ -282,17 +291,16 @@ mod tests {
             format!("{COOKIE_USER}:"),
             String::new(),
         ] {
-            assert_eq!(check(&auth, &wrong), Err(Denied::Wrong), "{wrong}");
+            assert_eq!(check(&auth, &wrong), Err(Denied), "{wrong}");
         }
     }
 
     #[test]
-    fn absent_and_malformed_headers() {
+    fn malformed_headers() {
         let auth = Authenticator::new();
-        assert_eq!(auth.check(None).map(|_| ()), Err(Denied::Absent));
         for header in ["", "Basic", "Basic ", "Basic ***", "Bearer abc", "Basic YQ", "é"] {
             let header = HeaderValue::from_bytes(header.as_bytes()).expect("header");
-            assert_eq!(auth.check(Some(&header)).map(|_| ()), Err(Denied::Wrong));
+            assert_eq!(auth.check(&header).map(|_| ()), Err(Denied));
         }
     }
 
@@ -304,9 +312,9 @@ mod tests {
         let user = RpcUser::from_rpcauth(&format!("alice:{salt}${hmac}")).expect("user");
         let auth = Authenticator::new().with_user(user);
         assert_eq!(check(&auth, "alice:pass:word"), Ok("alice".to_owned()));
-        assert_eq!(check(&auth, "alice:pass"), Err(Denied::Wrong));
-        assert_eq!(check(&auth, "bob:pass:word"), Err(Denied::Wrong));
-        assert_eq!(check(&auth, "alice"), Err(Denied::Wrong));
+        assert_eq!(check(&auth, "alice:pass"), Err(Denied));
+        assert_eq!(check(&auth, "bob:pass:word"), Err(Denied));
+        assert_eq!(check(&auth, "alice"), Err(Denied));
     }
 
     #[test]
@@ -315,10 +323,10 @@ mod tests {
         let eve = RpcUser::with_password("eve", "x").expect("user");
         let auth = Authenticator::new().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
         assert_eq!(check(&auth, "bob:"), Ok("bob".to_owned()));
-        let eve = auth.check(Some(&basic("eve:x"))).expect("eve");
+        let eve = auth.check(&basic("eve:x")).expect("eve");
         assert!(eve.may_call("help"));
         assert!(!eve.may_call("stop"));
-        let bob = auth.check(Some(&basic("bob:"))).expect("bob");
+        let bob = auth.check(&basic("bob:")).expect("bob");
         assert!(bob.may_call("stop"));
     }
 
@@ -326,7 +334,7 @@ mod tests {
     fn scheme_is_read_in_any_case() {
         let auth = Authenticator::new().with_user(RpcUser::with_password("a", "b").expect("user"));
         let header = HeaderValue::from_static("basic  YTpi ");
-        assert!(auth.check(Some(&header)).is_ok());
+        assert!(auth.check(&header).is_ok());
     }
 
     #[test]

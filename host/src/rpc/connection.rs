@@ -5,28 +5,32 @@
 
 use std::convert::Infallible;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use hyper::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustix::net::{RecvFlags, recv, sockopt};
-use rustix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::activity::now;
+use super::client::{Client, InCall};
 use super::eager::Habit;
 use super::edge::{Edge, Refused};
+use super::framing::Framing;
 use super::gateway::RpcService;
 use super::limits::Limits;
+use super::places::Place;
+use super::unread::UnreadReply;
 
 /// How often within the shorter of the timeouts a connection is looked at.
 const LOOKS_PER_TIMEOUT: u32 = 4;
@@ -41,59 +45,63 @@ const FIRST_READ: usize = 2048;
 const COPIED_BYTES: usize = 2048;
 
 /// How long a connection is silent before its client's machine is asked for it, how long for an answer is waited, and how
-/// often it is asked.
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEPALIVE_PROBES: u32 = 6;
+/// often it is asked. A machine that is gone is noticed within 20 seconds.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
+const KEEPALIVE_PROBES: u32 = 3;
 
-/// Serves `stream`, which came from `peer`, until either side closes it, it times out, or `stopping` turns true and the call
-/// in flight has ended.
+/// How long a client's machine may leave unacknowledged what it was sent, or take none of it: what waits to be sent keeps the
+/// system from asking for the machine otherwise. bitcoind gives such clients 30 seconds.
+const SEND_TIMEOUT: Duration = Duration::from_secs(18);
+
+/// Serves `stream`, which has this place, until either side closes it, it times out or has to make room, or `stopping` turns
+/// true and the call in flight has ended.
 pub(super) async fn serve<S: RpcService>(
     stream: TcpStream,
-    peer: SocketAddr,
+    place: Place,
     edge: Arc<Edge<S>>,
     mut stopping: watch::Receiver<bool>,
 ) {
-    if let Err(error) = keep_alive(&stream) {
-        tracing::debug!(%error, "cannot set the keepalive of a connection");
+    if let Err(error) = watch_peer(&stream) {
+        tracing::debug!(%error, "cannot have the client's machine watched");
     }
+    let limits = edge.limits();
     let mut first = [0];
     tokio::select! {
         // An error means that there is no client any more, which is found out below.
         _ = stream.peek(&mut first) => {}
-        () = sleep(edge.limits().idle_timeout) => return,
+        () = sleep(limits.idle_timeout.min(limits.unauthenticated_timeout)) => return,
+        () = place.0.closed() => return,
         _ = stopping.wait_for(|stopping| *stopping) => return,
     }
     // Only who says something gets buffers.
-    Box::pin(converse(stream, peer, edge, stopping)).await;
+    let client = Client::new(place.0.clone(), stream);
+    Box::pin(converse(client, edge, stopping)).await;
 }
 
-async fn converse<S: RpcService>(
-    stream: TcpStream,
-    peer: SocketAddr,
-    edge: Arc<Edge<S>>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let activity = Arc::new(Activity::default());
-    let stream = Arc::new(stream);
-    let habit = Habit::new(edge.eager().clone());
-    let watched =
-        Watched { stream: Arc::clone(&stream), activity: Arc::clone(&activity), habit, answered: false, drained: true };
-    let io = TokioIo::new(watched);
+async fn converse<S: RpcService>(client: Arc<Client>, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
+    let io = TokioIo::new(Watched::new(client.clone(), &edge));
     let service = service_fn(|request| {
-        let in_call = InCall::begin(&activity);
-        let edge = Arc::clone(&edge);
+        let in_call = InCall::begin(&client);
+        let (edge, client) = (Arc::clone(&edge), Arc::clone(&client));
         async move {
-            let response = edge.handle(request, peer).await;
-            drop(in_call);
+            let response = edge.handle(request, &client).await;
+            in_call.answered(response.body().size_hint().lower());
             Ok::<_, Infallible>(response)
         }
     });
     let mut connection = pin!(builder(edge.limits()).serve_connection(io, service));
     let lost = async {
         tokio::select! {
-            () = expiry(&activity, edge.limits()) => {}
-            () = reset(&stream) => {}
+            () = expiry(&client, edge.limits()) => {}
+            () = reset(client.stream()) => {}
+            () = client.link().closed() => {
+                // What waits in the system to be sent is thrown away with the connection.
+                if client.activity().unsent() > 0 {
+                    // Where that fails, the system sends it, or gives up in its own time.
+                    let _ = sockopt::set_socket_linger(client.stream(), Some(Duration::ZERO));
+                }
+            }
         }
     };
     // In a set, they are asked only when they have something to say, and not with every request.
@@ -122,11 +130,13 @@ async fn reset(stream: &TcpStream) {
     }
 }
 
-/// Has the system ask the client's machine now and then whether the connection is still there.
-fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+/// Has the system watch whether the client's machine is still there: while the connection is silent, and while something was
+/// sent on it.
+pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
+    sockopt::set_tcp_user_timeout(stream, u32::try_from(SEND_TIMEOUT.as_millis()).unwrap_or(0))?;
     Ok(sockopt::set_socket_keepalive(stream, true)?)
 }
 
@@ -164,101 +174,25 @@ fn log_end(ended: hyper::Result<()>) {
     }
 }
 
-/// Returns when the connection has outlived its welcome.
-async fn expiry(activity: &Activity, limits: &Limits) {
-    let look = limits.idle_timeout.min(limits.header_read_timeout) / LOOKS_PER_TIMEOUT;
+/// Returns when the connection has exceeded its time: to idle, to send a head, or to show credentials.
+async fn expiry(client: &Client, limits: &Limits) {
+    let known = limits.idle_timeout.min(limits.header_read_timeout) / LOOKS_PER_TIMEOUT;
     loop {
-        let now = now();
-        match activity.deadline(limits) {
+        let (now, is_authenticated) = (now(), client.link().is_authenticated());
+        match client.activity().deadline(limits, is_authenticated) {
             Some(deadline) if deadline <= now => return,
-            Some(deadline) => sleep(look.min(deadline - now)).await,
-            None => sleep(look).await,
+            Some(deadline) => sleep(known.min(deadline - now)).await,
+            None => sleep(known).await,
         }
     }
 }
 
-/// The time since the machine started, as of its last tick. That is some milliseconds old at most, and cheap to ask for.
-fn now() -> Duration {
-    let now = clock_gettime(ClockId::MonotonicCoarse);
-    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
-}
-
-/// When a connection last showed signs of life.
-#[derive(Default)]
-struct Activity(Mutex<Life>);
-
-struct Life {
-    /// When bytes were last moved, or a call last ended.
-    last_sign: Duration,
-    /// When the first byte of the head that is being read arrived.
-    head_since: Option<Duration>,
-    /// Whether a request is being answered.
-    in_call: bool,
-}
-
-impl Default for Life {
-    fn default() -> Self {
-        Self { last_sign: now(), head_since: None, in_call: false }
-    }
-}
-
-impl Activity {
-    fn life(&self) -> MutexGuard<'_, Life> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn received(&self) {
-        let now = now();
-        let mut life = self.life();
-        life.last_sign = now;
-        if !life.in_call {
-            life.head_since.get_or_insert(now);
-        }
-    }
-
-    fn sent(&self) {
-        self.life().last_sign = now();
-    }
-
-    /// When the connection times out, as things stand. Never while a request is being answered.
-    fn deadline(&self, limits: &Limits) -> Option<Duration> {
-        let life = self.life();
-        if life.in_call {
-            return None;
-        }
-        let idle_until = life.last_sign.checked_add(limits.idle_timeout)?;
-        match life.head_since {
-            Some(since) => Some(since.checked_add(limits.header_read_timeout)?),
-            None => Some(idle_until),
-        }
-    }
-}
-
-/// Marks a request as being answered, for as long as it lives.
-struct InCall(Arc<Activity>);
-
-impl InCall {
-    fn begin(activity: &Arc<Activity>) -> Self {
-        let mut life = activity.life();
-        life.in_call = true;
-        life.head_since = None;
-        drop(life);
-        Self(Arc::clone(activity))
-    }
-}
-
-impl Drop for InCall {
-    fn drop(&mut self) {
-        let mut life = self.0.life();
-        life.in_call = false;
-        life.last_sign = now();
-    }
-}
-
-/// A socket that tells its [`Activity`] of the bytes it moves, and that looks for what comes after an answer.
+/// A socket that tells its client's [`Activity`](super::activity::Activity) of the bytes it moves, and that looks for what
+/// comes after an answer.
 struct Watched {
-    stream: Arc<TcpStream>,
-    activity: Arc<Activity>,
+    client: Arc<Client>,
+    framing: Framing,
+    unread: UnreadReply,
     habit: Habit,
     /// Whether what was moved last was sent.
     answered: bool,
@@ -267,12 +201,20 @@ struct Watched {
 }
 
 impl Watched {
+    fn new<S: RpcService>(client: Arc<Client>, edge: &Edge<S>) -> Self {
+        let unread = UnreadReply::new(edge.unread().clone(), client.link().clone());
+        let habit = Habit::new(edge.eager().clone());
+        Self { client, framing: Framing::default(), unread, habit, answered: false, drained: true }
+    }
+}
+
+impl Watched {
     /// Reads once. A socket that gave less than was asked for is empty, and counts as that: the next look at it is saved.
     fn read(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
         let room = if self.drained { buf.remaining().min(FIRST_READ) } else { buf.remaining() };
         let (mut read, drained) = (None, &mut self.drained);
-        let outcome = self.stream.try_io(Interest::READABLE, || {
-            let (_, count) = recv(&self.stream, buf.initialize_unfilled_to(room), RecvFlags::empty())?;
+        let outcome = self.client.stream().try_io(Interest::READABLE, || {
+            let (_, count) = recv(self.client.stream(), buf.initialize_unfilled_to(room), RecvFlags::empty())?;
             read = Some(count);
             *drained = count < room;
             // None are the end, which stays.
@@ -292,7 +234,7 @@ impl AsyncRead for Watched {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let mut read = loop {
-            if self.stream.poll_read_ready(cx)?.is_pending() {
+            if self.client.stream().poll_read_ready(cx)?.is_pending() {
                 break Poll::Pending;
             }
             match self.read(buf) {
@@ -302,11 +244,13 @@ impl AsyncRead for Watched {
         };
         // The waker is set by now: what comes while nobody looks wakes the connection.
         if read.is_pending() && std::mem::take(&mut self.answered) {
-            let Self { stream, habit, .. } = &mut *self;
-            read = habit.look(stream, buf).map_or(Poll::Pending, Poll::Ready);
+            let Self { client, habit, .. } = &mut *self;
+            read = habit.look(client.stream(), buf).map_or(Poll::Pending, Poll::Ready);
         }
-        if buf.filled().len() > before {
-            self.activity.received();
+        let came = buf.filled().get(before..).unwrap_or_default();
+        if !came.is_empty() {
+            let ambiguous = self.framing.take(came);
+            self.client.activity().received(ambiguous);
         }
         read
     }
@@ -320,11 +264,15 @@ impl Watched {
         write: impl Fn(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.stream.poll_write_ready(cx))?;
-            match write(&self.stream) {
+            if self.client.stream().poll_write_ready(cx)?.is_pending() {
+                self.unread.blocked(self.client.activity().unsent());
+                return Poll::Pending;
+            }
+            match write(self.client.stream()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => {
-                    self.activity.sent();
+                    self.client.activity().sent(*written.as_ref().unwrap_or(&0));
+                    self.unread.moved();
                     self.answered = true;
                     return Poll::Ready(written);
                 }
@@ -360,12 +308,13 @@ impl AsyncWrite for Watched {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Nothing is kept back.
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Nothing is kept back: what there was to send was sent.
+        self.unread.sent();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Write)?))
+        Poll::Ready(Ok(rustix::net::shutdown(self.client.stream(), rustix::net::Shutdown::Write)?))
     }
 }

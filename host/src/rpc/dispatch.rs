@@ -10,6 +10,8 @@ use bytes::Bytes;
 use outrigger_sdk::RpcError;
 use serde_json::value::RawValue;
 
+use super::client::Client;
+
 /// The parameters of a call: the JSON text of an array or an object.
 ///
 /// Always well-formed UTF-8 JSON whose first byte is `[` or `{`, nested no deeper than
@@ -89,6 +91,8 @@ pub struct Call {
     pub only_wallet: Option<Arc<str>>,
     /// The methods that the user may call; `None` for all.
     pub allowed: Option<Arc<BTreeSet<String>>>,
+    /// The client that it came from; `None` where it came over no connection.
+    pub client: Option<Arc<Client>>,
 }
 
 impl Call {
@@ -125,7 +129,8 @@ impl From<RpcError> for Failure {
 /// What executes calls.
 ///
 /// **Cancellation:** the returned future is dropped when its client is known to be gone before it is answered (the
-/// connection was reset; that the client sends no more is no sign of it, and its calls run to their end, as in bitcoind),
+/// connection was reset; that the client sends no more is no sign of it, and its calls run to their end, as in bitcoind, but for
+/// long polls: see [`Client::sends_no_more`]),
 /// and when the time that calls in flight are given at shutdown runs out. An implementation that
 /// started work elsewhere gives it a guard that the future owns and that cancels the work on drop.
 ///

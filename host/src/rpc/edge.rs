@@ -1,15 +1,17 @@
 //! HTTP as bitcoind's clients know it: paths, verbs, credentials, bodies and their limits.
 //!
-//! Order of the checks, which is bitcoind's: path (404), verb (405), credentials (401), and only then
-//! the body (413).
+//! Order of the checks, which is bitcoind's: how the request is cut off from the next (400), path (400, 404), verb (405),
+//! credentials (401), and only then the body (413).
 
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE};
+use http::header::{
+    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING, WWW_AUTHENTICATE,
+};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
@@ -17,14 +19,18 @@ use hyper::body::Body;
 use tokio::time::{sleep, timeout};
 use zeroize::Zeroize;
 
+use super::attempts::Attempts;
 use super::auth::{Authenticator, Caller, Denied};
+use super::client::Client;
 use super::eager::Eager;
 use super::envelope::{self, Content, Reply, ReplyBody};
+use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
+use super::unread::Unread;
 
-/// How long wrong credentials wait for their answer, to slow down guessing. bitcoind's figure.
-const WRONG_CREDENTIALS_DELAY: Duration = Duration::from_millis(250);
+/// The longest path, in bytes. bitcoind bounds a head with that.
+const MAX_PATH_BYTES: usize = 8192;
 
 /// What answers a verb other than POST.
 const POST_ONLY: &str = "JSONRPC server handles only POST requests";
@@ -45,14 +51,19 @@ pub(super) struct Edge<S> {
     auth: Arc<Authenticator>,
     limits: Limits,
     eager: Arc<Eager>,
+    attempts: Attempts,
+    unread: Arc<Unread>,
+    figures: Arc<EdgeFigures>,
     /// Of a response that challenges a client for its credentials.
     challenge: Extensions,
 }
 
 impl<S: RpcService> Edge<S> {
     pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits, challenge: Extensions) -> Self {
-        let eager = Eager::new(limits.busy_poll);
-        Self { service, auth, limits, eager, challenge }
+        let (eager, attempts) = (Eager::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
+        let figures = Arc::<EdgeFigures>::default();
+        let unread = Unread::new(limits.max_unread_bytes, figures.clone());
+        Self { service, auth, limits, eager, attempts, unread, figures, challenge }
     }
 
     pub(super) fn eager(&self) -> &Arc<Eager> {
@@ -63,14 +74,46 @@ impl<S: RpcService> Edge<S> {
         &self.limits
     }
 
-    /// Answers `request`, which came from `peer`.
-    pub(super) async fn handle<B>(&self, request: Request<B>, peer: SocketAddr) -> Response<ReplyBody>
+    pub(super) fn unread(&self) -> &Arc<Unread> {
+        &self.unread
+    }
+
+    pub(super) fn figures(&self) -> &Arc<EdgeFigures> {
+        &self.figures
+    }
+
+    #[cfg(test)]
+    pub(super) fn attempts(&self) -> &Attempts {
+        &self.attempts
+    }
+
+    /// Answers `request`, which came from `client`.
+    pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
+    where
+        B: Body<Data = Bytes>,
+    {
+        // A body that comes in chunks is the only one whose length is not known.
+        let is_chunked = request.body().size_hint().exact().is_none();
+        let mut response = self.answer(request, client, is_chunked).await;
+        if is_chunked {
+            // RFC 9112, 6.1: whoever passed the request on may see its end elsewhere, so that nothing follows it here.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    async fn answer<B>(&self, request: Request<B>, client: &Arc<Client>, is_chunked: bool) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
     {
         let (head, body) = request.into_parts();
         let mut body = pin!(body);
-        let (caller, wallet) = match self.admit(&head, peer).await {
+        let admitted = match is_chunked {
+            true if client.activity().is_ambiguous() => Err(Refusal::TwoLengths),
+            true if !is_chunked_alone(&head.headers) => Err(Refusal::Coding),
+            _ => self.admit(&head, client).await,
+        };
+        let (caller, wallet) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
                 if !head.headers.contains_key(EXPECT) {
@@ -96,32 +139,47 @@ impl<S: RpcService> Edge<S> {
     }
 
     /// The caller and the wallet of a request, by its head alone.
-    async fn admit(&self, head: &Parts, peer: SocketAddr) -> Result<(Caller, Option<Arc<str>>), Refusal> {
+    async fn admit(&self, head: &Parts, client: &Arc<Client>) -> Result<(Caller, Option<Arc<str>>), Refusal> {
         let wallet = wallet_of(&head.uri)?;
         if head.method != Method::POST {
             return Err(Refusal::NotPost);
         }
-        // An IPv4 address is one, also where a socket for both shows it as IPv6.
-        let peer = peer.ip().to_canonical();
-        match self.auth.check(head.headers.get(AUTHORIZATION)) {
-            Ok(caller) => Ok((caller.at(peer), wallet)),
-            Err(Denied::Absent) => Err(Refusal::Unauthorized),
-            Err(Denied::Wrong) => {
+        let credentials = head.headers.get(AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
+        if !self.attempts.is_quiet() && !client.has_shown(credentials) {
+            self.attempts.turn(client.peer()).await.map_err(|_| self.too_many_attempts())?;
+        }
+        match self.auth.check(credentials) {
+            Ok(caller) => {
+                client.authenticated_with(credentials);
+                Ok((caller.on(client.clone()), wallet))
+            }
+            Err(Denied) => {
+                let peer = client.peer();
                 // Whoever watches the log for such clients knows them by this field.
                 tracing::warn!(%peer, "RPC request with wrong credentials");
-                sleep(WRONG_CREDENTIALS_DELAY).await;
+                self.figures.wrong_credentials.fetch_add(1, Ordering::Relaxed);
+                sleep(self.attempts.wrong(peer, Instant::now())).await;
                 Err(Refusal::Unauthorized)
             }
         }
+    }
+
+    fn too_many_attempts(&self) -> Refusal {
+        self.figures.refused_attempts.fetch_add(1, Ordering::Relaxed);
+        Refusal::TooManyAttempts
     }
 }
 
 /// Why a request does not reach the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
+    TwoLengths,
+    Coding,
+    PathTooLong,
     NoSuchPath,
     NotPost,
     Unauthorized,
+    TooManyAttempts,
     BodyTooLarge,
     BodyStalled,
     BodyBroken,
@@ -130,7 +188,11 @@ enum Refusal {
 impl Refusal {
     fn into_response(self) -> Response<ReplyBody> {
         let close = (CONNECTION, HeaderValue::from_static("close"));
+        let bad_request = |words| Reply::text(StatusCode::BAD_REQUEST, words);
         let (reply, header) = match self {
+            Self::TwoLengths => (bad_request("Both Content-Length and Transfer-Encoding"), Some(close)),
+            Self::Coding => (bad_request("Transfer-Encoding must be chunked alone"), Some(close)),
+            Self::PathTooLong => (bad_request("Path is too long"), Some(close)),
             Self::NoSuchPath => (Reply::empty(StatusCode::NOT_FOUND), None),
             Self::NotPost => (
                 Reply::text(StatusCode::METHOD_NOT_ALLOWED, POST_ONLY),
@@ -140,13 +202,17 @@ impl Refusal {
                 Reply::empty(StatusCode::UNAUTHORIZED),
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static(r#"Basic realm="jsonrpc""#))),
             ),
+            Self::TooManyAttempts => {
+                let words = "Too many requests with wrong credentials from this address";
+                (Reply::text(StatusCode::TOO_MANY_REQUESTS, words), Some(close))
+            }
             Self::BodyTooLarge => {
                 (Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large"), Some(close))
             }
             Self::BodyStalled => {
                 (Reply::text(StatusCode::REQUEST_TIMEOUT, "Request body did not arrive in time"), Some(close))
             }
-            Self::BodyBroken => (Reply::text(StatusCode::BAD_REQUEST, "Request body could not be read"), Some(close)),
+            Self::BodyBroken => (bad_request("Request body could not be read"), Some(close)),
         };
         let mut response = into_response(reply);
         if let Some((name, value)) = header {
@@ -202,6 +268,9 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, Refusal> {
         return Err(Refusal::NoSuchPath);
     }
     let path = uri.path_and_query().map_or("", |path| path.as_str());
+    if path.len() > MAX_PATH_BYTES {
+        return Err(Refusal::PathTooLong);
+    }
     if path == "/" {
         return Ok(None);
     }
@@ -243,6 +312,13 @@ fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let high = char::from(*high).to_digit(16)?;
     let low = char::from(*low).to_digit(16)?;
     Some((u8::try_from(high << 4 | low).ok()?, after))
+}
+
+/// Whether `chunked` is the only transfer coding of a request: no other is undone here.
+fn is_chunked_alone(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let first = codings.next().is_some_and(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));
+    first && codings.next().is_none()
 }
 
 /// The length that the head announces; 0 where it announces none. hyper has refused heads whose
@@ -365,6 +441,9 @@ mod tests {
             ("/Wallet/w", Err(Refusal::NoSuchPath)),
             ("*", Err(Refusal::NoSuchPath)),
             ("localhost:80", Err(Refusal::NoSuchPath)),
+            (&*format!("/{}", "a".repeat(10_000)), Err(Refusal::PathTooLong)),
+            (&*format!("/wallet/{}", "a".repeat(10_000)), Err(Refusal::PathTooLong)),
+            (&*format!("/{}", "a".repeat(8_000)), Err(Refusal::NoSuchPath)),
         ];
         for (path, expected) in cases {
             assert_eq!(wallet(path), expected, "{path}");

@@ -15,6 +15,7 @@ use jsonrpsee::types::{ErrorObject, Id, Request};
 use outrigger_sdk::{Code, RpcError};
 use serde_json::value::RawValue;
 
+use super::client::Client;
 use super::dispatch::{Call, Dispatch, Failure, Params};
 
 /// What bitcoind says when its work queue is full.
@@ -35,6 +36,8 @@ pub(super) struct Origin {
     pub only_wallet: Option<Arc<str>>,
     /// The methods that the user may call; none for all.
     pub allowed: Option<Arc<BTreeSet<String>>>,
+    /// The client that the request came from.
+    pub client: Option<Arc<Client>>,
     /// The wallet that the path named.
     pub wallet: Option<Arc<str>>,
     /// The body that the parameters are a piece of.
@@ -79,10 +82,17 @@ impl<D: Dispatch> Gateway<D> {
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
     let origin = extensions.remove::<Origin>();
-    let nobody = || Origin { user: Arc::from(""), only_wallet: None, allowed: None, wallet: None, body: Bytes::new() };
-    let Origin { user, only_wallet, allowed, wallet, body } = origin.unwrap_or_else(nobody);
+    let nobody = || Origin {
+        user: Arc::from(""),
+        only_wallet: None,
+        allowed: None,
+        client: None,
+        wallet: None,
+        body: Bytes::new(),
+    };
+    let Origin { user, only_wallet, allowed, client, wallet, body } = origin.unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call { method: method.into_owned(), params, wallet, user, only_wallet, allowed }
+    Call { method: method.into_owned(), params, wallet, user, only_wallet, allowed, client }
 }
 
 /// `error` in jsonrpsee's form.

@@ -20,8 +20,15 @@ pub struct Limits {
     /// Time without a byte moved in either direction while no call is in flight. Beyond: the
     /// connection is closed. Waiting for an answer, however long, is not idling.
     pub idle_timeout: Duration,
-    /// Connections open at once. Beyond: HTTP 503 for the first request of a further one, then the
-    /// connection is closed.
+    /// Time from a connection's beginning until it has shown credentials. Beyond: the connection is closed.
+    pub unauthenticated_timeout: Duration,
+    /// What wrong credentials cost the address that they came from: the next are answered so much later. bitcoind's figure.
+    pub wrong_credentials_delay: Duration,
+    /// Bytes of answers that wait for their clients to read, on all connections. Beyond: the connections are reset whose
+    /// clients have taken nothing for the longest time.
+    pub max_unread_bytes: u64,
+    /// Connections open at once. Beyond: the oldest that has not shown credentials is closed; where there is none, HTTP 503
+    /// for the first request of a further one, then the connection is closed.
     pub max_connections: usize,
     /// Requests in one batch. Beyond: error -32600 (HTTP 400) and nothing of the batch is executed.
     pub max_batch: usize,
@@ -44,6 +51,9 @@ impl Default for Limits {
             header_read_timeout: Duration::from_secs(30),
             body_stall_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
+            unauthenticated_timeout: Duration::from_secs(10),
+            wrong_credentials_delay: Duration::from_millis(250),
+            max_unread_bytes: 256 << 20,
             max_connections: 512,
             max_batch: 65_536,
             max_nesting: 512,

@@ -3,7 +3,7 @@
 //! A request's way through this module:
 //!
 //! ```text
-//! server      accepts connections, gives each to a network thread, drains them at shutdown
+//! server      accepts connections, gives each a place and a network thread, drains them at shutdown
 //! connection  reads and writes its socket there, times it out
 //!   edge      path and verb, credentials (before the body is read), bounded body
 //!     envelope  body text -> calls, in the dialect of each; results -> reply text
@@ -18,24 +18,33 @@
 //! - A request's id is given back as it came, whatever JSON kind it is of.
 //! - Nothing a client sends is logged: bodies carry keys and passphrases.
 
+mod activity;
+mod attempts;
 mod auth;
+mod client;
 mod connection;
 mod cookie;
 mod dispatch;
 mod eager;
 mod edge;
 mod envelope;
+mod figures;
+mod framing;
 mod gateway;
 mod limits;
 mod peers;
+mod places;
 mod server;
 mod spelling;
 mod threads;
+mod unread;
 
 pub use auth::{Authenticator, RpcUser};
+pub use client::Client;
 pub use cookie::CookieFile;
 pub use dispatch::{Call, Dispatch, Failure, Params};
 pub use envelope::count_calls;
+pub use figures::EdgeFigures;
 pub use gateway::Gateway;
 pub use limits::Limits;
 pub use peers::Peers;

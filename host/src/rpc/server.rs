@@ -4,21 +4,22 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::auth::Authenticator;
 use super::connection;
 use super::edge::{Edge, Refused};
+use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peers;
+use super::places::{Place, Places};
 use super::spelling;
 use super::threads::Seats;
 
@@ -56,7 +57,6 @@ pub struct Server<S> {
     edge: Arc<Edge<S>>,
     peers: Peers,
     seats: Seats,
-    open: Arc<AtomicUsize>,
 }
 
 impl<S> std::fmt::Debug for Server<S> {
@@ -80,7 +80,7 @@ impl<S: RpcService> Server<S> {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let edge = Arc::new(Edge::new(service, auth, limits, spelling::of_challenge().await));
-        Ok(Self { listener, address, edge, peers: Peers::default(), seats: Seats::default(), open: Arc::default() })
+        Ok(Self { listener, address, edge, peers: Peers::default(), seats: Seats::default() })
     }
 
     /// Also hears clients of other machines.
@@ -97,9 +97,14 @@ impl<S: RpcService> Server<S> {
         self
     }
 
-    /// How many connections are open, as the time goes on.
-    pub fn open_connections(&self) -> Arc<AtomicUsize> {
-        self.open.clone()
+    /// What the edge counts, as the time goes on.
+    pub fn figures(&self) -> Arc<EdgeFigures> {
+        self.edge.figures().clone()
+    }
+
+    #[cfg(test)]
+    pub(super) fn edge(&self) -> &Arc<Edge<S>> {
+        &self.edge
     }
 
     /// The address that is listened on, with the true port.
@@ -114,9 +119,9 @@ impl<S: RpcService> Server<S> {
     /// Calls that wait for something to happen (long polls) should be ended by the dispatcher when
     /// shutdown begins, or they use up the whole of that time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
-        let Self { listener, edge, peers, seats, open, .. } = self;
+        let Self { listener, edge, peers, seats, .. } = self;
         let (stop, stopping) = watch::channel(false);
-        let mut connections = Connections::new(edge, stopping, seats, open);
+        let mut connections = Connections::new(edge, stopping, seats);
         {
             let mut shutdown = std::pin::pin!(shutdown);
             loop {
@@ -128,7 +133,7 @@ impl<S: RpcService> Server<S> {
                             tracing::warn!(peer = %peer.ip().to_canonical(), "an RPC client of a network that is not allowed");
                             connections.refuse(stream, Refused::Network);
                         }
-                        Err(error) => on_accept_error(&error).await,
+                        Err(error) => connections.on_accept_error(&error).await,
                     },
                     // Ended connections are forgotten as they end.
                     Some(ended) = connections.tasks.join_next() => log_panic(ended),
@@ -147,43 +152,16 @@ struct Connections<S> {
     edge: Arc<Edge<S>>,
     stopping: watch::Receiver<bool>,
     seats: Seats,
-    slots: Arc<Semaphore>,
+    places: Arc<Places>,
     refusals: Arc<Semaphore>,
-    open: Arc<AtomicUsize>,
     tasks: JoinSet<()>,
 }
 
-/// A place among the open connections, and its part of their number.
-struct Slot {
-    _permit: OwnedSemaphorePermit,
-    open: Arc<AtomicUsize>,
-}
-
-impl Slot {
-    fn new(permit: OwnedSemaphorePermit, open: &Arc<AtomicUsize>) -> Self {
-        open.fetch_add(1, Ordering::Relaxed);
-        Self { _permit: permit, open: open.clone() }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl<S: RpcService> Connections<S> {
-    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, seats: Seats, open: Arc<AtomicUsize>) -> Self {
-        let slots = edge.limits().max_connections.min(Semaphore::MAX_PERMITS);
-        Self {
-            edge,
-            stopping,
-            seats,
-            slots: Arc::new(Semaphore::new(slots)),
-            refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
-            open,
-            tasks: JoinSet::new(),
-        }
+    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, seats: Seats) -> Self {
+        let places = Places::new(edge.limits().max_connections, edge.figures().clone());
+        let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
+        Self { edge, stopping, seats, places, refusals, tasks }
     }
 
     fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
@@ -191,9 +169,8 @@ impl<S: RpcService> Connections<S> {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
-            let slot = Slot::new(slot, &self.open);
-            if let Err(error) = self.serve(stream, peer, slot) {
+        if let Some(place) = self.places.enter(peer.ip()) {
+            if let Err(error) = self.serve(stream, place) {
                 tracing::warn!(%error, "an RPC connection could not be given to a thread");
             }
         } else {
@@ -203,13 +180,10 @@ impl<S: RpcService> Connections<S> {
     }
 
     /// Has `stream` served for as long as it lasts, on a network thread if there is one that is not held up.
-    fn serve(&mut self, stream: TcpStream, peer: SocketAddr, slot: Slot) -> io::Result<()> {
+    fn serve(&mut self, stream: TcpStream, place: Place) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
         let Some(seat) = self.seats.take() else {
-            self.tasks.spawn(async move {
-                connection::serve(stream, peer, edge, stopping).await;
-                drop(slot);
-            });
+            self.tasks.spawn(connection::serve(stream, place, edge, stopping));
             return Ok(());
         };
         // A socket is polled where it is served.
@@ -217,10 +191,10 @@ impl<S: RpcService> Connections<S> {
         let handle = seat.handle.clone();
         let work = async move {
             match TcpStream::from_std(stream) {
-                Ok(stream) => connection::serve(stream, peer, edge, stopping).await,
+                Ok(stream) => connection::serve(stream, place, edge, stopping).await,
                 Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
             }
-            drop((seat, slot));
+            drop(seat);
         };
         self.tasks.spawn_on(work, &handle);
         Ok(())
@@ -235,6 +209,18 @@ impl<S: RpcService> Connections<S> {
                 drop(refusal);
             });
         }
+    }
+
+    async fn on_accept_error(&self, error: &io::Error) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+        // The client was gone before it was met: nothing is wrong here.
+        if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
+            return;
+        }
+        // Mostly there is no file descriptor left: one is given back by a connection that has not shown credentials.
+        let made_room = self.places.make_room();
+        tracing::error!(%error, made_room, "cannot accept an RPC connection");
+        sleep(ACCEPT_PAUSE).await;
     }
 
     async fn drain(mut self) -> Drained {
@@ -252,16 +238,6 @@ impl<S: RpcService> Connections<S> {
         self.tasks.shutdown().await;
         Drained { dropped }
     }
-}
-
-async fn on_accept_error(error: &io::Error) {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    // The client was gone before it was met: nothing is wrong here.
-    if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
-        return;
-    }
-    tracing::error!(%error, "cannot accept an RPC connection");
-    sleep(ACCEPT_PAUSE).await;
 }
 
 fn log_panic(ended: Result<(), tokio::task::JoinError>) {

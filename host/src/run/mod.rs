@@ -7,7 +7,6 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
@@ -19,7 +18,9 @@ use crate::config::{ConfigError, Loaded, LogFormat, UserConfig, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 use crate::plugin::{memory, trust};
-use crate::rpc::{Authenticator, CookieFile, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Seats, Server};
+use crate::rpc::{
+    Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Seats, Server,
+};
 use parts::{Frame, Parts};
 
 /// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of quick methods; all
@@ -114,7 +115,7 @@ async fn serve(
     if rpc.peers().is_local() && !rpc.listen.ip().is_loopback() {
         tracing::warn!(listen = %rpc.listen, "only this machine's clients are heard: rpc.allow_from names no network");
     }
-    let (address, connections) = (server.local_addr(), server.open_connections());
+    let (address, edge) = (server.local_addr(), server.figures());
     tracing::info!(%address, "listening");
     let hub = frame.hub.clone();
     let served = tokio::spawn(server.serve(async move {
@@ -133,7 +134,7 @@ async fn serve(
         }
     };
     frame.door.open(parts.router.clone());
-    let outcome = tell_metrics(&loaded, frame, &parts, connections).await;
+    let outcome = tell_metrics(&loaded, frame, &parts, edge).await;
     match &outcome {
         Err(_) => {
             frame.stop.send_replace(true);
@@ -175,7 +176,7 @@ async fn tell_metrics(
     loaded: &Loaded,
     frame: &Frame,
     parts: &Parts,
-    connections: Arc<AtomicUsize>,
+    edge: Arc<EdgeFigures>,
 ) -> Result<Option<SocketAddr>, RunError> {
     let Some(listen) = loaded.config.metrics.listen else { return Ok(None) };
     let standing = Standing {
@@ -183,7 +184,7 @@ async fn tell_metrics(
         wallets: parts.manager.clone(),
         plugins: parts.registry.clone(),
         pool: parts.pool.clone(),
-        connections,
+        edge,
     };
     let failed = |error: std::io::Error| {
         let reason = format!("cannot listen on {listen}: {error}");

@@ -58,6 +58,7 @@ pub(super) async fn answer<S: RpcService>(
         user: Arc::clone(caller.name()),
         only_wallet: caller.only_wallet().cloned(),
         allowed: caller.allowed().cloned(),
+        client: caller.client().cloned(),
         wallet,
         body: body.clone(),
     };
@@ -103,7 +104,7 @@ fn forbidden(caller: &Caller, method: &str) -> Reply {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
     tracing::warn!(
-        peer = caller.peer().map(field::display),
+        peer = caller.client().map(|client| field::display(client.peer())),
         user,
         method,
         "RPC request for a method not allowed to the user"

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod framing;
+mod hostile;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Node {
     go_on: Notify,
     waiting: AtomicUsize,
+    calls: AtomicUsize,
     dropped: Arc<AtomicUsize>,
 }
 
@@ -40,6 +42,7 @@ impl Drop for CountDrop {
 
 impl Dispatch for Node {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
         match call.method.as_str() {
             "getblockcount" => Ok(Bytes::from_static(b"101")),
             "wallet" => Ok(Bytes::from(format!("{:?}", call.wallet.unwrap_or_default()))),
@@ -61,6 +64,8 @@ impl Dispatch for Node {
 struct Running {
     address: SocketAddr,
     node: Arc<Node>,
+    edge: Arc<edge::Edge<Gateway<Node>>>,
+    figures: Arc<EdgeFigures>,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<Drained>,
 }
@@ -73,13 +78,13 @@ impl Running {
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
         let server = Server::bind(any_port, gateway, auth, limits).await.expect("bind");
-        let address = server.local_addr();
+        let (address, edge, figures) = (server.local_addr(), server.edge().clone(), server.figures());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;
         };
         let served = tokio::spawn(server.serve(shutdown));
-        Self { address, node, stop: Some(stop), served }
+        Self { address, node, edge, figures, stop: Some(stop), served }
     }
 
     async fn connect(&self) -> TcpStream {

@@ -1,0 +1,216 @@
+//! Guessing is slowed by address: wrong credentials cost the address that they came from a while, and one that has used up
+//! its credit waits until further credentials from it are looked at.
+//!
+//! That further credentials are not looked at, rather than answered late, keeps right ones among many wrong ones from being
+//! known by their speed. A connection that goes on with the credentials which it has shown before is not held up.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+/// How many wrong credentials of an address are looked at without a pause between them.
+pub(super) const CREDIT: u32 = 16;
+
+/// How many requests of an address may wait for their credentials to be looked at. Further ones are refused.
+pub(super) const MAX_WAITING: usize = 16;
+
+/// How many addresses are known to have guessed. Beyond, those that come anew count as one.
+const MAX_ADDRESSES: usize = 4096;
+
+/// The bits of an IPv6 address that tell one client's network from another's.
+const V6_NETWORK: u128 = !0 << 64;
+
+/// The addresses that wrong credentials came from of late.
+pub(super) struct Attempts {
+    /// What wrong credentials cost.
+    delay: Duration,
+    /// How many addresses are noted: while there are none, no request pays for the table.
+    noted: AtomicUsize,
+    addresses: Mutex<HashMap<IpAddr, Guesser>>,
+}
+
+/// An address that wrong credentials came from.
+struct Guesser {
+    /// When all its wrong credentials are paid for.
+    paid_at: Instant,
+    /// How many of its requests wait.
+    waiting: usize,
+}
+
+/// Too many requests of an address wait already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+impl Attempts {
+    /// Wrong credentials cost so long each.
+    pub(super) fn new(delay: Duration) -> Self {
+        Self { delay, noted: AtomicUsize::new(0), addresses: Mutex::default() }
+    }
+
+    /// Whether nobody has guessed of late.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.noted.load(Ordering::Relaxed) == 0
+    }
+
+    /// Notes wrong credentials. How long their answer waits: those of an address are answered one after the other.
+    pub(super) fn wrong(&self, peer: IpAddr, now: Instant) -> Duration {
+        let mut addresses = self.lock();
+        let address = self.place(&mut addresses, peer, now);
+        let guesser = addresses.entry(address).or_insert(Guesser { paid_at: now, waiting: 0 });
+        guesser.paid_at = guesser.paid_at.max(now) + self.delay;
+        let pause = guesser.paid_at.saturating_duration_since(now);
+        self.noted.store(addresses.len(), Ordering::Relaxed);
+        pause
+    }
+
+    /// Waits until credentials from an address may be looked at.
+    ///
+    /// # Errors
+    /// [`TooMany`] where enough others of that address wait already.
+    pub(super) async fn turn(&self, peer: IpAddr) -> Result<(), TooMany> {
+        let mut waiting: Option<Waiting<'_>> = None;
+        loop {
+            let Some(pause) = self.pause(peer, Instant::now()) else { return Ok(()) };
+            if waiting.is_none() {
+                waiting = Some(self.wait(peer)?);
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// How long it is until credentials from an address may be looked at; none where they may now.
+    fn pause(&self, peer: IpAddr, now: Instant) -> Option<Duration> {
+        let mut addresses = self.lock();
+        let address = network(peer);
+        let others = Ipv4Addr::UNSPECIFIED.into();
+        let known = if addresses.contains_key(&address) { address } else { others };
+        let guesser = addresses.get(&known)?;
+        if guesser.paid_at <= now && guesser.waiting == 0 {
+            self.forget(&mut addresses, now);
+            return None;
+        }
+        let pause = guesser.paid_at.saturating_duration_since(now).checked_sub(self.delay * CREDIT)?;
+        (!pause.is_zero()).then_some(pause)
+    }
+
+    fn wait(&self, peer: IpAddr) -> Result<Waiting<'_>, TooMany> {
+        let mut addresses = self.lock();
+        let address = network(peer);
+        let known = if addresses.contains_key(&address) { address } else { Ipv4Addr::UNSPECIFIED.into() };
+        match addresses.get_mut(&known) {
+            Some(guesser) if guesser.waiting < MAX_WAITING => {
+                guesser.waiting += 1;
+                Ok(Waiting { attempts: self, address: known })
+            }
+            _ => Err(TooMany),
+        }
+    }
+
+    /// Where an address is noted: under its own name while there is room.
+    fn place(&self, addresses: &mut HashMap<IpAddr, Guesser>, peer: IpAddr, now: Instant) -> IpAddr {
+        if addresses.len() >= MAX_ADDRESSES {
+            self.forget(addresses, now);
+        }
+        let address = network(peer);
+        let has_room = addresses.len() < MAX_ADDRESSES || addresses.contains_key(&address);
+        if has_room { address } else { Ipv4Addr::UNSPECIFIED.into() }
+    }
+
+    /// Forgets the addresses that have paid.
+    fn forget(&self, addresses: &mut HashMap<IpAddr, Guesser>, now: Instant) {
+        addresses.retain(|_, guesser| guesser.paid_at > now || guesser.waiting > 0);
+        self.noted.store(addresses.len(), Ordering::Relaxed);
+    }
+
+    /// How many requests of all addresses wait.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().values().map(|guesser| guesser.waiting).sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Guesser>> {
+        // The table is whole after every operation, so a panic elsewhere cannot have damaged it.
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that waits for its credentials to be looked at.
+struct Waiting<'a> {
+    attempts: &'a Attempts,
+    address: IpAddr,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(guesser) = self.attempts.lock().get_mut(&self.address) {
+            guesser.waiting = guesser.waiting.saturating_sub(1);
+        }
+    }
+}
+
+/// What stands for a client: its address, of IPv6 the network, in which it may have as many addresses as it likes.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & V6_NETWORK).into()),
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Duration = Duration::from_millis(250);
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn wrong_credentials_of_an_address_are_answered_one_after_the_other() {
+        let (attempts, now) = (Attempts::new(DELAY), Instant::now());
+        let (one, other) = (address("10.0.0.1"), address("10.0.0.2"));
+        assert!(attempts.is_quiet());
+        assert_eq!((attempts.wrong(one, now), attempts.wrong(one, now)), (DELAY, 2 * DELAY));
+        assert_eq!(attempts.wrong(address("::ffff:10.0.0.1"), now), 3 * DELAY);
+        assert_eq!(attempts.wrong(other, now), DELAY);
+        assert_eq!(attempts.wrong(one, now + 3 * DELAY), DELAY);
+        assert_eq!(attempts.wrong(address("fd00::1"), now), DELAY);
+        assert_eq!(attempts.wrong(address("fd00::2"), now), 2 * DELAY);
+    }
+
+    #[test]
+    fn an_address_without_credit_waits_and_others_do_not() {
+        let (attempts, now) = (Attempts::new(DELAY), Instant::now());
+        let (one, other) = (address("10.0.0.1"), address("10.0.0.2"));
+        for _ in 0..CREDIT {
+            assert_eq!(attempts.pause(one, now), None);
+            attempts.wrong(one, now);
+        }
+        assert_eq!(attempts.pause(one, now), None);
+        attempts.wrong(one, now);
+        assert_eq!((attempts.pause(one, now), attempts.pause(other, now)), (Some(DELAY), None));
+        assert_eq!(attempts.pause(one, now + DELAY), None);
+        let waiting: Vec<_> = (0..MAX_WAITING).map(|_| attempts.wait(one).unwrap()).collect();
+        assert_eq!(attempts.wait(one).err(), Some(TooMany));
+        drop(waiting);
+        assert!(attempts.wait(one).is_ok());
+        assert_eq!(attempts.pause(one, now + DELAY * (CREDIT + 1)), None);
+        assert!(attempts.is_quiet(), "who has paid is forgotten");
+    }
+
+    #[test]
+    fn addresses_beyond_those_that_are_noted_count_as_one() {
+        let (attempts, now) = (Attempts::new(DELAY), Instant::now());
+        for number in 1..=u32::try_from(MAX_ADDRESSES).unwrap() {
+            assert_eq!(attempts.wrong(IpAddr::V4(number.into()), now), DELAY);
+        }
+        assert_eq!(attempts.wrong(address("10.0.0.1"), now), DELAY);
+        assert_eq!(attempts.wrong(address("10.0.0.2"), now), 2 * DELAY);
+        assert_eq!(attempts.wrong(address("10.0.0.3"), now + 2 * DELAY), DELAY, "the others have paid");
+    }
+}

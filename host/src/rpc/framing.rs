@@ -1,0 +1,228 @@
+//! Whether a request says in two ways where its body ends.
+//!
+//! A request with both `Content-Length` and `Transfer-Encoding` can be cut in two places, and whoever passes it on may have cut
+//! it in the other one: what one takes for a body is a second request to the other. hyper removes the length before anybody
+//! sees it, so it is looked for in the bytes as they come from the socket. What is found here only refuses requests; hyper
+//! alone decides what a request is.
+
+/// The longest of the names that are looked for, with its colon.
+const LONGEST_NAME: usize = CODING.len();
+
+const LENGTH: &[u8] = b"content-length:";
+const CODING: &[u8] = b"transfer-encoding:";
+
+/// Where `Content-Length` differs from `Content-Type` and `Connection`.
+const TELLING: usize = 8;
+
+/// The bytes that are searched for line ends at a time.
+const BLOCK: usize = 32;
+
+/// Follows the requests of one connection, up to the first that has a transfer coding: that one is the last of its connection.
+#[derive(Default)]
+pub(super) struct Framing {
+    at: At,
+    /// The beginning of a line that came in an earlier piece: as much of it as tells what it says.
+    line: Vec<u8>,
+    /// Whether a line of the head was seen that was not empty.
+    begun: bool,
+    length: Option<u64>,
+    coded: bool,
+}
+
+/// Where in a request the next byte stands.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum At {
+    #[default]
+    Head,
+    /// So many bytes before the body's end.
+    Body(u64),
+    /// Behind the last head of the connection that matters.
+    Last,
+}
+
+impl Framing {
+    /// Takes the next bytes of the connection. Whether they end a head with both headers.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> bool {
+        let mut rest = bytes;
+        loop {
+            match self.at {
+                At::Last => return false,
+                At::Body(left) => {
+                    let skipped = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+                    rest = rest.get(skipped..).unwrap_or_default();
+                    self.at = match left - skipped as u64 {
+                        0 => At::Head,
+                        left => At::Body(left),
+                    };
+                }
+                At::Head => match self.head(rest) {
+                    Some(length) => rest = rest.get(length..).unwrap_or_default(),
+                    None => return false,
+                },
+            }
+            if self.at == At::Last {
+                return self.length.is_some();
+            }
+            if rest.is_empty() {
+                return false;
+            }
+        }
+    }
+
+    /// Reads lines of a head. How long what it had of the head is, where it ends in these bytes.
+    fn head(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut start = 0;
+        let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+        for (index, block) in blocks.iter().enumerate() {
+            let mut ends = line_ends(block);
+            while ends != 0 {
+                let end = index * BLOCK + ends.trailing_zeros() as usize;
+                ends &= ends - 1;
+                if self.line(bytes, start, end) {
+                    return Some(end + 1);
+                }
+                start = end + 1;
+            }
+        }
+        let mut at = blocks.len() * BLOCK;
+        for byte in rest {
+            if *byte == b'\n' {
+                if self.line(bytes, start, at) {
+                    return Some(at + 1);
+                }
+                start = at + 1;
+            }
+            at += 1;
+        }
+        self.keep(bytes.get(start..).unwrap_or_default());
+        None
+    }
+
+    /// Reads the line from `start` to its line feed at `end`. Whether it ends the head.
+    #[inline]
+    fn line(&mut self, bytes: &[u8], start: usize, end: usize) -> bool {
+        // Most lines say nothing that matters here, which their first byte tells.
+        let first = bytes.get(start).map_or(0, u8::to_ascii_lowercase);
+        if end > start + 1 && first != b'c' && first != b't' && self.line.is_empty() {
+            self.begun = true;
+            return false;
+        }
+        let rest = bytes.get(start..end).unwrap_or_default();
+        if self.line.is_empty() {
+            return self.whole_line(rest);
+        }
+        let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(rest);
+        self.whole_line(&line)
+    }
+
+    fn whole_line(&mut self, line: &[u8]) -> bool {
+        match line {
+            [] | [b'\r'] => return self.begun && self.end_head(),
+            [b'c' | b'C', ..] => {
+                if let Some(value) = value_of(LENGTH, line) {
+                    // What is no number ends the connection.
+                    self.length = Some(value.trim_ascii().iter().fold(0, decimal));
+                }
+            }
+            [b't' | b'T', ..] => self.coded |= value_of(CODING, line).is_some(),
+            _ => {}
+        }
+        self.begun = true;
+        false
+    }
+
+    /// The head is whole.
+    fn end_head(&mut self) -> bool {
+        self.begun = false;
+        self.at = match self.length {
+            _ if self.coded => At::Last,
+            Some(length) if length > 0 => At::Body(length),
+            _ => At::Head,
+        };
+        if self.at != At::Last {
+            self.length = None;
+        }
+        true
+    }
+
+    /// Keeps the beginning of a line for the piece that brings its end: of one that says a length all, of others what tells
+    /// that they do not.
+    fn keep(&mut self, part: &[u8]) {
+        self.line.extend_from_slice(part);
+        if self.line.len() > LONGEST_NAME && value_of(LENGTH, &self.line).is_none() {
+            self.line.truncate(LONGEST_NAME);
+        }
+    }
+}
+
+/// The ends of lines in a block, one bit each.
+fn line_ends(block: &[u8; BLOCK]) -> u32 {
+    block.iter().enumerate().fold(0, |ends, (index, byte)| ends | u32::from(*byte == b'\n') << index)
+}
+
+/// What follows a name, which has its colon, in a line.
+fn value_of<'a>(name: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
+    let (start, value) = line.split_at_checked(name.len())?;
+    // Names that begin alike are told apart by a byte.
+    let (told, mark) = (start.get(TELLING)?, name.get(TELLING)?);
+    (told.eq_ignore_ascii_case(mark) && start.eq_ignore_ascii_case(name)).then_some(value)
+}
+
+fn decimal(number: u64, digit: &u8) -> u64 {
+    number.saturating_mul(10).saturating_add(u64::from(digit.wrapping_sub(b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMUGGLING: [&str; 4] = [
+        "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\ntransfer-encoding:chunked\r\nX-Long: 0123456789012345678901234567890123456789\r\ncontent-length:5\r\n\r\n",
+        "POST / HTTP/1.1\nTRANSFER-ENCODING: gzip\nCONTENT-LENGTH: 5\n\n",
+        "\r\nPOST / HTTP/1.1\r\nContent-Length:    0\r\nTransfer-Encoding: x\r\n\r\n",
+    ];
+    const PLAIN: [&str; 5] = [
+        "POST / HTTP/1.1\r\nContent-Length: 18\r\nTE: trailers\r\n\r\nTransfer-Encoding:",
+        "POST /Transfer-Encoding: HTTP/1.1\r\nContent-Length: 3\r\n\r\n\r\n\r",
+        "GET / HTTP/1.1\r\nX: Content-Length: 9\r\n\r\n",
+        "\n\r\nGET / HTTP/1.1\nContent-Length: 0\n\n",
+        "GET / HTTP/1.1\r\nTransfer-Encodings: Content-Length: 7\r\n\r\n",
+    ];
+
+    #[test]
+    fn both_headers_are_found_however_the_bytes_come() {
+        for smuggling in SMUGGLING {
+            for before in [String::new(), PLAIN[0].to_owned(), PLAIN.concat()] {
+                let all = format!("{before}{smuggling}0\r\n\r\n{smuggling}");
+                let end = before.len() + smuggling.len();
+                for cut in 0..=all.len() {
+                    let mut framing = Framing::default();
+                    let (first, second) = (&all.as_bytes()[..cut], &all.as_bytes()[cut..]);
+                    assert_eq!(
+                        (framing.take(first), framing.take(second)),
+                        (cut >= end, cut < end),
+                        "{all:?} at {cut}"
+                    );
+                }
+                let mut framing = Framing::default();
+                let found: Vec<_> = all.bytes().map(|byte| framing.take(&[byte])).collect();
+                assert_eq!(found.iter().position(|found| *found), Some(end - 1));
+                assert_eq!(found.iter().filter(|found| **found).count(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn requests_with_one_of_the_headers_are_told_apart() {
+        let coded = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nContent-Length: 4\r\n\r\n";
+        let all = PLAIN.concat() + &PLAIN.concat() + coded;
+        for cut in 0..=all.len() {
+            let mut framing = Framing::default();
+            assert!(!framing.take(&all.as_bytes()[..cut]) && !framing.take(&all.as_bytes()[cut..]), "at {cut}");
+        }
+        let mut framing = Framing::default();
+        assert!(!all.bytes().any(|byte| framing.take(&[byte])));
+    }
+}

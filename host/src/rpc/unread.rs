@@ -1,0 +1,143 @@
+//! Answers that wait for their clients to read, bounded over all connections.
+//!
+//! An answer is counted from the moment when its socket takes no more of it until all of it was sent. Where that comes to
+//! more than the bound, the connections are reset that have taken nothing for the longest time.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::figures::EdgeFigures;
+use super::places::Link;
+
+/// The answers that wait to be read.
+pub(super) struct Unread {
+    most: u64,
+    figures: Arc<EdgeFigures>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: u64,
+    next: u64,
+    held: HashMap<u64, Held>,
+}
+
+struct Held {
+    bytes: u64,
+    /// When the client last took some of it.
+    since: Instant,
+    link: Arc<Link>,
+}
+
+/// What one connection has of them.
+pub(super) struct UnreadReply {
+    unread: Arc<Unread>,
+    link: Arc<Link>,
+    number: Option<u64>,
+}
+
+impl Unread {
+    pub(super) fn new(most: u64, figures: Arc<EdgeFigures>) -> Arc<Self> {
+        Arc::new(Self { most, figures, state: Mutex::default() })
+    }
+
+    fn hold(&self, link: &Arc<Link>, bytes: u64, since: Instant) -> u64 {
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        state.held.insert(number, Held { bytes, since, link: link.clone() });
+        state.bytes += bytes;
+        while state.bytes > self.most {
+            let oldest =
+                state.held.iter().min_by_key(|(number, held)| (held.since, **number)).map(|(number, _)| *number);
+            let Some(held) = oldest.and_then(|oldest| state.release(oldest)) else { break };
+            tracing::warn!(peer = %held.link.peer(), bytes = held.bytes, limit = self.most, "an answer that is not read is dropped");
+            self.figures.cut_unread.fetch_add(1, Ordering::Relaxed);
+            held.link.close();
+        }
+        self.figures.unread_bytes.store(state.bytes, Ordering::Relaxed);
+        number
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole after every operation, so a panic elsewhere cannot have damaged it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn release(&mut self, number: u64) -> Option<Held> {
+        let held = self.held.remove(&number)?;
+        self.bytes -= held.bytes;
+        Some(held)
+    }
+}
+
+impl UnreadReply {
+    pub(super) fn new(unread: Arc<Unread>, link: Arc<Link>) -> Self {
+        Self { unread, link, number: None }
+    }
+
+    /// The socket takes no more, with so many bytes left.
+    pub(super) fn blocked(&mut self, bytes: u64) {
+        if self.number.is_none() {
+            self.number = Some(self.unread.hold(&self.link, bytes, Instant::now()));
+        }
+    }
+
+    /// The socket took some.
+    pub(super) fn moved(&self) {
+        if let Some(number) = self.number
+            && let Some(held) = self.unread.lock().held.get_mut(&number)
+        {
+            held.since = Instant::now();
+        }
+    }
+
+    /// All that was to be sent was sent.
+    pub(super) fn sent(&mut self) {
+        if let Some(number) = self.number.take() {
+            let mut state = self.unread.lock();
+            state.release(number);
+            self.unread.figures.unread_bytes.store(state.bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for UnreadReply {
+    fn drop(&mut self) {
+        self.sent();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places::{Place, Places};
+    use super::*;
+
+    #[test]
+    fn the_answer_that_nothing_was_taken_of_for_longest_is_dropped() {
+        let figures = Arc::<EdgeFigures>::default();
+        let (places, unread) = (Places::new(9, figures.clone()), Unread::new(100, figures.clone()));
+        let links: Vec<Place> = (0..4).map(|_| places.enter([10, 0, 0, 1].into()).unwrap()).collect();
+        let mut replies: Vec<_> = links.iter().map(|place| UnreadReply::new(unread.clone(), place.0.clone())).collect();
+        let held = |number: usize| unread.lock().held.values().any(|held| Arc::ptr_eq(&held.link, &links[number].0));
+        let bytes = || figures.unread_bytes.load(Ordering::Relaxed);
+        replies[0].blocked(60);
+        replies[1].blocked(40);
+        replies[1].blocked(40);
+        replies[0].moved();
+        assert_eq!(bytes(), 100);
+        replies[2].blocked(10);
+        assert!(held(0) && !held(1) && held(2));
+        replies[0].sent();
+        assert_eq!((bytes(), figures.cut_unread.load(Ordering::Relaxed)), (10, 1));
+        replies[3].blocked(500);
+        assert!(!held(2) && !held(3), "one that is too long for the bound itself is dropped as well");
+        drop(replies);
+        assert_eq!(bytes(), 0);
+    }
+}

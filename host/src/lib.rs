@@ -7,6 +7,7 @@ mod config;
 mod disk;
 #[doc(hidden)]
 pub mod fuzzing;
+mod groups;
 mod metrics;
 mod nearest;
 mod node;

@@ -44,11 +44,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::json_words::json_words;
 use crate::text::{is_control, printable};
 
 /// The longest name of a method, in characters.
 pub const MAX_METHOD_NAME: usize = 64;
-use crate::json_words::json_words;
 
 /// A plugin's manifest.
 #[derive(Clone, Debug, Deserialize)]

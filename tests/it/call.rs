@@ -289,3 +289,17 @@ fn a_call_that_cannot_be_understood_has_an_exit_code_of_no_error_of_the_host() {
         assert!(code == Some(0) && missing.is_empty(), "{shell}: {missing:?}");
     }
 }
+
+#[test]
+fn what_is_not_known_is_answered_with_the_nearest_name() {
+    let host = Host::start();
+    let (code, _, error) = said(call(&host, &["getblockcuont"], ""));
+    let expected = "error code: -32601\nerror message:\nMethod not found\nDid you mean 'getblockcount'?\n";
+    assert_eq!((code, error.as_str()), (Some(89), expected));
+    let (code, _, error) = said(call(&host, &["frobnicate", "1"], ""));
+    assert_eq!((code, error.as_str()), (Some(89), "error code: -32601\nerror message:\nMethod not found\n"));
+    for (arguments, meant) in [(&["rnu"][..], "'run'"), (&["plugin", "inspekt", "x"], "'inspect'")] {
+        let (code, _, error) = said(Command::new(&built().binary).args(arguments).output().unwrap());
+        assert!(code == Some(2) && error.contains("similar subcommand") && error.contains(meant), "{error}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use outrigger_tests::{Client, Host, HostOptions, built};
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
 use serde_json::json;
 
 /// A host whose log is kept, and all that it holds so far.
@@ -95,4 +95,46 @@ fn a_client_with_wrong_credentials_is_told_of_by_its_address() {
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!((&line["level"], &line["fields"]["peer"]), (&json!("WARN"), &json!("127.0.0.1")));
     assert!(!text.contains("guess"), "{text}");
+}
+
+#[test]
+fn a_call_of_a_method_whose_group_is_off_is_told_of_once() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let set = vec!["log.format=json".to_owned()];
+    let config = Some(groups("mining-only.toml"));
+    let host =
+        Host::start_with(HostOptions { config, set, log: Some(log.path().to_owned()), ..HostOptions::default() });
+    let mut client = host.client();
+    let unknown = (-32601, "Method not found".to_owned());
+    for method in ["getbalance", "getbalance", "nosuchmethod", "importdescriptors"] {
+        assert_eq!(client.refused(method, json!([])), unknown);
+    }
+    client.call("stopplugin", json!(["mining"]));
+    assert_eq!(client.refused("submitblock", json!(["00"])), unknown);
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let told: Vec<_> = text.lines().filter(|line| line.contains("a call of a method whose")).collect();
+    let fields = |line: &&str| serde_json::from_str::<serde_json::Value>(line).unwrap()["fields"].clone();
+    let told: Vec<_> =
+        told.iter().map(fields).map(|line| json!([line["method"], line["group"], line["plugin"]])).collect();
+    let expected = [
+        json!(["getbalance", "wallet", null]),
+        json!(["importdescriptors", "import", null]),
+        json!(["submitblock", null, "mining"]),
+    ];
+    assert_eq!(told, expected, "{text}");
+}
+
+#[test]
+fn auth_prints_the_password_apart_from_the_lines_to_paste() {
+    let output = Command::new(&built().binary).args(["auth", "alice"]).output().unwrap();
+    assert!(output.status.success());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (lines, told) = (text(output.stdout), text(output.stderr));
+    let password = told.trim_end().lines().last().unwrap();
+    assert!(password.len() >= 40 && !lines.contains(password), "{lines}");
+    // The lines are configuration as they stand.
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), &lines).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    Client::new(host.address, &format!("alice:{password}")).call("uptime", json!([]));
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use outrigger_tests::{Host, HostOptions, built};
+use outrigger_tests::{Host, HostOptions, built, groups};
 use serde_json::json;
 
 /// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.
@@ -252,4 +252,77 @@ fn a_plugin_is_checked_and_a_new_one_begun() {
     let again = String::from_utf8(new("acme-hello").stderr).unwrap();
     assert!(again.contains("acme-hello exists already"), "{again}");
     assert!(!new("Acme").status.success());
+}
+
+/// Runs `outrigger run --check` on a configuration, with a data directory that is not there. Exit code, output and errors.
+fn checked(text: &str) -> (Option<i32>, String, String) {
+    let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(config.path(), text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let datadir = folder.path().join("data");
+    let mut command = std::process::Command::new(&built().binary);
+    command.args(["run", "--check", "--config"]).arg(config.path()).arg("--datadir").arg(&datadir);
+    let output = command.output().unwrap();
+    assert!(!datadir.exists(), "something was written");
+    let text = |bytes| String::from_utf8(bytes).unwrap().replace(&config.path().display().to_string(), "FILE");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn run_check_says_what_would_keep_the_host_from_starting() {
+    let good = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let (code, told, error) = checked(&good);
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    assert!(told.starts_with("The configuration can be used: 6 plugins with "), "{told}");
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let acme = built().library("outrigger_acme_mining").display().to_string();
+    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
+    let mining = "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
+    let cases = [
+        ("[rpc]\nthread = 4\n".to_owned(), "FILE:2: rpc.thread: unknown field `thread`"),
+        ("[log]\nlevel = \"loud\"\n".to_owned(), "FILE:2: log.level: 'loud' is no level"),
+        (
+            "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\"]\n".to_owned(),
+            "FILE:3: plugins.grants: plugin 'chain' needs the service ",
+        ),
+        ("[[plugins]]\nfile = \"nowhere\"\n".to_owned(), "FILE:2: plugins.file: plugin 'nowhere' was not found"),
+        (chain.repeat(2), "FILE:5: plugins.file: two plugins are called 'chain'"),
+        (
+            format!(
+                "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ nosuch = 1 }}\n"
+            ),
+            "FILE:4: plugins.options: ",
+        ),
+        (
+            format!("{mining}[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n"),
+            "the method 'getblocktemplate' is claimed by 'mining' and by 'acme-mining'",
+        ),
+        (format!("{chain}[routes]\ngetblocktemplate = \"mining\"\n"), "no such plugin is enabled"),
+    ];
+    for (text, expected) in cases {
+        let (code, told, error) = checked(&text);
+        assert_eq!((code, told.as_str()), (Some(2), ""), "{error}");
+        assert!(error.starts_with("outrigger: ") && error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn without_a_home_directory_run_and_call_ask_for_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code) in [
+        (&["run", "--rpc-listen", "127.0.0.1:0"][..], 2),
+        (&["run", "--check"], 2),
+        (&["call", "getblockcount"], 1),
+        (&["run", "--datadir", "~/x"], 2),
+    ] {
+        for home in [None, Some(""), Some("relative")] {
+            let mut command = std::process::Command::new(&built().binary);
+            command.args(arguments).current_dir(folder.path()).env_remove("HOME");
+            let output = command.envs(home.map(|home| ("HOME", home))).output().unwrap();
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+            assert!(error.contains("HOME does not name one: give the data directory with --datadir"), "{error}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something was written");
 }

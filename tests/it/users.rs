@@ -139,3 +139,32 @@ fn while_the_host_starts_calls_are_answered_that_it_does() {
         alice.call("getblockcount", json!([]));
     });
 }
+
+#[test]
+fn a_method_in_a_users_list_that_nobody_has_is_refused_at_start() {
+    let refused = |text: String| {
+        let config = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(config.path(), text).unwrap();
+        let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        error.replace(&config.path().display().to_string(), "FILE")
+    };
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
+    let error = refused(format!("{user}methods = [\"stop\", \"getblockcuont\"]\n"));
+    let told = "FILE:3: rpc.users.methods: nobody has a method 'getblockcuont'; did you mean 'getblockcount'?";
+    assert!(error.contains(told), "{error}");
+    let error = refused(format!("\n{user}methods = [\"frobnicate\"]\n"));
+    assert!(error.contains("FILE:4: rpc.users.methods: nobody has a method 'frobnicate'\n"), "{error}");
+}
+
+#[test]
+fn a_users_list_may_name_methods_of_groups_and_plugins_that_are_off() {
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let config = tempfile::NamedTempFile::new().unwrap();
+    let methods = "[\"uptime\", \"submitblock\", \"faultwho\"]";
+    let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = {methods}\n");
+    std::fs::write(config.path(), format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n")).unwrap();
+    let host = start(&config);
+    Client::new(host.address, "alice:pass:word").call("uptime", json!([]));
+}

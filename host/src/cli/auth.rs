@@ -19,21 +19,24 @@ fn lines(user: &RpcUser) -> String {
     format!("[[rpc.users]]\nrpcauth = {}", toml::Value::String(user.entry()))
 }
 
-/// Prints the configuration's lines for a user, and the password that goes with them. The password is stored nowhere.
+/// Prints the configuration's lines for a user to standard output, and the password that goes with them to standard error: the
+/// lines can be written to a file as they are, and the password is stored nowhere.
 pub fn auth(name: &str) -> ExitCode {
     let mut bytes = Zeroizing::new([0; PASSWORD_BYTES]);
     OsRng.fill_bytes(&mut *bytes);
     let password = Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes));
-    match RpcUser::with_password(name, &password) {
-        Ok(user) => {
-            let lines = Zeroizing::new(format!("{}\n\n# password: {}", lines(&user), *password));
-            show(&lines)
-        }
+    let user = match RpcUser::with_password(name, &password) {
+        Ok(user) => user,
         Err(error) => {
             eprintln!("outrigger: {error}");
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
+    };
+    let shown = show(&lines(&user));
+    if shown == ExitCode::SUCCESS {
+        eprintln!("\nThe password, which is stored nowhere:\n{}", *password);
     }
+    shown
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ enum Command {
     Run(RunArgs),
     /// Calls a method of a running host and prints what it answers.
     Call(call::CallArgs),
-    /// Makes a user: prints the line for the configuration and a fresh password.
+    /// Makes a user: prints the lines for the configuration, and a fresh password to standard error.
     Auth {
         /// The user's name.
         name: String,
@@ -75,6 +75,9 @@ pub struct RunArgs {
     /// A setting to change; may be given several times.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
+    /// Checks the configuration, the plugins and their grants, and starts nothing.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.
@@ -113,14 +116,17 @@ pub fn main() -> ExitCode {
         Err(error) => return not_understood(&error),
     };
     match cli.command {
-        Command::Run(args) => match run::run(&args) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("outrigger: {error}");
-                let bad_configuration = matches!(error, run::RunError::Configuration(_));
-                ExitCode::from(if bad_configuration { EXIT_BAD_CONFIGURATION } else { EXIT_FAILED })
+        Command::Run(args) => {
+            match if args.check { run::check(&args).map(Some) } else { run::run(&args).map(|()| None) } {
+                Ok(None) => ExitCode::SUCCESS,
+                Ok(Some(checked)) => show(&checked),
+                Err(error) => {
+                    eprintln!("outrigger: {error}");
+                    let bad_configuration = matches!(error, run::RunError::Configuration(_));
+                    ExitCode::from(if bad_configuration { EXIT_BAD_CONFIGURATION } else { EXIT_FAILED })
+                }
             }
-        },
+        }
         Command::Call(args) => call::call(&args),
         Command::Auth { name } => auth::auth(&name),
         Command::Completions { shell } => {

@@ -270,12 +270,23 @@ fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(),
     }
 }
 
+/// A path in the home directory, of which nobody says where it is.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is in the home directory, and HOME does not name one: give the data directory with --datadir", .0.display())]
+pub struct NoHome(PathBuf);
+
 /// A path with a leading `~` replaced by the home directory.
-pub fn expand_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => path.to_owned(),
-    }
+///
+/// # Errors
+/// [`NoHome`] where the environment does not name one by its whole path: `~` in the current folder is meant by nobody.
+pub fn expand_home(path: &Path) -> Result<PathBuf, NoHome> {
+    expand_in(path, std::env::var_os("HOME").map(PathBuf::from))
+}
+
+fn expand_in(path: &Path, home: Option<PathBuf>) -> Result<PathBuf, NoHome> {
+    let Ok(rest) = path.strip_prefix("~") else { return Ok(path.to_owned()) };
+    let home = home.filter(|home| home.is_absolute()).ok_or_else(|| NoHome(path.to_owned()))?;
+    Ok(home.join(rest))
 }
 
 #[cfg(test)]
@@ -317,6 +328,17 @@ mod tests {
         assert_eq!(text, "FILE:3: rpc.queue_depth: must be from 1 to 1048576, not 0");
         let missing = Loaded::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
         assert!(missing.starts_with("/nonexistent.toml: "), "{missing}");
+    }
+
+    #[test]
+    fn a_folder_in_the_home_directory_needs_one() {
+        let of = |path: &str, home: Option<&str>| expand_in(Path::new(path), home.map(PathBuf::from)).ok();
+        assert_eq!(of("~/.outrigger", Some("/home/a")), Some("/home/a/.outrigger".into()));
+        assert_eq!(of("/x/~/y", None), Some("/x/~/y".into()));
+        assert_eq!(of("~x", None), Some("~x".into()));
+        for home in [None, Some(""), Some("home/a")] {
+            assert_eq!(of("~/.outrigger", home), None, "{home:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! the order of the manifest here, counted, and where the manifest asks for it their types are checked, so that a plugin
 //! sees positions only.
 
+mod absent;
 mod active;
 pub mod arguments;
 pub mod builtins;
@@ -29,6 +30,7 @@ use crate::plugin::pool::{Overloaded, Pool, contained};
 use crate::plugin::registry::{Registry, Route};
 use crate::rpc::{Call, Dispatch, Failure};
 use crate::services::Scopes;
+use absent::Absent;
 use builtins::Builtins;
 pub use door::Door;
 use long::LongCalls;
@@ -37,11 +39,11 @@ use quick::Quick;
 /// How often calls are looked after.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The longest parameters of a call that counts as quick, in bytes: what takes more to say takes longer to do.
-const QUICK_PARAMS: usize = 2048;
 /// What a long poll is answered whose client has closed its sending side: where it is there after all, it reads this.
 const HALF_CLOSED: &str = "The client sends no more, and its long poll has ended";
 
+/// The longest parameters of a call that counts as quick, in bytes: what takes more to say takes longer to do.
+const QUICK_PARAMS: usize = 2048;
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -51,6 +53,7 @@ pub struct Router {
     scopes: Arc<Scopes>,
     pool: Arc<Pool>,
     long: LongCalls,
+    absent: Absent,
     metrics: CallMetrics,
 }
 
@@ -65,8 +68,8 @@ impl Router {
         max_long_calls: usize,
         metrics: CallMetrics,
     ) -> Self {
-        let long = LongCalls::new(max_long_calls);
-        Self { registry, builtins, calls, scopes, pool, long, metrics }
+        let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
+        Self { registry, builtins, calls, scopes, pool, long, absent, metrics }
     }
 
     /// Who answers a method, taken for one call; none when nobody does.
@@ -97,10 +100,10 @@ impl Router {
             return Err(Failure::Rpc(RpcError::internal(message)));
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
+        let client = call.client.take();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
         let Ok(in_place) = self.run(token, &lease, &route, call, params, stuck == 0) else {
-        let client = call.client.take();
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
@@ -111,9 +114,6 @@ impl Router {
             false => None,
         };
         let answer = match deadline {
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
-                Ok(answer) => answer,
             None if method.long_running && answer.is_empty() => {
                 let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
                 match long::wait(answer, client, is_kept).await {
@@ -121,6 +121,9 @@ impl Router {
                     None => return Err(Failure::Rpc(RpcError::new(Code::CLIENT_NOT_CONNECTED, HALF_CLOSED))),
                 }
             }
+            None => answer.await,
+            Some(limit) => match tokio::time::timeout(limit, answer).await {
+                Ok(answer) => answer,
                 Err(_) => return Err(self.expired(&lease, method, guard.expired(), limit)),
             },
         };
@@ -243,7 +246,10 @@ impl Dispatch for Router {
             Some(Err(error)) => Err(Failure::Rpc(error)),
             None => match self.builtins.call(&call).await {
                 Some(answer) => answer.map_err(Failure::Rpc),
-                None => Err(Failure::Rpc(removed::refusal(&call))),
+                None => {
+                    self.absent.called(&call.method, &self.registry);
+                    Err(Failure::Rpc(removed::refusal(&call)))
+                }
             },
         };
         meter.ended(match &answer {

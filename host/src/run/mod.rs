@@ -1,27 +1,32 @@
 //! `outrigger run`: listens, puts the parts together, serves, and takes them apart in order.
 
+mod check;
 mod parts;
+mod users;
 
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tracing_subscriber::EnvFilter;
 
 use crate::cli::RunArgs;
-use crate::config::{ConfigError, Loaded, LogFormat, UserConfig, expand_home};
+use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 use crate::plugin::{memory, trust};
 use crate::rpc::{
     Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Seats, Server,
 };
+pub use check::check;
 use parts::{Frame, Parts};
+use users::users;
 
 /// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of quick methods; all
 /// other calls have threads of their own.
@@ -57,8 +62,8 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     init_log(&loaded)?;
     raise_file_limit();
     memory::give_back_large_blocks();
-    let users = users(&loaded)?;
-    let folder = expand_home(&loaded.config.datadir).join(&loaded.config.network);
+    let users = users(&loaded, &parts::plugin_folders(&args.plugin_dir))?;
+    let folder = data_folder(&loaded)?;
     // Held as long as the host runs: two hosts must not share a data directory.
     let _lock = lock_folder(&folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -211,7 +216,15 @@ fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
     Ok(loaded)
 }
 
-fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
+/// The folder of the network's data.
+fn data_folder(loaded: &Loaded) -> Result<PathBuf, ConfigError> {
+    let datadir = &loaded.config.datadir;
+    let unknown = |error: NoHome| loaded.error("datadir", &datadir.display().to_string(), error.to_string());
+    Ok(expand_home(datadir).map_err(unknown)?.join(&loaded.config.network))
+}
+
+/// What is logged.
+fn log_filter(loaded: &Loaded) -> Result<EnvFilter, ConfigError> {
     let level = &loaded.config.log.level;
     // The filter itself would take an unknown word for a target's name, and write everything of that target.
     let known = |directive: &str| {
@@ -222,8 +235,11 @@ fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
         let reason = format!("'{unknown}' is no level: use error, warn, info, debug, trace or off, or target=level");
         return Err(loaded.error("log.level", level, reason));
     }
-    let filter = tracing_subscriber::EnvFilter::try_new(level)
-        .map_err(|error| loaded.error("log.level", level, error.to_string()))?;
+    EnvFilter::try_new(level).map_err(|error| loaded.error("log.level", level, error.to_string()))
+}
+
+fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
+    let filter = log_filter(loaded)?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match loaded.config.log.format {
         LogFormat::Text => builder.with_ansi(false).init(),
@@ -239,30 +255,6 @@ fn raise_file_limit() {
     limit.current = limit.maximum;
     // Without it fewer connections are accepted, which is no reason not to start.
     let _ = setrlimit(Resource::Nofile, limit);
-}
-
-/// The users that the configuration names.
-fn users(loaded: &Loaded) -> Result<Vec<RpcUser>, ConfigError> {
-    let users = &loaded.config.rpc.users;
-    let name = |configured: &UserConfig| configured.rpcauth.split(':').next().unwrap_or_default().to_owned();
-    let user = |(position, configured): (usize, &UserConfig)| {
-        let user = RpcUser::from_rpcauth(&configured.rpcauth)
-            .map_err(|error| loaded.user_error(position, "rpcauth", error.to_string()))?;
-        // With two of a name, the restrictions of one would not hold for who knows the other's password.
-        if users.iter().take(position).any(|earlier| name(earlier) == name(configured)) {
-            let reason = format!("a user before this one is called {:?} already", name(configured));
-            return Err(loaded.user_error(position, "rpcauth", reason));
-        }
-        let user = match &configured.methods {
-            Some(methods) => user.allowing(methods.clone()),
-            None => user,
-        };
-        Ok(match &configured.wallet {
-            Some(wallet) => user.confined_to(wallet),
-            None => user,
-        })
-    };
-    users.iter().enumerate().map(user).collect()
 }
 
 /// Listens for signals at once, and gives what ends with the first of them or with the method `stop`.

@@ -182,7 +182,7 @@ fn reread(args: &RunArgs) -> Reread {
 }
 
 /// A plugin that cannot be brought up is an error of the configuration, at its place there, unless the system failed.
-fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
+pub(super) fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
     let reason = failure.error.to_string();
     let key = match &failure.error {
         RegistryError::Route { method, .. } => return loaded.error(&format!("routes.{method}"), "", reason).into(),
@@ -237,7 +237,7 @@ fn open_wallets(
 }
 
 /// Where bare names of plugins are looked for: the folders given, then the executable's own.
-fn plugin_folders(given: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn plugin_folders(given: &[PathBuf]) -> Vec<PathBuf> {
     let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
     given.iter().cloned().chain(own).collect()
 }

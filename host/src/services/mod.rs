@@ -170,6 +170,19 @@ pub struct HostServices {
 /// The services' names.
 const NAMES: [&str; 4] = ["chain/1", "mempool/1", "wallet/1", SIGNER];
 
+/// The services by their names alone, for whoever checks grants and starts nothing.
+pub struct ServiceNames;
+
+impl ServiceSource for ServiceNames {
+    fn names(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    fn export(&self, _: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
+        None
+    }
+}
+
 impl ServiceSource for HostServices {
     fn names(&self) -> &'static [&'static str] {
         &NAMES

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::arguments::ArgumentError;
-use crate::config::expand_home;
+use crate::config::{NoHome, expand_home};
 use crate::router::percent_encode;
 
 /// The error of a host that has no such method.
-const METHOD_NOT_FOUND: i64 = -32601;
+pub const METHOD_NOT_FOUND: i64 = -32601;
 
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,8 @@ pub enum CallError {
     Answer,
     #[error("{0}")]
     Arguments(#[from] ArgumentError),
+    #[error("{0}")]
+    NoHome(#[from] NoHome),
 }
 
 /// Where calls go, and as whom.
@@ -48,9 +50,9 @@ impl Connection {
     /// Calls as whoever may read the host's cookie.
     ///
     /// # Errors
-    /// When the cookie cannot be read.
+    /// When the cookie cannot be read, or nobody says where it is.
     pub fn with_cookie(datadir: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
-        let path = expand_home(datadir).join("regtest").join(".cookie");
+        let path = expand_home(datadir)?.join("regtest").join(".cookie");
         let cookie = std::fs::read_to_string(&path).map_err(|source| CallError::Cookie { path, source })?;
         Ok(Self::new(&Zeroizing::new(cookie), url, wallet))
     }

@@ -19,8 +19,9 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::show;
+use crate::nearest::nearest;
 use arguments::Typed;
-use connection::{CallError, Connection};
+use connection::{CallError, Connection, METHOD_NOT_FOUND};
 use terminal::Hidden;
 
 /// What `call` is told on the command line.
@@ -75,7 +76,7 @@ const WALLET_NOT_FOUND: i64 = -18;
 /// Makes the call and prints its result.
 pub fn call(args: &CallArgs) -> ExitCode {
     match exchange(args) {
-        Ok(reply) => print(&reply, args),
+        Ok((reply, meant)) => print(&reply, meant.as_deref(), args),
         Err(error) => {
             eprintln!("outrigger: {error}");
             ExitCode::FAILURE
@@ -83,7 +84,8 @@ pub fn call(args: &CallArgs) -> ExitCode {
     }
 }
 
-fn exchange(args: &CallArgs) -> Result<Value, CallError> {
+/// The host's reply; with it the method that was probably meant, where the host has none of the name.
+fn exchange(args: &CallArgs) -> Result<(Value, Option<String>), CallError> {
     // It is read once, however often is tried.
     let input = Input::read(args)?;
     let attempt = || {
@@ -93,7 +95,20 @@ fn exchange(args: &CallArgs) -> Result<Value, CallError> {
             Some(method) => attempt(args, method, &connection, &input.typed),
         }
     };
-    if args.wait { wait::until_heard(args.wait_timeout, attempt) } else { attempt() }
+    let reply = if args.wait { wait::until_heard(args.wait_timeout, attempt) } else { attempt() }?;
+    let meant = match &args.method {
+        Some(method) if reply["error"]["code"] == METHOD_NOT_FOUND => meant(&input.connection(args)?, method),
+        _ => None,
+    };
+    Ok((reply, meant))
+}
+
+/// The method of the host whose name is most like `method`, as far as the user may know of it.
+fn meant(connection: &Connection, method: &str) -> Option<String> {
+    // Whatever fails here, the host's own answer is told.
+    let document = connection.ask("rpc.discover").ok()??;
+    let methods = document["result"]["methods"].as_array()?;
+    nearest(method, methods.iter().filter_map(|method| method["name"].as_str())).map(str::to_owned)
 }
 
 fn attempt(args: &CallArgs, method: &str, connection: &Connection, typed: &[Typed]) -> Result<Value, CallError> {
@@ -110,7 +125,8 @@ fn attempt(args: &CallArgs, method: &str, connection: &Connection, typed: &[Type
     if !std::io::stderr().is_terminal() {
         return connection.call(method, &arguments);
     }
-    progress::beside(connection, || connection.call(method, &arguments))
+    let succeeded = |reply: &Result<Value, CallError>| reply.as_ref().is_ok_and(|reply| reply["error"].is_null());
+    progress::beside(connection, || connection.call(method, &arguments), succeeded)
 }
 
 /// What was typed, on the command line and on standard input.
@@ -157,13 +173,16 @@ impl Input {
     }
 }
 
-fn print(reply: &Value, args: &CallArgs) -> ExitCode {
+fn print(reply: &Value, meant: Option<&str>, args: &CallArgs) -> ExitCode {
     if let Some(error) = reply.get("error").filter(|error| !error.is_null()) {
         let code = error.get("code").and_then(Value::as_i64).unwrap_or(1);
         let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
         eprintln!("error code: {code}\nerror message:\n{message}");
         if let Some(hint) = hint(code, args) {
             eprintln!("{hint}");
+        }
+        if let Some(meant) = meant {
+            eprintln!("Did you mean '{meant}'?");
         }
         return ExitCode::from(u8::try_from(code.unsigned_abs() % 256).unwrap_or(1));
     }

@@ -12,27 +12,34 @@ const LOOK: Duration = Duration::from_millis(700);
 /// The width of the bar.
 const WIDTH: usize = 40;
 
-/// Runs a call, and meanwhile draws how far the wallet's scan is, if it scans.
-pub fn beside<T: Send>(connection: &Connection, call: impl FnOnce() -> T) -> T {
+/// Runs a call, and meanwhile draws how far the wallet's scan is, if it scans. What was drawn ends with a line end: full, where
+/// the call `succeeded`.
+pub fn beside<T: Send>(connection: &Connection, call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     let (ended, end) = channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut drawn = false;
+        let drawing = scope.spawn(move || {
+            let mut drawn = None;
             while end.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let info = connection.call("getwalletinfo", "[]").unwrap_or_default();
                 if let Some(done) = info["result"]["scanning"]["progress"].as_f64() {
                     draw(&bar(done));
-                    drawn = true;
+                    drawn = Some(done);
                 }
             }
-            if drawn {
-                draw(&format!("{}\r", " ".repeat(WIDTH + 20)));
-            }
+            drawn
         });
         let outcome = call();
         drop(ended);
+        if let Ok(Some(done)) = drawing.join() {
+            draw(&last_line(done, succeeded(&outcome)));
+        }
         outcome
     })
+}
+
+/// The bar as it stays, on a line of its own.
+fn last_line(done: f64, succeeded: bool) -> String {
+    bar(if succeeded { 1.0 } else { done }) + "\n"
 }
 
 /// A bar of which `done` of 1 is filled.
@@ -57,5 +64,11 @@ mod tests {
         assert_eq!(bar(0.0), format!("scanning [{}]   0 %", " ".repeat(WIDTH)));
         assert_eq!(bar(0.5), format!("scanning [{}{}]  50 %", "#".repeat(20), " ".repeat(20)));
         assert_eq!(bar(1.5), format!("scanning [{}] 100 %", "#".repeat(WIDTH)));
+    }
+
+    #[test]
+    fn the_last_line_of_a_bar_stands_alone() {
+        assert_eq!(last_line(0.9, true), bar(1.0) + "\n");
+        assert_eq!(last_line(0.5, false), bar(0.5) + "\n");
     }
 }

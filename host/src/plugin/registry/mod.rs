@@ -4,6 +4,7 @@
 //! retired only after the routes to it are gone, and a call that was routed to it keeps it until it has ended.
 
 mod change;
+mod check;
 mod keeper;
 mod note;
 mod routes;
@@ -20,12 +21,13 @@ use outrigger_sdk::manifest::OptionError;
 use outrigger_sdk::service::events::Event;
 
 use super::calls::Calls;
-use super::file::{FileError, PluginFile, find};
+use super::file::FileError;
 use super::grants::ServiceSource;
 use super::health::Health;
 use super::instance::{Code, Instance, Launch, StartError, Trouble, start};
 use crate::config::PluginConfig;
 pub use change::ChangeError;
+pub use check::check;
 use note::{Change, Subject};
 use routes::routes;
 pub use routes::{Route, RouteTable};
@@ -297,28 +299,18 @@ impl Registry {
         plugin: &Plugin,
         mut others: impl Iterator<Item = &'a Plugin>,
     ) -> Result<Arc<Code>, RegistryError> {
-        let path = find(&plugin.config.file, &self.environment.folders)?;
-        let file = PluginFile::read(&path)?;
-        file.check_owner()?;
-        if let Some(pinned) = &plugin.config.sha256 {
-            file.check_pin(pinned)?;
-        }
+        // What can be refused without running any of its code is refused here.
+        let file = check::judge(&plugin.config, &self.environment.folders, &*self.environment.services)?;
         let id = &file.manifest.id;
         let same = others.find_map(|other| other.code.as_ref().filter(|code| code.manifest.id == *id));
         if let Some(first) = same {
-            return Err(RegistryError::SameId { id: id.clone(), first: first.file.clone(), second: path });
+            return Err(RegistryError::SameId { id: id.clone(), first: first.file.clone(), second: file.path });
         }
         if let Some(before) = &plugin.code
             && before.manifest.id != *id
         {
             return Err(RegistryError::OtherId { id: before.manifest.id.clone(), found: id.clone() });
         }
-        // What can be refused without running any of its code is refused here.
-        file.manifest
-            .options(&plugin.config.options)
-            .map_err(|source| RegistryError::Option { plugin: id.clone(), source })?;
-        super::grants::check(&file.manifest, plugin.config.grants(), &*self.environment.services)
-            .map_err(StartError::from)?;
         let (id, copies) = (id.clone(), self.environment.copies.clone());
         // The library's constructors run here.
         let code = start::in_time(&id, move || Code::open(file, &copies), drop)??;

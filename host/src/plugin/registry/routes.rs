@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use outrigger_sdk::manifest::MethodSpec;
+use outrigger_sdk::manifest::{Manifest, MethodSpec};
 
 use super::RegistryError;
 use crate::plugin::instance::Instance;
@@ -28,20 +28,37 @@ pub type RouteTable = BTreeMap<String, Route>;
 /// An error, and the position of the plugin that it is about.
 pub(super) type Misrouted = (Option<usize>, RegistryError);
 
-/// Makes the table: a method belongs to its only claimant, or to the plugin that the configuration says. One that belongs
-/// to a plugin that is not running is nobody's: falling back to another would change what the method does unseen.
-///
-/// `instances` are the running ones with their positions, `known` the ids of all plugins.
+/// Makes the table of the running instances, each with its position. `known` are the ids of all plugins.
 pub(super) fn routes(
     instances: &[(usize, Arc<Instance>)],
     known: &[String],
     overrides: &BTreeMap<String, String>,
     builtins: &[&str],
 ) -> Result<RouteTable, Misrouted> {
-    let mut table = RouteTable::new();
-    for (position, instance) in instances {
-        let manifest = instance.manifest();
-        for (at, method) in manifest.methods.iter().enumerate() {
+    let manifests: Vec<_> = instances.iter().map(|(position, instance)| (*position, instance.manifest())).collect();
+    let route = |(name, owner): (String, usize)| {
+        let (_, instance) = instances.get(owner)?;
+        let methods = &instance.manifest().methods;
+        let position = methods.iter().position(|method| method.name == name)?;
+        let method = Arc::new(methods.get(position)?.clone());
+        Some((name, Route { instance: instance.clone(), method, position, pace: Arc::default() }))
+    };
+    Ok(owners(&manifests, known, overrides, builtins)?.into_iter().filter_map(route).collect())
+}
+
+/// Which of these plugins has each method: its only claimant, or the plugin that the configuration says. One that belongs to
+/// a plugin that is not running is nobody's: falling back to another would change what the method does unseen.
+///
+/// `manifests` are those of the running ones with their positions, `known` the ids of all plugins.
+pub(super) fn owners(
+    manifests: &[(usize, &Manifest)],
+    known: &[String],
+    overrides: &BTreeMap<String, String>,
+    builtins: &[&str],
+) -> Result<BTreeMap<String, usize>, Misrouted> {
+    let mut owners = BTreeMap::new();
+    for (index, (position, manifest)) in manifests.iter().enumerate() {
+        for method in &manifest.methods {
             let name = &method.name;
             let claimed = |first: &str| {
                 let (method, second) = (name.clone(), manifest.id.clone());
@@ -54,10 +71,9 @@ pub(super) fn routes(
             if overrides.get(name).is_some_and(|owner| *owner != manifest.id) {
                 continue;
             }
-            let (instance, method) = (instance.clone(), Arc::new(method.clone()));
-            let route = Route { instance, method, position: at, pace: Arc::default() };
-            if let Some(first) = table.insert(name.clone(), route) {
-                return Err(claimed(&first.instance.manifest().id));
+            let first = owners.insert(name.clone(), index).and_then(|first| manifests.get(first));
+            if let Some((_, first)) = first {
+                return Err(claimed(&first.id));
             }
         }
     }
@@ -66,14 +82,13 @@ pub(super) fn routes(
             let (method, plugin, reason) = (method.clone(), plugin.clone(), "that method is reserved for the host");
             return Err((None, RegistryError::Route { method, plugin, reason }));
         }
-        let owner = instances.iter().find(|(_, instance)| instance.manifest().id == *plugin);
-        let reason = match owner {
-            Some(_) if table.contains_key(method) => continue,
-            Some(_) => "that plugin has no such method",
-            None if known.contains(plugin) => continue,
-            None => "no such plugin is enabled",
+        let reason = match manifests.iter().any(|(_, manifest)| manifest.id == *plugin) {
+            true if owners.contains_key(method) => continue,
+            true => "that plugin has no such method",
+            false if known.contains(plugin) => continue,
+            false => "no such plugin is enabled",
         };
         return Err((None, RegistryError::Route { method: method.clone(), plugin: plugin.clone(), reason }));
     }
-    Ok(table)
+    Ok(owners)
 }

@@ -1,0 +1,67 @@
+//! Calls of methods that nobody answers, though the host knows whose they are.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::groups;
+use crate::plugin::registry::{Plugin, Registry};
+
+/// How long nothing more is said of a method.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// How many methods are kept in mind.
+const MAX_METHODS: usize = 1024;
+
+/// Says in the log that a method was called whose group or plugin is off.
+#[derive(Default)]
+pub struct Absent {
+    told: Mutex<HashMap<String, Instant>>,
+}
+
+impl Absent {
+    /// A method was called that nobody answers.
+    pub fn called(&self, method: &str, registry: &Registry) {
+        let serving = registry.serving();
+        let has = |plugin: &&Plugin| {
+            let manifest = plugin.code.as_ref().map(|code| &code.manifest);
+            plugin.instance.is_none()
+                && manifest.is_some_and(|manifest| manifest.methods.iter().any(|m| m.name == method))
+        };
+        if let Some(plugin) = serving.plugins.iter().find(has) {
+            if self.is_news(method, Instant::now()) {
+                tracing::warn!(method, plugin = plugin.id(), "a call of a method whose plugin is stopped");
+            }
+        } else if let Some((method, group)) = groups::group_of(method)
+            && self.is_news(method, Instant::now())
+        {
+            tracing::warn!(method, group, "a call of a method whose group is off");
+        }
+    }
+
+    /// Whether nothing was said of the method for a while.
+    fn is_news(&self, method: &str, now: Instant) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|_, at| now.saturating_duration_since(*at) < SILENCE);
+        let is_news = told.len() < MAX_METHODS && !told.contains_key(method);
+        if is_news {
+            told.insert(method.to_owned(), now);
+        }
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_is_told_of_once_in_a_while() {
+        let (absent, now) = (Absent::default(), Instant::now());
+        assert!(absent.is_news("submitblock", now));
+        // Another call of it changes nothing.
+        assert!(!absent.is_news("submitblock", now + SILENCE / 2));
+        assert!(absent.is_news("getblock", now + SILENCE / 2));
+        assert!(absent.is_news("submitblock", now + SILENCE));
+    }
+}

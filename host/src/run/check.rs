@@ -1,0 +1,26 @@
+//! `outrigger run --check`: what would keep the host from starting, as far as that can be said without starting it.
+
+use super::{RunError, configuration, data_folder, log_filter, parts, users};
+use crate::cli::RunArgs;
+use crate::plugin::registry::{self, Configured};
+use crate::router::builtins;
+use crate::services::ServiceNames;
+
+/// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes. No code of a
+/// plugin is run, and nothing is written. What was checked, in a line.
+///
+/// # Errors
+/// As [`run`](super::run).
+pub fn check(args: &RunArgs) -> Result<String, RunError> {
+    let loaded = configuration(args)?;
+    log_filter(&loaded)?;
+    data_folder(&loaded)?;
+    let folders = parts::plugin_folders(&args.plugin_dir);
+    users(&loaded, &folders)?;
+    let config = &loaded.config;
+    let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
+    let manifests = registry::check(&configured, &folders, &builtins::NAMES, &ServiceNames)
+        .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
+    let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
+    Ok(format!("The configuration can be used: {} plugins with {methods} methods", manifests.len()))
+}

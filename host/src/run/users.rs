@@ -1,0 +1,83 @@
+//! The users of the RPC interface, as the configuration has them.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+
+use crate::config::{ConfigError, Loaded, UserConfig};
+use crate::groups;
+use crate::nearest::suggestion;
+use crate::plugin::file::{PluginFile, find};
+use crate::router::builtins;
+use crate::rpc::RpcUser;
+
+/// The users that the configuration names. `folders` are where plugins are looked for.
+///
+/// # Errors
+/// An entry that is not one, a name that is taken, and a method that nobody has.
+pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, ConfigError> {
+    let users = &loaded.config.rpc.users;
+    let known = KnownMethods { loaded, folders, of_plugins: OnceCell::new() };
+    let name = |configured: &UserConfig| configured.rpcauth.split(':').next().unwrap_or_default().to_owned();
+    let user = |(position, configured): (usize, &UserConfig)| {
+        let user = RpcUser::from_rpcauth(&configured.rpcauth)
+            .map_err(|error| loaded.user_error(position, "rpcauth", error.to_string()))?;
+        // With two of a name, the restrictions of one would not hold for who knows the other's password.
+        if users.iter().take(position).any(|earlier| name(earlier) == name(configured)) {
+            let reason = format!("a user before this one is called {:?} already", name(configured));
+            return Err(loaded.user_error(position, "rpcauth", reason));
+        }
+        if let Some(unknown) = configured.methods.iter().flatten().find(|method| !known.has(method)) {
+            let reason = format!("nobody has a method '{unknown}'{}", known.suggestion(unknown));
+            return Err(loaded.user_error(position, "methods", reason));
+        }
+        let user = match &configured.methods {
+            Some(methods) => user.allowing(methods.clone()),
+            None => user,
+        };
+        Ok(match &configured.wallet {
+            Some(wallet) => user.confined_to(wallet),
+            None => user,
+        })
+    };
+    users.iter().enumerate().map(user).collect()
+}
+
+/// The methods that a user's list may name: those of the host, of the groups that come with it, on or off, and of the plugins of
+/// the configuration, on or off.
+struct KnownMethods<'a> {
+    loaded: &'a Loaded,
+    folders: &'a [PathBuf],
+    /// Those of the plugins; their files are read once somebody asks. None where a file cannot be read, and may have any.
+    of_plugins: OnceCell<Option<Vec<String>>>,
+}
+
+impl KnownMethods<'_> {
+    fn has(&self, method: &str) -> bool {
+        let is_own = builtins::NAMES.contains(&method) || groups::group_of(method).is_some();
+        is_own || self.of_plugins().is_none_or(|methods| methods.iter().any(|known| known == method))
+    }
+
+    fn of_plugins(&self) -> Option<&Vec<String>> {
+        let read = || {
+            let mut methods = Vec::new();
+            for plugin in &self.loaded.config.plugins {
+                let file = find(&plugin.file, self.folders).and_then(|path| PluginFile::read(&path));
+                match file {
+                    Ok(file) => methods.extend(file.manifest.methods.into_iter().map(|method| method.name)),
+                    Err(error) => {
+                        tracing::warn!(%error, "the methods that users may call cannot be checked");
+                        return None;
+                    }
+                }
+            }
+            Some(methods)
+        };
+        self.of_plugins.get_or_init(read).as_ref()
+    }
+
+    fn suggestion(&self, method: &str) -> String {
+        let mut known: Vec<&str> = builtins::NAMES.into_iter().chain(groups::methods()).collect();
+        known.extend(self.of_plugins().into_iter().flatten().map(String::as_str));
+        suggestion(method, known)
+    }
+}

@@ -1,5 +1,7 @@
 //! A disk without room: the import says so, nothing of it is stored, and the wallet opens.
 
+use std::process::Command;
+
 use outrigger_tests::{Host, HostOptions, built};
 use serde_json::json;
 
@@ -53,4 +55,130 @@ fn an_import_without_room_is_refused_whole_and_the_wallet_stays() {
     assert_eq!(texts["descriptors"].as_array().unwrap().len(), before["descriptors"].as_array().unwrap().len() + 1);
     assert_eq!(wallet.call("getaddressinfo", json!([address]))["labels"], json!(["kept"]));
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(2));
+}
+
+/// A file system of its own, in memory or in a file. Making one takes rights that not every machine gives: a test that gets none
+/// says so and ends.
+struct SmallDisk {
+    folder: tempfile::TempDir,
+    _image: Option<tempfile::NamedTempFile>,
+}
+
+impl SmallDisk {
+    fn in_memory(bytes: u64) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let size = format!("size={bytes}");
+        Self::mount(&["-t", "tmpfs", "-o", &size, "none"], folder, None)
+    }
+
+    fn ext4(bytes: u64) -> Option<Self> {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(bytes).unwrap();
+        let made = Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).arg(image.path()).status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("no ext4 can be made here: that file system is not tried");
+            return None;
+        }
+        let path = image.path().to_str().unwrap().to_owned();
+        Self::mount(&["-t", "ext4", "-o", "loop", &path], tempfile::tempdir().unwrap(), Some(image))
+    }
+
+    fn mount(arguments: &[&str], folder: tempfile::TempDir, image: Option<tempfile::NamedTempFile>) -> Option<Self> {
+        let mounted = Command::new("mount").args(arguments).arg(folder.path()).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            eprintln!("nothing can be mounted here: {arguments:?} is not tried");
+            return None;
+        }
+        Some(Self { folder, _image: image })
+    }
+
+    /// Takes all of the disk but `room` bytes, until the file that takes it is dropped.
+    fn fill(&self, room: u64) -> tempfile::NamedTempFile {
+        let ballast = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
+        let free = || {
+            let disk = rustix::fs::statvfs(self.folder.path()).unwrap();
+            disk.f_bavail * disk.f_frsize
+        };
+        let mut length = 0;
+        // What the file system takes to keep account of the file comes off, too.
+        while free() > room {
+            length += (free() - room).min(1 << 20);
+            rustix::fs::fallocate(ballast.as_file(), rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
+        }
+        ballast
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Nothing more can be done about one that is still in use.
+        let _ = Command::new("umount").arg("-l").arg(self.folder.path()).status();
+    }
+}
+
+/// Makes wallets and blocks with as much room as `rooms` says, each time; what was acknowledged is there after a kill.
+fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
+    let folder = tempfile::tempdir_in(disk.folder.path()).unwrap();
+    let mut host =
+        Host::start_in(folder, HostOptions { set: vec!["wallet.keypool=3".to_owned()], ..HostOptions::default() });
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "first", "load_on_startup": true}));
+    let address = client.wallet("first").call("getnewaddress", json!(["kept"]));
+    let (mut made, mut refused, mut blocks) = (Vec::new(), 0, 0);
+    for room in rooms {
+        let ballast = disk.fill(room);
+        let name = format!("with {room} bytes");
+        match client.try_call("createwallet", json!([name])) {
+            Ok(_) => made.push(name),
+            Err(failure) => {
+                assert!(!failure.message.is_empty() && failure.code < 0, "{room}: {failure:?}");
+                refused += 1;
+            }
+        }
+        if client.try_call("generatetoaddress", json!([1, address])).is_ok() {
+            blocks += 1;
+        }
+        drop(ballast);
+        assert_eq!(client.call("getblockcount", json!([])), json!(blocks), "{room}");
+    }
+    assert!(refused > 0, "the disk was never full");
+    assert!(!made.is_empty(), "the disk was always full");
+    // With room again all goes on.
+    client.call("createwallet", json!(["after"]));
+    made.push("after".to_owned());
+    client.call("generatetoaddress", json!([1, address]));
+    host = host.kill_and_restart();
+    let mut client = host.client();
+    assert_eq!(client.call("getblockcount", json!([])), json!(blocks + 1));
+    assert_eq!(client.wallet("first").call("getaddressinfo", json!([address]))["labels"], json!(["kept"]));
+    for name in made {
+        client.call("loadwallet", json!([name]));
+        client.wallet(&name).call("getnewaddress", json!([]));
+    }
+}
+
+/// Room for the plugins' copies, the chain and some wallets, in bytes.
+fn size() -> u64 {
+    let plugins: u64 = built().libraries.values().map(|library| library.metadata().unwrap().len()).sum();
+    plugins + (96 << 20)
+}
+
+/// How much room there is each time: from none on in pages, and further apart where files have room.
+fn rooms() -> impl Iterator<Item = u64> {
+    let pages = (0..48).chain((48..240).step_by(16)).map(|pages| pages * 4096);
+    pages.chain([4 << 20])
+}
+
+#[test]
+fn createwallet_on_a_nearly_full_disk_in_memory_is_an_error_and_the_host_goes_on() {
+    if let Some(disk) = SmallDisk::in_memory(size()) {
+        sweep(&disk, rooms());
+    }
+}
+
+#[test]
+fn createwallet_on_a_nearly_full_ext4_is_an_error_and_the_host_goes_on() {
+    if let Some(disk) = SmallDisk::ext4(size()) {
+        sweep(&disk, rooms());
+    }
 }

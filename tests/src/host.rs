@@ -55,24 +55,32 @@ impl Host {
         Self::start_in(tempfile::tempdir().unwrap(), options)
     }
 
-    fn start_in(folder: TempDir, options: HostOptions) -> Self {
-        let log = options.log.as_ref().map_or_else(Stdio::inherit, |log| File::create(log).unwrap().into());
-        let mut child = command(&options, folder.path()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-        let Some(address) = address.and_then(|address| address.parse().ok()) else {
-            let status = child.wait().unwrap();
-            panic!("the host did not start ({status}): {line:?}");
-        };
-        let metrics = line.split("metrics: http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
-        Self { child, folder, options, address, metrics }
+    /// Starts a host on a data directory that is there already.
+    pub fn start_in(folder: TempDir, options: HostOptions) -> Self {
+        Self::try_start_in(folder, &options).unwrap_or_else(|(_, status)| panic!("the host did not start ({status})"))
     }
 
     /// Runs a host that is expected to end by itself, and gives what it left.
     pub fn fail(options: &HostOptions) -> Output {
         let folder = tempfile::tempdir().unwrap();
-        command(options, folder.path()).output().unwrap()
+        Self::fail_in(folder.path(), options)
+    }
+
+    /// The same on a data directory that is there already.
+    pub fn fail_in(folder: &Path, options: &HostOptions) -> Output {
+        command(options, folder).output().unwrap()
+    }
+
+    /// Starts a host in a folder that is there already, or gives what one left that ended by itself.
+    pub fn try_start_in(folder: TempDir, options: &HostOptions) -> Result<Self, (TempDir, std::process::ExitStatus)> {
+        let log = options.log.as_ref().map_or_else(Stdio::inherit, |log| File::create(log).unwrap().into());
+        let mut child = command(options, folder.path()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
+        let Some(address) = address else { return Err((folder, child.wait().unwrap())) };
+        let metrics = line.split("metrics: http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
+        Ok(Self { child, folder, options: options.clone(), address, metrics })
     }
 
     /// A client with the host's cookie.

@@ -78,6 +78,9 @@ pub struct RunArgs {
     /// Checks the configuration, the plugins and their grants, and starts nothing.
     #[arg(long)]
     pub check: bool,
+    /// Checks every page and row of the chain before it is used, also after a stop in order.
+    #[arg(long)]
+    pub verify: bool,
 }
 
 /// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.

@@ -7,7 +7,9 @@ use bitcoin::block::Header;
 use bitcoin::consensus::{Decodable, encode};
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
 use bitcoin::transaction::Version;
-use bitcoin::{Block, Transaction, Txid, VarInt, Wtxid};
+use bitcoin::{Block, BlockHash, Transaction, Txid, VarInt, Wtxid};
+
+use super::judge::merkle_root;
 
 /// The bytes of a transaction without inputs and outputs.
 const EMPTY_TRANSACTION: usize = 10;
@@ -73,6 +75,17 @@ impl NamedBlock {
     /// The ids without witnesses, in their order.
     pub fn txids(&self) -> impl Iterator<Item = Txid> {
         self.ids.iter().map(|ids| ids.txid)
+    }
+
+    /// Whether it is the block of this hash, with the transactions that its header commits to. Witnesses are not among them.
+    pub fn is(&self, hash: &BlockHash) -> bool {
+        let (root, mutated) = merkle_root(self.ids.iter().map(|ids| ids.txid.to_raw_hash()).collect());
+        !mutated && self.header.merkle_root.to_raw_hash() == root && self.block_hash() == *hash
+    }
+
+    /// The block alone.
+    pub fn into_block(self) -> Block {
+        self.block
     }
 
     /// Its transactions with their ids.

@@ -1,9 +1,12 @@
 //! What can go wrong in the node itself, as against a block or a transaction that breaks a rule.
 
+use std::path::PathBuf;
+
 use bitcoin::{BlockHash, Network};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 
-use crate::disk::is_full;
+use crate::disk::pages::Fault;
+use crate::disk::{Damage, RemakeError, TableError, is_full};
 
 /// Why the node could not do what it was asked. Nothing was changed, unless only the last wait for the disk failed.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +38,28 @@ pub enum NodeError {
     /// The database belongs to another chain or version.
     #[error("the chain database is not one of this version's regtest: {0}")]
     WrongDatabase(&'static str),
+    /// The database was written by another version of this program.
+    #[error(
+        "the chain database has layout {found}, which this version of the program cannot read: it needs {}",
+        needed(program)
+    )]
+    OtherLayout {
+        /// The version of its layout.
+        found: u64,
+        /// The version of the program that wrote it, where that is known.
+        program: String,
+    },
+    /// The database's file is damaged, which was seen before it was opened.
+    #[error("the file {} is damaged: {fault}. Move the folder away, and the chain is made anew", file.display())]
+    BadFile {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// The database's file is damaged, which was seen when a row was read.
+    #[error(transparent)]
+    Damage(Damage),
     /// The database lacks or misstates what it must hold.
     #[error("the chain database is damaged: {table} at {key}")]
     Corrupt {
@@ -49,6 +74,33 @@ impl NodeError {
     /// A row of `table` that is missing or cannot be read.
     pub fn corrupt(table: &'static str, key: impl ToString) -> Self {
         Self::Corrupt { table, key: key.to_string() }
+    }
+}
+
+/// The version of the program that a database needs.
+fn needed(program: &str) -> String {
+    match program {
+        "" => "another version of the program".to_owned(),
+        program => format!("version {program} of the program or a later one"),
+    }
+}
+
+impl From<TableError> for NodeError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Storage(error) => error.into(),
+            TableError::Damaged(damage) => Self::Damage(damage),
+        }
+    }
+}
+
+impl From<RemakeError> for NodeError {
+    fn from(error: RemakeError) -> Self {
+        match error {
+            RemakeError::Fault(fault) => Self::BadFile { file: PathBuf::new(), fault },
+            RemakeError::Table(error) => error.into(),
+            RemakeError::File(error) => Self::from(heed::Error::Io(error)),
+        }
     }
 }
 
@@ -76,6 +128,9 @@ impl From<NodeError> for ServiceError {
             | NodeError::Storage(_)
             | NodeError::Directory(_)
             | NodeError::WrongDatabase(_)
+            | NodeError::OtherLayout { .. }
+            | NodeError::BadFile { .. }
+            | NodeError::Damage(_)
             | NodeError::Corrupt { .. } => ErrorKind::Storage,
         };
         Self::new(kind, error.to_string())

@@ -32,7 +32,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use arc_swap::ArcSwap;
@@ -59,6 +59,7 @@ use tree::Tree;
 pub struct EmbeddedNode {
     params: ChainParams,
     settings: Settings,
+    dir: PathBuf,
     store: Store,
     clock: Clock,
     chain: Mutex<Chain>,
@@ -115,6 +116,7 @@ impl EmbeddedNode {
             clock: Clock::default(),
             params,
             settings,
+            dir: dir.to_owned(),
             store,
         };
         node.restore(stored)?;
@@ -124,8 +126,8 @@ impl EmbeddedNode {
 
     /// Puts on the disk what may not be there yet: the last block beside the best chain, and the journal of the mempool.
     pub fn finish(&self) {
-        if let Err(error) = self.store.sync() {
-            tracing::error!(%error, "the last block may not be on the disk");
+        if let Err(error) = self.store.stopped(&self.dir) {
+            tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
         }
         self.journal.finish(&self.pool);
     }
@@ -239,9 +241,6 @@ fn found(store: &Store, params: &ChainParams) -> Result<(), NodeError> {
     let hash = params.genesis_hash;
     match store.genesis(&txn)? {
         None => {}
-        Some(_) if !Store::is_current(store.layout(&txn)?) => {
-            return Err(NodeError::WrongDatabase("its tables have another layout"));
-        }
         Some(found) if found == hash => return Ok(()),
         Some(_) => return Err(NodeError::WrongDatabase("its first block is another one")),
     }

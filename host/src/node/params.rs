@@ -133,6 +133,8 @@ pub struct Settings {
     pub map_size: usize,
     /// The number of snapshots that can be open at once.
     pub max_readers: u32,
+    /// Whether all of the database is checked before it is opened, also after a stop in order.
+    pub verify: bool,
     /// The mempool's limits.
     pub mempool: MempoolLimits,
     /// The weight left free for the header and the coinbase when transactions are selected for a block.
@@ -149,6 +151,7 @@ impl Default for Settings {
             network: Network::Regtest,
             map_size: 1 << 40,
             max_readers: 1_024,
+            verify: false,
             mempool: MempoolLimits::default(),
             reserved_weight: 8_000,
             reserved_sigops: 400,

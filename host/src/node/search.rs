@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use bitcoin::Block;
-use bitcoin::consensus::deserialize;
 use outrigger_sdk::service::Result;
 
 use super::find::{Finder, Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
@@ -64,14 +62,18 @@ impl ChainSnapshot {
     /// Reads a block in which something may be found. Gives its size too.
     fn read_found(&self, digest: &Digest, wanted: &ScriptSet) -> std::result::Result<(FoundBlock, usize), NodeError> {
         let hash = digest.block();
-        let raw = self.store.raw_block(&self.txn, &hash)?;
-        let block = raw.and_then(|raw| deserialize::<Block>(raw).ok());
-        let found = block.map(|block| {
+        let block = match self.store.found_block(&self.txn, &hash) {
+            // Whoever asked says that it could not be read, and goes on with the others.
+            Err(NodeError::Damage(_)) => None,
+            block => block?,
+        };
+        let bytes = block.as_ref().map_or(0, |(_, bytes)| *bytes);
+        let found = block.map(|(block, _)| {
             let time = block.header.time;
             let spent = self.store.spent(&self.txn, &hash).ok().flatten().unwrap_or_default();
             Found { time, transactions: matching(block, &spent, wanted) }
         });
         let found = FoundBlock { hash, height: digest.height, max_time: digest.max_time(), found };
-        Ok((found, raw.map_or(0, <[u8]>::len)))
+        Ok((found, bytes))
     }
 }

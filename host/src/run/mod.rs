@@ -18,6 +18,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::RunArgs;
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
+use crate::disk;
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 use crate::plugin::{memory, trust};
@@ -62,6 +63,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     init_log(&loaded)?;
     raise_file_limit();
     memory::give_back_large_blocks();
+    disk::name_files_of_failed_accesses();
     let users = users(&loaded, &parts::plugin_folders(&args.plugin_dir))?;
     let folder = data_folder(&loaded)?;
     // Held as long as the host runs: two hosts must not share a data directory.

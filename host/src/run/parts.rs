@@ -122,7 +122,7 @@ impl Parts {
     pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
         frame.door.stage("Loading the chain…");
-        let node = open_node(config, folder)?;
+        let node = open_node(config, folder, args.verify)?;
         let scopes = Arc::new(Scopes::default());
         frame.door.stage("Loading wallets…");
         let manager = open_wallets(config, folder, &node, hub)?;
@@ -202,10 +202,11 @@ fn network(config: &Config) -> Result<Network, RunError> {
     work::network(&config.network).map_err(|error| failed("network")(error.into()))
 }
 
-fn open_node(config: &Config, folder: &Path) -> Result<Arc<EmbeddedNode>, RunError> {
+fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<Arc<EmbeddedNode>, RunError> {
     let settings = node::Settings {
         network: network(config)?,
         map_size: config.chain.map_gib << 30,
+        verify,
         mempool: node::MempoolLimits {
             max_usage: config.chain.mempool_mb * 1_000_000,
             relay_feerate: config.chain.min_relay_feerate,

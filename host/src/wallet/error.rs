@@ -1,10 +1,13 @@
 //! What can go wrong inside the wallet engine, and what a service's caller hears of it.
 
+use std::path::{Path, PathBuf};
+
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::wire::WireError;
 
 use super::store::LAYOUT;
-use crate::disk::is_full;
+use crate::disk::pages::Fault;
+use crate::disk::{Damage, RemakeError, TableError, is_full};
 
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
@@ -25,11 +28,24 @@ pub enum WalletError {
     #[error("Data is not in recognized format.")]
     NotAWallet,
     /// The wallet was written by another version of this program.
-    #[error("The wallet has layout {found}, and this version of the program reads only layout {LAYOUT}.")]
+    #[error("{}", other_layout(*found, program))]
     OtherLayout {
         /// The version of its layout.
         found: u32,
+        /// The version of the program that wrote it, where that is known.
+        program: String,
     },
+    /// The wallet's file is damaged, which was seen before it was opened.
+    #[error("The file {} is damaged: {fault}.", file.display())]
+    BadFile {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// The wallet's file is damaged, which was seen when a row was read.
+    #[error(transparent)]
+    Damage(Damage),
     /// A stored descriptor does not parse or derive.
     #[error("the stored descriptor {number} cannot be used: {reason}")]
     BadDescriptor {
@@ -50,6 +66,40 @@ impl WalletError {
     /// A value of `len` bytes is not what it must be.
     pub fn damaged(len: usize) -> Self {
         Self::Damaged(WireError { offset: 0, len })
+    }
+
+    /// Why a file of a former layout could not be written anew.
+    pub fn remake(error: RemakeError, file: &Path) -> Self {
+        match error {
+            RemakeError::Fault(fault) => Self::BadFile { file: file.to_owned(), fault },
+            RemakeError::Table(error) => error.into(),
+            RemakeError::File(error) => error.into(),
+        }
+    }
+}
+
+/// What is said of a wallet of another layout.
+fn other_layout(found: u32, program: &str) -> String {
+    if found < LAYOUT {
+        return format!(
+            "The wallet has layout {found}, which this version of the program no longer reads: it has layout {LAYOUT}."
+        );
+    }
+    let needed = match program {
+        "" => "a later version of the program".to_owned(),
+        program => format!("version {program} of the program or a later one"),
+    };
+    format!(
+        "The wallet has layout {found}, and this version of the program reads layouts up to {LAYOUT}: it needs {needed}."
+    )
+}
+
+impl From<TableError> for WalletError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Storage(error) => error.into(),
+            TableError::Damaged(damage) => Self::Damage(damage),
+        }
     }
 }
 

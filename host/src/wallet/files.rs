@@ -7,7 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 
 use super::error::Result;
+use super::load_list::{self, ListError};
 use super::store::{DATA_FILE, LOCK_FILE};
+use crate::disk::MAKING;
 
 /// The list of wallets to load, beside the wallets' folders.
 const LOAD_FILE: &str = "load.json";
@@ -35,7 +37,7 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::Normal(part) if [LOAD_FILE, DATA_FILE, LOCK_FILE].iter().any(|file| part == *file) => {
+            Component::Normal(part) if [LOAD_FILE, DATA_FILE, LOCK_FILE, MAKING].iter().any(|file| part == *file) => {
                 return refuse("a file of this program has that name");
             }
             Component::Normal(part) => plain.push(part),
@@ -70,7 +72,7 @@ fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> 
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Ok(part) = entry.file_name().into_string() else { continue };
-        if entry.file_type()?.is_dir() {
+        if entry.file_type()?.is_dir() && part != MAKING {
             let inner = if name.is_empty() { part } else { format!("{name}/{part}") };
             collect(&entry.path(), &inner, depth + 1, names)?;
         }
@@ -81,10 +83,14 @@ fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> 
 /// The wallets to load at start.
 pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     match fs::read(dir.join(LOAD_FILE)) {
-        Ok(text) => Ok(serde_json::from_slice(&text).map_err(io::Error::from)?),
+        Ok(text) => Ok(load_list::read(&text).map_err(|error| unusable(dir, &error))?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
+}
+
+fn unusable(dir: &Path, error: &ListError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", dir.join(LOAD_FILE).display()))
 }
 
 /// Adds a wallet to the list or takes it off. The file is replaced in one step.
@@ -99,7 +105,7 @@ pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
     }
     let fresh = dir.join("load.json.new");
     let mut file = fs::File::create(&fresh)?;
-    file.write_all(&serde_json::to_vec(&names).map_err(io::Error::from)?)?;
+    file.write_all(&load_list::write(&names).map_err(io::Error::from)?)?;
     file.sync_all()?;
     fs::rename(&fresh, dir.join(LOAD_FILE))?;
     Ok(fs::File::open(dir)?.sync_all()?)

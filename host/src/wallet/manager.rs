@@ -20,6 +20,7 @@ use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
 use super::{Settings, Shared, Sink, backup, files, lock};
 use crate::aside::aside;
+use crate::disk::pages::Fault;
 use crate::node::find::Finder;
 use crate::node::observer::{NodeEvent, Observer};
 
@@ -266,7 +267,7 @@ impl WalletManager {
 
     fn unpack(&self, name: &str, backup: &Path, folder: &Path) -> ServiceResult<Wallet> {
         backup::unpack(backup, folder).map_err(WalletError::from)?;
-        let store = recognised(Store::open_copy(folder, &self.shared.settings), folder)?;
+        let store = recognised(Store::open(folder, &self.shared.settings), folder)?;
         Ok(Wallet::new(name.to_owned(), store, self.shared.clone())?)
     }
 
@@ -351,13 +352,13 @@ fn cannot_load(folder: &Path, why: &str) -> ServiceError {
 /// The store that was opened in a folder; an error in the words of bitcoind where there is none.
 fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
     match opened {
-        Err(error @ (WalletError::NotAWallet | WalletError::OtherLayout { .. })) => {
+        // bitcoind's words for what is none of its files.
+        Err(WalletError::BadFile { fault: Fault::Foreign, .. }) => {
+            Err(cannot_load(folder, &WalletError::NotAWallet.to_string()))
+        }
+        Err(error @ (WalletError::NotAWallet | WalletError::OtherLayout { .. } | WalletError::BadFile { .. })) => {
             Err(cannot_load(folder, &error.to_string()))
         }
-        // LMDB's own words for a file that is not its own.
-        Err(WalletError::Storage(heed::Error::Mdb(
-            heed::MdbError::Invalid | heed::MdbError::VersionMismatch | heed::MdbError::Corrupted,
-        ))) => Err(cannot_load(folder, "Data is not in recognized format.")),
         other => Ok(other?),
     }
 }

@@ -23,6 +23,7 @@ mod import;
 mod keypool;
 mod legacy;
 mod live;
+mod load_list;
 mod manager;
 mod matching;
 mod multiples;

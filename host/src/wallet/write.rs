@@ -16,13 +16,14 @@ use super::seal::SealingKey;
 use super::store::Tables;
 use super::store::rows::MetaRow;
 use super::store::tables::{CHANGES, put};
+use crate::disk::CHECK_LEN;
 
 /// How many scripts or keys a write takes at a time: what is derived of a range before it is stored, and what is done before
 /// the write asks whether it is still wanted.
 pub const PIECE: usize = 10_000;
 
-/// What of an overflow page its header leaves.
-const PAGE_FILL: usize = 4096 - 16;
+/// What of an overflow page its header and the value's checksum leave.
+const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
 /// The most pages that are overwritten after sealing: 64 MiB.
 const MAX_SCRUBBED: u64 = 16_384;
 /// How often: what one round frees itself the next can take up.

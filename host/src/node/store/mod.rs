@@ -7,28 +7,38 @@
 //! follows: a kill loses nothing, a loss of power at most the last change, and the tables are whole in any case, since the
 //! pages of the state before are not used again until the one after it is on the disk. [`Store::sync`] waits for the rest.
 
+mod checked;
 pub mod digests;
 mod read;
 pub mod rows;
 mod write;
 
+use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use heed::types::Bytes;
-use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
+use heed::{RoTxn, WithoutTls};
 
 use super::NodeError;
 use super::params::Settings;
+pub use crate::disk::Table;
+use crate::disk::{self, DATA_FILE, Environment, META, Opening, RemakeError};
+use checked::Checked;
 
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
 
-/// A table whose keys and values are bytes.
-pub type Table = Database<Bytes, Bytes>;
-
 /// The version of the tables' layout.
-const LAYOUT: u32 = 1;
-const TABLES: u32 = 9;
+const LAYOUT: u64 = 2;
+/// The layout that is migrated: it had no checksums.
+const FORMER: u64 = 1;
+
+/// Up to this size, in bytes, the whole file is checked at every start: it takes less than a second. A larger one is when the
+/// host did not stop in order, or when it is asked to.
+const ALWAYS_CHECKED: u64 = 256 << 20;
+
+/// Where the number of the last change stands after a stop in order, beside the data.
+const STOPPED_FILE: &str = "stopped";
 
 /// Keys of the table `meta`.
 mod meta {
@@ -42,7 +52,7 @@ mod meta {
 /// The open database.
 #[derive(Clone)]
 pub struct Store {
-    env: Env<WithoutTls>,
+    env: Environment,
     /// Block hash to [`rows::BlockRow`].
     index: Table,
     /// Height to block hash, of the best chain.
@@ -61,23 +71,46 @@ pub struct Store {
     leaves: Table,
     /// The tip and the counters.
     meta: Table,
+    /// The blocks that were held against their Merkle roots.
+    checked: Arc<Checked>,
     /// How often it was made sure that all is on the disk.
     #[cfg(test)]
-    pub syncs: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    pub syncs: Arc<std::sync::atomic::AtomicUsize>,
 }
 
+/// All tables.
+const NAMES: &[&str] = &["index", "best", "blocks", "undo", "coins", "transactions", "digests", "leaves", META];
+
 impl Store {
-    /// Opens the database in `dir`, making both where they do not exist.
+    /// Checks the database in `dir` and opens it, making both where they do not exist. One of the former layout is written anew
+    /// before.
     ///
     /// # Errors
-    /// When the directory or the database cannot be made or opened.
+    /// When the directory or the database cannot be made or opened, is damaged, or of another layout.
     pub fn open(dir: &Path, settings: &Settings) -> Result<Self, NodeError> {
-        std::fs::create_dir_all(dir).map_err(NodeError::Directory)?;
-        let env = open_environment(dir, settings)?;
-        // A process that died left its readers behind; they would keep old pages from being used again.
-        env.clear_stale_readers()?;
-        let mut txn = env.write_txn()?;
-        let mut table = |name| env.create_database(&mut txn, Some(name));
+        fs::create_dir_all(dir).map_err(NodeError::Directory)?;
+        let opening = Opening {
+            map_size: settings.map_size,
+            max_readers: settings.max_readers,
+            tables: u32::try_from(NAMES.len()).unwrap_or(u32::MAX),
+            lazy: true,
+        };
+        if dir.join(DATA_FILE).exists() {
+            check(dir, settings, &opening)?;
+        } else {
+            disk::make(dir, &opening, |env, txn| {
+                for name in NAMES {
+                    env.make_table(txn, name)?;
+                }
+                let meta = env.make_table(txn, META)?;
+                disk::sign(meta, txn)?;
+                meta.put(txn, meta::LAYOUT, &LAYOUT.to_le_bytes())?;
+                Ok::<_, NodeError>(())
+            })?;
+        }
+        let env = Environment::open(dir, &opening)?;
+        let txn = env.read()?;
+        let table = |name| env.table(&txn, name)?.ok_or_else(|| NodeError::corrupt("the list of tables", name));
         let store = Self {
             index: table("index")?,
             best: table("best")?,
@@ -87,11 +120,13 @@ impl Store {
             transactions: table("transactions")?,
             digests: table("digests")?,
             leaves: table("leaves")?,
-            meta: table("meta")?,
+            meta: table(META)?,
+            checked: Arc::default(),
             env: env.clone(),
             #[cfg(test)]
-            syncs: std::sync::Arc::default(),
+            syncs: Arc::default(),
         };
+        // Handles of tables that a read transaction opened become the environment's own when it commits.
         txn.commit()?;
         Ok(store)
     }
@@ -101,7 +136,7 @@ impl Store {
     /// # Errors
     /// [`NodeError::TooManyReaders`], or a failure of the database.
     pub fn read(&self) -> Result<Reading<'static>, NodeError> {
-        Ok(self.env.clone().static_read_txn()?)
+        Ok(self.env.snapshot()?)
     }
 
     /// Waits until all that was committed is on the disk.
@@ -111,23 +146,67 @@ impl Store {
     pub fn sync(&self) -> Result<(), NodeError> {
         #[cfg(test)]
         self.syncs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Ok(self.env.force_sync()?)
+        Ok(self.env.sync()?)
     }
 
     /// The bytes the database takes on disk: its pages, up to the last that was ever written. The file itself is not asked,
     /// since every call that wants the chain's name would pay for that.
     pub fn size_on_disk(&self) -> u64 {
-        let pages = self.env.info().last_page_number as u64 + 1;
-        pages * u64::from(self.env.stat().page_size)
+        self.env.pages() * self.env.page_size()
+    }
+
+    /// Notes that the host stops in order: the next start need not check all of a large file.
+    ///
+    /// # Errors
+    /// When the note cannot be written; then all is checked.
+    pub fn stopped(&self, dir: &Path) -> Result<(), NodeError> {
+        self.sync()?;
+        let change = self.read()?.id();
+        fs::write(dir.join(STOPPED_FILE), change.to_string()).map_err(NodeError::Directory)
     }
 }
 
-#[expect(unsafe_code, reason = "opening a memory map is unsafe by nature; the library offers nothing else")]
-fn open_environment(dir: &Path, settings: &Settings) -> Result<Env<WithoutTls>, NodeError> {
-    let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    options.map_size(settings.map_size).max_readers(settings.max_readers).max_dbs(TABLES);
-    // SAFETY: the file is changed through LMDB only, which maps it read-only and guards it by its own lock file; a
-    // second opening within the process is refused by the library. The one flag that is set may cost the last change at a
-    // loss of power, and leaves the file whole.
-    Ok(unsafe { options.flags(EnvFlags::NO_META_SYNC).open(dir) }?)
+/// The last change before the host stopped in order; none where it did not. The note is taken away.
+fn stopped_at(dir: &Path) -> Option<u64> {
+    let note = dir.join(STOPPED_FILE);
+    let change = fs::read_to_string(&note).ok()?.parse().ok()?;
+    // What cannot be taken away says nothing: it would be there after a crash, too.
+    fs::remove_file(note).ok().map(|()| change)
+}
+
+/// Checks the file before it is opened, and brings it to this layout.
+fn check(dir: &Path, settings: &Settings, opening: &Opening) -> Result<(), NodeError> {
+    let file = dir.join(DATA_FILE);
+    let bad = |fault| NodeError::BadFile { file: file.clone(), fault };
+    let data = disk::pages::DataFile::open(&file).map_err(bad)?;
+    let in_order = stopped_at(dir) == Some(data.change());
+    let whole = settings.verify || !in_order || data.size() <= ALWAYS_CHECKED;
+    drop(data);
+    let examine = if whole { disk::examine } else { disk::glance };
+    let examined = examine(&file, meta::LAYOUT).map_err(bad)?;
+    let program = examined.program.clone().unwrap_or_default();
+    let found = examined.layout.as_ref().and_then(|row| row.first_chunk()).copied().map(u64::from_le_bytes);
+    let found = found.ok_or(NodeError::WrongDatabase("it states no layout"))?;
+    examined.check(found >= LAYOUT).map_err(bad)?;
+    match found {
+        LAYOUT => Ok(()),
+        FORMER => take_over(dir, opening).map_err(|error| match error {
+            RemakeError::Fault(fault) => bad(fault),
+            error => error.into(),
+        }),
+        found => Err(NodeError::OtherLayout { found, program }),
+    }
+}
+
+/// Writes a database of the former layout anew: its rows are the same, and get checksums.
+fn take_over(dir: &Path, opening: &Opening) -> Result<(), RemakeError> {
+    tracing::info!(
+        from = FORMER,
+        to = LAYOUT,
+        "the chain is written anew in another layout, which takes a moment once"
+    );
+    disk::migrate(dir, opening, NAMES, &mut |table, key, value| {
+        let layout = table == META && key == meta::LAYOUT;
+        Ok(if layout { LAYOUT.to_le_bytes().to_vec() } else { value.to_vec() })
+    })
 }

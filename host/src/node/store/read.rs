@@ -2,8 +2,9 @@
 
 use std::ops::Bound;
 
+use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, OutPoint, Txid};
+use bitcoin::{Block, BlockHash, OutPoint, Txid};
 use outrigger_sdk::service::chain::{Coin, SpentOutputs, UnspentOutput};
 use outrigger_sdk::wire;
 use zerocopy::FromBytes;
@@ -31,14 +32,6 @@ impl Store {
     /// As [`Store::tip`].
     pub fn genesis(&self, txn: &Reading) -> Result<Option<BlockHash>, NodeError> {
         self.meta.get(txn, meta::GENESIS)?.map(|bytes| read_hash("meta", bytes)).transpose()
-    }
-
-    /// The version of the layout that the database was made with.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
-    pub fn layout(&self, txn: &Reading) -> Result<u64, NodeError> {
-        self.counter(txn, meta::LAYOUT)
     }
 
     /// The number of unspent outputs.
@@ -102,12 +95,25 @@ impl Store {
         self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
     }
 
-    /// A block's serialisation.
+    /// A block's serialisation. When it is read for the first time since the start, it is held against its hash and its Merkle
+    /// root; from then on its checksum says that it is the same.
     ///
     /// # Errors
     /// As [`Store::tip`].
     pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, NodeError> {
-        Ok(self.blocks.get(txn, hash.as_byte_array())?)
+        let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        if !self.checked.has(hash) {
+            self.decode(raw, hash)?;
+        }
+        Ok(Some(raw))
+    }
+
+    /// Decodes a stored block, and holds it against its hash and its Merkle root.
+    fn decode(&self, raw: &[u8], hash: &BlockHash) -> Result<NamedBlock, NodeError> {
+        let block = decode_block(raw).ok().map(|(block, _)| block).filter(|block| block.is(hash));
+        let block = block.ok_or_else(|| self.blocks.damaged(hash.to_string()))?;
+        self.checked.note(hash);
+        Ok(block)
     }
 
     /// A block that must be there.
@@ -115,8 +121,22 @@ impl Store {
     /// # Errors
     /// As [`Store::tip`], and when it is not there.
     pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<NamedBlock, NodeError> {
-        let raw = self.raw_block(txn, hash)?.ok_or_else(|| NodeError::corrupt("blocks", hash))?;
-        decode_block(raw).map(|(block, _)| block).map_err(|_| NodeError::corrupt("blocks", hash))
+        let raw = self.blocks.get(txn, hash.as_byte_array())?.ok_or_else(|| NodeError::corrupt("blocks", hash))?;
+        self.decode(raw, hash)
+    }
+
+    /// A block with its size in bytes; none where it is not there.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn found_block(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<(Block, usize)>, NodeError> {
+        let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        let block = if self.checked.has(hash) {
+            deserialize(raw).map_err(|_| self.blocks.damaged(hash.to_string()))?
+        } else {
+            self.decode(raw, hash)?.into_block()
+        };
+        Ok(Some((block, raw.len())))
     }
 
     /// What the transactions of a block that was connected once spent.

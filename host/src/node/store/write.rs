@@ -9,7 +9,7 @@ use outrigger_sdk::wire;
 use zerocopy::IntoBytes;
 
 use super::rows::{BlockEntry, TxRow, outpoint_key, push_coin};
-use super::{LAYOUT, Store, meta};
+use super::{Store, meta};
 use crate::node::NodeError;
 use crate::node::decode::NamedBlock;
 use crate::node::judge::is_unspendable;
@@ -23,29 +23,21 @@ impl Store {
     /// # Errors
     /// As all functions here: when the database fails, is full, or the disk is.
     pub fn write(&self) -> Result<RwTxn<'_>, NodeError> {
-        Ok(self.env.write_txn()?)
+        Ok(self.env.write()?)
     }
 
-    /// Makes an empty database one of this layout and this chain.
+    /// Notes of which chain the database is.
     ///
     /// # Errors
     /// As [`Store::write`].
     pub fn found(&self, txn: &mut RwTxn, genesis: &BlockHash) -> Result<(), NodeError> {
-        self.put_layout(txn, LAYOUT)?;
         Ok(self.meta.put(txn, meta::GENESIS, genesis.as_byte_array())?)
     }
 
-    /// Notes the version of the layout.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
-    pub fn put_layout(&self, txn: &mut RwTxn, layout: u32) -> Result<(), NodeError> {
-        self.put_counter(txn, meta::LAYOUT, u64::from(layout))
-    }
-
-    /// Whether the layout is the one that this code reads and writes.
-    pub fn is_current(layout: u64) -> bool {
-        layout == u64::from(LAYOUT)
+    /// Notes another layout.
+    #[cfg(test)]
+    pub fn put_layout(&self, txn: &mut RwTxn, layout: u64) -> Result<(), NodeError> {
+        self.put_counter(txn, meta::LAYOUT, layout)
     }
 
     fn put_counter(&self, txn: &mut RwTxn, key: &[u8], value: u64) -> Result<(), NodeError> {
@@ -83,7 +75,10 @@ impl Store {
     /// # Errors
     /// As [`Store::write`].
     pub fn put_block(&self, txn: &mut RwTxn, hash: &BlockHash, raw: &[u8]) -> Result<(), NodeError> {
-        Ok(self.blocks.put(txn, hash.as_byte_array(), raw)?)
+        self.blocks.put(txn, hash.as_byte_array(), raw)?;
+        // It was judged as it came.
+        self.checked.note(hash);
+        Ok(())
     }
 
     /// Puts a judged block on the best chain: coins, undo data, transactions, digest, tip.

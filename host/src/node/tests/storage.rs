@@ -108,14 +108,39 @@ fn a_database_cannot_be_opened_twice_at_once() {
 }
 
 #[test]
-fn a_database_of_another_layout_is_refused() {
+fn a_chain_of_a_newer_layout_is_refused_naming_the_version_needed() {
     let mut node = TestNode::new();
     let mut txn = node.store.write().unwrap();
     node.store.put_layout(&mut txn, 99).unwrap();
     txn.commit().unwrap();
     node.node = None;
     let error = EmbeddedNode::open(node.dir.path(), Settings::default()).err();
-    assert!(matches!(error, Some(NodeError::WrongDatabase(_))));
+    let error = error.unwrap();
+    assert!(matches!(error, NodeError::OtherLayout { found: 99, .. }), "{error}");
+    let needed = format!("it needs version {} of the program or a later one", env!("CARGO_PKG_VERSION"));
+    assert!(error.to_string().contains(&needed), "{error}");
+}
+
+#[test]
+fn getblock_of_a_block_that_its_header_does_not_commit_to_is_refused_and_nothing_more_is_written() {
+    let mut node = TestNode::new();
+    extend_by(&node, 2);
+    let hash = node.tip().hash;
+    let mut raw = node.snapshot().unwrap().block(hash).unwrap().unwrap().0;
+    // The coinbase's lock time. The checksum is of the changed bytes, so that only the Merkle root tells.
+    *raw.last_mut().unwrap() ^= 1;
+    let mut txn = node.store.write().unwrap();
+    node.store.put_block(&mut txn, &hash, &raw).unwrap();
+    txn.commit().unwrap();
+    node.reopen();
+    let before = node.tip();
+    let error = node.snapshot().unwrap().block(hash).unwrap_err();
+    let file = node.dir.path().join("data.mdb");
+    assert!(matches!(&error, NodeError::Damage(damage) if damage.table == "blocks" && damage.file == file), "{error}");
+    let block = Draft::on(&node, before.hash, &[], 0).finish();
+    let refused = node.submit_block(&serialize(&block)).unwrap_err();
+    assert!(matches!(refused, NodeError::Damage(_)), "{refused}");
+    assert_eq!(node.tip(), before);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `synced`, `rescan`, `changes`, and `seal` (encrypted) or `clear` (not) |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `rescan`, `changes`, and `seal` (encrypted) or `clear` (not) |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -32,16 +32,14 @@
 
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::{OutPoint, Script, Txid};
-use heed::types::Bytes;
-use heed::{Database, Env, RoTxn, RwTxn, WithoutTls};
+use heed::{RoTxn, RwTxn};
 use outrigger_sdk::service::wallet::WalletTransaction;
 use outrigger_sdk::wire::{Wire, from_bytes, to_bytes};
 
 use super::rows::{DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow};
+pub use crate::disk::Table;
+use crate::disk::{Environment, TableError};
 use crate::wallet::error::{Result, WalletError};
-
-/// A table: bytes to bytes.
-pub type Table = Database<Bytes, Bytes>;
 
 /// Where the number of changes that called for a backup stands in the table `meta`.
 pub const CHANGES: &[u8] = b"changes";
@@ -96,16 +94,16 @@ macro_rules! tables {
         pub struct Tables {
             $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
         }
-        /// The number of tables.
-        pub const COUNT: u32 = [$(stringify!($name)),*].len() as u32;
+        /// Their names.
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
         impl Tables {
             /// Opens the tables, and makes those that are missing.
-            pub fn create(env: &Env<WithoutTls>, txn: &mut RwTxn<'_>) -> heed::Result<Self> {
-                Ok(Self { $($name: env.create_database(txn, Some(stringify!($name)))?,)* })
+            pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, TableError> {
+                Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
             }
             /// Opens the tables; none when one is missing.
-            pub fn open(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> heed::Result<Option<Self>> {
-                $(let Some($name) = env.open_database(txn, Some(stringify!($name)))? else { return Ok(None) };)*
+            pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, TableError> {
+                $(let Some($name) = env.table(txn, stringify!($name))? else { return Ok(None) };)*
                 Ok(Some(Self { $($name,)* }))
             }
         }
@@ -164,36 +162,7 @@ pub fn number_from_key(bytes: &[u8]) -> Result<u32> {
     Ok(u32::from_be_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
 }
 
-/// The tables that wallets of this layout may lack: they came later. What is missing in `mempool_conflicts` is found when the
-/// wallet is loaded, what is missing in `derived` is derived while the keys can be opened.
-const LATER: [&str; 3] = ["book", "mempool_conflicts", "derived"];
-
 impl Tables {
-    /// Whether a table is missing that came after others of this layout.
-    pub fn lacks_later_ones(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> Result<bool> {
-        for table in LATER {
-            if env.open_database::<Bytes, Bytes>(txn, Some(table))?.is_none() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Makes the tables that came after others of this layout.
-    pub fn create_later_ones(env: &Env<WithoutTls>, txn: &mut RwTxn<'_>) -> Result<()> {
-        for table in LATER {
-            env.create_database::<Bytes, Bytes>(txn, Some(table))?;
-        }
-        Ok(())
-    }
-
-    /// The version of the layout that a wallet was written with; none where there is no wallet.
-    pub fn layout(env: &Env<WithoutTls>, txn: &RoTxn<'_>) -> Result<Option<u32>> {
-        let Some(meta) = env.open_database(txn, Some("meta"))? else { return Ok(None) };
-        // The version is the row's first field in every layout.
-        get(meta, txn, b"meta")
-    }
-
     /// What the wallet is.
     pub fn meta(&self, txn: &RoTxn<'_>) -> Result<MetaRow> {
         get(self.meta, txn, b"meta")?.ok_or(WalletError::damaged(0))

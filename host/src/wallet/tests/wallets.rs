@@ -116,23 +116,35 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
     assert_eq!(bench.manager.directory().unwrap(), ["junk", "w"]);
 }
 
-#[test]
-fn a_wallet_of_another_layout_is_refused_by_name() {
+/// What is said of a wallet that states this layout.
+fn refused_with_layout(layout: u32) -> String {
     let bench = Bench::with_wallet();
-    let former = LAYOUT - 1;
-    bench
-        .view()
-        .wallet()
-        .write(|write| {
-            write.meta.version = former;
-            Ok(())
-        })
-        .unwrap();
+    let wallet = bench.view().wallet().clone();
+    wallet.write(|write| Ok(write.meta.version = layout)).unwrap();
+    drop(wallet);
     bench.manager.unload("w".into(), None).unwrap();
     let refused = bench.manager.load("w".into(), None).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::WalletNotLoaded);
-    let why = format!("The wallet has layout {former}, and this version of the program reads only layout {LAYOUT}.");
-    assert!(refused.detail.ends_with(&why), "{}", refused.detail);
+    refused.detail
+}
+
+#[test]
+fn loadwallet_refuses_a_newer_layout_naming_the_version_needed() {
+    let said = refused_with_layout(LAYOUT + 1);
+    let why = format!(
+        "The wallet has layout {}, and this version of the program reads layouts up to {LAYOUT}: it needs version {} of the \
+         program or a later one.",
+        LAYOUT + 1,
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(said.ends_with(&why), "{said}");
+}
+
+#[test]
+fn loadwallet_refuses_a_layout_that_is_not_that_of_the_rows() {
+    // As if it were of the former layout, whose rows have no checksums: it must not get them twice.
+    let said = refused_with_layout(LAYOUT - 1);
+    assert!(said.contains("is damaged: table \"meta\": it states another layout than its rows have"), "{said}");
 }
 
 #[test]

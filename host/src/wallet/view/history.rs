@@ -14,6 +14,7 @@ use outrigger_sdk::service::wallet::{
 use outrigger_sdk::wire::{Blob, Encoded, from_bytes};
 
 use super::{WalletView, check_place};
+use crate::disk::{self, Pair, TableError};
 use crate::wallet::error::{Result, WalletError};
 use crate::wallet::store::tables::OF_WALLET;
 use crate::wallet::trust::{Judge, replaceable};
@@ -28,10 +29,10 @@ const AT_A_TIME: usize = 32;
 /// How many rows a cursor goes on at most to a row that would otherwise be searched for.
 const NEAR: u64 = 8;
 
-/// A key and its value, in place.
-type Pair<'t> = (&'t [u8], &'t [u8]);
 /// What a cursor gives.
-type Entry<'t> = heed::Result<Pair<'t>>;
+type Entry<'t> = std::result::Result<Pair<'t>, TableError>;
+/// Where rows are read one after the other.
+type Cursor<'t> = disk::Rows<RoRange<'t, Bytes, Bytes>>;
 
 impl WalletView {
     /// Those of these transactions that the wallet has, in their order.
@@ -176,7 +177,7 @@ fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
 struct Rows<'v> {
     view: &'v WalletView,
     /// The rows of the table behind the last one, while each is near the one before.
-    ahead: Option<RoRange<'v, Bytes, Bytes>>,
+    ahead: Option<Cursor<'v>>,
     /// The arrival of the last one.
     last: Option<u64>,
 }

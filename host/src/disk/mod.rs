@@ -1,4 +1,19 @@
-//! What the system says of a disk that takes no more.
+//! Files of LMDB: opening them, their tables with checksums, and what is done of damage and of full disks.
+
+mod damage;
+mod environment;
+mod examine;
+mod fault;
+pub mod pages;
+mod remake;
+mod table;
+
+pub use damage::Damage;
+pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
+pub use examine::{Examined, META, examine, glance};
+pub use fault::name_files_of_failed_accesses;
+pub use remake::{MAKING, RemakeError, make, migrate, sign};
+pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table, TableError};
 
 use std::io::{Error, ErrorKind};
 

@@ -1,0 +1,92 @@
+//! What a file of LMDB is, before it is opened: whether it is whole, and of which layout.
+
+use std::path::Path;
+
+use super::pages::{DataFile, Fault};
+use super::table::{Checksum, shown};
+
+/// The table and the keys that all layouts have in common.
+pub const META: &str = "meta";
+/// Where the version of the program stands that made the file, as text; former layouts lack it.
+pub const PROGRAM: &[u8] = b"program";
+
+/// What a file is.
+#[derive(Debug, Default)]
+pub struct Examined {
+    /// The row that the layout is read from, with the checksum behind it where there is one.
+    pub layout: Option<Vec<u8>>,
+    /// The version of the program that made it, where it says so.
+    pub program: Option<String>,
+    /// The first row whose checksum is of other bytes, or that has none.
+    damage: Option<Fault>,
+    rows: u64,
+    verified: u64,
+}
+
+impl Examined {
+    /// Whether a file whose rows have checksums (`current`) is as it was written, or one of the former layout, without checksums,
+    /// is one: a damaged version does not make one layout of the other.
+    ///
+    /// # Errors
+    /// The first row that is not what was written.
+    pub fn check(self, current: bool) -> Result<(), Fault> {
+        let checked = current || self.verified > 0 && self.verified >= self.rows / 2;
+        match self.damage {
+            Some(fault) if checked => Err(fault),
+            None if checked && !current => {
+                Err(Fault::Tree { table: META.to_owned(), what: "it states another layout than its rows have" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads all of a file: every page of every tree, and the checksum of each row.
+///
+/// # Errors
+/// What is wrong with its pages.
+pub fn examine(path: &Path, layout_key: &[u8]) -> Result<Examined, Fault> {
+    let mut examined = Examined::default();
+    let mut checksum: Option<(String, Checksum)> = None;
+    DataFile::open(path)?.walk(&mut |table, key, stored| {
+        let sums = match &checksum {
+            Some((of, sums)) if of == table => *sums,
+            _ => checksum.insert((table.to_owned(), Checksum::of(table))).1,
+        };
+        examined.see(table, key, sums.open(key, stored), stored, layout_key);
+        Ok(())
+    })?;
+    Ok(examined)
+}
+
+/// Reads of a file only what it is: its meta pages, and the ways to the rows that say so.
+///
+/// # Errors
+/// What is wrong with the pages on the way.
+pub fn glance(path: &Path, layout_key: &[u8]) -> Result<Examined, Fault> {
+    let file = DataFile::open(path)?;
+    let sums = Checksum::of(META);
+    let mut examined = Examined::default();
+    for key in [layout_key, PROGRAM] {
+        if let Some(stored) = file.get(META, key)? {
+            examined.see(META, key, sums.open(key, &stored), &stored, layout_key);
+        }
+    }
+    Ok(examined)
+}
+
+impl Examined {
+    /// Takes note of a row, of which `value` is what its checksum agrees with.
+    fn see(&mut self, table: &str, key: &[u8], value: Option<&[u8]>, stored: &[u8], layout_key: &[u8]) {
+        self.rows += 1;
+        self.verified += u64::from(value.is_some());
+        if value.is_none() && self.damage.is_none() {
+            self.damage = Some(Fault::Row { table: table.to_owned(), key: shown(key) });
+        }
+        if table == META && key == layout_key {
+            self.layout = Some(stored.to_vec());
+        } else if table == META && key == PROGRAM {
+            self.program = value.map(|text| String::from_utf8_lossy(text).into_owned());
+        }
+    }
+}

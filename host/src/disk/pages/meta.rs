@@ -1,0 +1,108 @@
+//! The two meta pages: each change writes the one that the last change did not.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use super::Fault;
+use super::page::{HEADER, META, Stated, u16_at, u32_at, u64_at};
+
+/// How many there are, at the beginning of the file.
+pub const META_PAGES: u64 = 2;
+/// What each begins with, behind its header.
+const MAGIC: u32 = 0xBEEF_C0DE;
+/// LMDB's format.
+const VERSION: u32 = 1;
+/// LMDB's smallest and largest pages, in bytes.
+const PAGE_SIZES: std::ops::RangeInclusive<u32> = 512..=0x8000;
+/// The tree of free pages has numbers as keys (MDB_INTEGERKEY), and the environment no lasting flags beside.
+const FREE_FLAGS: u16 = 0x08;
+
+/// Where what stands in a meta page, in bytes from its beginning.
+mod at {
+    use super::HEADER;
+    pub const MAGIC: usize = HEADER;
+    pub const VERSION: usize = HEADER + 4;
+    pub const FREE: usize = HEADER + 24;
+    pub const MAIN: usize = FREE + super::Stated::SIZE;
+    pub const LAST_PAGE: usize = MAIN + super::Stated::SIZE;
+    pub const CHANGE: usize = LAST_PAGE + 8;
+    pub const END: usize = CHANGE + 8;
+}
+
+/// What a meta page says.
+#[derive(Clone, Copy)]
+pub struct Meta {
+    /// Which of the two it is.
+    pub page: u64,
+    /// The size of all pages, in bytes.
+    pub page_size: usize,
+    /// The tree of free pages.
+    pub free: Stated,
+    /// The tree of tables.
+    pub main: Stated,
+    /// The last page that was ever in use. The file may end before it, where the last ones are free.
+    pub last_page: u64,
+    /// The number of the change that wrote it.
+    pub change: u64,
+}
+
+/// Reads both: the newer and the older one.
+pub fn read(file: &File) -> Result<(Meta, Meta), Fault> {
+    let first = read_one(file, 0, 0)?;
+    let second = read_one(file, 1, first.page_size as u64)?;
+    let fault = |what| Fault::Meta { page: 0, what };
+    if first.page_size != second.page_size {
+        return Err(fault("both meta pages state different sizes of pages"));
+    }
+    // Both are written when the file is made, before the first change; from then on in turns.
+    if (first.change, second.change) != (0, 0) {
+        if first.change % 2 != 0 || second.change % 2 != 1 {
+            return Err(fault("a meta page is of a change that the other one belongs to"));
+        }
+        if first.change.abs_diff(second.change) != 1 {
+            return Err(fault("a change lies between both meta pages"));
+        }
+    }
+    Ok(if first.change > second.change { (first, second) } else { (second, first) })
+}
+
+fn read_one(file: &File, page: u64, offset: u64) -> Result<Meta, Fault> {
+    let fault = |what| Fault::Meta { page, what };
+    let mut bytes = [0; at::END];
+    file.read_exact_at(&mut bytes, offset).map_err(|error| match error.kind() {
+        // Less than one page is nothing that LMDB wrote.
+        std::io::ErrorKind::UnexpectedEof if page == 0 => Fault::Foreign,
+        std::io::ErrorKind::UnexpectedEof => fault("the file ends before its end"),
+        _ => error.into(),
+    })?;
+    let short = || fault("the file ends before its end");
+    let magic = u32_at(&bytes, at::MAGIC).ok_or_else(short)?;
+    let marked = u16_at(&bytes, 10).ok_or_else(short)? == META;
+    if page == 0 && magic != MAGIC && !marked {
+        return Err(Fault::Foreign);
+    }
+    if u64_at(&bytes, 0).ok_or_else(short)? != page || !marked {
+        return Err(fault("it is no meta page"));
+    }
+    if magic != MAGIC {
+        return Err(fault("it is no meta page of LMDB"));
+    }
+    if u32_at(&bytes, at::VERSION).ok_or_else(short)? != VERSION {
+        return Err(fault("it is of another format of LMDB"));
+    }
+    let free = Stated::read(bytes.get(at::FREE..at::MAIN).ok_or_else(short)?).ok_or_else(short)?;
+    let main = Stated::read(bytes.get(at::MAIN..at::LAST_PAGE).ok_or_else(short)?).ok_or_else(short)?;
+    // LMDB keeps the size of pages and its flags in the fields of this tree that it does not need otherwise.
+    if !PAGE_SIZES.contains(&free.pad) || !free.pad.is_power_of_two() {
+        return Err(fault("it states a size of pages that there is not"));
+    }
+    if free.flags != FREE_FLAGS || main.flags != 0 || main.pad != 0 {
+        return Err(fault("it states flags that are never set"));
+    }
+    let last_page = u64_at(&bytes, at::LAST_PAGE).ok_or_else(short)?;
+    if last_page < META_PAGES - 1 || last_page >= u64::from(u32::MAX) << 16 {
+        return Err(fault("it states a last page that cannot be"));
+    }
+    let change = u64_at(&bytes, at::CHANGE).ok_or_else(short)?;
+    Ok(Meta { page, page_size: free.pad as usize, free: Stated { pad: 0, ..free }, main, last_page, change })
+}

@@ -1,0 +1,235 @@
+//! A tree of pages: the walk over all of it, and the way to one row.
+
+use std::cmp::Ordering;
+
+use super::page::{HEADER, LONG_VALUE, OVERFLOW, Page, Stated, TABLE, u16_at, u32_at, u64_at};
+use super::{DataFile, Fault, Visitor, Walk};
+
+/// The deepest tree that LMDB makes.
+const MAX_DEPTH: u16 = 32;
+
+/// What the rows of a tree are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Lists of free pages, by the number of the change that freed them.
+    Free,
+    /// Tables, by their names.
+    Tables,
+    /// What a table holds.
+    Values,
+}
+
+/// A tree, and what was met of it so far.
+pub struct Tree<'n> {
+    name: &'n str,
+    rows: Rows,
+    stated: Stated,
+    met: Stated,
+}
+
+/// The keys that a page may have: from the first on, up to and without the second.
+#[derive(Clone, Copy)]
+struct Bounds<'k> {
+    from: Option<&'k [u8]>,
+    to: Option<&'k [u8]>,
+}
+
+impl<'n> Tree<'n> {
+    /// A tree of which something is stated.
+    pub fn new(name: &'n str, rows: Rows, stated: Stated) -> Self {
+        let met = Stated { branches: 0, leaves: 0, overflow: 0, rows: 0, ..stated };
+        Self { name, rows, stated, met }
+    }
+
+    /// An error of the tree as a whole.
+    pub fn fault(&self, what: &'static str) -> Fault {
+        Fault::Tree { table: self.name.to_owned(), what }
+    }
+
+    fn page_fault(&self, page: u64, what: &'static str) -> Fault {
+        Fault::Page { page, table: self.name.to_owned(), what }
+    }
+
+    /// Where its pages begin; none where it has none.
+    fn root(&self) -> Result<Option<u64>, Fault> {
+        match (self.stated.root, self.stated.depth) {
+            (None, 0) => Ok(None),
+            (Some(root), 1..=MAX_DEPTH) => Ok(Some(root)),
+            _ => Err(self.fault("its depth cannot be")),
+        }
+    }
+
+    /// Walks over all its pages.
+    pub fn walk(mut self, walk: &mut Walk<'_>, visitor: Visitor<'_>) -> Result<(), Fault> {
+        if self.rows == Rows::Values && (self.stated.flags != 0 || self.stated.pad != 0) {
+            return Err(self.fault("it has flags that are never set"));
+        }
+        if let Some(root) = self.root()? {
+            self.walk_page(root, 1, Bounds { from: None, to: None }, walk, visitor)?;
+        }
+        if self.met == self.stated {
+            Ok(())
+        } else {
+            Err(self.fault("it has other numbers of pages or rows than it states"))
+        }
+    }
+
+    /// Takes a page of the file for this tree.
+    fn take(&self, number: u64, leaf: bool, file: &DataFile) -> Result<Page, Fault> {
+        let mut bytes = vec![0; file.page_size];
+        file.read(number, &mut bytes, self.name)?;
+        Page::check(bytes, number, leaf).map_err(|what| self.page_fault(number, what))
+    }
+
+    fn walk_page(
+        &mut self,
+        number: u64,
+        level: u16,
+        bounds: Bounds<'_>,
+        walk: &mut Walk<'_>,
+        visitor: Visitor<'_>,
+    ) -> Result<(), Fault> {
+        if !walk.seen.note(number) {
+            return Err(self.page_fault(number, "it does not exist or is in use twice"));
+        }
+        let leaf = level == self.stated.depth;
+        let page = self.take(number, leaf, walk.file)?;
+        // The first key of a branch page is not looked at: what is less than the second lies there.
+        let (mut before, mut may_be_same) = (bounds.from, true);
+        for node in page.nodes().skip(usize::from(!leaf)) {
+            let order = before.map_or(Ordering::Less, |before| self.compare(before, node.key));
+            let in_order = order == Ordering::Less || may_be_same && order == Ordering::Equal;
+            if !in_order || bounds.to.is_some_and(|to| self.compare(node.key, to) != Ordering::Less) {
+                return Err(self.page_fault(number, "its keys are not in order"));
+            }
+            // A page may begin with the key that leads to it.
+            (before, may_be_same) = (Some(node.key), false);
+        }
+        if leaf {
+            self.met.leaves += 1;
+            return self.walk_rows(number, &page, walk, visitor);
+        }
+        self.met.branches += 1;
+        for index in 0..page.count() {
+            let key = |index| page.node(index).map(|node| node.key);
+            let child = page.node(index).map_or(0, |node| node.child);
+            let bounds =
+                Bounds { from: if index == 0 { bounds.from } else { key(index) }, to: key(index + 1).or(bounds.to) };
+            self.walk_page(child, level + 1, bounds, walk, visitor)?;
+        }
+        Ok(())
+    }
+
+    fn walk_rows(&mut self, number: u64, page: &Page, walk: &mut Walk<'_>, visitor: Visitor<'_>) -> Result<(), Fault> {
+        for node in page.nodes() {
+            self.met.rows += 1;
+            let flags = if self.rows == Rows::Tables { TABLE } else { node.flags & LONG_VALUE };
+            if node.flags != flags || node.key.is_empty() {
+                return Err(self.page_fault(number, "a row has flags that are never set, or no key"));
+            }
+            let long;
+            let value = if node.flags & LONG_VALUE == 0 {
+                node.value
+            } else {
+                let (value, pages) = self.long_value(node.value, node.length, walk.file)?;
+                for page in pages {
+                    self.met.overflow += 1;
+                    if !walk.seen.note(page) {
+                        return Err(self.page_fault(page, "it does not exist or is in use twice"));
+                    }
+                }
+                long = value;
+                &long
+            };
+            match self.rows {
+                Rows::Free => self.take_free(number, node.key, value, walk)?,
+                Rows::Tables => {
+                    let name =
+                        std::str::from_utf8(node.key).map_err(|_| self.page_fault(number, "a name is no text"))?;
+                    let stated = Stated::read(value).ok_or_else(|| self.page_fault(number, "a row is no table's"))?;
+                    walk.tables.push((name.to_owned(), stated));
+                }
+                Rows::Values => visitor(self.name, node.key, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a value that stands in pages of its own. Gives their numbers too.
+    fn long_value(&self, at: &[u8], length: usize, file: &DataFile) -> Result<(Vec<u8>, std::ops::Range<u64>), Fault> {
+        let number = u64_at(at, 0).ok_or_else(|| self.fault("a row is too short"))?;
+        let mut header = [0; HEADER];
+        file.read(number, &mut header, self.name)?;
+        let fault = |what| self.page_fault(number, what);
+        if u64_at(&header, 0) != Some(number) || u16_at(&header, 10) != Some(OVERFLOW) {
+            return Err(fault("it is not the value's page"));
+        }
+        let pages = u64::from(u32_at(&header, 12).unwrap_or_default());
+        let size = HEADER + length;
+        // A value that was replaced by a shorter one may keep its pages.
+        if pages < (size.div_ceil(file.page_size)) as u64 || number.saturating_add(pages) > file.meta.last_page + 1 {
+            return Err(fault("it has not the value's length"));
+        }
+        let mut bytes = vec![0; size];
+        file.read(number, &mut bytes, self.name)?;
+        bytes.drain(..HEADER);
+        Ok((bytes, number..number + pages))
+    }
+
+    /// Takes note of pages that are free: how many, and their numbers, each less than the one before.
+    fn take_free(&self, page: u64, key: &[u8], value: &[u8], walk: &mut Walk<'_>) -> Result<(), Fault> {
+        let fault = |what| self.page_fault(page, what);
+        let change = (key.len() == size_of::<u64>()).then(|| u64_at(key, 0)).flatten();
+        if change.is_none_or(|change| change == 0 || change > walk.file.meta.change) {
+            return Err(fault("it names a change that was not made"));
+        }
+        let count = u64_at(value, 0).and_then(|count| usize::try_from(count).ok());
+        let count = count.filter(|count| *count < value.len() / size_of::<u64>());
+        let count = count.ok_or_else(|| fault("a list of free pages is longer than its row"))?;
+        let mut above = u64::MAX;
+        for index in 1..=count {
+            let free = u64_at(value, index * size_of::<u64>()).unwrap_or(u64::MAX);
+            if free >= above || !walk.seen.note(free) {
+                return Err(self.page_fault(free, "it does not exist, is free twice, or free and in use"));
+            }
+            above = free;
+        }
+        Ok(())
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.rows {
+            Rows::Free => u64_at(a, 0).cmp(&u64_at(b, 0)),
+            Rows::Tables | Rows::Values => a.cmp(b),
+        }
+    }
+
+    /// The value of a key.
+    pub fn find(&self, file: &DataFile, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        let Some(mut number) = self.root()? else { return Ok(None) };
+        for _ in 1..self.stated.depth {
+            let page = self.take(number, false, file)?;
+            let child = page.nodes().enumerate();
+            let child =
+                child.take_while(|(index, node)| *index == 0 || self.compare(node.key, key) != Ordering::Greater);
+            number = child.last().map_or(0, |(_, node)| node.child);
+        }
+        let page = self.take(number, true, file)?;
+        let Some(node) = page.nodes().find(|node| node.key == key) else { return Ok(None) };
+        Ok(Some(match node.flags & LONG_VALUE {
+            0 => node.value.to_vec(),
+            _ => self.long_value(node.value, node.length, file)?.0,
+        }))
+    }
+
+    /// The last key of a tree of numbers.
+    pub fn last_key(&self, file: &DataFile) -> Result<Option<u64>, Fault> {
+        let Some(mut number) = self.root()? else { return Ok(None) };
+        for _ in 1..self.stated.depth {
+            let page = self.take(number, false, file)?;
+            number = page.node(page.count() - 1).map_or(0, |node| node.child);
+        }
+        let page = self.take(number, true, file)?;
+        Ok(page.node(page.count() - 1).and_then(|node| u64_at(node.key, 0)))
+    }
+}

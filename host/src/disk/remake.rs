@@ -1,0 +1,159 @@
+//! Files that are made beside where they belong, and take their place as a whole: a kill leaves what was there before.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use heed::RwTxn;
+
+use super::environment::{DATA_FILE, Environment, Opening};
+use super::examine::PROGRAM;
+use super::pages::{DataFile, Fault};
+use super::table::{Table, TableError};
+
+/// The folder in which a file is made. What a kill left there is removed before the next one is made.
+pub const MAKING: &str = "data.mdb.making";
+/// How long the end of an environment is waited for, of which nothing is in use.
+const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
+/// The version of this program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Why a file could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum RemakeError {
+    /// The file of a former layout is damaged.
+    #[error("{0}")]
+    Fault(#[from] Fault),
+    /// The new one cannot be written.
+    #[error("{0}")]
+    Table(#[from] TableError),
+    /// The folder cannot be changed.
+    #[error("{0}")]
+    File(#[from] io::Error),
+}
+
+impl From<heed::Error> for RemakeError {
+    fn from(error: heed::Error) -> Self {
+        Self::Table(error.into())
+    }
+}
+
+/// What makes a value of this layout of one of a former layout: of the table, the key and the value.
+pub type Rewrite<'r> = &'r mut dyn FnMut(&str, &[u8], &[u8]) -> Result<Vec<u8>, Fault>;
+
+/// Makes the tables of a folder that has none, and what `fill` writes into them, all or nothing.
+///
+/// # Errors
+/// When they cannot be made; what `fill` says.
+pub fn make<E: From<RemakeError>>(
+    folder: &Path,
+    opening: &Opening,
+    fill: impl FnOnce(&Environment, &mut RwTxn<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let making = empty(folder).map_err(RemakeError::File)?;
+    let made = make_in(&making, opening, fill);
+    if made.is_err() {
+        // It may be that which the disk has no room for. What stays is removed by the next one.
+        let _ = fs::remove_dir_all(&making);
+    }
+    made?;
+    take_place(&making, folder).map_err(RemakeError::File)?;
+    Ok(())
+}
+
+fn make_in<E: From<RemakeError>>(
+    making: &Path,
+    opening: &Opening,
+    fill: impl FnOnce(&Environment, &mut RwTxn<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let env = Environment::open(making, opening).map_err(RemakeError::Table)?;
+    let mut txn = env.write().map_err(RemakeError::Table)?;
+    fill(&env, &mut txn)?;
+    txn.commit().map_err(RemakeError::from)?;
+    env.sync().map_err(RemakeError::Table)?;
+    env.closing_now();
+    Ok(())
+}
+
+/// Makes a file of this layout of one of a former layout, which stays as it is until the new one is whole. Then the former one
+/// is overwritten: what was in it may be sealed later, and must not stand on the disk in another place.
+///
+/// # Errors
+/// When the former file is damaged, or the disk has no room for both.
+pub fn migrate(
+    folder: &Path,
+    opening: &Opening,
+    tables: &[&'static str],
+    rewrite: Rewrite<'_>,
+) -> Result<(), RemakeError> {
+    let path = folder.join(DATA_FILE);
+    let former = OpenOptions::new().write(true).open(&path)?;
+    let file = DataFile::open(&path)?;
+    make(folder, opening, |env, txn| {
+        let mut made: BTreeMap<&str, Table> = BTreeMap::new();
+        for name in tables {
+            made.insert(name, env.make_table(txn, name)?);
+        }
+        let mut failed = None;
+        let walked = file.walk(&mut |name, key, value| {
+            let fault = |what| Fault::Tree { table: name.to_owned(), what };
+            let table = made.get(name).ok_or_else(|| fault("no layout has it"))?;
+            let value = rewrite(name, key, value)?;
+            table.put(txn, key, &value).map_err(|error| {
+                failed = Some(error);
+                fault("it cannot be written anew")
+            })
+        });
+        match failed {
+            Some(error) => Err(error.into()),
+            None => walked.map_err(RemakeError::from),
+        }
+    })?;
+    overwrite(former)?;
+    Ok(())
+}
+
+/// Notes which version of the program made a file.
+///
+/// # Errors
+/// As of all writing.
+pub fn sign(meta: Table, txn: &mut RwTxn<'_>) -> Result<(), TableError> {
+    meta.put(txn, PROGRAM, VERSION.as_bytes())
+}
+
+/// An empty folder to make a file in.
+fn empty(folder: &Path) -> io::Result<PathBuf> {
+    let making = folder.join(MAKING);
+    match fs::remove_dir_all(&making) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    DirBuilder::new().mode(0o700).create(&making)?;
+    Ok(making)
+}
+
+fn take_place(making: &Path, folder: &Path) -> io::Result<()> {
+    fs::rename(making.join(DATA_FILE), folder.join(DATA_FILE))?;
+    File::open(folder)?.sync_all()?;
+    fs::remove_dir_all(making)
+}
+
+fn overwrite(mut former: File) -> io::Result<()> {
+    let length = former.metadata()?.len();
+    io::copy(&mut io::Read::take(io::repeat(0), length), &mut former)?;
+    former.flush()?;
+    former.sync_all()
+}
+
+impl Environment {
+    /// Closes an environment that nobody else has.
+    fn closing_now(self) {
+        let closing = self.closing();
+        drop(self);
+        // Nothing is done differently where it takes longer: the file is whole.
+        closing.wait_timeout(CLOSING_PATIENCE);
+    }
+}

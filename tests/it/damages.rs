@@ -1,0 +1,240 @@
+//! Files that were damaged while the host did not run: what it answers is what it answered before, or an error that names the
+//! file. It ends by no signal, and one bad wallet keeps nobody else from starting.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+
+use outrigger_tests::{Client, Host, HostOptions};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How many damages are tried. The long tier sets 2,000.
+const DAMAGES: &str = "OUTRIGGER_DAMAGES";
+const FEW: u64 = 30;
+
+/// A few addresses ahead, so that the files are small.
+fn options() -> HostOptions {
+    HostOptions { set: vec!["wallet.keypool=3".to_owned()], ..HostOptions::default() }
+}
+
+/// A stopped host's data: a chain, and two wallets that are loaded at every start.
+fn lived() -> TempDir {
+    let mut host = Host::start_with(options());
+    let mut client = host.client();
+    for name in ["one", "two"] {
+        client.call("createwallet", json!({"wallet_name": name, "load_on_startup": true}));
+    }
+    let (mut one, mut two) = (client.wallet("one"), client.wallet("two"));
+    let mine = one.call("getnewaddress", json!(["mined"]));
+    one.call("generatetoaddress", json!([103, mine]));
+    for number in 0..3 {
+        let theirs = two.call("getnewaddress", json!([format!("payment {number}")]));
+        one.call("sendtoaddress", json!([theirs, 1 + number]));
+        one.call("generatetoaddress", json!([1, mine]));
+    }
+    assert!(host.terminate().success());
+    let folder = tempfile::tempdir().unwrap();
+    copy(host.datadir(), folder.path());
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (name, place) = (entry.file_name(), to.join(entry.file_name()));
+        if name == "plugins" {
+            continue;
+        }
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            fs::copy(entry.path(), &place).unwrap();
+        }
+    }
+}
+
+/// Everything that is asked: what the chain and the wallets hold, read in all ways.
+fn ask(client: &mut Client) -> Vec<Result<Value, String>> {
+    let mut answers = Vec::new();
+    let mut asked = |client: &mut Client, method: &str, params: Value| {
+        let answer = client.try_call(method, params).map_err(|failure| failure.message);
+        answers.push(answer.clone());
+        answer
+    };
+    for (method, params) in
+        [("getbestblockhash", json!([])), ("getblockcount", json!([])), ("gettxoutsetinfo", json!([]))]
+    {
+        let _ = asked(client, method, params);
+    }
+    for height in [0, 1, 2, 50, 103, 104, 106] {
+        if let Ok(hash) = asked(client, "getblockhash", json!([height])) {
+            let _ = asked(client, "getblock", json!([hash, 0]));
+            let _ = asked(client, "getblock", json!([hash, 2]));
+            let _ = asked(client, "getblockstats", json!([height]));
+        }
+    }
+    for name in ["one", "two"] {
+        let mut wallet = client.wallet(name);
+        for (method, params) in [
+            ("listtransactions", json!(["*", 1000])),
+            ("listsinceblock", json!([])),
+            ("listunspent", json!([])),
+            ("getbalances", json!([])),
+            ("listdescriptors", json!([true])),
+            ("listlabels", json!([])),
+        ] {
+            let _ = asked(&mut wallet, method, params);
+        }
+    }
+    answers
+}
+
+/// A generator of numbers that a seed repeats.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap() % end.max(1)
+    }
+}
+
+/// The files that are damaged. The cookie and the lock are made anew at every start.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            files(&entry.path(), found);
+        } else if !entry.file_name().to_string_lossy().starts_with('.') {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+}
+
+/// Damages a file: mostly a bit of it, else a piece, else its end. Gives a description.
+fn damage(file: &Path, numbers: &mut Numbers) -> String {
+    let mut bytes = fs::read(file).unwrap();
+    let what = match (bytes.len(), numbers.below(20)) {
+        (0, _) => "nothing to damage".to_owned(),
+        (length, 0..=13) => {
+            let bit = numbers.below(length * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            format!("bit {bit}")
+        }
+        (length, 14..=16) => {
+            let from = numbers.below(length);
+            let to = (from + 1 + numbers.below(6_000)).min(length);
+            bytes[from..to].iter_mut().for_each(|byte| *byte = numbers.below(256) as u8);
+            format!("bytes {from}..{to}")
+        }
+        (length, _) => {
+            bytes.truncate(numbers.below(length));
+            format!("cut to {} of {length}", bytes.len())
+        }
+    };
+    fs::write(file, bytes).unwrap();
+    what
+}
+
+#[test]
+fn no_damage_of_a_closed_file_is_answered_as_truth() {
+    let whole = lived();
+    let tries = std::env::var(DAMAGES).ok().map_or(FEW, |count| count.parse().unwrap());
+    let host = Host::start_in(copied(&whole), options());
+    let before = ask(&mut host.client());
+    assert!(before.iter().all(Result::is_ok), "{before:?}");
+    drop(host);
+    let log = tempfile::NamedTempFile::new().unwrap();
+    for seed in 1..=tries {
+        let folder = copied(&whole);
+        let mut found = Vec::new();
+        files(folder.path(), &mut found);
+        let mut numbers = Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        (0..8).for_each(|_| drop(numbers.below(1)));
+        let file = found[numbers.below(found.len())].clone();
+        let what = format!("seed {seed}: {} {}", damage(&file, &mut numbers), file.display());
+        let options = HostOptions { log: Some(log.path().to_owned()), ..options() };
+        match Host::try_start_in(folder, &options) {
+            Err((_, status)) => {
+                assert_eq!(status.signal(), None, "{what}: the host ended by a signal");
+                let said = fs::read_to_string(log.path()).unwrap();
+                assert!(
+                    said.contains(file.file_name().unwrap().to_str().unwrap()) || said.contains("damaged"),
+                    "{what}: {said}"
+                );
+            }
+            Ok(mut host) => {
+                let after = ask(&mut host.client());
+                let status = host.terminate();
+                assert_eq!(status.signal(), None, "{what}: the host ended by a signal");
+                compare(&before, &after, &what);
+            }
+        }
+    }
+}
+
+fn copied(whole: &TempDir) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(whole.path(), folder.path());
+    folder
+}
+
+/// Each answer is the same, or an error.
+fn compare(before: &[Result<Value, String>], after: &[Result<Value, String>], what: &str) {
+    let mut before = before.iter();
+    for after in after {
+        // Blocks whose hash was refused were not asked for.
+        if let Ok(after) = after {
+            assert!(before.by_ref().any(|before| before.as_ref() == Ok(after)), "{what} gives {after}");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_wallet_in_the_load_list_is_skipped_and_named() {
+    let folder = lived();
+    let file = folder.path().join("regtest/wallets/one/data.mdb");
+    let length = fs::metadata(&file).unwrap().len();
+    OpenOptions::new().write(true).open(&file).unwrap().set_len(length / 2).unwrap();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let host = Host::start_in(folder, HostOptions { log: Some(log.path().to_owned()), ..options() });
+    let mut client = host.client();
+    assert_eq!(client.call("listwallets", json!([])), json!(["two"]));
+    let said = fs::read_to_string(log.path()).unwrap();
+    assert!(said.contains("wallets/one/data.mdb is damaged"), "{said}");
+    let (code, message) = client.refused("loadwallet", json!(["one"]));
+    assert_eq!(code, -18, "{message}");
+    assert!(message.contains("wallets/one/data.mdb is damaged: page "), "{message}");
+    assert_eq!(client.wallet("two").call("getwalletinfo", json!([]))["txcount"], json!(3));
+}
+
+#[test]
+fn an_emptied_chain_file_is_an_error_and_no_new_chain() {
+    let folder = lived();
+    fs::write(folder.path().join("regtest/chain/data.mdb"), []).unwrap();
+    let output = Host::fail_in(folder.path(), &options());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("chain/data.mdb is damaged: it is empty"), "{said}");
+    assert_eq!(fs::metadata(folder.path().join("regtest/chain/data.mdb")).unwrap().len(), 0);
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_is_open_is_named_when_it_ends_the_host() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..HostOptions::default() });
+    let mut wallet = host.new_wallet("w");
+    wallet.call("getnewaddress", json!([]));
+    let file = host.network_folder().join("wallets/w/data.mdb");
+    OpenOptions::new().write(true).open(&file).unwrap().set_len(8192).unwrap();
+    assert_eq!(wallet.call_while_alive("listdescriptors", json!([])), None);
+    let status = host.wait();
+    let said = fs::read_to_string(log.path()).unwrap();
+    assert_eq!(status.code(), Some(1), "{status}: {said}");
+    assert!(said.contains("wallets/w/data.mdb cannot be read where it is mapped"), "{said}");
+}

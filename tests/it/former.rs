@@ -1,0 +1,135 @@
+//! Files of the layout before this one, kept as a host wrote them (`tests/data/former`): they are written anew in this layout,
+//! and say the same.
+
+use std::fs;
+use std::path::Path;
+
+use outrigger_tests::{Client, Host, HostOptions, data_json};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// What must be the same: what a transaction, an output, a descriptor or a block is.
+const SAME: [&str; 14] = [
+    "txid",
+    "vout",
+    "amount",
+    "category",
+    "confirmations",
+    "address",
+    "desc",
+    "hash",
+    "height",
+    "bestblock",
+    "value",
+    "txouts",
+    "merkleroot",
+    "hash_serialized_3",
+];
+
+/// Puts the kept files where a host looks for them.
+fn unpack() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/former"), &folder.path().join("regtest"));
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            fs::write(&place, fs::read(entry.path()).unwrap()).unwrap();
+        }
+    }
+}
+
+/// The fields that must be the same, in their order, wherever they stand. Amounts are kept as texts.
+fn fields(value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| fields(item, found)),
+        Value::Object(items) => {
+            for (key, value) in items {
+                match value {
+                    Value::Array(_) | Value::Object(_) => fields(value, found),
+                    Value::String(text) if SAME.contains(&key.as_str()) => found.push((key.clone(), text.clone())),
+                    other if SAME.contains(&key.as_str()) => found.push((key.clone(), other.to_string())),
+                    _ => {}
+                }
+            }
+        }
+        Value::String(text) => found.push((String::new(), text.clone())),
+        other => found.push((String::new(), other.to_string())),
+    }
+    found.sort();
+}
+
+/// Asks again what was asked of the host that wrote the files.
+fn check(client: &mut Client) {
+    for asked in data_json("former/answers.json").as_array().unwrap() {
+        let method = asked["method"].as_str().unwrap();
+        // What waits in the mempool is too old by now.
+        if ["getrawmempool", "listunspent", "getbalances", "getaddressinfo"].contains(&method) {
+            continue;
+        }
+        let mut of = asked["wallet"].as_str().map_or_else(|| client.wallet(""), |wallet| client.wallet(wallet));
+        let client = if asked["wallet"].is_null() { &mut *client } else { &mut of };
+        let answer = client.call(method, asked["params"].clone());
+        let [mut before, mut after] = [Vec::new(), Vec::new()];
+        fields(&asked["result"], &mut before);
+        fields(&answer, &mut after);
+        assert!(!before.is_empty(), "{method}");
+        assert_eq!(before, after, "{method} {}", asked["params"]);
+    }
+}
+
+#[test]
+fn a_chain_and_wallets_of_the_former_layout_say_the_same_in_this_one() {
+    let host = Host::start_in(unpack(), HostOptions::default());
+    let mut client = host.client();
+    assert_eq!(client.call("listwallets", json!([])), json!(["plain", "sealed"]));
+    check(&mut client);
+    // Keys and labels came along, and the wallets take writes.
+    let mut sealed = client.wallet("sealed");
+    sealed.call("walletpassphrase", json!(["a passphrase", 600]));
+    let theirs = sealed.call("getaddressesbylabel", json!(["theirs"]));
+    assert_eq!(theirs.as_object().unwrap().len(), 1);
+    let address = sealed.call("getnewaddress", json!(["fresh"]));
+    let mut plain = client.wallet("plain");
+    plain.call("generatetoaddress", json!([1, address]));
+    assert_eq!(sealed.call("getwalletinfo", json!([]))["txcount"], json!(3));
+    // A second start finds this layout.
+    let host = host.restart();
+    assert_eq!(host.client().wallet("sealed").call("getwalletinfo", json!([]))["txcount"], json!(3));
+    assert_eq!(host.client().call("getblockcount", json!([])), json!(104));
+}
+
+#[test]
+fn a_migration_that_was_killed_begins_anew() {
+    let folder = unpack();
+    let wallets = folder.path().join("regtest/wallets");
+    // What a kill leaves: the new file half-way, in its place beside the former one.
+    for place in [folder.path().join("regtest/chain"), wallets.join("plain")] {
+        let making = place.join("data.mdb.making");
+        fs::create_dir(&making).unwrap();
+        fs::write(making.join("data.mdb"), [7; 20_000]).unwrap();
+    }
+    let host = Host::start_in(folder, HostOptions::default());
+    check(&mut host.client());
+    assert_eq!(host.client().call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 2);
+    assert!(!host.network_folder().join("wallets/plain/data.mdb.making").exists());
+}
+
+#[test]
+fn restorewallet_takes_a_backup_of_the_former_layout() {
+    let host = Host::start();
+    let mut client = host.client();
+    let folder = tempfile::tempdir().unwrap();
+    let backup = folder.path().join("backup");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/former/wallets/sealed/data.mdb");
+    fs::write(&backup, fs::read(kept).unwrap()).unwrap();
+    client.call("restorewallet", json!(["back", backup]));
+    assert_eq!(client.wallet("back").call("getaddressesbylabel", json!(["theirs"])).as_object().unwrap().len(), 1);
+}

@@ -127,7 +127,7 @@ fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     let (mut made, mut refused, mut blocks) = (Vec::new(), 0, 0);
     for room in rooms {
         let ballast = disk.fill(room);
-        let name = format!("with {room} bytes");
+        let name = format!("with-{room}-bytes");
         match client.try_call("createwallet", json!([name])) {
             Ok(_) => made.push(name),
             Err(failure) => {

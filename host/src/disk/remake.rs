@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -142,7 +142,12 @@ fn take_place(making: &Path, folder: &Path) -> io::Result<()> {
 }
 
 fn overwrite(mut former: File) -> io::Result<()> {
-    let length = former.metadata()?.len();
+    let metadata = former.metadata()?;
+    if metadata.nlink() > 0 {
+        // Somebody keeps it under another name.
+        return Ok(());
+    }
+    let length = metadata.len();
     io::copy(&mut io::Read::take(io::repeat(0), length), &mut former)?;
     former.flush()?;
     former.sync_all()

@@ -349,7 +349,7 @@ fn transactions_are_offered_and_tried() {
             // The bound on the feerate is read before the transaction, that on what is burnt after it.
             (json!(["00", true]), -3, "Amount is not a number or string"),
             (json!(["00", 5, []]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
-            (json!(["00", null, []]), -22, "TX decode failed. Make sure the tx has at least one input."),
+            (json!(["00", null, -1]), -3, "Amount out of range"),
             (json!([hex(&good), null, []]), -3, "Amount is not a number or string"),
         ],
     );

@@ -12,7 +12,6 @@ mod door;
 mod long;
 pub mod openrpc;
 mod quick;
-mod removed;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -248,7 +247,7 @@ impl Dispatch for Router {
                 Some(answer) => answer.map_err(Failure::Rpc),
                 None => {
                     self.absent.called(&call.method, &self.registry);
-                    Err(Failure::Rpc(removed::refusal(&call)))
+                    Err(Failure::Rpc(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")))
                 }
             },
         };

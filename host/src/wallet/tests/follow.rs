@@ -155,11 +155,11 @@ fn the_coinbase_of_a_disconnected_block_is_no_coin() {
     assert_eq!(bench.coins().len(), 1);
     bench.disconnect();
     let orphan = bench.known(txid);
-    assert_eq!((orphan.state, orphan.coinbase), (TxState::Inactive, true));
+    assert_eq!((orphan.state, orphan.coinbase), (TxState::Abandoned, true));
     assert!(bench.coins().is_empty());
     bench.mine_to(foreign(9), vec![]);
     bench.mine(vec![]);
-    assert_eq!(bench.known(txid).state, TxState::Inactive);
+    assert_eq!(bench.known(txid).state, TxState::Abandoned);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn addresses_of_each_kind_are_fresh_and_ours() {
     scripts.sort();
     scripts.dedup();
     assert_eq!(scripts.len(), 8);
-    assert_eq!(bench.view().info().unwrap().keypool_external, 80);
+    assert_eq!(bench.view().info().unwrap().keypool_external, 76);
 }
 
 #[test]

@@ -18,7 +18,8 @@ fn activate(client: &mut Client, descriptors: &[(&str, bool)]) {
         let desc = format!("{text}#{checksum}");
         let request =
             json!([{"desc": desc, "timestamp": "now", "active": true, "internal": internal, "range": [0, 9]}]);
-        assert_eq!(client.call("importdescriptors", request)[0]["success"], json!(true));
+        let imported = client.call("importdescriptors", json!([request]));
+        assert_eq!(imported, json!([{"success": true}]), "{text}");
     }
 }
 

@@ -207,7 +207,7 @@ fn the_fee_is_shared_by_those_who_pay_it() {
 fn data_is_no_dust_and_pays_nothing() {
     let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: 0, subtract_fee: false };
     let with = |recipient: Recipient| Terms { recipients: vec![recipient], feerate: 1000 };
-    assert_eq!((check_dust(&[data.clone()]), with(data.clone()).check()), (Ok(()), Ok(())));
+    assert_eq!((check_dust(std::slice::from_ref(&data)), with(data.clone()).check()), (Ok(()), Ok(())));
     let (_, division) = pay(&[(10_000, 0)], &with(data.clone())).unwrap();
     assert_eq!((division.paid, division.fee), (vec![0], 122));
     assert_eq!(with(Recipient { subtract_fee: true, ..data }).check(), Err(WalletError::NothingToPay));

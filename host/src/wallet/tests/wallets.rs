@@ -120,7 +120,12 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
 fn refused_with_layout(layout: u32) -> String {
     let bench = Bench::with_wallet();
     let wallet = bench.view().wallet().clone();
-    wallet.write(|write| Ok(write.meta.version = layout)).unwrap();
+    wallet
+        .write(|write| {
+            write.meta.version = layout;
+            Ok(())
+        })
+        .unwrap();
     drop(wallet);
     bench.manager.unload("w".into(), None).unwrap();
     let refused = bench.manager.load("w".into(), None).unwrap_err();

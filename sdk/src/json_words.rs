@@ -84,12 +84,6 @@ mod tests {
         _depth: u32,
     }
 
-    #[derive(Deserialize, Debug)]
-    enum Choice {
-        #[serde(rename = "one")]
-        _One(u8),
-    }
-
     #[track_caller]
     fn refused<T: for<'de> Deserialize<'de> + Debug>(value: Value) -> String {
         json_words(&serde_json::from_value::<T>(value).unwrap_err().to_string())
@@ -101,8 +95,7 @@ mod tests {
         assert_eq!(refused::<u32>(json!({})), format!("invalid type: object, expected {of_32_bits}"));
         assert_eq!(refused::<u32>(json!([1])), format!("invalid type: array, expected {of_32_bits}"));
         assert_eq!(refused::<u32>(json!(null)), format!("invalid type: null, expected {of_32_bits}"));
-        assert_eq!(refused::<u32>(json!(-1)), format!("invalid value: integer `-1`, expected {of_32_bits}"));
-        assert_eq!(refused::<u32>(json!(1.5)), format!("invalid type: number `1.5`, expected {of_32_bits}"));
+        assert_eq!(refused::<u32>(json!(-1)), "invalid number");
         assert_eq!(
             refused::<usize>(json!("x, expected y")),
             "invalid type: string \"x, expected y\", expected an integer that is not negative"
@@ -111,7 +104,7 @@ mod tests {
         assert_eq!(refused::<(u8, u8)>(json!({})), "invalid type: object, expected an array");
         assert_eq!(refused::<BTreeMap<String, u8>>(json!([])), "invalid type: array, expected an object");
         assert_eq!(refused::<Filter>(json!("x")), "invalid type: string \"x\", expected an object");
-        assert_eq!(refused::<Choice>(json!(7)), "invalid type: integer `7`, expected a string or an object");
+        assert_eq!(refused::<Result<u8, u8>>(json!(7)), "invalid type: number, expected a string or an object");
         assert_eq!(refused::<f64>(json!("1")), "invalid type: string \"1\", expected a number");
         let other = refused::<Filter>(json!({"depht": 1}));
         assert_eq!(other, "missing field `depth`");
@@ -124,6 +117,11 @@ mod tests {
         assert!(
             told.starts_with("invalid value: integer `-1`, expected an integer from 0 to 255 at line 1 "),
             "{told}"
+        );
+        let error = serde_json::from_str::<u8>("1.5").unwrap_err().to_string();
+        assert!(
+            json_words(&error).starts_with("invalid type: number `1.5`, expected an integer from 0 to 255"),
+            "{error}"
         );
         assert_eq!(toml_words("invalid type: map, expected a map"), "invalid type: table, expected a table");
     }

@@ -3,6 +3,7 @@
 
 mod aside;
 mod cli;
+mod client_files;
 mod config;
 mod disk;
 #[doc(hidden)]

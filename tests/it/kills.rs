@@ -31,10 +31,11 @@ const FEE: u64 = 1_000;
 const EMPTY_COMMITMENT: &str = "6a24aa21a9ede2f61c3f71d1defd3fa999dfa36953755c690689799962b48bebd836974e8cf9";
 
 /// A sequence of numbers that is the same for the same seed (xorshift64*).
-struct Numbers(u64);
+pub struct Numbers(pub u64);
 
 impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
+    /// The next one, below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -42,7 +43,8 @@ impl Numbers {
     }
 }
 
-fn setting(name: &str, default: u64) -> u64 {
+/// A number that a variable of the environment sets.
+pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
 }
 

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 mod abi;
+mod backups;
 mod call;
 mod check;
 mod compile_fail;
 mod control;
 mod damages;
 mod durability;
+mod encryption_kills;
 mod envelope;
 mod events;
 mod faults;
@@ -18,6 +20,7 @@ mod held_up;
 mod history;
 mod import;
 mod kills;
+mod memory;
 mod mempool;
 mod metrics;
 mod miner;

@@ -94,3 +94,17 @@ fn who_does_not_ask_for_open_metrics_gets_the_text_format_of_prometheus() {
         assert!(!answer.contains("# EOF") && !answer.contains("# UNIT"), "{answer}");
     }
 }
+
+#[test]
+fn walletpassphrase_and_walletpassphrasechange_with_wrong_passphrases_are_counted() {
+    let set = vec!["metrics.listen=127.0.0.1:0".into(), "wallet.keypool=5".into()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    host.client().call("createwallet", json!({"wallet_name": "shop", "passphrase": "right"}));
+    let mut wallet = host.client().wallet("shop");
+    assert_eq!(wallet.refused("walletpassphrase", json!(["wrong", 10])).0, -14);
+    assert_eq!(wallet.refused("walletpassphrasechange", json!(["wrong", "new"])).0, -14);
+    wallet.call("walletpassphrase", json!(["right", 10]));
+    let answer = ask(host.metrics.unwrap(), "GET /metrics");
+    let line = "outrigger_wallet_wrong_passphrases_total{wallet=\"shop\"} 2.0";
+    assert!(answer.lines().any(|found| found == line), "{answer}");
+}

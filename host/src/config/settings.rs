@@ -159,6 +159,10 @@ pub struct UserConfig {
     /// The only wallet the user may use, which calls go to that name none; all where it is left out.
     #[serde(default)]
     pub wallet: Option<String>,
+    /// The folders that files which the user names may lie in (backupwallet, restorewallet); anywhere outside the data
+    /// directory where it is left out.
+    #[serde(default)]
+    pub folders: Option<Vec<PathBuf>>,
 }
 
 /// The metrics' own port.

@@ -155,6 +155,11 @@ impl Environment {
         Ok(self.env.copy_to_file(file, CompactionOption::Enabled)?)
     }
 
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        self.env.path()
+    }
+
     /// How many pages there are, up to the last that was ever written, in use or not.
     pub fn pages(&self) -> u64 {
         self.env.info().last_page_number as u64 + 1

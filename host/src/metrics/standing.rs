@@ -103,6 +103,12 @@ impl Standing {
             "Part of its rescan that is done, of a wallet that is scanning",
             "wallet",
             each(|wallet| wallet.rescan.as_ref().map(|rescan| f64::from(rescan.millionths) * MILLIONTH)),
+        )?;
+        page.counters(
+            "wallet_wrong_passphrases",
+            "Attempts to unlock a wallet with a wrong passphrase since it was loaded",
+            "wallet",
+            each(|wallet| Some(number(wallet.wrong_passphrases))),
         )
     }
 

@@ -61,6 +61,8 @@ mod tests {
             only_wallet: None,
             allowed: None,
             client: None,
+            folders: None,
+            allowed: None,
         };
         let answer = door.dispatch(call).await;
         assert_eq!(answer, Err(Failure::Rpc(RpcError::new(Code::IN_WARMUP, "Loading wallets…"))));

@@ -147,7 +147,7 @@ impl Router {
         let quick = may_stay && method.quick && lease.trusted && call.params.as_bytes().len() <= QUICK_PARAMS;
         if let Some(_quick) = quick.then(|| Quick::begin(&route.pace)).flatten() {
             contained(|| {
-                let _scope = self.scopes.open(token, lease.id, call.wallet, call.only_wallet);
+                let _scope = self.scopes.open(token, lease.id, call.wallet, call.only_wallet, call.folders);
                 lease.call(token, method, params.as_bytes(), false);
             });
             return Ok(true);
@@ -155,7 +155,7 @@ impl Router {
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
         let (lease, method) = (lease.clone(), method.clone());
         self.pool.submit(lease.owner, move || {
-            let _scope = scopes.open(token, lease.id, call.wallet, call.only_wallet);
+            let _scope = scopes.open(token, lease.id, call.wallet, call.only_wallet, call.folders);
             if lease.call(token, &method, params.as_bytes(), true) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);

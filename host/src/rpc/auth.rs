@@ -4,6 +4,7 @@
 //! matched already; clear passwords of configured users are never kept, only their salted HMAC.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use base64::Engine;
@@ -19,6 +20,7 @@ use zeroize::Zeroizing;
 use super::client::Client;
 use super::cookie::{COOKIE_USER, CookieFile};
 use super::dispatch::is_allowed;
+use crate::client_files::Folders;
 
 /// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
 const SALT_BYTES: usize = 16;
@@ -29,13 +31,14 @@ pub struct Caller {
     name: Arc<str>,
     allowed: Option<Arc<BTreeSet<String>>>,
     wallet: Option<Arc<str>>,
+    folders: Folders,
     client: Option<Arc<Client>>,
 }
 
 impl Caller {
     /// A caller who may call everything.
     pub fn unrestricted(name: &str) -> Self {
-        Self { name: Arc::from(name), allowed: None, wallet: None, client: None }
+        Self { name: Arc::from(name), allowed: None, wallet: None, folders: None, client: None }
     }
 
     /// The name of the user.
@@ -57,6 +60,11 @@ impl Caller {
     /// The only wallet that the user may use; none for all.
     pub(super) fn only_wallet(&self) -> Option<&Arc<str>> {
         self.wallet.as_ref()
+    }
+
+    /// The folders that files of the user may lie in.
+    pub(super) fn folders(&self) -> &Folders {
+        &self.folders
     }
 
     /// Whether there is a method that the user may not call.
@@ -157,6 +165,13 @@ impl RpcUser {
     #[must_use]
     pub fn confined_to(mut self, wallet: &str) -> Self {
         self.caller.wallet = Some(Arc::from(wallet));
+        self
+    }
+
+    /// Keeps the files that the user names to some folders.
+    #[must_use]
+    pub fn keeping_files_in(mut self, folders: &[PathBuf]) -> Self {
+        self.caller.folders = Some(Arc::from(folders));
         self
     }
 

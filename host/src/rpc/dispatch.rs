@@ -11,6 +11,7 @@ use outrigger_sdk::RpcError;
 use serde_json::value::RawValue;
 
 use super::client::Client;
+use crate::client_files::Folders;
 
 /// The parameters of a call: the JSON text of an array or an object.
 ///
@@ -89,6 +90,8 @@ pub struct Call {
     pub user: Arc<str>,
     /// The only wallet that the user may use, which calls that name none go to; `None` for all wallets.
     pub only_wallet: Option<Arc<str>>,
+    /// The folders that files of the user may lie in; `None`: anywhere outside the data directory.
+    pub folders: Folders,
     /// The methods that the user may call; `None` for all.
     pub allowed: Option<Arc<BTreeSet<String>>>,
     /// The client that it came from; `None` where it came over no connection.

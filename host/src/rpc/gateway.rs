@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 
 use super::client::Client;
 use super::dispatch::{Call, Dispatch, Failure, Params};
+use crate::client_files::Folders;
 
 /// What bitcoind says when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
@@ -34,6 +35,8 @@ pub(super) struct Origin {
     pub user: Arc<str>,
     /// The only wallet that the user may use; none for all.
     pub only_wallet: Option<Arc<str>>,
+    /// The folders that files of the user may lie in.
+    pub folders: Folders,
     /// The methods that the user may call; none for all.
     pub allowed: Option<Arc<BTreeSet<String>>>,
     /// The client that the request came from.
@@ -85,14 +88,15 @@ fn call_of(request: Request<'_>) -> Call {
     let nobody = || Origin {
         user: Arc::from(""),
         only_wallet: None,
+        folders: None,
         allowed: None,
         client: None,
         wallet: None,
         body: Bytes::new(),
     };
-    let Origin { user, only_wallet, allowed, client, wallet, body } = origin.unwrap_or_else(nobody);
+    let Origin { user, only_wallet, folders, allowed, client, wallet, body } = origin.unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call { method: method.into_owned(), params, wallet, user, only_wallet, allowed, client }
+    Call { method: method.into_owned(), params, wallet, user, only_wallet, folders, allowed, client }
 }
 
 /// `error` in jsonrpsee's form.

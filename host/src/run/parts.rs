@@ -226,6 +226,8 @@ fn open_wallets(
     let settings = wallet::Settings {
         map_size: config.wallet.map_gib << 30,
         keypool: config.wallet.keypool,
+        // The folder of the network lies in it.
+        data_directory: folder.parent().map(Path::to_owned),
         ..wallet::Settings::default()
     };
     let chain: Arc<dyn Chain> = Arc::new(ChainService { node: node.clone(), scopes: OwnScopes::default() });

@@ -34,6 +34,10 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
             Some(methods) => user.allowing(methods.clone()),
             None => user,
         };
+        let user = match &configured.folders {
+            Some(folders) => user.keeping_files_in(folders),
+            None => user,
+        };
         Ok(match &configured.wallet {
             Some(wallet) => user.confined_to(wallet),
             None => user,

@@ -17,6 +17,7 @@ pub use chain::ChainService;
 pub use mempool::MempoolService;
 pub use wallet::WalletService;
 
+use crate::client_files::Folders;
 use crate::node::{ChainSnapshot, EmbeddedNode};
 use crate::plugin::grants::{Grant, SIGNER, ServiceSource};
 use crate::plugin::tokens::{ByToken, TokenMap};
@@ -31,6 +32,8 @@ pub struct CallScope {
     wallet: Option<Arc<str>>,
     /// The only wallet that the caller may use; none for all.
     only_wallet: Option<Arc<str>>,
+    /// The folders that the caller's files may lie in.
+    folders: Folders,
     chain: Mutex<Option<ChainSnapshot>>,
     view: Mutex<Option<WalletView>>,
 }
@@ -60,16 +63,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Scopes {
-    /// Opens the scope of a call that names `wallet`, of a caller who may use only `only_wallet`, if that is some. It ends
-    /// when the guard is dropped.
+    /// Opens the scope of a call that names `wallet`, of a caller who may use only `only_wallet`, if that is some,
+    /// and files in `folders`. It ends when the guard is dropped.
     pub fn open(
         self: &Arc<Self>,
         token: u64,
         instance: u64,
         wallet: Option<Arc<str>>,
         only_wallet: Option<Arc<str>>,
+        folders: Folders,
     ) -> ScopeGuard {
-        let scope = Arc::new(CallScope { instance, wallet, only_wallet, ..CallScope::default() });
+        let scope = Arc::new(CallScope { instance, wallet, only_wallet, folders, ..CallScope::default() });
         self.open.of(token).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }
     }
@@ -247,7 +251,7 @@ mod tests {
     #[test]
     fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
         let scopes = Arc::new(Scopes::default());
-        let guard = scopes.open(5, 1, Some("hot".into()), None);
+        let guard = scopes.open(5, 1, Some("hot".into()), None, None);
         let own = OwnScopes::of(scopes.clone(), 1);
         assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
         let others = OwnScopes::of(scopes.clone(), 2).get(Scope(5));

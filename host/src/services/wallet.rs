@@ -184,7 +184,8 @@ impl Wallet for WalletService {
     }
 
     fn backup(&self, scope: Scope, file: String) -> Result<()> {
-        self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file)))
+        let folders = self.scopes.get(scope)?.folders.clone();
+        self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
     }
 
     fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
@@ -193,7 +194,8 @@ impl Wallet for WalletService {
 
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
-        self.manager.restore(name, std::path::Path::new(&file), load_on_startup)
+        let folders = self.scopes.get(scope)?.folders.clone();
+        self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup)
     }
 }
 

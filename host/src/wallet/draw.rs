@@ -2,7 +2,7 @@
 
 use bitcoin::{Script, ScriptBuf};
 use outrigger_sdk::descriptor::ExpandError;
-use outrigger_sdk::service::wallet::AddressType;
+use outrigger_sdk::service::wallet::{AddressType, check_label};
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::descriptors::{bad_descriptor, derive};
@@ -186,8 +186,9 @@ impl Wallet {
     /// A fresh address's script, entered in the address book with the label (none: for change, not entered).
     ///
     /// # Errors
-    /// `Refused` when no descriptor is active, `KeypoolRanOut` when none of the kind is or nothing can be derived.
+    /// `Refused` when no descriptor is active or the label is too long, `KeypoolRanOut` when none of the kind is or nothing can be derived.
     pub fn new_address(&self, kind: AddressType, internal: bool, label: Option<String>) -> ServiceResult<ScriptBuf> {
+        check_label(label.as_deref().unwrap_or_default())?;
         Ok(self.write(|write| {
             let script = write.next_script(kind, internal)?;
             if let Some(label) = &label {
@@ -238,6 +239,7 @@ impl Wallet {
     /// # Errors
     /// `Storage`.
     pub fn set_label(&self, script: ScriptBuf, label: String) -> ServiceResult<()> {
+        check_label(&label)?;
         Ok(self.write(|write| {
             let mut touched = Vec::new();
             write.put_label(&script, &label, &mut touched)?;

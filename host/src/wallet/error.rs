@@ -8,6 +8,8 @@ use outrigger_sdk::wire::WireError;
 use super::store::LAYOUT;
 use crate::disk::pages::Fault;
 use crate::disk::{Damage, RemakeError, TableError, is_full};
+use crate::client_files::ClientFileError;
+use crate::disk::is_full;
 
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +26,17 @@ pub enum WalletError {
     /// A folder or file could not be read or made.
     #[error("{0}")]
     File(#[from] std::io::Error),
+    /// The list of wallets to load at start cannot be read.
+    #[error("the list of wallets to load at start, {}, cannot be read: {reason}", .path.display())]
+    LoadList {
+        /// Its file.
+        path: std::path::PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A file that a client named may not or cannot be read or written.
+    #[error(transparent)]
+    ClientFile(#[from] ClientFileError),
     /// The folder holds something else.
     #[error("Data is not in recognized format.")]
     NotAWallet,

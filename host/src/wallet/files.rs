@@ -1,18 +1,26 @@
 //! Where wallets lie on disk, and the list of those that are loaded at every start.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 
-use super::error::Result;
-use super::load_list::{self, ListError};
+use super::error::{Result, WalletError};
+use super::load_list;
 use super::store::{DATA_FILE, LOCK_FILE};
+use crate::client_files::UNFINISHED;
 use crate::disk::MAKING;
 
 /// The list of wallets to load, beside the wallets' folders.
 const LOAD_FILE: &str = "load.json";
+/// The list while it is written anew.
+const FRESH_LOAD_FILE: &str = "load.json.new";
+/// The note of clients' files that are being written, beside the list.
+pub const NOTES_FILE: &str = "unfinished.json";
+/// The names that no folder of a wallet may have.
+const OWN_FILES: [&str; 6] = [MAKING, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, DATA_FILE, LOCK_FILE];
 /// How deep below the wallets' folder a wallet may lie.
 const MAX_DEPTH: usize = 8;
 /// The longest name of a wallet, in bytes.
@@ -37,7 +45,7 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::Normal(part) if [LOAD_FILE, DATA_FILE, LOCK_FILE, MAKING].iter().any(|file| part == *file) => {
+            Component::Normal(part) if is_own(part) => {
                 return refuse("a file of this program has that name");
             }
             Component::Normal(part) => plain.push(part),
@@ -52,6 +60,34 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
         return refuse("it has too many parts");
     }
     Ok(dir.join(plain))
+}
+
+/// Whether a file of this program has a name, or could have, in the folders of wallets.
+fn is_own(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_lowercase();
+    OWN_FILES.contains(&name.as_str()) || name.ends_with(UNFINISHED)
+}
+
+/// Removes what a kill left unfinished below `dir`.
+pub fn remove_unfinished(dir: &Path) -> Result<()> {
+    let fresh = dir.join(FRESH_LOAD_FILE);
+    if fresh.is_file() {
+        fs::remove_file(fresh)?;
+    }
+    remove_unfinished_in(dir, 0)
+}
+
+fn remove_unfinished_in(folder: &Path, depth: usize) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (kind, name) = (entry.file_type()?, entry.file_name());
+        if kind.is_file() && name.as_encoded_bytes().ends_with(UNFINISHED.as_bytes()) {
+            fs::remove_file(entry.path())?;
+        } else if kind.is_dir() && depth < MAX_DEPTH {
+            remove_unfinished_in(&entry.path(), depth + 1)?;
+        }
+    }
+    Ok(())
 }
 
 /// The names of all wallets below `dir`, sorted.
@@ -82,15 +118,13 @@ fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> 
 
 /// The wallets to load at start.
 pub fn load_list(dir: &Path) -> Result<Vec<String>> {
-    match fs::read(dir.join(LOAD_FILE)) {
-        Ok(text) => Ok(load_list::read(&text).map_err(|error| unusable(dir, &error))?),
+    let path = dir.join(LOAD_FILE);
+    let unreadable = |reason: String| WalletError::LoadList { path: path.clone(), reason };
+    match fs::read(&path) {
+        Ok(text) => load_list::read(&text).map_err(|error| unreadable(error.to_string())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(unreadable(error.to_string())),
     }
-}
-
-fn unusable(dir: &Path, error: &ListError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", dir.join(LOAD_FILE).display()))
 }
 
 /// Adds a wallet to the list or takes it off. The file is replaced in one step.
@@ -103,7 +137,7 @@ pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
     if load {
         names.push(name.to_owned());
     }
-    let fresh = dir.join("load.json.new");
+    let fresh = dir.join(FRESH_LOAD_FILE);
     let mut file = fs::File::create(&fresh)?;
     file.write_all(&load_list::write(&names).map_err(io::Error::from)?)?;
     file.sync_all()?;
@@ -123,6 +157,38 @@ mod tests {
         for name in ["..", "a/../..", "/etc", "a\0b", "a//b", "a/", "./a", ".", "data.mdb", "load.json", "a/lock.mdb"] {
             assert!(folder(dir, name).is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn createwallet_refuses_the_names_of_the_hosts_own_files() {
+        let names = ["load.json.new", "LOAD.JSON", "a/unfinished.json", "data.mdb.unfinished", "x.unfinished/y"];
+        for name in names {
+            assert!(folder(Path::new("/wallets"), name).is_err(), "{name:?}");
+        }
+        assert!(folder(Path::new("/wallets"), "unfinished business").is_ok());
+    }
+
+    #[test]
+    fn what_a_kill_left_unfinished_among_wallets_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        for file in ["load.json.new", "x.unfinished", "a/b/data.mdb.unfinished", "a/b/data.mdb"] {
+            fs::write(dir.path().join(file), "half").unwrap();
+        }
+        remove_unfinished(dir.path()).unwrap();
+        assert_eq!(list(dir.path()).unwrap(), ["a/b"]);
+        assert_eq!(fs::read_dir(dir.path().join("a/b")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_unreadable_load_list_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(LOAD_FILE), "[1").unwrap();
+        let error = load_list(dir.path()).unwrap_err().to_string();
+        let named = format!("the list of wallets to load at start, {}/load.json, cannot be read", dir.path().display());
+        assert!(error.starts_with(&named), "{error}");
+        assert!(set_load_on_startup(dir.path(), "w", true).unwrap_err().to_string().starts_with(&named));
     }
 
     #[test]

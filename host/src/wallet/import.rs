@@ -47,6 +47,10 @@ impl Wallet {
             let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
             for request in &requests {
+                if let Err(error) = request.check_lengths() {
+                    outcomes.push(ImportOutcome::BadDescriptor { reason: error.detail });
+                    continue;
+                }
                 outcomes.push(match request {
                     Import::Descriptor { descriptor } => write.import_descriptor(descriptor, &sealing, &mut touched)?,
                     Import::Keys { keys } => write.import_keys(std::slice::from_ref(keys), &sealing, &mut touched)?,

@@ -1,16 +1,18 @@
 //! A loaded wallet: its store, and what is known of it beside the store (whether it is unlocked, its rescan, whether it
 //! lags behind the chain).
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bitcoin::Txid;
 use bitcoin::secp256k1::{All, Secp256k1};
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::service::wallet::{CreateOptions, Synced, TxState, WalletInfo, WalletKind};
+use outrigger_sdk::service::wallet::{CreateOptions, Synced, TxState, WalletInfo, WalletKind, check_text};
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
 use outrigger_sdk::wire::Secret;
 
+use super::attempts::UnlockAttempts;
 use super::descriptors::DescriptorCache;
 use super::error::{Result, WalletError};
 use super::follow::thread::Feed;
@@ -59,6 +61,12 @@ pub struct Wallet {
     pub(super) feed: Feed,
     /// Why the wallet could not follow the chain to its tip.
     pub(super) lag: Mutex<Option<String>>,
+    /// Attempts to unlock it.
+    pub(super) attempts: UnlockAttempts,
+    /// Whether a former secret is still to be removed from the file, as the last attempt found.
+    pub(super) scrub_pending: AtomicBool,
+    /// Held while former secrets are removed.
+    pub(super) scrubbing: Mutex<()>,
     /// Held while blocks are followed.
     pub(super) following: Mutex<()>,
     /// What was last told of the wallet as a whole, and the number of the snapshot that says so.
@@ -79,6 +87,9 @@ impl Wallet {
             rescan: Slot::default(),
             feed: Feed::default(),
             lag: Mutex::new(None),
+            attempts: UnlockAttempts::default(),
+            scrub_pending: AtomicBool::new(false),
+            scrubbing: Mutex::new(()),
             following: Mutex::new(()),
             told: Mutex::new(None),
         })
@@ -215,6 +226,7 @@ impl Wallet {
             };
             put(write.t.meta, &mut write.txn, b"seal", &row)?;
             write.t.meta.delete(&mut write.txn, CLEAR_KEY)?;
+            write.mark_scrub_due(former.expose())?;
             write.reseal(&former, &key)?;
             if !write.meta.blank {
                 write.add_default_descriptors(&key)?;
@@ -224,7 +236,7 @@ impl Wallet {
             Ok(())
         })
         .or_else(|error| self.restore_lock(error))?;
-        self.scrub()?;
+        self.scrub();
         self.tell_lock(true);
         Ok(())
     }
@@ -238,7 +250,7 @@ impl Wallet {
     /// Unlocks it for a time, in seconds, at most 100,000,000 (walletpassphrase).
     ///
     /// # Errors
-    /// `WrongEncryptionState`, `PassphraseIncorrect`.
+    /// `WrongEncryptionState`, `PassphraseIncorrect`; `Refused` while another attempt waits after wrong ones.
     pub fn unlock(&self, passphrase: Secret, seconds: u64) -> ServiceResult<()> {
         self.require_encrypted("walletpassphrase")?;
         let key = self.recover(&passphrase)?;
@@ -251,9 +263,12 @@ impl Wallet {
         Ok(())
     }
 
-    fn recover(&self, passphrase: &Secret) -> Result<SealingKey> {
-        let row = self.store.tables.seal(&*self.store.read()?)?;
-        SealingKey::recover(&row.ok_or(ErrorKind::WrongEncryptionState)?, passphrase)
+    /// The sealing key, by the passphrase. Attempts with wrong ones are slowed.
+    fn recover(&self, passphrase: &Secret) -> ServiceResult<SealingKey> {
+        self.attempts.make(|| {
+            let row = self.store.tables.seal(&*self.store.read()?)?;
+            Ok(SealingKey::recover(&row.ok_or(ErrorKind::WrongEncryptionState)?, passphrase)?)
+        })
     }
 
     /// Locks it now (walletlock).
@@ -283,8 +298,13 @@ impl Wallet {
         self.require_encrypted("walletpassphrasechange")?;
         let key = self.recover(&old).inspect_err(|_| self.lock_now())?;
         let row = key.protect(&new, &self.shared.settings)?;
-        self.write(|write| put(write.t.meta, &mut write.txn, b"seal", &row))?;
-        Ok(self.scrub()?)
+        self.write(|write| {
+            let former = write.t.seal(&write.txn)?.ok_or(ErrorKind::WrongEncryptionState)?;
+            write.mark_scrub_due(&former.sealed_key)?;
+            put(write.t.meta, &mut write.txn, b"seal", &row)
+        })?;
+        self.scrub();
+        Ok(())
     }
 
     /// Sets whether it avoids reused addresses (setwalletflag).
@@ -301,8 +321,9 @@ impl Wallet {
     /// Stores a text with a transaction (`comment`, `to`); an empty one is taken away.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound`; `Refused` for a text that is too long.
     pub fn set_metadata(&self, txid: Txid, key: String, value: String) -> ServiceResult<()> {
+        check_text(&key, &value)?;
         Ok(self.write(|write| {
             let mut row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
             row.metadata.retain(|(other, _)| *other != key);

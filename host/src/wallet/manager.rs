@@ -16,10 +16,12 @@ use super::error::{Result, WalletError};
 use super::follow::thread::Follower;
 use super::live::Wallet;
 use super::rescan;
+use super::scrub::Scrubber;
 use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
 use super::{Settings, Shared, Sink, backup, files, lock};
 use crate::aside::aside;
+use crate::client_files::{ClientFileError, ClientFiles, Folders, UNFINISHED};
 use crate::disk::pages::Fault;
 use crate::node::find::Finder;
 use crate::node::observer::{NodeEvent, Observer};
@@ -38,6 +40,8 @@ pub struct WalletStatus {
     pub rescan: Option<RescanProgress>,
     /// Whether it could not follow the chain when it last tried.
     pub lagging: bool,
+    /// How many wrong passphrases were tried since it was loaded.
+    pub wrong_passphrases: u64,
 }
 
 /// All wallets of the host.
@@ -71,6 +75,10 @@ impl WalletManager {
     ) -> ServiceResult<Arc<Self>> {
         fs::create_dir_all(dir).map_err(WalletError::from)?;
         let follower = Arc::new(Follower::default());
+        files::remove_unfinished(dir)?;
+        let data_directory = settings.data_directory.as_deref().unwrap_or(dir);
+        let client_files = ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
+        let scrubber = Scrubber::new(follower.clone());
         let manager = Arc::new(Self {
             dir: dir.to_owned(),
             shared: Arc::new(Shared {
@@ -81,6 +89,8 @@ impl WalletManager {
                 finder,
                 sink,
                 follower: follower.clone(),
+                client_files,
+                scrubber,
                 stopping: AtomicBool::new(false),
             }),
             follower,
@@ -155,6 +165,7 @@ impl WalletManager {
             height: wallet.synced().ok().map(|synced| synced.height),
             rescan: wallet.rescan_progress(),
             lagging: lock(&wallet.lag).is_some(),
+            wrong_passphrases: wallet.attempts.wrong(),
         };
         self.follower.loaded().iter().map(status).collect()
     }
@@ -234,16 +245,26 @@ impl WalletManager {
         Ok(Vec::new())
     }
 
-    /// Makes a wallet from the file of a backup and loads it (restorewallet). Gives its warnings.
+    /// Makes a wallet from the file of a backup and loads it (restorewallet), as the rule for clients' files has it. Gives its
+    /// warnings.
     ///
     /// # Errors
-    /// `NotFound` when there is no such file; `WalletExists`; `WalletNotLoaded` with the reason when the file is no backup;
+    /// `NotFound` when there is no such file; `Refused` when it may not be read; `WalletExists`; `WalletNotLoaded` with the reason when the file is no backup;
     /// `Refused` for a bad name; `Storage`.
-    pub fn restore(&self, name: String, backup: &Path, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+    pub fn restore(
+        &self,
+        name: String,
+        backup: &Path,
+        folders: &Folders,
+        load_on_startup: Option<bool>,
+    ) -> ServiceResult<Vec<String>> {
         let mut closing = lock(&self.closing);
-        if !backup.is_file() {
-            return Err(ServiceError::new(ErrorKind::NotFound, "Backup file does not exist"));
-        }
+        let backup = self.shared.client_files.read(backup, folders).map_err(|error| match error {
+            ClientFileError::Missing | ClientFileError::NotAFile | ClientFileError::NoName => {
+                ServiceError::new(ErrorKind::NotFound, "Backup file does not exist")
+            }
+            refused => ServiceError::new(ErrorKind::Refused, format!("The backup file cannot be read: {refused}")),
+        })?;
         let folder = files::folder(&self.dir, &name)?;
         let data = folder.join(DATA_FILE);
         if data.exists() || self.follower.loaded().iter().any(|wallet| wallet.name() == name) {
@@ -265,8 +286,8 @@ impl WalletManager {
         Ok(Vec::new())
     }
 
-    fn unpack(&self, name: &str, backup: &Path, folder: &Path) -> ServiceResult<Wallet> {
-        backup::unpack(backup, folder).map_err(WalletError::from)?;
+    fn unpack(&self, name: &str, backup: fs::File, folder: &Path) -> ServiceResult<Wallet> {
+        backup::unpack(backup, folder)?;
         let store = recognised(Store::open(folder, &self.shared.settings), folder)?;
         Ok(Wallet::new(name.to_owned(), store, self.shared.clone())?)
     }
@@ -286,7 +307,9 @@ impl WalletManager {
         self.wait_synced(wallet)?;
         wallet.reconcile()?;
         wallet.resubmit()?;
-        Ok(rescan::resume(wallet)?)
+        rescan::resume(wallet)?;
+        wallet.scrub();
+        Ok(())
     }
 
     fn forget(&self, wallet: &Wallet) {
@@ -324,6 +347,7 @@ impl WalletManager {
     /// Stops rescans, which go on at the next load, and the threads that follow the node.
     pub fn shutdown(&self) {
         self.give_up_imports();
+        self.shared.scrubber.stop();
         let loaded = self.follower.loaded();
         for wallet in &loaded {
             rescan::stop(wallet);
@@ -365,7 +389,7 @@ fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
 
 /// Removes what a wallet that could not be made has left behind.
 fn discard(folder: &Path) {
-    for file in [DATA_FILE, super::store::LOCK_FILE] {
+    for file in [DATA_FILE.to_owned(), super::store::LOCK_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")] {
         let _ = fs::remove_file(folder.join(file));
     }
     let _ = fs::remove_dir(folder);

@@ -12,6 +12,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
+mod attempts;
 mod backup;
 mod descriptors;
 mod draw;
@@ -29,6 +30,7 @@ mod matching;
 mod multiples;
 mod ownership;
 mod rescan;
+mod scrub;
 mod seal;
 mod signing;
 mod store;
@@ -38,6 +40,7 @@ mod trust;
 mod view;
 mod write;
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,10 +48,12 @@ use bitcoin::Network;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Chain, Mempool};
 
+use crate::client_files::ClientFiles;
 use crate::node::find::Finder;
 use follow::thread::Follower;
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
+use scrub::Scrubber;
 pub use view::WalletView;
 
 /// What the host's configuration says of wallets.
@@ -64,11 +69,20 @@ pub struct Settings {
     pub kdf_memory_kib: u32,
     /// The passes it makes over that memory.
     pub kdf_passes: u32,
+    /// Where no file lies that a client names, beside the wallets' own folder; none: only there.
+    pub data_directory: Option<PathBuf>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { keypool: 1000, map_size: 64 << 30, max_readers: 512, kdf_memory_kib: 64 << 10, kdf_passes: 3 }
+        Self {
+            keypool: 1000,
+            map_size: 64 << 30,
+            max_readers: 512,
+            kdf_memory_kib: 64 << 10,
+            kdf_passes: 3,
+            data_directory: None,
+        }
     }
 }
 
@@ -85,6 +99,10 @@ struct Shared {
     sink: Sink,
     /// The list of loaded wallets. They and this know each other until the manager is shut down.
     follower: Arc<Follower>,
+    /// The rule for files that clients name.
+    client_files: ClientFiles,
+    /// Removes former secrets from wallets' files where that could not be done at once.
+    scrubber: Arc<Scrubber>,
     /// The host is stopping: imports that take long are given up.
     stopping: AtomicBool,
 }

@@ -7,7 +7,8 @@
 //!
 //! The latter is for the day on which the wallet is encrypted. LMDB leaves bytes of old rows in the unused parts of its
 //! pages, where nothing reaches them; but a value of several pages is written to pages that hold nothing else, and
-//! these can be overwritten once they are free. With the one key in them gone, what remains of the old entries is noise.
+//! these can be overwritten once they are free (`scrub`). With the one key in them gone, what remains of the old entries is
+//! noise. The sealed key has pages of its own for the same reason: whoever knows a former passphrase must not find it.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -29,7 +30,7 @@ const KEY_LABEL: &[u8] = b"sealing key";
 #[derive(Clone)]
 pub struct SealingKey(Zeroizing<[u8; 32]>);
 
-/// The length of the value that keeps a key in the clear: more than a page holds, so that it gets pages of its own.
+/// The length of the value that keeps a key, in the clear or sealed: more than a page holds, so that it gets pages of its own.
 const CLEAR_LEN: usize = 6000;
 
 fn random<const N: usize>() -> [u8; N] {
@@ -103,11 +104,17 @@ impl SealingKey {
         Ok(Self(Zeroizing::new(*key)))
     }
 
+    /// The bytes of this key, to find them where they must not be.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The row that keeps this key under a passphrase.
     pub fn protect(&self, passphrase: &Secret, settings: &Settings) -> Result<SealRow> {
         let (salt, memory_kib, passes) = (random(), settings.kdf_memory_kib, settings.kdf_passes);
         let outer = Self::of_passphrase(passphrase, &salt, memory_kib, passes)?;
-        Ok(SealRow { salt, memory_kib, passes, sealed_key: Blob(outer.seal(KEY_LABEL, self.0.as_slice())?) })
+        let sealed_key = Blob(outer.seal(KEY_LABEL, self.0.as_slice())?);
+        Ok(SealRow { salt, memory_kib, passes, sealed_key, filler: Blob(vec![0; CLEAR_LEN]) })
     }
 
     /// The key that a row keeps.

@@ -11,25 +11,14 @@ use outrigger_sdk::service::wallet::Synced;
 
 use super::error::Result;
 use super::live::Wallet;
-use super::lock;
 use super::seal::SealingKey;
 use super::store::Tables;
 use super::store::rows::MetaRow;
 use super::store::tables::{CHANGES, put};
-use crate::disk::CHECK_LEN;
 
 /// How many scripts or keys a write takes at a time: what is derived of a range before it is stored, and what is done before
 /// the write asks whether it is still wanted.
 pub const PIECE: usize = 10_000;
-
-/// What of an overflow page its header and the value's checksum leave.
-const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
-/// The most pages that are overwritten after sealing: 64 MiB.
-const MAX_SCRUBBED: u64 = 16_384;
-/// How often: what one round frees itself the next can take up.
-const SCRUB_ROUNDS: u32 = 2;
-/// Where the overwriting rows stand for the moment.
-const SCRUB: &[u8; 6] = b"scrub/";
 
 /// A write transaction with what it needs at hand.
 pub struct Write<'w> {
@@ -107,35 +96,6 @@ impl Write<'_> {
         }
         for (place, text) in entries {
             self.t.keys.put(&mut self.txn, &place, &to.wrap(&place, text.expose())?)?;
-        }
-        Ok(())
-    }
-}
-
-impl Wallet {
-    /// Overwrites the pages that former writes have freed, so that what stood in them is gone from the file. Pages that
-    /// an open snapshot can still see stay as they are until LMDB takes them for something else.
-    pub(super) fn scrub(&self) -> Result<()> {
-        // The thread that follows the node reads under this lock: its snapshots would hold pages back.
-        let _following = lock(&self.following);
-        let place = |page: u64| [SCRUB.as_slice(), &page.to_be_bytes()].concat();
-        let zeros = vec![0; PAGE_FILL];
-        for _ in 0..SCRUB_ROUNDS {
-            // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
-            for tick in 0..2_u64 {
-                self.write(|write| put(write.t.meta, &mut write.txn, b"scrubbed", &tick))?;
-            }
-            let count = self.store.free_pages()?.min(MAX_SCRUBBED);
-            let mut pages = 0..count;
-            self.write(|write| {
-                pages.try_for_each(|page| Ok(write.t.meta.put(&mut write.txn, &place(page), &zeros)?))
-            })?;
-            self.write(|write| {
-                for page in 0..count {
-                    write.t.meta.delete(&mut write.txn, &place(page))?;
-                }
-                Ok(())
-            })?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use bitcoin::{Network, ScriptBuf};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, MAX_MONEY};
 use outrigger_sdk::params::{Type, text};
-use outrigger_sdk::service::wallet::{AddressType, WalletInfo};
+use outrigger_sdk::service::wallet::{AddressType, MAX_LABEL_LEN, WalletInfo};
 use outrigger_sdk::standard::address;
 use serde_json::Value;
 
@@ -41,10 +41,11 @@ pub fn address_type(value: Option<&Value>) -> Result<AddressType, WalletError> {
     found.map(|(_, kind)| *kind).ok_or_else(|| WalletError::UnknownAddressType(name.to_owned()))
 }
 
-/// A label, empty where none was given. `*` stands for all labels and is none.
+/// A label, empty where none was given. `*` stands for all labels and is none. bitcoind takes labels of any length.
 pub fn label(value: Option<&Value>) -> Result<String, WalletError> {
     match value.map(text).transpose()? {
         Some("*") => Err(WalletError::InvalidLabel),
+        Some(label) if label.len() > MAX_LABEL_LEN => Err(WalletError::LabelTooLong(label.len())),
         given => Ok(given.unwrap_or_default().to_owned()),
     }
 }
@@ -113,6 +114,13 @@ mod tests {
         assert_eq!(label(None), Ok(String::new()));
         assert_eq!(label(Some(&json!("**"))), Ok("**".into()));
         assert_eq!(message(label(Some(&json!("*")))), "Invalid label name");
+    }
+
+    #[test]
+    fn labels_that_are_too_long_are_refused() {
+        let longest = "x".repeat(MAX_LABEL_LEN);
+        assert_eq!(label(Some(&json!(longest))), Ok(longest.clone()));
+        assert_eq!(label(Some(&json!(longest + "x"))), Err(WalletError::LabelTooLong(MAX_LABEL_LEN + 1)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Why a wallet call is not answered: one variant for each rule, and one place where it becomes a code and a message.
 
+use outrigger_sdk::service::wallet::{MAX_LABEL_LEN, MAX_TEXT_LEN};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::{Code, RpcError};
 
@@ -66,6 +67,12 @@ pub enum WalletError {
     /// A label that stands for all labels.
     #[error("Invalid label name")]
     InvalidLabel,
+    /// A label that is too long to be stored; its length in bytes.
+    #[error("Invalid label name: it has {0} bytes, and at most {MAX_LABEL_LEN} are stored")]
+    LabelTooLong(usize),
+    /// A text that is too long to be stored with a payment; its name, and its length in bytes.
+    #[error("Invalid {0}: it has {1} bytes, and at most {MAX_TEXT_LEN} are stored")]
+    TextTooLong(&'static str, usize),
     /// A purpose of addresses that there is not.
     #[error("Invalid 'purpose' argument, must be a known purpose string, typically 'send', or 'receive'.")]
     UnknownPurpose,
@@ -253,6 +260,7 @@ impl WalletError {
             | Self::FlagIsSet { .. }
             | Self::KeypoolSize
             | Self::UnknownPurpose
+            | Self::TextTooLong(..)
             | Self::WalletsDiffer
             | Self::LegacyTaproot
             | Self::DuplicatedAddress(_)
@@ -264,7 +272,7 @@ impl WalletError {
             | Self::FeerateAndMode
             | Self::EstimateMode
             | Self::ConfirmationTarget(_) => Code::INVALID_PARAMETER,
-            Self::InvalidLabel | Self::NoSuchLabel(_) => Code::WALLET_INVALID_LABEL,
+            Self::InvalidLabel | Self::LabelTooLong(_) | Self::NoSuchLabel(_) => Code::WALLET_INVALID_LABEL,
             Self::Encrypted | Self::NotEncrypted(_) => Code::WALLET_WRONG_ENC_STATE,
             Self::NothingToEncrypt => Code::WALLET_ENCRYPTION_FAILED,
             Self::CannotLoad(_) => Code::WALLET_NOT_FOUND,
@@ -296,6 +304,16 @@ mod tests {
     #[test]
     fn rules_have_the_codes_and_words_of_bitcoind() {
         check(WalletError::InvalidLabel, -11, "Invalid label name");
+        check(
+            WalletError::LabelTooLong(5000),
+            -11,
+            "Invalid label name: it has 5000 bytes, and at most 4096 are stored",
+        );
+        check(
+            WalletError::TextTooLong("comment", 20_000),
+            -8,
+            "Invalid comment: it has 20000 bytes, and at most 16384 are stored",
+        );
         check(WalletError::UnknownAddressType("x".into()), -5, "Unknown address type 'x'");
         check(WalletError::AccountName, -32, "dummy first argument must be excluded or set to \"*\".");
         check(WalletError::InsufficientFunds, -6, "Insufficient funds");

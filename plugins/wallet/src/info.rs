@@ -52,6 +52,9 @@ pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError
         put("birthtime", json!(wallet.birth_time));
     }
     put("lastprocessedblock", last_processed_block(&wallet.synced));
+    if !wallet.warnings.is_empty() {
+        put("warnings", json!(wallet.warnings));
+    }
     Ok(Value::Object(object))
 }
 

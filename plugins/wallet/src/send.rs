@@ -8,7 +8,7 @@ use bitcoin::secp256k1::rand::{Rng, thread_rng};
 use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Txid, consensus};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount;
-use outrigger_sdk::params::{flag, int32};
+use outrigger_sdk::params::{flag, int32, text};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::mempool::{Admission, MempoolEntry};
@@ -107,8 +107,12 @@ fn metadata(
 ) -> Result<Vec<(&'static str, String)>, WalletError> {
     let mut metadata = Vec::new();
     for (index, key) in texts {
-        if question.params.given(*index).is_some() && !question.params.text(*index)?.is_empty() {
-            metadata.push((*key, question.params.text(*index)?.to_owned()));
+        let text = question.params.given(*index).map(text).transpose()?.unwrap_or_default();
+        if text.len() > MAX_TEXT_LEN {
+            return Err(WalletError::TextTooLong(key, text.len()));
+        }
+        if !text.is_empty() {
+            metadata.push((*key, text.to_owned()));
         }
     }
     Ok(metadata)
@@ -186,7 +190,7 @@ fn fee_options(
     mode: Option<&Value>,
     feerate: Option<&Value>,
 ) -> Result<Option<u64>, WalletError> {
-    let mode = mode.map(outrigger_sdk::params::text).transpose()?;
+    let mode = mode.map(text).transpose()?;
     if let Some(feerate) = feerate {
         if target.is_some() {
             return Err(WalletError::FeerateAndTarget);

@@ -6245,7 +6245,8 @@ static inline int32_t outrigger_wallet_new_address(
 
 /**
  * Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
- * Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label.
+ * Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label. OUTRIGGER_STATUS_REFUSED for a label
+ * of more than 4,096 bytes, as of `new_address` and in imports.
  *
  * Request: script [bytes], label [text].
  * Response: [nothing].
@@ -6416,7 +6417,8 @@ static inline int32_t outrigger_wallet_rescan_abort(
 
 /**
  * Stores a text with a transaction (`comment`, `to`) in the place of the former one of the key; an empty one is taken
- * away. They are told sorted by key. OUTRIGGER_STATUS_NOT_FOUND for a transaction that the wallet does not have.
+ * away. They are told sorted by key. OUTRIGGER_STATUS_NOT_FOUND for a transaction that the wallet does not have;
+ * OUTRIGGER_STATUS_REFUSED for a text of more than 16,384 bytes.
  *
  * Request: txid [hash], key [text], value [text].
  * Response: [nothing].

@@ -57,6 +57,7 @@ pub(super) async fn answer<S: RpcService>(
     let origin = Origin {
         user: Arc::clone(caller.name()),
         only_wallet: caller.only_wallet().cloned(),
+        folders: caller.folders().clone(),
         allowed: caller.allowed().cloned(),
         client: caller.client().cloned(),
         wallet,

@@ -8,7 +8,7 @@ mod former;
 pub mod rows;
 pub mod tables;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use heed::{EnvClosingEvent, RoTxn, RwTxn, WithoutTls};
 
@@ -102,6 +102,11 @@ impl Store {
     /// Writes the tables as they are now to an empty file, without the pages that are not in use.
     pub fn copy_to(&self, file: &mut std::fs::File) -> Result<()> {
         Ok(self.env.copy_to(file)?)
+    }
+
+    /// The file that the tables stand in.
+    pub fn data_file(&self) -> PathBuf {
+        self.env.folder().join(DATA_FILE)
     }
 
     /// How many pages of the file are not in use.

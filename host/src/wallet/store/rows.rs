@@ -51,6 +51,31 @@ wire_struct! {
         pub passes: u32,
         /// The key that seals the entries, itself sealed with what Argon2id makes of the passphrase.
         pub sealed_key: Blob,
+        /// Zeros, so that the row gets pages of its own, which can be overwritten once they are free.
+        #[since(1)]
+        pub filler: Blob,
+    }
+}
+
+wire_struct! {
+    /// What finds a former secret in the file, and does not tell it.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct TraceRow {
+        /// Its first bytes, by which a search is quick.
+        pub begin: [u8; 4],
+        /// Its length.
+        pub len: u32,
+        /// Its SHA-256.
+        pub hash: [u8; 32],
+    }
+}
+
+wire_struct! {
+    /// The mark that former secrets are still to be removed from the file. Absent when there are none.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct ScrubRow {
+        /// They.
+        pub traces: Vec<TraceRow>,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `rescan`, `changes`, and `seal` (encrypted) or `clear` (not) |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not) |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -43,6 +43,9 @@ use crate::wallet::error::{Result, WalletError};
 
 /// Where the number of changes that called for a backup stands in the table `meta`.
 pub const CHANGES: &[u8] = b"changes";
+
+/// Where the mark that former secrets are to be removed stands in the table `meta`.
+pub const SCRUB: &[u8] = b"scrub";
 
 /// The key of a script in the tables `scripts`, `labels`, `outputs` and `imported_watch`.
 pub fn script_key(script: &Script) -> [u8; 32] {
@@ -176,6 +179,11 @@ impl Tables {
     /// How it is sealed; none when it is not encrypted.
     pub fn seal(&self, txn: &RoTxn<'_>) -> Result<Option<SealRow>> {
         get(self.meta, txn, b"seal")
+    }
+
+    /// Whether former secrets are still to be removed from the file.
+    pub fn is_scrub_due(&self, txn: &RoTxn<'_>) -> Result<bool> {
+        Ok(self.meta.get(txn, SCRUB)?.is_some())
     }
 
     /// How many changes have called for a backup.

@@ -46,13 +46,13 @@ fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     bench.mine(payments[..2].to_vec());
     bench.accept(&payments[2]);
     let before = content(&bench.view());
-    bench.view().wallet().backup(&file).unwrap();
+    bench.view().wallet().backup(&file, &None).unwrap();
     let info = bench.view().info().unwrap();
     assert!(!info.backup_needed && info.last_backup > 0);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
-    bench.manager.restore("copy".into(), &file, Some(true)).unwrap();
+    bench.manager.restore("copy".into(), &file, &None, Some(true)).unwrap();
     assert_eq!(content(&bench.manager.select(Some("copy")).unwrap()), before);
     assert_eq!(content(&bench.view()), before);
     // It follows the chain from where it was, and hands out the same addresses.
@@ -65,7 +65,7 @@ fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     // What is imported after a backup calls for another.
     one.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     assert!(bench.view().info().unwrap().backup_needed);
-    one.backup(&file).unwrap();
+    one.backup(&file, &None).unwrap();
     assert!(!bench.view().info().unwrap().backup_needed);
 }
 
@@ -96,8 +96,8 @@ fn an_encrypted_wallet_comes_back_locked_and_opens_with_its_passphrase() {
     let bench = Bench::new();
     bench.create("w", |options| options.passphrase = Secret::new("p".into()));
     let (_folder, file) = place();
-    bench.view().wallet().backup(&file).unwrap();
-    bench.manager.restore("copy".into(), &file, None).unwrap();
+    bench.view().wallet().backup(&file, &None).unwrap();
+    bench.manager.restore("copy".into(), &file, &None, None).unwrap();
     let copy = bench.manager.select(Some("copy")).unwrap();
     assert!(copy.info().unwrap().locked);
     assert_eq!(kind_of(copy.wallet().unlock(Secret::new("q".into()), 10)), ErrorKind::PassphraseIncorrect);
@@ -114,7 +114,7 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
     std::fs::create_dir(&file).unwrap();
     for place in [&file, &folder.path().join("none/backup"), &data, std::path::Path::new("/"), std::path::Path::new("")]
     {
-        let refused = bench.view().wallet().backup(place).unwrap_err();
+        let refused = bench.view().wallet().backup(place, &None).unwrap_err();
         assert_eq!(
             (refused.kind, refused.detail.as_str()),
             (ErrorKind::Refused, "Error: Wallet backup failed!"),
@@ -130,9 +130,9 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
 fn what_is_no_backup_makes_no_wallet() {
     let bench = Bench::with_wallet();
     let (folder, file) = place();
-    bench.view().wallet().backup(&file).unwrap();
+    bench.view().wallet().backup(&file, &None).unwrap();
     let restore =
-        |name: &str, file: &std::path::Path| bench.manager.restore(name.into(), file, Some(true)).unwrap_err();
+        |name: &str, file: &std::path::Path| bench.manager.restore(name.into(), file, &None, Some(true)).unwrap_err();
     let missing = restore("new", &folder.path().join("none"));
     assert_eq!((missing.kind, missing.detail.as_str()), (ErrorKind::NotFound, "Backup file does not exist"));
     let exists = restore("w", &file);
@@ -149,10 +149,10 @@ fn what_is_no_backup_makes_no_wallet() {
         assert!(refused.detail.contains(said), "{}", refused.detail);
         assert!(!bench.dir.path().join("new").exists());
     }
-    assert_eq!(kind_of(bench.manager.restore("../new".into(), &file, None)), ErrorKind::Refused);
+    assert_eq!(kind_of(bench.manager.restore("../new".into(), &file, &None, None)), ErrorKind::Refused);
     assert_eq!(bench.manager.list(), ["w"]);
     std::fs::write(&file, whole).unwrap();
-    bench.manager.restore("new".into(), &file, None).unwrap();
+    bench.manager.restore("new".into(), &file, &None, None).unwrap();
 }
 
 #[test]
@@ -167,4 +167,38 @@ fn the_keypool_is_refilled_to_any_size() {
     assert_eq!(bench.view().info().unwrap().keypool_external, 4 * 25);
     wallet.encrypt(Secret::new("p".into())).unwrap();
     assert_eq!(kind_of(wallet.refill_keypool(Some(30))), ErrorKind::WalletLocked);
+}
+
+#[test]
+fn backupwallet_replaces_a_backup_and_no_other_file() {
+    let bench = Bench::with_wallet();
+    let (folder, file) = place();
+    let wallet = bench.view().wallet().clone();
+    for _ in 0..2 {
+        wallet.backup(&file, &None).unwrap();
+    }
+    let backup = std::fs::read(&file).unwrap();
+    for other in [&b"notes"[..], &[], &[7; 20_000], &backup[..4096], &backup[..backup.len() / 2]] {
+        let path = folder.path().join("other");
+        std::fs::write(&path, other).unwrap();
+        let refused = wallet.backup(&path, &None);
+        // A backup that was cut may still be known as one.
+        if refused.is_err() {
+            assert_eq!(std::fs::read(&path).unwrap(), other);
+        } else {
+            assert!(other.len() > 4096 && other[..4096] == backup[..4096]);
+        }
+    }
+    // What the wallets' folder holds is not written to, whatever it is called.
+    for own in ["load.json", "unfinished.json", "w/data.mdb", "w/lock.mdb", "new", "w/new"] {
+        let before = std::fs::read(bench.dir.path().join(own)).ok();
+        assert_eq!(kind_of(wallet.backup(&bench.dir.path().join(own), &None)), ErrorKind::Refused, "{own}");
+        assert_eq!(std::fs::read(bench.dir.path().join(own)).ok(), before, "{own}");
+    }
+    let data = bench.dir.path().join("w/data.mdb");
+    let refused = bench.manager.restore("copy".into(), &data, &None, None).unwrap_err();
+    assert_eq!(
+        (refused.kind, refused.detail.as_str()),
+        (ErrorKind::Refused, "The backup file cannot be read: it lies in the data directory")
+    );
 }

@@ -22,17 +22,19 @@ struct Engine {
     scopes: Arc<Scopes>,
     calls: Mutex<HashMap<u64, ScopeGuard>>,
     next: AtomicU64,
-    dir: TempDir,
+    /// Where the wallets are; nothing else is written there.
+    _dir: TempDir,
+    backups: TempDir,
 }
 
 impl Engine {
     fn new() -> Self {
-        let (node, dir) = (TestNode::new(), scratch());
+        let (node, dir, backups) = (TestNode::new(), scratch(), scratch());
         let manager = open(&dir, node.chain.clone(), &node.mempool, &Arc::default());
         let scopes = Arc::new(Scopes::default());
         let own = OwnScopes::of(scopes.clone(), 0);
         let service = WalletService { manager: manager.clone(), scopes: own, keys: Keys::All };
-        Self { node, service, manager, scopes, calls: Mutex::default(), next: AtomicU64::new(1), dir }
+        Self { node, service, manager, scopes, calls: Mutex::default(), next: AtomicU64::new(1), _dir: dir, backups }
     }
 
     fn fresh() -> Box<dyn Subject> {
@@ -77,7 +79,7 @@ impl Subject for Engine {
 
     fn open(&self, wallet: Option<&str>) -> Scope {
         let token = self.next.fetch_add(1, Ordering::Relaxed);
-        let guard = self.scopes.open(token, 0, wallet.map(Into::into), None);
+        let guard = self.scopes.open(token, 0, wallet.map(Into::into), None, None);
         lock(&self.calls).insert(token, guard);
         Scope(token)
     }
@@ -91,7 +93,7 @@ impl Subject for Engine {
     }
 
     fn backup_file(&self, name: &str) -> String {
-        self.dir.path().join(format!("{name}.backup")).to_str().unwrap().to_owned()
+        self.backups.path().join(format!("{name}.backup")).to_str().unwrap().to_owned()
     }
 }
 

@@ -8,6 +8,9 @@ use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::wire::Secret;
 
 use super::{Bench, kind_of, lock};
+use crate::wallet::error::Result;
+use crate::wallet::store::rows::SealRow;
+use crate::wallet::store::tables::put;
 
 fn secret(text: &str) -> Secret {
     Secret::new(text.into())
@@ -131,4 +134,87 @@ fn a_wallet_without_private_keys_has_nothing_to_encrypt() {
     bench.create("w", |options| options.disable_private_keys = true);
     assert_eq!(kind_of(bench.view().wallet().encrypt(secret("pass"))), ErrorKind::Refused);
     assert!(!bench.view().info().unwrap().encrypted);
+}
+
+/// Waits until nothing is left to remove from the wallet's file.
+fn wait_until_scrubbed(bench: &Bench) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !bench.view().info().unwrap().warnings.is_empty() {
+        assert!(Instant::now() < deadline, "the mark stays");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn sealed_row(bench: &Bench) -> SealRow {
+    let wallet = bench.view().wallet().clone();
+    let txn = wallet.store.read().unwrap();
+    wallet.store.tables.seal(&txn).unwrap().unwrap()
+}
+
+#[test]
+fn encryptwallet_keeps_the_scrub_due_while_a_snapshot_pins_the_old_key() {
+    let bench = Bench::with_wallet();
+    let held = bench.view();
+    let wallet = held.wallet().clone();
+    let key = *wallet.sealing().unwrap().expose();
+    wallet.encrypt(secret("pass")).unwrap();
+    assert!(holds(&data(&bench), &key), "the snapshot pins nothing, so this test shows nothing");
+    let warnings = bench.view().info().unwrap().warnings;
+    assert!(warnings.len() == 1 && warnings[0].starts_with("A former key"), "{warnings:?}");
+    drop(held);
+    wait_until_scrubbed(&bench);
+    assert!(!holds(&data(&bench), &key));
+    wallet.unlock(secret("pass"), 10).unwrap();
+    assert_eq!(private_texts(&bench).len(), 16);
+    assert!(!holds(&data(&bench), wallet.sealing().unwrap().expose()), "the new key stands in the file");
+}
+
+#[test]
+fn loadwallet_finishes_a_scrub_that_is_due() {
+    let mut bench = Bench::with_wallet();
+    let held = bench.view();
+    let key = *held.wallet().sealing().unwrap().expose();
+    held.wallet().encrypt(secret("pass")).unwrap();
+    // The snapshot holds until the manager has gone, as a kill would end it.
+    bench.restart(|bench| {
+        assert!(holds(&data(bench), &key));
+        drop(held);
+    });
+    assert!(!holds(&data(&bench), &key), "loading did not finish it");
+    assert!(bench.view().info().unwrap().warnings.is_empty());
+}
+
+#[test]
+fn walletpassphrasechange_removes_the_former_sealed_key() {
+    let bench = Bench::new();
+    bench.create("w", |options| options.passphrase = secret("first"));
+    let wallet = bench.view().wallet().clone();
+    let former = sealed_row(&bench);
+    assert!(holds(&data(&bench), &former.sealed_key));
+    wallet.change_passphrase(secret("first"), secret("second")).unwrap();
+    wait_until_scrubbed(&bench);
+    assert!(!holds(&data(&bench), &former.sealed_key));
+    // With a snapshot that still sees it, and in the form of wallets that keep the row among others.
+    let mut small = sealed_row(&bench);
+    small.filler.0.clear();
+    wallet.write(|write| put(write.t.meta, &mut write.txn, b"seal", &small)).unwrap();
+    let held = bench.view();
+    wallet.change_passphrase(secret("second"), secret("third")).unwrap();
+    assert_eq!(bench.view().info().unwrap().warnings.len(), 1);
+    drop(held);
+    wait_until_scrubbed(&bench);
+    assert!(!holds(&data(&bench), &small.sealed_key));
+    wallet.unlock(secret("third"), 10).unwrap();
+}
+
+#[test]
+fn a_scrub_that_was_killed_leaves_no_filler_behind() -> Result<()> {
+    let mut bench = Bench::with_wallet();
+    let wallet = bench.view().wallet().clone();
+    wallet.write(|write| Ok(write.t.meta.put(&mut write.txn, b"scrub/x", &[0; 4000])?))?;
+    drop(wallet);
+    bench.restart(|_| {});
+    let wallet = bench.view().wallet().clone();
+    assert!(wallet.store.tables.meta.get(&*wallet.store.read()?, b"scrub/x")?.is_none());
+    Ok(())
 }

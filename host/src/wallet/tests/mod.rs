@@ -44,7 +44,14 @@ use crate::node::observer::{NodeEvent, Observer, Removal};
 const SUBSIDY: u64 = 50 * 100_000_000;
 
 fn settings() -> Settings {
-    Settings { keypool: 20, map_size: 64 << 20, max_readers: 64, kdf_memory_kib: 64, kdf_passes: 1 }
+    Settings {
+        keypool: 20,
+        map_size: 64 << 20,
+        max_readers: 64,
+        kdf_memory_kib: 64,
+        kdf_passes: 1,
+        data_directory: None,
+    }
 }
 
 /// Searches a chain without an index, by reading every block.

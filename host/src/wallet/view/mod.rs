@@ -22,6 +22,7 @@ use super::keypool::private_key_of;
 use super::legacy;
 use super::live::Wallet;
 use super::ownership::label;
+use super::scrub;
 use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, get, number_from, number_from_key, txid_from};
@@ -112,6 +113,7 @@ impl WalletView {
             keypool: self.wallet.shared.settings.keypool,
             sources: [external.sources(), internal.sources()].concat(),
             keypool_oldest: keypool_oldest(&external, &internal),
+            warnings: if t.is_scrub_due(txn)? { vec![scrub::WARNING.to_owned()] } else { Vec::new() },
         })
     }
 

@@ -2,7 +2,7 @@
 
 use bitcoin::ScriptBuf;
 
-use super::KeyOrigin;
+use super::{KeyOrigin, check_label, check_script};
 use crate::wire::{Blob, Secret, wire_enum, wire_struct};
 
 wire_struct! {
@@ -75,6 +75,25 @@ wire_enum! {
             /// The parts.
             parts: Vec<KeysImport>,
         } = 2,
+    }
+}
+
+impl Import {
+    /// Checks that what the request brings is short enough to be stored: its labels, and its scripts.
+    ///
+    /// # Errors
+    /// `Refused` beyond [`super::MAX_LABEL_LEN`] and [`super::MAX_SCRIPT_LEN`].
+    pub fn check_lengths(&self) -> crate::service::Result<()> {
+        let parts = match self {
+            Self::Descriptor { descriptor } => return check_label(descriptor.label.as_deref().unwrap_or_default()),
+            Self::Keys { keys } => std::slice::from_ref(keys),
+            Self::Parts { parts } => parts,
+        };
+        for part in parts {
+            check_label(&part.label)?;
+            part.script_pubkeys.iter().chain(&part.scripts).try_for_each(|script| check_script(script))?;
+        }
+        Ok(())
     }
 }
 

@@ -51,6 +51,48 @@
 //! assert_eq!(labelled(&test.handle(), Scope::NONE, "rent"), Ok(2000));
 //! ```
 
+/// The longest label of an address, in bytes. It stands in the row of each transaction that pays to the address.
+pub const MAX_LABEL_LEN: usize = 4096;
+
+/// The longest text that is stored with a transaction (`comment`, `to`), in bytes.
+pub const MAX_TEXT_LEN: usize = 16_384;
+
+/// The longest script that a wallet imports, in bytes: a longer one cannot be spent (MAX_SCRIPT_SIZE of the consensus rules).
+pub const MAX_SCRIPT_LEN: usize = 10_000;
+
+/// Checks that a label can be stored.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_LABEL_LEN`].
+pub fn check_label(label: &str) -> super::Result<()> {
+    check_length("label", label, MAX_LABEL_LEN)
+}
+
+/// Checks that a text can be stored with a transaction.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_TEXT_LEN`].
+pub fn check_text(key: &str, text: &str) -> super::Result<()> {
+    check_length(key, text, MAX_TEXT_LEN)
+}
+
+/// Checks that a script can be imported.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_SCRIPT_LEN`].
+pub fn check_script(script: &bitcoin::Script) -> super::Result<()> {
+    check_length("script", script.as_bytes(), MAX_SCRIPT_LEN)
+}
+
+fn check_length(what: &str, stored: impl AsRef<[u8]>, longest: usize) -> super::Result<()> {
+    let len = stored.as_ref().len();
+    if len <= longest {
+        return Ok(());
+    }
+    let detail = format!("The {what} has {len} bytes, and at most {longest} are stored");
+    Err(super::ServiceError::new(super::ErrorKind::Refused, detail))
+}
+
 mod history;
 mod import;
 mod script;
@@ -208,6 +250,9 @@ wire_struct! {
         /// has none, and for all but [`WalletKind::Legacy`].
         #[since(1)]
         pub keypool_oldest: u64,
+        /// What the wallet's owner should know, for people: that a former key is still to be overwritten in its file.
+        #[since(1)]
+        pub warnings: Vec<String>,
     }
 }
 
@@ -353,7 +398,7 @@ service! {
         /// can be derived (hardened steps in a locked wallet, a descriptor without a range).
         fn new_address(kind: AddressType, internal: bool, label: Option<String>) -> ScriptBuf;
         /// Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
-        /// Pay-to-pubkey has none.
+        /// Pay-to-pubkey has none. `Refused` for a label of more than 4,096 bytes, as of `new_address` and in imports.
         fn set_label(script: ScriptBuf, label: String) -> ();
         /// Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing
         /// and leaves the others as they are. A request sees what those before it imported.
@@ -381,7 +426,8 @@ service! {
         /// Aborts the running rescan; whether there was one. A reserved one does not run.
         fn rescan_abort() -> bool;
         /// Stores a text with a transaction (`comment`, `to`) in the place of the former one of the key; an empty one is
-        /// taken away. They are told sorted by key. `NotFound` for a transaction that the wallet does not have.
+        /// taken away. They are told sorted by key. `NotFound` for a transaction that the wallet does not have; `Refused` for
+        /// a text of more than 16,384 bytes.
         fn set_metadata(txid: Txid, key: String, value: String) -> ();
         /// Gives up a transaction that is neither in the chain nor in the mempool, and what of the wallet builds on it: what
         /// they spend is free. Should one come back, it counts as if it had not been given up. Nothing for one that is given

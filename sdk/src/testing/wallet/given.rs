@@ -92,6 +92,7 @@ impl WalletState {
                 keypool: 1000,
                 sources: all_sources(),
                 keypool_oldest: 0,
+                warnings: Vec::new(),
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),

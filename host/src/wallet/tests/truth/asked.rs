@@ -52,7 +52,7 @@ impl Asked {
     /// The answer to a call, as the bytes that a client gets, or the error's message.
     pub fn call(&self, method: &str, arguments: Value) -> Result<String, String> {
         let token = self.next.fetch_add(1, Ordering::Relaxed);
-        let _scope = self.scopes.open(token, 0, None, None);
+        let _scope = self.scopes.open(token, 0, None, None, None);
         let answer = Arc::new(Answer::default());
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None };

@@ -9,7 +9,7 @@ use bitcoin::{Block, BlockHash, OutPoint, ScriptBuf, Transaction, Txid};
 use super::Node;
 use super::own::Own;
 use crate::service::chain::{BlockInfo, BlockRef};
-use crate::service::wallet::{Ownership, Synced, TxState};
+use crate::service::wallet::{Ownership, Synced, TxState, check_text};
 use crate::service::{ErrorKind, Result, ServiceError};
 
 /// How far ahead of the clock an earlier entry's time may lie and still bound later ones, in seconds.
@@ -242,6 +242,7 @@ impl Own {
     }
 
     pub fn set_metadata(&mut self, txid: Txid, key: String, value: String) -> Result<()> {
+        check_text(&key, &value)?;
         let met = self.find_met(txid).and_then(|at| self.met.get_mut(at)).ok_or_else(unknown_transaction)?;
         met.metadata.retain(|(other, _)| *other != key);
         if !value.is_empty() {

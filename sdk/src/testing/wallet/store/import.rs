@@ -23,6 +23,10 @@ impl Own {
         self.require_unlocked(node)?;
         let mut outcomes = Vec::new();
         for request in requests {
+            if let Err(error) = request.check_lengths() {
+                outcomes.push(ImportOutcome::BadDescriptor { reason: error.detail });
+                continue;
+            }
             let (imported, timestamp) = match request {
                 Import::Descriptor { descriptor } => (self.import_descriptor(descriptor)?, descriptor.timestamp),
                 Import::Keys { keys } => (self.import_keys(keys), keys.timestamp),

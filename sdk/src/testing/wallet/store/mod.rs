@@ -25,7 +25,7 @@ use crate::service::chain::{BlockInfo, BlockRef, Tip};
 use crate::service::signer::SignBatch;
 use crate::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
-    LabelBatch, ScriptInfo, WalletInfo,
+    LabelBatch, ScriptInfo, WalletInfo, check_label,
 };
 use crate::service::{Chain, ErrorKind, Mempool, Result, Scope, ServiceError, Signer, Wallet};
 use crate::wire::{Blob, Encoded, Secret};
@@ -252,11 +252,13 @@ impl Wallet for MemoryStore {
     }
 
     fn new_address(&self, scope: Scope, kind: AddressType, internal: bool, label: Option<String>) -> Result<ScriptBuf> {
+        check_label(label.as_deref().unwrap_or_default())?;
         self.write(scope, |own, node| own.new_address(kind, internal, label.as_deref(), node))
     }
 
     fn set_label(&self, scope: Scope, script: ScriptBuf, label: String) -> Result<()> {
         self.write(scope, |own, _| {
+            check_label(&label)?;
             own.set_label(&script, &label);
             Ok(())
         })

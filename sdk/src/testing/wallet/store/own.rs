@@ -116,6 +116,7 @@ impl Own {
             keypool: KEYPOOL,
             sources: [false, true].into_iter().flat_map(|internal| self.sources(internal)).collect(),
             keypool_oldest: self.keypool_oldest(),
+            warnings: Vec::new(),
         })
     }
 

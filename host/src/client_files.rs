@@ -1,0 +1,368 @@
+//! The one rule for files of the host's system that a client names (backupwallet, restorewallet).
+//!
+//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there.
+//! - The way to a file has no symbolic link, and the file is none: what is judged is what is opened.
+//! - Where the operator names folders for a user, the file lies below one of them.
+//! - What is written is written beside the file and takes its place in one step, for the host's user alone (mode 0600). A
+//!   file that is there is replaced only where the caller recognises it as one of its kind.
+//! - What a kill leaves unfinished is noted beforehand, and removed at the next start.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+
+/// How a file is called that is not finished. The number and the process tell those apart that are written at a time.
+pub const UNFINISHED: &str = ".unfinished";
+
+/// Tells unfinished files apart.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// The folders that a user's files may lie in; none: anywhere outside the data directory.
+pub type Folders = Option<Arc<[PathBuf]>>;
+
+/// Why a client's file is not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientFileError {
+    /// The path ends with no name.
+    #[error("the path names no file")]
+    NoName,
+    /// There is no such file.
+    #[error("there is no such file")]
+    Missing,
+    /// It lies in the data directory.
+    #[error("it lies in the data directory")]
+    InDataDirectory,
+    /// It lies outside the folders that the user may use.
+    #[error("it lies in no folder that the configuration allows the user (rpc.users.folders)")]
+    NotAllowed,
+    /// It is a symbolic link, or the way to it has one.
+    #[error("a symbolic link leads to it; name the file itself")]
+    SymbolicLink,
+    /// It is a folder, a device or the like.
+    #[error("it is no regular file")]
+    NotAFile,
+    /// There is a file, and not of the kind that may be replaced.
+    #[error("another file is there, which is not replaced")]
+    OtherFile,
+    /// The system failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<rustix::io::Errno> for ClientFileError {
+    fn from(error: rustix::io::Errno) -> Self {
+        match error {
+            rustix::io::Errno::LOOP => Self::SymbolicLink,
+            rustix::io::Errno::NOENT => Self::Missing,
+            other => Self::Io(other.into()),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, ClientFileError>;
+
+/// The rule.
+#[derive(Debug)]
+pub struct ClientFiles {
+    data_directory: PathBuf,
+    unfinished: Journal,
+}
+
+/// A place that the rule allows: an open folder, and a name in it.
+struct Place {
+    folder: OwnedFd,
+    path: PathBuf,
+    name: OsString,
+}
+
+impl ClientFiles {
+    /// The rule of a host, which keeps the note of unfinished files in `notes`, a file in its data directory. Removes the files
+    /// that a kill has left unfinished.
+    ///
+    /// # Errors
+    /// When the data directory or the note cannot be read.
+    pub fn open(data_directory: &Path, notes: PathBuf) -> io::Result<Self> {
+        Ok(Self { data_directory: fs::canonicalize(data_directory)?, unfinished: Journal::open(notes)? })
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// What the rule forbids, or the system.
+    pub fn read(&self, file: &Path, folders: &Folders) -> Result<File> {
+        let place = self.place(file, folders)?;
+        place.open()?.ok_or(ClientFileError::Missing)
+    }
+
+    /// Has a file written, which takes the place of the former one where `replaceable` recognises that. A failure or a kill
+    /// leaves the former one as it is.
+    ///
+    /// # Errors
+    /// What the rule forbids, or the system; those of `write`.
+    pub fn replace<E: From<ClientFileError>>(
+        &self,
+        file: &Path,
+        folders: &Folders,
+        replaceable: impl FnOnce(&File) -> io::Result<bool>,
+        write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let place = self.place(file, folders)?;
+        if let Some(former) = place.open()?
+            && !replaceable(&former).map_err(ClientFileError::Io)?
+        {
+            return Err(ClientFileError::OtherFile.into());
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut unfinished = place.name.clone();
+        unfinished.push(format!(".{}-{number}{UNFINISHED}", std::process::id()));
+        let noted = place.path.join(&unfinished);
+        self.unfinished.note(&noted).map_err(ClientFileError::Io)?;
+        let written = place.write(&unfinished, write);
+        if written.is_err() {
+            let _ = unlinkat(&place.folder, &unfinished, AtFlags::empty());
+        }
+        // A note of a file that is gone harms nobody.
+        let _ = self.unfinished.forget(&noted);
+        written
+    }
+
+    fn place(&self, file: &Path, folders: &Folders) -> Result<Place> {
+        let (folder, name) = shortest(&std::path::absolute(file)?).ok_or(ClientFileError::NoName)?;
+        let path = fs::canonicalize(&folder).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => ClientFileError::Missing,
+            _ => error.into(),
+        })?;
+        if path.starts_with(&self.data_directory) {
+            return Err(ClientFileError::InDataDirectory);
+        }
+        if path != folder {
+            return Err(ClientFileError::SymbolicLink);
+        }
+        if let Some(folders) = folders {
+            let mut real = folders.iter().filter_map(|folder| fs::canonicalize(folder).ok());
+            if !real.any(|folder| path.starts_with(folder)) {
+                return Err(ClientFileError::NotAllowed);
+            }
+        }
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        Ok(Place { folder: rustix::fs::open(&path, flags, Mode::empty())?, path, name })
+    }
+}
+
+impl Place {
+    /// Opens the file for reading; none where there is none.
+    fn open(&self) -> Result<Option<File>> {
+        // Without waiting, should it be a pipe that nobody writes to.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            opened => File::from(opened?),
+        };
+        if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(ClientFileError::NotAFile) }
+    }
+
+    fn write<E: From<ClientFileError>>(
+        &self,
+        unfinished: &OsStr,
+        write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = openat(&self.folder, unfinished, flags, Mode::RUSR | Mode::WUSR);
+        let mut file = File::from(opened.map_err(ClientFileError::from)?);
+        write(&mut file)?;
+        file.sync_all().map_err(ClientFileError::Io)?;
+        renameat(&self.folder, unfinished, &self.folder, &self.name).map_err(ClientFileError::from)?;
+        Ok(rustix::fs::fsync(&self.folder).map_err(ClientFileError::from)?)
+    }
+}
+
+/// A folder and a name in it, without `.` and `..`; none where the path ends with no name.
+fn shortest(path: &Path) -> Option<(PathBuf, OsString)> {
+    if !matches!(path.components().next_back(), Some(Component::Normal(_))) {
+        return None;
+    }
+    let mut short = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(short.pop()),
+            other => short.push(other),
+        }
+    }
+    Some((short.parent()?.to_owned(), short.file_name()?.to_owned()))
+}
+
+/// The note of files that are being written, so that the next start finds what a kill leaves of them.
+#[derive(Debug)]
+struct Journal {
+    file: PathBuf,
+    noted: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Journal {
+    fn open(file: PathBuf) -> io::Result<Self> {
+        let noted: Vec<PathBuf> = match fs::read(&file) {
+            Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        for path in &noted {
+            let ours = path.as_os_str().as_encoded_bytes().ends_with(UNFINISHED.as_bytes());
+            if ours && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+                match fs::remove_file(path) {
+                    Ok(()) => tracing::info!(file = %path.display(), "a file that a kill left unfinished was removed"),
+                    Err(error) => tracing::warn!(file = %path.display(), %error, "an unfinished file stays"),
+                }
+            }
+        }
+        if !noted.is_empty() {
+            fs::remove_file(&file)?;
+        }
+        Ok(Self { file, noted: Mutex::default() })
+    }
+
+    fn note(&self, path: &Path) -> io::Result<()> {
+        self.change(|noted| {
+            noted.insert(path.to_owned());
+        })
+    }
+
+    fn forget(&self, path: &Path) -> io::Result<()> {
+        self.change(|noted| {
+            noted.remove(path);
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeSet<PathBuf>)) -> io::Result<()> {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut noted);
+        // What is no text cannot be noted in JSON.
+        let texts: Vec<&str> = noted.iter().filter_map(|path| path.to_str()).collect();
+        if texts.is_empty() {
+            return match fs::remove_file(&self.file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        let mut file = File::create(&self.file)?;
+        file.write_all(&serde_json::to_vec(&texts)?)?;
+        file.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    struct Bench {
+        data: TempDir,
+        outside: TempDir,
+        files: ClientFiles,
+    }
+
+    fn bench() -> Bench {
+        let (data, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let files = ClientFiles::open(data.path(), data.path().join("unfinished.json")).unwrap();
+        Bench { data, outside, files }
+    }
+
+    impl Bench {
+        fn write(&self, file: &Path, folders: &Folders) -> Result<()> {
+            let ours = |former: &File| Ok(former.metadata()?.len() == 4);
+            self.files.replace(file, folders, ours, |file| Ok(file.write_all(b"ours")?))
+        }
+
+        fn refused(&self, file: &Path, folders: &Folders) -> [String; 2] {
+            let read = self.files.read(file, folders).map(drop);
+            [read, self.write(file, folders)].map(|result| result.unwrap_err().to_string())
+        }
+    }
+
+    #[test]
+    fn a_clients_file_is_written_for_the_owner_alone_and_replaced_only_if_recognised() {
+        let bench = bench();
+        let file = bench.outside.path().join("file");
+        for _ in 0..2 {
+            bench.write(&file, &None).unwrap();
+            assert_eq!(fs::read(&file).unwrap(), b"ours");
+            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::write(&file, "theirs").unwrap();
+        assert!(matches!(bench.write(&file, &None), Err(ClientFileError::OtherFile)));
+        assert_eq!(fs::read(&file).unwrap(), b"theirs");
+        assert_eq!(fs::read_dir(bench.outside.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(bench.data.path()).unwrap().count(), 0, "no note is left");
+    }
+
+    #[test]
+    fn a_clients_file_never_lies_in_the_data_directory() {
+        let bench = bench();
+        fs::create_dir(bench.data.path().join("wallets")).unwrap();
+        fs::write(bench.data.path().join("load.json"), "ours").unwrap();
+        let outside = bench.outside.path().join("..").join(bench.data.path().file_name().unwrap()).join("load.json");
+        for file in [bench.data.path().join("load.json"), bench.data.path().join("wallets/new"), outside] {
+            assert_eq!(bench.refused(&file, &None), ["it lies in the data directory"; 2], "{}", file.display());
+        }
+        symlink(bench.data.path(), bench.outside.path().join("link")).unwrap();
+        let through = bench.outside.path().join("link/load.json");
+        assert_eq!(bench.refused(&through, &None), ["it lies in the data directory"; 2]);
+    }
+
+    #[test]
+    fn a_clients_file_is_not_reached_through_a_symbolic_link() {
+        let bench = bench();
+        let outside = bench.outside.path();
+        fs::create_dir(outside.join("folder")).unwrap();
+        fs::write(outside.join("folder/file"), "ours").unwrap();
+        symlink(outside.join("folder"), outside.join("link")).unwrap();
+        symlink(outside.join("folder/file"), outside.join("folder/other")).unwrap();
+        for file in ["link/file", "link/new", "folder/other"] {
+            let refused = bench.write(&outside.join(file), &None);
+            assert!(matches!(refused, Err(ClientFileError::SymbolicLink)), "{file}");
+        }
+        assert!(matches!(bench.files.read(&outside.join("folder/other"), &None), Err(ClientFileError::SymbolicLink)));
+        assert!(matches!(bench.write(&outside.join("folder"), &None), Err(ClientFileError::NotAFile)));
+    }
+
+    #[test]
+    fn a_users_files_lie_in_the_folders_that_are_named() {
+        let bench = bench();
+        let outside = bench.outside.path();
+        fs::create_dir(outside.join("allowed")).unwrap();
+        fs::create_dir(outside.join("allowed-not")).unwrap();
+        let folders: Folders = Some(Arc::from([outside.join("allowed")]));
+        bench.write(&outside.join("allowed/file"), &folders).unwrap();
+        bench.files.read(&outside.join("allowed/file"), &folders).unwrap();
+        for file in ["file", "allowed-not/file", "allowed/../file"] {
+            let refused = bench.write(&outside.join(file), &folders);
+            assert!(matches!(refused, Err(ClientFileError::NotAllowed)), "{file}");
+        }
+        let nowhere: Folders = Some(Arc::from([]));
+        assert!(matches!(bench.write(&outside.join("allowed/file"), &nowhere), Err(ClientFileError::NotAllowed)));
+    }
+
+    #[test]
+    fn what_a_kill_left_unfinished_is_removed_at_the_start() {
+        let bench = bench();
+        let notes = bench.data.path().join("unfinished.json");
+        let left = bench.outside.path().join("backup.1-0.unfinished");
+        let other = bench.outside.path().join("other");
+        fs::write(&left, "half").unwrap();
+        fs::write(&other, "whole").unwrap();
+        bench.files.unfinished.note(&left).unwrap();
+        bench.files.unfinished.note(&other).unwrap();
+        ClientFiles::open(bench.data.path(), notes.clone()).unwrap();
+        assert!(!left.exists() && other.exists() && !notes.exists());
+    }
+}

@@ -1,0 +1,297 @@
+//! Removal of former secrets from a wallet's file: the sealing key of a wallet that was encrypted, the sealed key of a
+//! passphrase that was changed.
+//!
+//! A commit frees the pages that held them, and leaves their bytes there. They are overwritten by further writes, which a
+//! kill may prevent and an open snapshot may hold up. So the transaction that frees them writes a mark, and the mark is
+//! taken away only when the whole file was searched and the bytes are not in it. Until then it is tried again: at each load,
+//! and by a thread while a wallet with a mark is loaded.
+//!
+//! The mark cannot hold what it is about. It holds the hash of it, and its first bytes, by which a search is quick.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bitcoin::hashes::{Hash, sha256};
+use zeroize::Zeroizing;
+
+use super::error::Result;
+use super::follow::thread::Follower;
+use super::live::Wallet;
+use super::lock;
+use super::store::rows::{ScrubRow, TraceRow};
+use super::store::tables::{SCRUB, get, put};
+use super::write::Write;
+use crate::disk::CHECK_LEN;
+
+/// What of an overflow page its header and the value's checksum leave.
+const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
+/// The most pages that one round overwrites: 64 MiB.
+const MAX_SCRUBBED: u64 = 16_384;
+/// How many rounds there are at least: what one round frees itself the next can take up.
+const MIN_ROUNDS: u64 = 2;
+/// Where the overwriting rows stand for the moment.
+const FILLER: &[u8] = b"scrub/";
+/// How much of the file is searched at a time, in bytes.
+const SEARCHED: usize = 1 << 20;
+
+/// How soon a wallet is tried again whose former secret is still there, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What getwalletinfo says while the mark stands.
+pub const WARNING: &str = "A former key of this wallet is still in its file, because a backup or a long call is reading the file or the host was stopped. The host overwrites it as soon as it can. Until then, do not give the file away.";
+
+impl TraceRow {
+    /// What finds `secret`, and does not tell it.
+    pub fn of(secret: &[u8]) -> Self {
+        let begin = secret.first_chunk().copied().unwrap_or_default();
+        let len = u32::try_from(secret.len()).unwrap_or(u32::MAX);
+        Self { begin, len, hash: sha256::Hash::hash(secret).to_byte_array() }
+    }
+
+    fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether the secret stands somewhere in `bytes`.
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        let begins = bytes.windows(self.begin.len()).enumerate().filter(|(_, begin)| *begin == self.begin);
+        let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len()));
+        found.any(|found| sha256::Hash::hash(found).to_byte_array() == self.hash)
+    }
+}
+
+/// Those of these secrets that stand in a file.
+fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
+    let overlap = traces.iter().map(TraceRow::len).max().unwrap_or(0);
+    let mut file = File::open(file)?;
+    let mut chunk = Zeroizing::new(vec![0; SEARCHED + overlap]);
+    let (mut kept, mut found) = (0, vec![false; traces.len()]);
+    loop {
+        let read = file.read(chunk.get_mut(kept..).unwrap_or_default())?;
+        if read == 0 {
+            break;
+        }
+        let bytes = chunk.get(..kept + read).unwrap_or_default();
+        for (trace, found) in traces.iter().zip(&mut found) {
+            *found = *found || trace.is_in(bytes);
+        }
+        // What stands across the end of this chunk begins in its last bytes.
+        let (end, next) = (kept + read, overlap.min(kept + read));
+        chunk.copy_within(end - next..end, 0);
+        kept = next;
+    }
+    Ok(traces.iter().zip(found).filter(|(_, found)| *found).map(|(trace, _)| trace.clone()).collect())
+}
+
+impl Write<'_> {
+    /// Notes that `secret` is to be gone from the file once this write is committed.
+    pub fn mark_scrub_due(&mut self, secret: &[u8]) -> Result<()> {
+        let mut row: ScrubRow = get(self.t.meta, &self.txn, SCRUB)?.unwrap_or_default();
+        row.traces.push(TraceRow::of(secret));
+        put(self.t.meta, &mut self.txn, SCRUB, &row)
+    }
+
+    /// Takes away the overwriting rows, also those that a kill has left.
+    fn remove_filler(&mut self) -> Result<()> {
+        let mut places = Vec::new();
+        for entry in self.t.meta.prefix_iter(&self.txn, FILLER)? {
+            places.push(entry?.0.to_vec());
+        }
+        for place in places {
+            self.t.meta.delete(&mut self.txn, &place)?;
+        }
+        Ok(())
+    }
+}
+
+impl Wallet {
+    /// Removes the former secrets that a mark names, and then the mark. Where they cannot be removed now, because a
+    /// snapshot still sees them, it is tried again later.
+    pub(super) fn scrub(&self) {
+        match self.try_scrub() {
+            Ok(true) => self.scrub_pending.store(false, Ordering::Relaxed),
+            outcome => {
+                let error = outcome.err().map(|error| error.to_string());
+                // Said once, not at each attempt.
+                if !self.scrub_pending.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        wallet = self.name(),
+                        error,
+                        "a former key is still in the wallet's file; it is tried again"
+                    );
+                }
+                self.shared.scrubber.wake();
+            }
+        }
+    }
+
+    /// Whether nothing is left to remove.
+    fn try_scrub(&self) -> Result<bool> {
+        let _alone = lock(&self.scrubbing);
+        let t = self.store.tables;
+        let (mark, filler) = {
+            let txn = self.store.read()?;
+            (get::<ScrubRow>(t.meta, &txn, SCRUB)?, t.meta.prefix_iter(&txn, FILLER)?.next().is_some())
+        };
+        let Some(mark) = mark else {
+            return if filler { self.write(|write| write.remove_filler()).map(|()| true) } else { Ok(true) };
+        };
+        let mut left = mark.traces.clone();
+        let rounds = MIN_ROUNDS + self.store.free_pages()? / MAX_SCRUBBED;
+        for _ in 0..rounds {
+            self.overwrite_free_pages()?;
+            left = search(&self.store.data_file(), &left)?;
+            if left.is_empty() || self.shared.stopping.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        if left == mark.traces {
+            return Ok(false);
+        }
+        self.write(|write| {
+            // Those that came meanwhile stay.
+            let mut row: ScrubRow = get(t.meta, &write.txn, SCRUB)?.unwrap_or_default();
+            row.traces.retain(|trace| left.contains(trace) || !mark.traces.contains(trace));
+            if row.traces.is_empty() {
+                t.meta.delete(&mut write.txn, SCRUB)?;
+                return Ok(true);
+            }
+            put(t.meta, &mut write.txn, SCRUB, &row)?;
+            Ok(false)
+        })
+    }
+
+    /// Overwrites the pages that former writes have freed. Pages that an open snapshot can still see stay as they are.
+    fn overwrite_free_pages(&self) -> Result<()> {
+        // The thread that follows the node reads under this lock: its snapshots would hold pages back.
+        let _following = lock(&self.following);
+        // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
+        for tick in 0..2_u64 {
+            self.write(|write| {
+                write.remove_filler()?;
+                put(write.t.meta, &mut write.txn, b"scrubbed", &tick)
+            })?;
+        }
+        let count = self.store.free_pages()?.min(MAX_SCRUBBED);
+        let zeros = vec![0; PAGE_FILL];
+        self.write(|write| {
+            (0..count).try_for_each(|page| {
+                let place = [FILLER, &page.to_be_bytes()].concat();
+                Ok(write.t.meta.put(&mut write.txn, &place, &zeros)?)
+            })
+        })?;
+        self.write(|write| write.remove_filler())
+    }
+}
+
+/// Tries again to remove former secrets, on a thread that there is only while a loaded wallet needs it.
+#[derive(Default)]
+pub struct Scrubber {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    follower: Option<Arc<Follower>>,
+    pause: Duration,
+    running: bool,
+    stopping: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Scrubber {
+    /// One for the wallets of `follower`.
+    pub fn new(follower: Arc<Follower>) -> Arc<Self> {
+        let state = State { follower: Some(follower), ..State::default() };
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    /// A wallet is to be tried again soon.
+    fn wake(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        state.pause = FIRST_PAUSE;
+        if state.running || state.stopping {
+            return;
+        }
+        let own = self.clone();
+        match thread::Builder::new().name("scrub".into()).spawn(move || own.run()) {
+            Ok(thread) => (state.running, state.thread) = (true, Some(thread)),
+            // The mark stands: it is tried again at the next load.
+            Err(error) => tracing::error!(%error, "no thread removes a former key from a wallet's file"),
+        }
+    }
+
+    /// Stops the thread and waits for its end.
+    pub fn stop(&self) {
+        let thread = {
+            let mut state = lock(&self.state);
+            state.stopping = true;
+            state.follower = None;
+            state.thread.take()
+        };
+        self.changed.notify_all();
+        if let Some(thread) = thread {
+            // What it did is guarded against panics.
+            let _ = thread.join();
+        }
+    }
+
+    fn run(&self) {
+        while let Some(wallets) = self.next() {
+            for wallet in wallets {
+                if catch_unwind(AssertUnwindSafe(|| wallet.scrub())).is_err() {
+                    tracing::error!(wallet = wallet.name(), "removing a former key from the wallet's file failed");
+                }
+            }
+        }
+    }
+
+    /// The wallets to try after the next pause; none when there are none, and the thread ends.
+    fn next(&self) -> Option<Vec<Arc<Wallet>>> {
+        let mut state = lock(&self.state);
+        let pause = state.pause;
+        state.pause = (2 * pause).min(LAST_PAUSE);
+        let waited = self.changed.wait_timeout_while(state, pause, |state| !state.stopping);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let loaded = state.follower.as_ref().map(|follower| follower.loaded()).unwrap_or_default();
+        let due: Vec<_> = loaded.into_iter().filter(|wallet| wallet.scrub_pending.load(Ordering::Relaxed)).collect();
+        state.running = !due.is_empty() && !state.stopping;
+        state.running.then_some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_it_stands_in_the_file() {
+        let (secret, other) = ([0xa5_u8; 32], [7_u8; 72]);
+        let traces = [TraceRow::of(&secret), TraceRow::of(&other)];
+        for at in [0, 1, SEARCHED - 1, SEARCHED, SEARCHED + 40, 2 * SEARCHED + 50, 3 * SEARCHED - 32] {
+            let mut bytes = vec![0; 3 * SEARCHED];
+            bytes[at..at + 32].copy_from_slice(&secret);
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&bytes).unwrap();
+            assert_eq!(search(file.path(), &traces).unwrap(), traces[..1], "at {at}");
+        }
+    }
+
+    #[test]
+    fn a_mark_does_not_tell_the_secret_and_is_not_taken_for_it() {
+        let trace = TraceRow::of(&[0xa5; 32]);
+        let stored = outrigger_sdk::wire::to_bytes(&ScrubRow { traces: vec![trace.clone()] });
+        assert!(!trace.is_in(&stored));
+        assert!(!stored.windows(5).any(|window| window == [0xa5; 5]));
+    }
+}

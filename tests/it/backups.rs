@@ -1,0 +1,69 @@
+//! Files of the host's system that clients name: backupwallet and restorewallet.
+
+use std::io::Write;
+use std::path::Path;
+
+use outrigger_tests::{Client, Host, HostOptions, groups};
+use serde_json::{Value, json};
+
+/// `alice`, whose password is `pass:word`.
+const ALICE: &str =
+    "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
+
+/// What bitcoind says of every backup that was not made.
+const FAILED: &str = "Error: Wallet backup failed!";
+
+/// A host with a user who has one wallet, and may be kept to folders.
+fn host(folders: Option<&Path>) -> (Host, Client) {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let folders = folders.map_or(String::new(), |folder| format!("folders = [{folder:?}]\n"));
+    write!(config, "{groups}\n[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\n{folders}").unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    host.client().call("createwallet", json!({"wallet_name": "hot", "load_on_startup": true}));
+    let alice = Client::new(host.address, "alice:pass:word");
+    (host, alice)
+}
+
+#[test]
+fn backupwallet_does_not_overwrite_the_hosts_files() {
+    let (host, mut alice) = host(None);
+    let folder = host.network_folder();
+    let own = [".cookie", ".lock", "wallets/load.json", "wallets/hot/data.mdb", "chain/data.mdb", "mempool.dat", "new"];
+    for client in [&mut alice, &mut host.client().wallet("hot")] {
+        for name in own {
+            let before = std::fs::read(folder.join(name)).ok();
+            assert_eq!(client.refused("backupwallet", json!([folder.join(name)])), (-4, FAILED.into()), "{name}");
+            assert_eq!(std::fs::read(folder.join(name)).ok(), before, "{name}");
+        }
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let foreign = outside.path().join("notes.txt");
+    std::fs::write(&foreign, "notes").unwrap();
+    assert_eq!(alice.refused("backupwallet", json!([foreign])), (-4, FAILED.into()));
+    assert_eq!(std::fs::read(&foreign).unwrap(), b"notes");
+    let backup = outside.path().join("hot.backup");
+    for _ in 0..2 {
+        assert_eq!(alice.call("backupwallet", json!([backup])), Value::Null);
+    }
+}
+
+#[test]
+fn backupwallet_and_restorewallet_keep_a_user_to_the_folders_that_are_named() {
+    let outside = tempfile::tempdir().unwrap();
+    let (allowed, other) = (outside.path().join("allowed"), outside.path().join("other"));
+    std::fs::create_dir(&allowed).unwrap();
+    std::fs::create_dir(&other).unwrap();
+    let (host, mut alice) = host(Some(&allowed));
+    assert_eq!(alice.refused("backupwallet", json!([other.join("b")])), (-4, FAILED.into()));
+    alice.call("backupwallet", json!([allowed.join("b")]));
+    let mut anyone = host.client().wallet("hot");
+    anyone.call("backupwallet", json!([other.join("b")]));
+    alice.call("unloadwallet", json!(["hot"]));
+    std::fs::remove_dir_all(host.network_folder().join("wallets/hot")).unwrap();
+    let (code, message) = alice.refused("restorewallet", json!(["hot", other.join("b")]));
+    assert_eq!(code, -4, "{message}");
+    assert!(message.starts_with("The backup file cannot be read: it lies in no folder"), "{message}");
+    assert_eq!(alice.refused("restorewallet", json!(["hot", allowed.join("none")])).0, -8);
+    assert_eq!(alice.call("restorewallet", json!(["hot", allowed.join("b")]))["name"], json!("hot"));
+}

@@ -1,0 +1,221 @@
+//! A host that is killed between the commit of encryptwallet or walletpassphrasechange and its answer leaves nothing by which
+//! the keys could be read, once the wallet was loaded again.
+//!
+//! `OUTRIGGER_KILLS` says how often it is killed: a fifth of these are killed here, and 500 at least where there are many.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use outrigger_tests::{Client, Host, HostOptions};
+use serde_json::{Value, json};
+
+use crate::kills::{Numbers, setting};
+
+/// How often the host is killed unless told otherwise.
+const KILLS: u64 = 20;
+/// From how many kills of the other test on there are [`MANY`] here.
+const MANY_FROM: u64 = 1000;
+const MANY: u64 = 500;
+
+/// LMDB's page, and what its first two say of the newest commit.
+const PAGE: usize = 4096;
+/// The flags of a page that a value of its own stands in, and where they are.
+const OVERFLOW: u8 = 4;
+const FLAGS_AT: usize = 10;
+
+/// The passphrases, which must not be found either.
+const FIRST: &str = "correct horse battery staple";
+const SECOND: &str = "tr0ub4dor and three more words";
+
+/// A master key of regtest.
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
+/// What must be gone: a name for it, and its bytes.
+type Secret = (String, Vec<u8>);
+
+/// Parts of the values that stand in pages of their own and are otherwise zero: the sealing key, in the clear or sealed.
+fn values_alone(data: &[u8], part: std::ops::Range<usize>) -> Vec<Secret> {
+    let alone = |page: &&[u8]| page[FLAGS_AT] & OVERFLOW != 0 && page[PAGE / 2..].iter().all(|byte| *byte == 0);
+    let parts = data.chunks_exact(PAGE).filter(alone).map(|page| page[part.clone()].to_vec());
+    parts.filter(|part| part.iter().any(|byte| *byte != 0)).map(|part| ("a former key".to_owned(), part)).collect()
+}
+
+/// The secrets that stand in a file of a folder, or of one in it.
+fn found(folder: &Path, secrets: &[Secret]) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            names.extend(found(&path, secrets));
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        for (name, secret) in secrets {
+            // Compared byte for byte only where four agree: these files are searched often.
+            let begin: [u8; 4] = secret[..4].try_into().unwrap();
+            let mut places = bytes.windows(4).enumerate().filter(|(_, window)| *window == begin);
+            if places.any(|(at, _)| bytes[at..].starts_with(secret)) {
+                names.push(format!("{name} in {}", path.display()));
+            }
+        }
+    }
+    names
+}
+
+/// What tells one commit from another.
+fn commit(data: &Path) -> Vec<u8> {
+    use std::io::Read;
+    let mut begin = Vec::new();
+    std::fs::File::open(data).unwrap().take(2 * PAGE as u64).read_to_end(&mut begin).unwrap();
+    begin
+}
+
+/// A wallet whose keys are to be sealed, or sealed anew.
+struct Trial {
+    name: String,
+    /// Whether it is encrypted before, so that its passphrase is changed.
+    encrypted: bool,
+    secrets: Vec<Secret>,
+}
+
+impl Trial {
+    fn prepare(host: &Host, number: u64) -> Self {
+        let (name, encrypted) = (format!("w{number}"), number % 2 == 1);
+        let mut client = host.client();
+        let passphrase = if encrypted { FIRST } else { "" };
+        let options = json!({"wallet_name": name, "passphrase": passphrase, "load_on_startup": true});
+        client.call("createwallet", options);
+        let mut wallet = client.wallet(&name);
+        if encrypted {
+            wallet.call("walletpassphrase", json!([FIRST, 1000]));
+        }
+        let text = format!("wpkh({XPRV}/{number}/*)");
+        let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
+        let import = json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now", "range": 5}]]);
+        assert_eq!(wallet.call("importdescriptors", import)[0]["success"], json!(true));
+        let listed = wallet.call("listdescriptors", json!([true]));
+        let mut trial = Self { name, encrypted, secrets: Vec::new() };
+        for descriptor in listed["descriptors"].as_array().unwrap() {
+            let text = descriptor["desc"].as_str().unwrap();
+            let key = &text[text.find("tprv").unwrap()..][..111];
+            trial.secrets.push(("a private key".to_owned(), key.as_bytes().to_vec()));
+        }
+        for passphrase in [FIRST, SECOND] {
+            trial.secrets.push(("a passphrase".to_owned(), passphrase.as_bytes().to_vec()));
+        }
+        // The key begins its page, or stands a few bytes behind its begin; so does the row with the sealed one.
+        let part = if encrypted { 60..108 } else { 24..48 };
+        let former = values_alone(&std::fs::read(trial.data(host)).unwrap(), part);
+        assert!(!former.is_empty(), "the key that is to go is not found");
+        trial.secrets.extend(former);
+        trial
+    }
+
+    fn data(&self, host: &Host) -> std::path::PathBuf {
+        host.network_folder().join("wallets").join(&self.name).join("data.mdb")
+    }
+
+    /// Makes the call; none when the host was killed before it answered.
+    fn run(&self, client: &mut Client) -> Option<()> {
+        let (method, arguments) = match self.encrypted {
+            false => ("encryptwallet", json!([FIRST])),
+            true => ("walletpassphrasechange", json!([FIRST, SECOND])),
+        };
+        client.call_while_alive(method, arguments)?.unwrap();
+        Some(())
+    }
+
+    /// How long the answer takes after the commit.
+    fn measure(&self, host: &Host) -> Duration {
+        let (data, before) = (self.data(host), commit(&self.data(host)));
+        std::thread::scope(|scope| {
+            let mut client = host.client().wallet(&self.name);
+            let call = scope.spawn(move || {
+                self.run(&mut client).unwrap();
+                Instant::now()
+            });
+            let committed = wait_for_commit(&data, &before, || call.is_finished());
+            call.join().unwrap().saturating_duration_since(committed)
+        })
+    }
+
+    /// Kills the host at this time after the commit.
+    fn kill(&self, host: &mut Host, after: Duration) {
+        let (data, before) = (self.data(host), commit(&self.data(host)));
+        std::thread::scope(|scope| {
+            let mut client = host.client().wallet(&self.name);
+            let call = scope.spawn(move || self.run(&mut client));
+            wait_for_commit(&data, &before, || call.is_finished());
+            // Not a wait for anything: this is the instant of the kill.
+            std::thread::sleep(after);
+            host.kill();
+        });
+    }
+
+    /// Whether the keys were sealed before the kill, by the restarted host, which loads the wallet. Nothing of what is gone
+    /// may be in any file then.
+    fn check(&self, host: &Host) -> bool {
+        let mut wallet = host.client().wallet(&self.name);
+        let info = wallet.call("getwalletinfo", json!([]));
+        let sealed = match self.encrypted {
+            false => info["unlocked_until"] == json!(0),
+            true => wallet.try_call("walletpassphrase", json!([SECOND, 1000])).is_ok(),
+        };
+        if sealed {
+            assert_eq!(info["warnings"], Value::Null);
+            assert_eq!(found(host.datadir(), &self.secrets), [""; 0]);
+            let passphrase = if self.encrypted { SECOND } else { FIRST };
+            wallet.call("walletpassphrase", json!([passphrase, 1000]));
+            let kept = wallet.call("listdescriptors", json!([true])).to_string();
+            let keys = self.secrets.iter().filter(|(name, _)| name == "a private key");
+            for (_, key) in keys {
+                assert!(kept.contains(std::str::from_utf8(key).unwrap()), "a private key was lost");
+            }
+        }
+        wallet.call("unloadwallet", json!([self.name, false]));
+        std::fs::remove_dir_all(self.data(host).parent().unwrap()).unwrap();
+        sealed
+    }
+}
+
+/// Waits until LMDB's first pages are not what they were, or until there is nothing to wait for.
+fn wait_for_commit(data: &Path, before: &[u8], ended: impl Fn() -> bool) -> Instant {
+    while commit(data) == before && !ended() {
+        std::hint::spin_loop();
+    }
+    Instant::now()
+}
+
+#[test]
+fn encryptwallet_and_walletpassphrasechange_leave_no_former_key_after_a_kill() {
+    let asked = setting("OUTRIGGER_KILLS", 0);
+    let kills = if asked == 0 {
+        KILLS
+    } else if asked >= MANY_FROM {
+        MANY.max(asked / 5)
+    } else {
+        (asked / 5).max(1)
+    };
+    let mut numbers = Numbers(setting("OUTRIGGER_KILLS_SEED", 0x5ec2_e75e));
+    let mut host = Host::start_with(HostOptions { set: vec!["wallet.keypool=5".into()], ..HostOptions::default() });
+    let windows = [0, 1].map(|number| {
+        let trial = Trial::prepare(&host, number);
+        let window = trial.measure(&host);
+        assert!(trial.check(&host));
+        window
+    });
+    let (mut sealed, mut due) = (0, 0);
+    for number in 2..kills + 2 {
+        let trial = Trial::prepare(&host, number);
+        let window = u64::try_from(windows[usize::from(trial.encrypted)].as_micros()).unwrap().max(1);
+        trial.kill(&mut host, Duration::from_micros(numbers.below(window)));
+        due += u64::from(!found(&host.network_folder().join("wallets"), &trial.secrets).is_empty());
+        host = host.start_again();
+        sealed += u64::from(trial.check(&host));
+    }
+    eprintln!(
+        "{kills} kills within {windows:?}: {sealed} after the commit, {due} with a former key in the file until the load"
+    );
+    assert!(sealed > 0, "no kill came after a commit");
+}

@@ -27,10 +27,11 @@
 //!
 //! - [`plugin`], [`manifest`], [`params`], [`amount`], [`error`]: writing a plugin.
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
-//! - [`abi`]: the C interface between the two; the only unsafe code of this crate.
+//! - [`abi`]: the C interface between the two; with the allocator of [`memory`] the only unsafe code of this crate.
 //! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
 //!   and the solver that makes scriptSigs and witnesses.
-//! - [`parallel`]: work on all processors. [`testing`]: a host in memory. [`text`]: text of others, made fit for a terminal or a log.
+//! - [`memory`]: wiping of memory that may have held secrets. [`parallel`]: work on all processors. [`testing`]: a host in memory.
+//!   [`text`]: text of others, made fit for a terminal or a log.
 
 pub mod abi;
 pub mod amount;
@@ -39,6 +40,7 @@ pub mod error;
 pub mod header;
 mod json_words;
 pub mod manifest;
+pub mod memory;
 #[doc(hidden)]
 pub mod outline;
 pub mod parallel;

@@ -119,4 +119,6 @@ impl Plugin for ChainPlugin {
     }
 }
 
+// Arguments hold keys, and what is parsed from them is freed unseen.
+outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(ChainPlugin, include_str!("../manifest.json"));

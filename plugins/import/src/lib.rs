@@ -207,4 +207,6 @@ fn imported<'a>(
     Imported { pending: Pending { outcomes, timestamps, subject, from_time }, rescan }
 }
 
+// Arguments hold keys, and what is parsed from them is freed unseen.
+outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(ImportPlugin, include_str!("../manifest.json"));

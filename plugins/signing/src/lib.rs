@@ -37,4 +37,6 @@ impl Plugin for SigningPlugin {
     }
 }
 
+// Arguments hold keys, and what is parsed from them is freed unseen.
+outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(SigningPlugin, include_str!("../manifest.json"));

@@ -139,6 +139,8 @@ impl Question<'_> {
     }
 }
 
+// Arguments hold keys, and what is parsed from them is freed unseen.
+outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(WalletPlugin, include_str!("../manifest.json"));
 
 #[cfg(test)]

@@ -1,0 +1,93 @@
+//! After walletlock nothing of a private key is left in the host's memory.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::str::FromStr as _;
+use std::time::{Duration, Instant};
+
+use bitcoin::bip32::{ChildNumber, Xpriv};
+use bitcoin::secp256k1::Secp256k1;
+use outrigger_tests::Host;
+use serde_json::{Value, json};
+
+/// How long the host may take to notice that its clients have gone.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A master key of regtest.
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const PASSPHRASE: &str = "correct horse battery staple";
+
+/// Where these bytes stand in the writable memory of a process, by the kind of memory.
+fn copies(process: u32, secrets: &[(&str, Vec<u8>)]) -> Vec<String> {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
+    let mut memory = File::open(format!("/proc/{process}/mem")).unwrap();
+    let mut found = Vec::new();
+    for line in maps.lines() {
+        let mut fields = line.split_whitespace();
+        let (range, rights) = (fields.next().unwrap(), fields.next().unwrap());
+        let name = fields.nth(3).unwrap_or("anonymous");
+        // A wallet's map is its file, which other tests search.
+        if !rights.starts_with("rw") || name.ends_with(".mdb") {
+            continue;
+        }
+        let (begin, end) = range.split_once('-').unwrap();
+        let [begin, end] = [begin, end].map(|bound| u64::from_str_radix(bound, 16).unwrap());
+        let mut bytes = vec![0; usize::try_from(end - begin).unwrap()];
+        memory.seek(SeekFrom::Start(begin)).unwrap();
+        // A part that was unmapped meanwhile holds nothing any more.
+        let Ok(()) = memory.read_exact(&mut bytes) else { continue };
+        for (what, secret) in secrets {
+            let first: [u8; 8] = secret[..8].try_into().unwrap();
+            for (at, _) in bytes.windows(8).enumerate().filter(|(_, window)| *window == first) {
+                if bytes[at..].starts_with(secret) {
+                    found.push(format!("{what} at {at:#x} of {range} ({name})"));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A call on a connection of its own.
+fn call(host: &Host, method: &str, arguments: Value) -> Value {
+    host.client().wallet("w").call(method, arguments)
+}
+
+#[test]
+fn walletlock_leaves_no_copy_of_an_imported_key_in_memory() {
+    let host = Host::start();
+    host.client().call("createwallet", json!({"wallet_name": "w", "passphrase": PASSPHRASE}));
+    call(&host, "walletpassphrase", json!([PASSPHRASE, 1000]));
+    let text = format!("wpkh({XPRV}/0/*)");
+    let info = call(&host, "getdescriptorinfo", json!([text]));
+    let text = format!("{text}#{}", info["checksum"].as_str().unwrap());
+    let import = json!([[{"desc": text, "timestamp": "now", "range": 9, "active": true}]]);
+    assert_eq!(call(&host, "importdescriptors", import)[0]["success"], json!(true));
+    let address = call(&host, "getnewaddress", json!([]));
+    call(&host, "generatetoaddress", json!([101, address]));
+    call(&host, "sendtoaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", 1]));
+    assert!(call(&host, "listdescriptors", json!([true])).to_string().contains(XPRV));
+
+    let master = Xpriv::from_str(XPRV).unwrap();
+    let path = [0, 0].map(|index| ChildNumber::from_normal_idx(index).unwrap());
+    let child = master.derive_priv(&Secp256k1::new(), &path).unwrap();
+    let secrets = [
+        ("the text of the key", XPRV.as_bytes().to_vec()),
+        ("the key", master.private_key.secret_bytes().to_vec()),
+        ("the key backwards", master.private_key.secret_bytes().iter().rev().copied().collect()),
+        ("the chain code", master.chain_code.to_bytes().to_vec()),
+        ("the key that signed", child.private_key.secret_bytes().to_vec()),
+        ("the passphrase", PASSPHRASE.as_bytes().to_vec()),
+    ];
+    call(&host, "walletlock", json!([]));
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left = copies(host.process_id(), &secrets);
+        if left.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{} copies:\n{}", left.len(), left.join("\n"));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

@@ -6973,7 +6973,7 @@ static inline int32_t outrigger_wallet_set_avoid_reuse(
 }
 
 /**
- * Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced. The
+ * Writes a copy of the wallet as it is now to a file, which `restore` opens. Only a backup there is replaced. The
  * wallet itself then needs no backup until the next import. OUTRIGGER_STATUS_REFUSED when the file cannot be written.
  * Since minor 1.
  *

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 
+use crate::memory::wipe_stack;
+
 /// The most threads that one piece of work is shared between, the asking one included.
 const MAX_THREADS: usize = 8;
 /// The stack of a thread, in bytes: as large as those that run plugins' calls, for scripts are read recursively.
@@ -68,7 +70,13 @@ pub fn map_while<T: Send, R: Send>(
 /// those that there are do all of it.
 fn on_threads<D: Send>(threads: usize, worker: &(impl Fn() -> Vec<D> + Sync)) -> Vec<D> {
     thread::scope(|scope| {
-        let start = |_| thread::Builder::new().stack_size(STACK_SIZE).spawn_scoped(scope, worker).ok();
+        let other = move || {
+            let done = worker();
+            // The work may have been with private keys, and the system keeps stacks for later threads.
+            wipe_stack();
+            done
+        };
+        let start = |_| thread::Builder::new().stack_size(STACK_SIZE).spawn_scoped(scope, other).ok();
         let others: Vec<_> = (1..threads).filter_map(start).collect();
         let mut done = worker();
         for other in others {

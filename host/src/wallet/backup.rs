@@ -77,7 +77,7 @@ fn read_table_names(file: &File) -> io::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let page = number(PAGE_LEN_AT)? & u64::from(u32::MAX);
-    if !page.is_power_of_two() || page > MAX_PAGE || page < ROOT_AT {
+    if !page.is_power_of_two() || !(ROOT_AT..=MAX_PAGE).contains(&page) {
         return Ok(None);
     }
     let newest = if number(page + TRANSACTION_AT)? > number(TRANSACTION_AT)? { page } else { 0 };
@@ -96,5 +96,5 @@ pub fn unpack(mut backup: File, folder: &Path) -> Result<()> {
     io::copy(&mut backup, &mut to)?;
     to.sync_all()?;
     fs::rename(&unfinished, folder.join(DATA_FILE))?;
-    Ok(File::open(folder)?.sync_all().map_err(WalletError::from)?)
+    File::open(folder)?.sync_all().map_err(WalletError::from)
 }

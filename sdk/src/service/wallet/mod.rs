@@ -456,7 +456,7 @@ service! {
         /// Sets whether the wallet avoids reused addresses.
         #[since(1)]
         fn set_avoid_reuse(avoid: bool) -> ();
-        /// Writes a copy of the wallet as it is now to a file, which `restore` opens. A file that is there is replaced. The
+        /// Writes a copy of the wallet as it is now to a file, which `restore` opens. Only a backup there is replaced. The
         /// wallet itself then needs no backup until the next import. `Refused` when the file cannot be written.
         #[since(1)]
         fn backup(file: String) -> ();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bitcoin::bip32::{Xpriv, Xpub};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Address, CompressedPublicKey, Network, NetworkKind, PrivateKey};
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
 use crate::bitcoind::Bitcoind;
@@ -40,8 +40,7 @@ const ARGUMENTS: [&str; 3] = ["-blockfilterindex=1", "-checkblockindex=0", "-che
 
 /// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
-    let set = vec!["wallet.map_gib=8".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let host = Host::start();
     let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
     let clients = std::iter::once(host.client()).chain(theirs.as_ref().map(Bitcoind::client)).collect();
     let mut bench = Bench { clients, wallets: 0 };

@@ -187,7 +187,7 @@ fn command(options: &HostOptions, datadir: &Path) -> Command {
     if let Some(config) = &options.config {
         command.arg("--config").arg(config);
     }
-    for set in ["log.level=warn", "chain.map_gib=16", "wallet.map_gib=4"] {
+    for set in ["log.level=warn", "chain.map_gib=16"] {
         command.args(["--set", set]);
     }
     for set in &options.set {

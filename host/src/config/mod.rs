@@ -125,7 +125,6 @@ impl Loaded {
             ("rpc.busy_poll_microseconds", config.rpc.busy_poll_microseconds, 0, MAX_BUSY_POLL_MICROSECONDS),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
             ("chain.mempool_mb", config.chain.mempool_mb, 5, 1 << 20),
-            ("wallet.map_gib", config.wallet.map_gib as u64, 1, MAX_MAP_GIB),
             ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
         ];
         for (key, value, least, most) in ranges {

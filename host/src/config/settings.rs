@@ -221,15 +221,13 @@ impl Default for ChainConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WalletConfig {
-    /// Address space reserved for each wallet's database, in GiB; disk is taken as needed.
-    pub map_gib: usize,
     /// Addresses derived ahead of the last one used.
     pub keypool: u32,
 }
 
 impl Default for WalletConfig {
     fn default() -> Self {
-        Self { map_gib: 64, keypool: 1000 }
+        Self { keypool: 1000 }
     }
 }
 

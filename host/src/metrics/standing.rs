@@ -90,7 +90,7 @@ impl Standing {
             "wallet_height",
             "Height of the block up to which a wallet has followed the chain",
             "wallet",
-            each(|wallet| wallet.height.map(f64::from)),
+            each(|wallet| Some(f64::from(wallet.height))),
         )?;
         page.family(
             "wallet_lagging",

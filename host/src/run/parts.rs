@@ -224,7 +224,6 @@ fn open_wallets(
     hub: &Arc<Hub>,
 ) -> Result<Arc<WalletManager>, RunError> {
     let settings = wallet::Settings {
-        map_size: config.wallet.map_gib << 30,
         keypool: config.wallet.keypool,
         // The folder of the network lies in it.
         data_directory: folder.parent().map(Path::to_owned),

@@ -62,6 +62,12 @@ impl DescriptorCache {
         Self { network, parsed: Mutex::default(), expanded: Mutex::default() }
     }
 
+    /// Forgets all: it is parsed and derived anew where it is asked for.
+    pub fn clear(&self) {
+        *lock(&self.parsed) = HashMap::new();
+        *lock(&self.expanded) = Expanded::default();
+    }
+
     /// The parsed form of a stored descriptor's public text.
     pub fn get(&self, number: u32, public: &str) -> Result<Arc<Descriptor>> {
         if let Some(parsed) = lock(&self.parsed).get(public) {

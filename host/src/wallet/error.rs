@@ -17,7 +17,13 @@ pub enum WalletError {
     /// LMDB failed.
     #[error("the wallet's storage failed: {0}")]
     Storage(heed::Error),
-    /// The disk is full or fails, or the space that is reserved for the wallet is full.
+    /// The address space that was reserved when the wallet was loaded is full.
+    #[error(
+        "the wallet fills the space that it got when it was loaded, so nothing was stored; unload and load it, and it gets \
+         four times its size ({0})"
+    )]
+    MapFull(heed::Error),
+    /// The disk is full or fails.
     #[error("the wallet's storage is full or fails, so nothing was stored: {0}")]
     Full(heed::Error),
     /// A row does not read as what it must be.
@@ -118,12 +124,11 @@ impl From<TableError> for WalletError {
 
 impl From<heed::Error> for WalletError {
     fn from(error: heed::Error) -> Self {
-        let full = match &error {
-            heed::Error::Mdb(heed::MdbError::MapFull) => true,
-            heed::Error::Io(error) => is_full(error),
-            _ => false,
-        };
-        if full { Self::Full(error) } else { Self::Storage(error) }
+        match &error {
+            heed::Error::Mdb(heed::MdbError::MapFull) => Self::MapFull(error),
+            heed::Error::Io(cause) if is_full(cause) => Self::Full(error),
+            _ => Self::Storage(error),
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl Wallet {
         });
         match stored {
             Err(WalletError::Service(error)) if error.kind != ErrorKind::Storage => Err(error),
-            Err(error @ WalletError::Full(_)) => Err(error.into()),
+            Err(error @ (WalletError::Full(_) | WalletError::MapFull(_))) => Err(error.into()),
             Err(error) => {
                 tracing::error!(wallet = self.name(), %error, "an import could not be stored");
                 Ok(vec![ImportOutcome::NotStored; requests.len()])
@@ -298,7 +298,7 @@ impl Write<'_> {
         for (number, wif) in import.private_keys.iter().enumerate() {
             self.check_piece(number)?;
             match PrivateKey::from_wif(wif.expose()) {
-                Ok(key) => keys.push((wif, key.public_key(&self.wallet.secp).to_bytes())),
+                Ok(key) => keys.push((wif, key.public_key(self.wallet.secp).to_bytes())),
                 Err(_) => {
                     return Ok(Err(ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() }));
                 }

@@ -110,6 +110,7 @@ impl Write<'_> {
                 if !row.owners.contains(&(number, index)) {
                     row.owners.push((number, index));
                     put(self.t.scripts, &mut self.txn, &key, &row)?;
+                    self.wallet.follow_script(&key);
                     touched.push(script);
                 }
             }

@@ -335,6 +335,7 @@ impl Write<'_> {
         if imported != known {
             let owners = row.map(|row| row.owners).unwrap_or_default();
             put(self.t.scripts, &mut self.txn, &key, &ScriptRow { script: script.clone(), owners, imported })?;
+            self.wallet.follow_script(&key);
             touched.push(script);
         }
         Ok(())

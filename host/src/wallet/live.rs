@@ -1,8 +1,8 @@
 //! A loaded wallet: its store, and what is known of it beside the store (whether it is unlocked, its rescan, whether it
 //! lags behind the chain).
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use bitcoin::Txid;
@@ -15,7 +15,11 @@ use outrigger_sdk::wire::Secret;
 use super::attempts::UnlockAttempts;
 use super::descriptors::DescriptorCache;
 use super::error::{Result, WalletError};
-use super::follow::thread::Feed;
+use super::follow::Lag;
+use super::follow::feed::{Feed, Gate};
+use super::follow::index::WalletNumber;
+use super::follow::interests::top;
+use super::follow::thread::Due;
 use super::rescan::Slot;
 use super::seal::SealingKey;
 use super::signing::SealedBranches;
@@ -29,6 +33,9 @@ pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
 
 /// Where the sealing key of a wallet that is not encrypted stands in the table `meta`.
 const CLEAR_KEY: &[u8] = b"clear";
+
+/// What all wallets derive and sign with.
+static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// Whether the wallet's private entries can be read.
 pub(super) enum Lock {
@@ -52,23 +59,29 @@ pub struct Wallet {
     pub(super) name: String,
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
-    pub(super) secp: Secp256k1<All>,
+    /// The number by which the index knows it.
+    pub(super) slot: WalletNumber,
+    pub(super) secp: &'static Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
     pub(super) sealed_branches: SealedBranches,
     pub(super) lock: Mutex<Lock>,
     pub(super) rescan: Slot,
-    /// What the node tells it.
+    /// What the node tells it, and where it stands.
     pub(super) feed: Feed,
+    /// Who may write to it.
+    pub(super) gate: Gate,
     /// Why the wallet could not follow the chain to its tip.
-    pub(super) lag: Mutex<Option<String>>,
+    pub(super) lag: Mutex<Option<Lag>>,
     /// Attempts to unlock it.
     pub(super) attempts: UnlockAttempts,
     /// Whether a former secret is still to be removed from the file, as the last attempt found.
     pub(super) scrub_pending: AtomicBool,
     /// Held while former secrets are removed.
     pub(super) scrubbing: Mutex<()>,
-    /// Held while blocks are followed.
-    pub(super) following: Mutex<()>,
+    /// How many entries of the index are its.
+    pub(super) entries: AtomicU64,
+    /// Whether somebody has asked for it since idle wallets were looked after.
+    pub(super) asked: AtomicBool,
     /// What was last told of the wallet as a whole, and the number of the snapshot that says so.
     pub(super) told: Mutex<Option<(usize, WalletInfo)>>,
 }
@@ -76,21 +89,27 @@ pub struct Wallet {
 impl Wallet {
     pub(super) fn new(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let lock = Self::stored_lock(&store)?;
+        let txn = store.read()?;
+        let feed = Feed::new(store.tables.synced(&txn)?, top(&store.tables, &txn)?);
+        drop(txn);
         Ok(Self {
             name,
             store,
+            slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),
             sealed_branches: SealedBranches::default(),
             shared,
-            secp: Secp256k1::new(),
+            secp: &SECP,
             lock: Mutex::new(lock),
             rescan: Slot::default(),
-            feed: Feed::default(),
+            feed,
+            gate: Gate::default(),
             lag: Mutex::new(None),
             attempts: UnlockAttempts::default(),
             scrub_pending: AtomicBool::new(false),
             scrubbing: Mutex::new(()),
-            following: Mutex::new(()),
+            entries: AtomicU64::new(0),
+            asked: AtomicBool::new(true),
             told: Mutex::new(None),
         })
     }
@@ -170,14 +189,6 @@ impl Wallet {
         }
     }
 
-    /// When it must be locked.
-    pub(super) fn lock_deadline(&self) -> Option<Instant> {
-        match &*lock(&self.lock) {
-            Lock::Unlocked { deadline, .. } => Some(*deadline),
-            _ => None,
-        }
-    }
-
     /// Wipes the key when its time has come. It counts as locked from that very moment, whenever this is called.
     pub(super) fn lock_if_due(&self) {
         let mut state = lock(&self.lock);
@@ -185,6 +196,14 @@ impl Wallet {
             *state = Lock::Locked;
             drop(state);
             self.tell_lock(true);
+        }
+    }
+
+    /// Gives memory back that only makes answers quicker, where nobody has asked for the wallet since the last time.
+    pub(super) fn rest(&self) {
+        if !self.asked.swap(false, Ordering::Relaxed) {
+            self.descriptors.clear();
+            self.sealed_branches.clear();
         }
     }
 
@@ -258,7 +277,7 @@ impl Wallet {
         let until = self.shared.chain.time(Scope::NONE)?.saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
         *lock(&self.lock) = Lock::Unlocked { key, until, deadline };
-        self.feed.nudge();
+        self.shared.follower.alarm(deadline, Due::Lock, self.slot);
         self.tell_lock(false);
         Ok(())
     }

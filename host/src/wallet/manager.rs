@@ -1,19 +1,24 @@
 //! The set of wallets: making, loading, unloading, and choosing the one a call is about.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bitcoin::Network;
 use heed::EnvClosingEvent;
+use outrigger_sdk::service::chain::{BlockRef, Tip};
 use outrigger_sdk::service::wallet::{CreateOptions, RescanProgress};
 use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result as ServiceResult, Scope, ServiceError};
+use rustix::process::{Resource, getrlimit};
 
 use super::error::{Result, WalletError};
+use super::follow::feed::{Item, Waited};
 use super::follow::thread::Follower;
+use super::follow::{MAX_THREADS, previous};
 use super::live::Wallet;
 use super::rescan;
 use super::scrub::Scrubber;
@@ -29,13 +34,20 @@ use crate::node::observer::{NodeEvent, Observer};
 /// How long loading waits for the snapshots of a wallet that was just unloaded.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
 
+/// The files that LMDB keeps open for a wallet.
+const FILES_PER_WALLET: u64 = 3;
+/// The files that are left for connections and all else, beside those of wallets.
+const OTHER_FILES: u64 = 256;
+/// How long the end of the host goes on storing how far wallets have followed the chain.
+const STORING_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How a loaded wallet stands.
 #[derive(Clone, Debug)]
 pub struct WalletStatus {
     /// Its name.
     pub name: String,
-    /// The height of the block up to which it has followed the chain; none while its file cannot be read.
-    pub height: Option<u32>,
+    /// The height of the block up to which it has followed the chain.
+    pub height: u32,
     /// The rescan that runs now.
     pub rescan: Option<RescanProgress>,
     /// Whether it could not follow the chain when it last tried.
@@ -49,13 +61,29 @@ pub struct WalletManager {
     dir: PathBuf,
     shared: Arc<Shared>,
     follower: Arc<Follower>,
-    /// Held while a wallet is made, loaded or unloaded. Keeps the environments that are being closed.
+    /// The environments that are being closed.
     closing: Mutex<HashMap<String, EnvClosingEvent>>,
+    /// The names of the wallets that are being made, loaded or unloaded.
+    taken: Mutex<HashSet<String>>,
+    /// Held while the list of wallets to load at start is changed.
+    list: Mutex<()>,
+}
+
+/// The name of a wallet that is being made, loaded or unloaded, until this is dropped.
+struct Taken<'m> {
+    manager: &'m WalletManager,
+    name: String,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        lock(&self.manager.taken).remove(&self.name);
+    }
 }
 
 impl Observer for WalletManager {
     fn notify(&self, event: NodeEvent) {
-        self.follower.push(&event);
+        self.follower.push(event);
     }
 }
 
@@ -94,8 +122,11 @@ impl WalletManager {
                 stopping: AtomicBool::new(false),
             }),
             follower,
-            closing: Mutex::new(HashMap::new()),
+            closing: Mutex::default(),
+            taken: Mutex::default(),
+            list: Mutex::default(),
         });
+        Follower::start(&manager.shared)?;
         for name in files::load_list(dir)? {
             if let Err(error) = manager.load(name.clone(), None) {
                 tracing::error!(wallet = name, %error, "the wallet could not be loaded");
@@ -106,12 +137,56 @@ impl WalletManager {
 
     /// Waits until a wallet has taken over everything that the node told before this call.
     pub(super) fn wait_synced(&self, wallet: &Wallet) -> ServiceResult<()> {
-        // A quick call about a wallet that is busy must not hold up those about others, nor the signal to stop.
-        match wallet.feed.is_done() || aside(|| wallet.feed.wait()) {
-            true => Ok(()),
-            false if self.follower.has(wallet) => Err(ErrorKind::ShuttingDown.into()),
-            false => Err(ErrorKind::WalletNotLoaded.into()),
+        if self.follower.is_done(wallet) {
+            return Ok(());
         }
+        // A quick call about a wallet that is busy must not hold up those about others, nor the signal to stop.
+        match aside(|| self.follower.wait(wallet)) {
+            Waited::Done => Ok(()),
+            Waited::Failed(reason) => Err(failed(wallet, &reason)),
+            Waited::Stopped if self.follower.get(wallet.slot).is_some() => Err(ErrorKind::ShuttingDown.into()),
+            Waited::Stopped => Err(ErrorKind::WalletNotLoaded.into()),
+        }
+    }
+
+    /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile.
+    fn take(&self, name: &str) -> ServiceResult<Taken<'_>> {
+        if !lock(&self.taken).insert(name.to_owned()) {
+            return Err(ServiceError::new(ErrorKind::Refused, "Wallet already loading."));
+        }
+        Ok(Taken { manager: self, name: name.to_owned() })
+    }
+
+    /// Waits for the end of an environment that is being closed.
+    fn wait_closed(&self, name: &str, folder: &Path) -> ServiceResult<()> {
+        let event = lock(&self.closing).remove(name);
+        if let Some(event) = event
+            && !event.wait_timeout(CLOSING_PATIENCE)
+        {
+            lock(&self.closing).insert(name.to_owned(), event);
+            return Err(cannot_load(folder, "It is still in use by a running call."));
+        }
+        Ok(())
+    }
+
+    fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
+        let Some(load) = load else { return Ok(()) };
+        let _list = lock(&self.list);
+        Ok(files::set_load_on_startup(&self.dir, name, load)?)
+    }
+
+    /// Whether the system lets this process open the files of one more wallet, and of clients beside.
+    fn check_files(&self) -> ServiceResult<()> {
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let wallets = self.follower.count() as u64;
+        if (wallets + 1).saturating_mul(FILES_PER_WALLET).saturating_add(OTHER_FILES) > most {
+            let detail = format!(
+                "Wallet loading failed. The system lets this process open {most} files, of which {wallets} loaded wallets \
+                 take {FILES_PER_WALLET} each. Raise the limit (ulimit -n, LimitNOFILE) or unload wallets."
+            );
+            return Err(ServiceError::new(ErrorKind::Refused, detail));
+        }
+        Ok(())
     }
 
     /// The wallet of a call: the named one, or the only one loaded. Waits until it has followed the node to where it
@@ -120,31 +195,55 @@ impl WalletManager {
     /// # Errors
     /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`, `ShuttingDown`; `Storage` when it cannot follow the chain.
     pub fn select(&self, name: Option<&str>) -> ServiceResult<WalletView> {
-        let loaded = self.follower.loaded();
-        let wallet = match (name, loaded.as_slice()) {
-            (Some(name), _) => loaded.iter().find(|wallet| wallet.name() == name).ok_or(ErrorKind::WalletNotLoaded)?,
-            (None, []) => return Err(ErrorKind::NoWallet.into()),
-            (None, [wallet]) => wallet,
-            (None, _) => return Err(ErrorKind::WalletNotSpecified.into()),
+        let wallet = &match name {
+            Some(name) => self.follower.named(name).ok_or(ErrorKind::WalletNotLoaded)?,
+            None => self.follower.only().ok_or_else(|| match self.follower.count() {
+                0 => ErrorKind::NoWallet,
+                _ => ErrorKind::WalletNotSpecified,
+            })?,
         };
+        wallet.asked.store(true, Ordering::Relaxed);
         let tip = self.shared.chain.tip(Scope::NONE)?;
         // What it was told it has worked in before the snapshot is taken, so that this shows all of it.
-        if wallet.feed.is_done() && lock(&wallet.lag).is_none() {
+        if self.follower.is_done(wallet) && lock(&wallet.lag).is_none() {
             let view = WalletView::open(wallet.clone())?;
-            if view.synced()?.hash == tip.hash {
+            if view.synced().hash == tip.hash {
                 return Ok(view);
             }
         }
-        if wallet.synced()?.hash != tip.hash {
-            // What this call can see the node may not have told yet.
-            wallet.feed.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+        if let Some(reason) = wallet.feed.failure() {
+            return Err(failed(wallet, &reason));
         }
-        self.wait_synced(wallet)?;
-        if let Some(lag) = lock(&wallet.lag).as_ref() {
-            let detail = format!("The wallet could not follow the chain and will be tried again: {lag}");
-            return Err(ServiceError::new(ErrorKind::Storage, detail));
-        }
+        self.wait_for_tip(wallet, &tip)?;
+        check_lag(wallet)?;
         Ok(WalletView::open(wallet.clone())?)
+    }
+
+    /// Waits until a wallet has taken over what the node told, and stands at this tip if the chain still does.
+    fn wait_for_tip(&self, wallet: &Arc<Wallet>, tip: &Tip) -> ServiceResult<()> {
+        self.wait_synced(wallet)?;
+        let stands_at = wallet.synced().hash;
+        if stands_at == tip.hash {
+            return Ok(());
+        }
+        // What this call can see the node may not have told yet. A block that only continues the chain is read for all.
+        let info = self.shared.chain.block_info(Scope::NONE, BlockRef::Hash { hash: tip.hash })?;
+        if info.as_ref().and_then(previous) == Some(stands_at) {
+            self.follower.see_tip(tip.hash, tip.height);
+            self.wait_synced(wallet)?;
+        }
+        if wallet.synced().hash != tip.hash {
+            let event = NodeEvent::TipChanged { hash: tip.hash, height: tip.height };
+            self.follower.give(wallet, Item::Event(event));
+            self.wait_synced(wallet)?;
+        }
+        Ok(())
+    }
+
+    /// What is done from time to time: storing how far wallets have followed, and giving memory back.
+    #[cfg(test)]
+    pub(super) fn keep_house(&self) {
+        self.follower.keep_house();
     }
 
     /// The loaded wallets, in the order in which they were loaded.
@@ -155,16 +254,16 @@ impl WalletManager {
 
     /// The names of the loaded wallets, in the order in which they were loaded.
     pub fn list(&self) -> Vec<String> {
-        self.follower.loaded().iter().map(|wallet| wallet.name().to_owned()).collect()
+        self.follower.names()
     }
 
     /// How the loaded wallets stand.
     pub fn status(&self) -> Vec<WalletStatus> {
         let status = |wallet: &Arc<Wallet>| WalletStatus {
             name: wallet.name().to_owned(),
-            height: wallet.synced().ok().map(|synced| synced.height),
+            height: wallet.synced().height,
             rescan: wallet.rescan_progress(),
-            lagging: lock(&wallet.lag).is_some(),
+            lagging: lock(&wallet.lag).is_some() || wallet.feed.failure().is_some(),
             wrong_passphrases: wallet.attempts.wrong(),
         };
         self.follower.loaded().iter().map(status).collect()
@@ -188,7 +287,7 @@ impl WalletManager {
                           private keys, so cannot be used for wallets with private keys disabled.";
             return Err(ServiceError::new(ErrorKind::Refused, detail));
         }
-        let closing = lock(&self.closing);
+        let _taken = self.take(&options.name)?;
         let folder = files::folder(&self.dir, &options.name)?;
         if folder.join(DATA_FILE).exists() {
             let detail = format!(
@@ -197,13 +296,11 @@ impl WalletManager {
             );
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
         }
+        self.check_files()?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
         let wallet = self.make(&folder, &options).inspect_err(|_| discard(&folder))?;
         self.start(Arc::new(wallet))?;
-        if let Some(load) = options.load_on_startup {
-            files::set_load_on_startup(&self.dir, &options.name, load)?;
-        }
-        drop(closing);
+        self.set_load_on_startup(&options.name, options.load_on_startup)?;
         Ok(Vec::new())
     }
 
@@ -218,8 +315,8 @@ impl WalletManager {
     /// `WalletAlreadyLoaded`; `WalletNotLoaded` with the reason when there is no such wallet or it is no wallet's folder;
     /// `Refused` for a bad name; `Storage`.
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        let mut closing = lock(&self.closing);
-        if self.follower.loaded().iter().any(|wallet| wallet.name() == name) {
+        let _taken = self.take(&name)?;
+        if self.follower.named(&name).is_some() {
             let detail = format!("Wallet \"{name}\" is already loaded.");
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
         }
@@ -231,17 +328,11 @@ impl WalletManager {
         if !folder.join(DATA_FILE).is_file() {
             return Err(cannot("Data is not in recognized format."));
         }
-        if let Some(event) = closing.remove(&name)
-            && !event.wait_timeout(CLOSING_PATIENCE)
-        {
-            closing.insert(name, event);
-            return Err(cannot("It is still in use by a running call."));
-        }
+        self.check_files()?;
+        self.wait_closed(&name, &folder)?;
         let store = recognised(Store::open(&folder, &self.shared.settings), &folder)?;
         self.start(Arc::new(Wallet::new(name.clone(), store, self.shared.clone())?))?;
-        if let Some(load) = load_on_startup {
-            files::set_load_on_startup(&self.dir, &name, load)?;
-        }
+        self.set_load_on_startup(&name, load_on_startup)?;
         Ok(Vec::new())
     }
 
@@ -258,7 +349,7 @@ impl WalletManager {
         folders: &Folders,
         load_on_startup: Option<bool>,
     ) -> ServiceResult<Vec<String>> {
-        let mut closing = lock(&self.closing);
+        let _taken = self.take(&name)?;
         let backup = self.shared.client_files.read(backup, folders).map_err(|error| match error {
             ClientFileError::Missing | ClientFileError::NotAFile | ClientFileError::NoName => {
                 ServiceError::new(ErrorKind::NotFound, "Backup file does not exist")
@@ -267,22 +358,16 @@ impl WalletManager {
         })?;
         let folder = files::folder(&self.dir, &name)?;
         let data = folder.join(DATA_FILE);
-        if data.exists() || self.follower.loaded().iter().any(|wallet| wallet.name() == name) {
+        if data.exists() || self.follower.named(&name).is_some() {
             let detail = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
         }
-        if let Some(event) = closing.remove(&name)
-            && !event.wait_timeout(CLOSING_PATIENCE)
-        {
-            closing.insert(name, event);
-            return Err(cannot_load(&folder, "It is still in use by a running call."));
-        }
+        self.check_files()?;
+        self.wait_closed(&name, &folder)?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
         let wallet = self.unpack(&name, backup, &folder).inspect_err(|_| discard(&folder))?;
         self.start(Arc::new(wallet))?;
-        if let Some(load) = load_on_startup {
-            files::set_load_on_startup(&self.dir, &name, load)?;
-        }
+        self.set_load_on_startup(&name, load_on_startup)?;
         Ok(Vec::new())
     }
 
@@ -294,18 +379,18 @@ impl WalletManager {
 
     /// Brings a wallet in step with the node and makes it one of the loaded ones.
     fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<()> {
-        // Most of the way before events are enqueued; the rest in their order, after which none can have been missed.
-        wallet.reconcile()?;
-        self.follower.add(&wallet)?;
+        // Most of the way before it is told anything; the rest in order, after which nothing can have been missed.
+        let entered = wallet.follow_stored().and_then(|()| wallet.catch_up());
+        entered.inspect_err(|_| self.follower.remove(&wallet))?;
+        self.follower.add(&wallet);
         self.settle_in(&wallet).inspect_err(|_| self.forget(&wallet))
     }
 
     /// The last steps of loading, for a wallet that hears of events already.
-    fn settle_in(&self, wallet: &Wallet) -> ServiceResult<()> {
-        let tip = self.shared.chain.tip(Scope::NONE)?;
-        wallet.feed.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+    fn settle_in(&self, wallet: &Arc<Wallet>) -> ServiceResult<()> {
+        self.follower.give(wallet, Item::Reconcile(1));
         self.wait_synced(wallet)?;
-        wallet.reconcile()?;
+        check_lag(wallet)?;
         wallet.resubmit()?;
         rescan::resume(wallet)?;
         wallet.scrub();
@@ -314,7 +399,7 @@ impl WalletManager {
 
     fn forget(&self, wallet: &Wallet) {
         self.follower.remove(wallet);
-        wallet.feed.stop();
+        wallet.feed.wait_quiet();
     }
 
     /// Unloads a wallet; its file stays. Gives its warnings.
@@ -322,20 +407,17 @@ impl WalletManager {
     /// # Errors
     /// `WalletNotLoaded`, `WalletRescanning`.
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        let mut closing = lock(&self.closing);
-        let wallet = self.follower.loaded().into_iter().find(|wallet| wallet.name() == name);
-        let wallet = wallet.ok_or(ErrorKind::WalletNotLoaded)?;
+        let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
+        let _taken = self.take(&name)?;
         // Held for good: no rescan can begin in a wallet that is being unloaded.
         wallet.rescan_reserve()?;
         let event = wallet.store.closing();
-        self.forget(&wallet);
-        closing.insert(name.clone(), event);
-        if let Some(load) = load_on_startup {
-            files::set_load_on_startup(&self.dir, &name, load)?;
-        }
-        // What its thread has begun comes to its end, and holds up nobody who makes or loads another.
-        drop(closing);
-        wallet.feed.join();
+        self.follower.remove(&wallet);
+        lock(&self.closing).insert(name.clone(), event);
+        self.set_load_on_startup(&name, load_on_startup)?;
+        // What was begun for it comes to its end, and holds up nobody who makes or loads another.
+        wallet.feed.wait_quiet();
+        wallet.store_place(&wallet.enter());
         Ok(Vec::new())
     }
 
@@ -349,14 +431,10 @@ impl WalletManager {
         self.give_up_imports();
         self.shared.scrubber.stop();
         let loaded = self.follower.loaded();
-        for wallet in &loaded {
-            rescan::stop(wallet);
-            wallet.feed.stop();
-        }
-        for wallet in &loaded {
-            wallet.feed.join();
-            self.follower.remove(wallet);
-        }
+        loaded.iter().for_each(|wallet| rescan::stop(wallet));
+        self.follower.stop();
+        store_places(&loaded);
+        loaded.iter().for_each(|wallet| self.follower.remove(wallet));
     }
 }
 
@@ -364,6 +442,40 @@ impl Drop for WalletManager {
     fn drop(&mut self) {
         self.shutdown();
     }
+}
+
+/// Stores where wallets stand, as many as the patience allows: the others read some blocks again at their next load.
+fn store_places(wallets: &[Arc<Wallet>]) {
+    let deadline = Instant::now() + STORING_PATIENCE;
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..MAX_THREADS.min(wallets.len()) {
+            scope.spawn(|| {
+                while Instant::now() < deadline
+                    && let Some(wallet) = wallets.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    wallet.store_if_free();
+                }
+            });
+        }
+    });
+}
+
+/// # Errors
+/// `Storage` where a wallet could not follow the chain when it last tried.
+fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
+    let Some(text) = lock(&wallet.lag).as_ref().map(|lag| lag.text.clone()) else { return Ok(()) };
+    let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
+    Err(ServiceError::new(ErrorKind::Storage, detail))
+}
+
+/// The error of a wallet on which work has panicked.
+fn failed(wallet: &Wallet, reason: &str) -> ServiceError {
+    let name = wallet.name();
+    let detail = format!(
+        "The wallet \"{name}\" has failed and does not follow the chain until it is unloaded and loaded again: {reason}"
+    );
+    ServiceError::new(ErrorKind::Storage, detail)
 }
 
 /// The error of a wallet that is not there, or is none.

@@ -194,6 +194,7 @@ impl Write<'_> {
 
     /// Enters a transaction in the history, at the place that its state gives it.
     pub fn put_history(&mut self, row: &WalletTransaction) -> Result<()> {
+        self.wallet.follow_transaction(row);
         let (table, key) = self.history_place(row);
         Ok(table.put(&mut self.txn, &key, &row.arrival.to_be_bytes())?)
     }

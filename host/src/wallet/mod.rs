@@ -1,10 +1,11 @@
 //! The wallets: what they own, their history, and their keys.
 //!
-//! Each wallet is one LMDB environment (`store`). Each loaded wallet has a thread that follows the chain and the mempool
-//! for it (`follow`), so that one that is busy holds up no other; what clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
+//! Each wallet is one LMDB environment (`store`). A few threads follow the chain and the mempool for all loaded wallets
+//! (`follow`); one that is busy holds up no other. What clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
 //!
 //! Invariants:
-//! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree.
+//! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree. In memory a wallet
+//!   may stand further than it has stored: every write stores that too.
 //! - A wallet never skips a block: where events do not lead from `synced` to the tip, it reads the chain between them.
 //! - Whose an output is, what is change and what a transaction spends of ours is computed when rows are written; imports
 //!   and labels re-derive the rows that they touch in the same write.
@@ -61,8 +62,9 @@ pub use view::WalletView;
 pub struct Settings {
     /// How many scripts are derived ahead of the last one used, per descriptor.
     pub keypool: u32,
-    /// The address space that each wallet reserves, in bytes: the most it can ever hold.
-    pub map_size: usize,
+    /// The least address space that a loaded wallet reserves, in bytes. One with a large file reserves four times its size.
+    /// A wallet that fills it takes no more until it is unloaded and loaded again.
+    pub least_map: usize,
     /// How many snapshots of one wallet can be open at a time.
     pub max_readers: u32,
     /// The memory that Argon2id takes for a passphrase, in KiB.
@@ -77,7 +79,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             keypool: 1000,
-            map_size: 64 << 30,
+            least_map: 4 << 30,
             max_readers: 512,
             kdf_memory_kib: 64 << 10,
             kdf_passes: 3,
@@ -97,7 +99,7 @@ struct Shared {
     mempool: Arc<dyn Mempool>,
     finder: Arc<dyn Finder>,
     sink: Sink,
-    /// The list of loaded wallets. They and this know each other until the manager is shut down.
+    /// The loaded wallets and what follows the node for them. They and this know each other until the manager is shut down.
     follower: Arc<Follower>,
     /// The rule for files that clients name.
     client_files: ClientFiles,

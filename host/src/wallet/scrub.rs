@@ -170,24 +170,24 @@ impl Wallet {
 
     /// Overwrites the pages that former writes have freed. Pages that an open snapshot can still see stay as they are.
     fn overwrite_free_pages(&self) -> Result<()> {
-        // The thread that follows the node reads under this lock: its snapshots would hold pages back.
-        let _following = lock(&self.following);
+        // Following the node reads with this right: its snapshots would hold pages back.
+        let pass = self.enter();
         // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
         for tick in 0..2_u64 {
-            self.write(|write| {
+            self.write_in(&pass, |write| {
                 write.remove_filler()?;
                 put(write.t.meta, &mut write.txn, b"scrubbed", &tick)
             })?;
         }
         let count = self.store.free_pages()?.min(MAX_SCRUBBED);
         let zeros = vec![0; PAGE_FILL];
-        self.write(|write| {
+        self.write_in(&pass, |write| {
             (0..count).try_for_each(|page| {
                 let place = [FILLER, &page.to_be_bytes()].concat();
                 Ok(write.t.meta.put(&mut write.txn, &place, &zeros)?)
             })
         })?;
-        self.write(|write| write.remove_filler())
+        self.write_in(&pass, |write| write.remove_filler())
     }
 }
 

@@ -220,7 +220,7 @@ impl Wallet {
                 let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
                 let text = sealing.unwrap(&place, value)?;
                 let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
-                ring.0.insert(key.public_key(&self.secp).to_bytes(), Key(key.inner));
+                ring.0.insert(key.public_key(self.secp).to_bytes(), Key(key.inner));
             }
         }
         Ok(ring)
@@ -251,6 +251,11 @@ const MAX_BRANCHES: usize = 4096;
 pub(super) struct SealedBranches(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
 
 impl SealedBranches {
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        *lock(&self.0) = HashMap::new();
+    }
+
     /// What was kept for a sealed text. The text is known by its sealed form, which has a nonce of its own: one that was
     /// replaced or sealed anew is another one.
     fn open(&self, sealed_text: &[u8], sealing: &SealingKey) -> Option<PrivateBranches> {

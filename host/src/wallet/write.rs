@@ -10,6 +10,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::Synced;
 
 use super::error::Result;
+use super::follow::feed::Pass;
 use super::live::Wallet;
 use super::seal::SealingKey;
 use super::store::Tables;
@@ -41,20 +42,29 @@ pub struct Write<'w> {
 impl Wallet {
     /// Runs `change` in one write transaction and commits it; any error aborts it whole.
     pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
+        let pass = self.enter();
+        self.write_in(&pass, change)
+    }
+
+    /// The same for one who has the right to write.
+    pub(super) fn write_in<R>(&self, _: &Pass<'_>, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
         let t = self.store.tables;
         let txn = self.store.write()?;
-        let (meta, synced) = (t.meta(&txn)?, t.synced(&txn)?);
+        // Where the wallet stands may be ahead of what is stored.
+        let (meta, stored, synced) = (t.meta(&txn)?, t.synced(&txn)?, self.synced());
         let mut write =
             Write { wallet: self, t, txn, meta: meta.clone(), synced, changed: BTreeSet::new(), grown: Vec::new() };
         let result = change(&mut write)?;
         if write.meta != meta {
             put(t.meta, &mut write.txn, b"meta", &write.meta)?;
         }
-        if write.synced != synced {
+        if write.synced != stored {
             put(t.meta, &mut write.txn, b"synced", &write.synced)?;
+            write.remember_block()?;
         }
-        let Write { txn, changed, .. } = write;
+        let Write { txn, changed, synced: now, .. } = write;
         txn.commit()?;
+        self.feed.note_stored(synced, now);
         for txid in changed {
             (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
         }

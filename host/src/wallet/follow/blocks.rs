@@ -1,25 +1,31 @@
 //! From the block where the wallet stands to the tip of the best chain.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, Transaction, Txid};
+use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::wallet::{Synced, TxState};
 
+use super::decoded::Decoded;
+use super::feed::Pass;
+use super::interests::top;
 use crate::wallet::error::{Result, WalletError};
 use crate::wallet::live::Wallet;
 use crate::wallet::store::rows::BlockRow;
 use crate::wallet::store::tables::put;
 use crate::wallet::write::Write;
 
-/// How many blocks are written in one transaction at most.
+/// How many blocks are written in one transaction at most, and how many bytes of them.
 const BLOCKS_PER_WRITE: usize = 500;
-/// How long one transaction goes on taking blocks.
+const BYTES_PER_WRITE: usize = 16 << 20;
+/// How long blocks for one transaction are read.
 const TIME_PER_WRITE: Duration = Duration::from_millis(200);
+/// After how long a wallet that has far to go lets others have their turn.
+pub(super) const TIME_PER_TURN: Duration = Duration::from_millis(200);
 
 /// The time in a block's header, in seconds.
 pub fn header_time(info: &BlockInfo) -> u32 {
@@ -27,7 +33,7 @@ pub fn header_time(info: &BlockInfo) -> u32 {
 }
 
 /// The block before it.
-fn previous(info: &BlockInfo) -> Option<BlockHash> {
+pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
     info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
 }
 
@@ -37,19 +43,131 @@ pub fn synced_at(info: &BlockInfo) -> Synced {
 }
 
 impl Wallet {
-    /// Follows the chain to its tip. For one who holds `following`.
-    pub(super) fn advance(&self) -> Result<()> {
+    /// Follows the chain towards its tip for a bounded time. Whether the wallet stands at the tip now.
+    pub(super) fn advance(&self, pass: &Pass<'_>) -> Result<bool> {
+        let started = Instant::now();
         loop {
-            if self.synced()?.hash == self.shared.chain.tip(Scope::NONE)?.hash {
-                return Ok(());
+            let synced = self.synced();
+            if synced.hash == self.shared.chain.tip(Scope::NONE)?.hash {
+                return Ok(true);
             }
-            self.write(|write| write.follow_chain())?;
+            if started.elapsed() > TIME_PER_TURN {
+                return Ok(false);
+            }
+            match self.block_at(synced.height.saturating_add(1))? {
+                Some(next) if previous(&next) == Some(synced.hash) => self.go_on(pass, next.hash)?,
+                // The chain went another way, or it ends below.
+                _ => self.go_back(pass)?,
+            }
         }
     }
 
+    /// Follows the chain to its tip, however long that takes.
+    pub(in crate::wallet) fn catch_up(&self) -> Result<()> {
+        let pass = self.enter();
+        while !self.advance(&pass)? {}
+        Ok(())
+    }
+
+    /// Takes over a block that continues from where the wallet stands; where that touches it, in one write with those
+    /// behind it.
+    fn go_on(&self, pass: &Pass<'_>, hash: BlockHash) -> Result<()> {
+        let first = self.decoded(hash)?;
+        if !first.concerns(&self.shared.follower.index, self.slot) {
+            self.feed.stand_at(synced_at(&first.info));
+            return Ok(());
+        }
+        let (started, mut size) = (Instant::now(), first.size);
+        let mut blocks = vec![first];
+        while blocks.len() < BLOCKS_PER_WRITE && size < BYTES_PER_WRITE && started.elapsed() < TIME_PER_WRITE {
+            let Some(last) = blocks.last() else { break };
+            let Some(next) = self.block_at(last.info.height.saturating_add(1))? else { break };
+            if previous(&next) != Some(last.info.hash) {
+                break;
+            }
+            let block = self.decoded(next.hash)?;
+            size += block.size;
+            blocks.push(block);
+        }
+        let received = self.shared.chain.time(Scope::NONE)?;
+        self.write_in(pass, |write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
+    }
+
+    /// Goes back to the last block that the wallet has followed and that is in the best chain.
+    fn go_back(&self, pass: &Pass<'_>) -> Result<()> {
+        let fork = self.fork()?;
+        self.undo(pass, &fork)
+    }
+
+    /// Goes back to a block below.
+    fn undo(&self, pass: &Pass<'_>, to: &BlockInfo) -> Result<()> {
+        if self.feed.place().top <= to.height {
+            self.feed.stand_at(synced_at(to));
+            return Ok(());
+        }
+        let undone = self.write_in(pass, |write| write.undo_to(to))?;
+        self.feed.set_top(top(&self.store.tables, &*self.store.read()?)?);
+        self.find_in_mempool(pass, undone)
+    }
+
+    /// The last block that the wallet has followed and that is in the best chain.
+    fn fork(&self) -> Result<BlockInfo> {
+        let chain = &self.shared.chain;
+        if let Some(fork) = chain.fork_point(Scope::NONE, self.synced().hash)? {
+            return Ok(fork);
+        }
+        // The chain does not know the block: another node's data, or one that was set up anew.
+        let txn = self.store.read()?;
+        for entry in self.store.tables.blocks.rev_iter(&txn)? {
+            let hash = BlockHash::from_slice(entry?.1).map_err(|_| WalletError::damaged(0))?;
+            let known = chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
+            if let Some(info) = known.filter(|info| info.in_best_chain) {
+                return Ok(info);
+            }
+        }
+        self.block_at(0)?.ok_or_else(|| WalletError::MissingBlock("0".into()))
+    }
+
+    /// A block was disconnected. Nothing where the wallet does not stand there: then it has read ahead of what it was told,
+    /// and what it is told later leads to where it is.
+    pub(super) fn take_disconnected(&self, pass: &Pass<'_>, hash: BlockHash) -> Result<()> {
+        if self.synced().hash != hash {
+            return Ok(());
+        }
+        let missing = || WalletError::MissingBlock(hash.to_string());
+        let chain = &self.shared.chain;
+        let info = chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
+        let before = info.as_ref().and_then(previous).ok_or_else(missing)?;
+        let parent = chain.block_info(Scope::NONE, BlockRef::Hash { hash: before })?.ok_or_else(missing)?;
+        self.undo(pass, &parent)
+    }
+
     /// Where the wallet stands now.
-    pub(in crate::wallet) fn synced(&self) -> Result<Synced> {
-        self.store.tables.synced(&*self.store.read()?)
+    pub(in crate::wallet) fn synced(&self) -> Synced {
+        self.feed.place().now
+    }
+
+    /// Whether it stands beyond what it has stored.
+    pub(super) fn is_ahead(&self) -> bool {
+        let place = self.feed.place();
+        place.now.hash != place.stored
+    }
+
+    /// Stores where it stands, unless somebody writes to it, which stores that too.
+    pub(in crate::wallet) fn store_if_free(&self) {
+        if let Some(pass) = self.enter_at_once() {
+            self.store_place(&pass);
+        }
+    }
+
+    /// Stores where it stands. What cannot be stored is read again at the next load.
+    pub(in crate::wallet) fn store_place(&self, pass: &Pass<'_>) {
+        if self.is_ahead()
+            && self.feed.failure().is_none()
+            && let Err(error) = self.write_in(pass, |_| Ok(()))
+        {
+            tracing::warn!(wallet = self.name(), %error, "how far the wallet has followed the chain could not be stored");
+        }
     }
 
     /// A block of the best chain by its height.
@@ -57,82 +175,33 @@ impl Wallet {
         Ok(self.shared.chain.block_info(Scope::NONE, BlockRef::Height { height })?)
     }
 
-    /// A block's contents.
-    pub(in crate::wallet) fn read_block(&self, hash: BlockHash) -> Result<Block> {
-        let missing = || WalletError::MissingBlock(hash.to_string());
-        let raw = self.shared.chain.block(Scope::NONE, hash)?.ok_or_else(missing)?;
-        deserialize(&raw).map_err(|_| missing())
+    /// A block, decoded once for all wallets.
+    pub(super) fn decoded(&self, hash: BlockHash) -> Result<Arc<Decoded>> {
+        self.shared.follower.blocks.get(&*self.shared.chain, hash)
     }
 }
 
 impl Write<'_> {
-    /// Goes back to the chain if it went another way, then on towards its tip.
-    fn follow_chain(&mut self) -> Result<()> {
-        let started = Instant::now();
-        let fork = self.fork()?;
-        let undone = self.undo_to(&fork)?;
-        for _ in 0..BLOCKS_PER_WRITE {
-            let Some(next) = self.wallet.block_at(self.synced.height.saturating_add(1))? else { break };
-            if previous(&next) != Some(self.synced.hash) {
-                // The chain went another way meanwhile: the next round goes back to the fork.
-                break;
-            }
-            let block = self.wallet.read_block(next.hash)?;
-            self.connect(&block, &next)?;
-            self.remember_block(&next)?;
-            self.synced = synced_at(&next);
-            if started.elapsed() > TIME_PER_WRITE {
-                break;
-            }
-        }
-        self.find_in_mempool(undone)
-    }
-
-    /// A block was connected. Nothing where it does not continue from where the wallet stands: then the wallet has read
-    /// ahead of what it was told, and what it is told later leads to where it is.
-    pub(super) fn take_connected(&mut self, hash: BlockHash) -> Result<()> {
-        let info = self.wallet.shared.chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
-        let Some(info) = info.filter(|info| previous(info) == Some(self.synced.hash)) else { return Ok(()) };
-        let block = self.wallet.read_block(hash)?;
-        self.connect(&block, &info)?;
-        self.remember_block(&info)?;
-        self.synced = synced_at(&info);
-        Ok(())
-    }
-
-    /// A block was disconnected. Nothing where the wallet does not stand there, as with [`Write::take_connected`].
-    pub(super) fn take_disconnected(&mut self, hash: BlockHash) -> Result<()> {
-        if self.synced.hash != hash {
+    /// Takes over a block. Nothing where it does not continue from where the wallet stands, as with
+    /// [`Wallet::take_disconnected`].
+    pub(super) fn take_block(&mut self, block: &Decoded, received: u64) -> Result<()> {
+        if block.previous() != Some(self.synced.hash) {
             return Ok(());
         }
-        let missing = || WalletError::MissingBlock(hash.to_string());
-        let chain = &self.wallet.shared.chain;
-        let info = chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
-        let hash = info.as_ref().and_then(previous).ok_or_else(missing)?;
-        let parent = chain.block_info(Scope::NONE, BlockRef::Hash { hash })?.ok_or_else(missing)?;
-        let undone = self.undo_to(&parent)?;
-        self.find_in_mempool(undone)
-    }
-
-    /// The last block that the wallet has followed and that is in the best chain.
-    fn fork(&self) -> Result<BlockInfo> {
-        let chain = &self.wallet.shared.chain;
-        if let Some(fork) = chain.fork_point(Scope::NONE, self.synced.hash)? {
-            return Ok(fork);
-        }
-        // The chain does not know the block: another node's data, or one that was set up anew.
-        for entry in self.t.blocks.rev_iter(&self.txn)? {
-            let hash = BlockHash::from_slice(entry?.1).map_err(|_| WalletError::damaged(0))?;
-            let known = chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
-            if let Some(info) = known.filter(|info| info.in_best_chain) {
-                return Ok(info);
+        let (wallet, info) = (self.wallet, &block.info);
+        for (at, (index, (txid, transaction))) in (0_u32..).zip(&block.transactions).enumerate() {
+            // Asked one by one: each may give the wallet scripts and coins that the next ones concern.
+            if block.transaction_concerns(at, &wallet.shared.follower.index, wallet.slot) {
+                let place = (info.hash, info.height, index, block.time);
+                self.connect_transaction(transaction, *txid, place, received)?;
             }
         }
-        self.wallet.block_at(0)?.ok_or_else(|| WalletError::MissingBlock("0".into()))
+        self.synced = synced_at(info);
+        self.remember_block()
     }
 
     /// Takes back what the wallet knows from blocks above `fork`. Gives the transactions that are unconfirmed now.
-    fn undo_to(&mut self, fork: &BlockInfo) -> Result<BTreeSet<Txid>> {
+    pub(super) fn undo_to(&mut self, fork: &BlockInfo) -> Result<BTreeSet<Txid>> {
         let mut undone = BTreeSet::new();
         for height in (fork.height.saturating_add(1)..=self.synced.height).rev() {
             self.undo_height(height, &mut undone)?;
@@ -163,16 +232,6 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Takes over what a block of the best chain says.
-    pub fn connect(&mut self, block: &Block, info: &BlockInfo) -> Result<()> {
-        let received = self.wallet.shared.chain.time(Scope::NONE)?;
-        for (index, transaction) in (0_u32..).zip(&block.txdata) {
-            let place = (info.hash, info.height, index, block.header.time);
-            self.connect_transaction(transaction, transaction.compute_txid(), place, received)?;
-        }
-        Ok(())
-    }
-
     /// Takes over what a transaction of the best chain says: it stands at a place (block, height, index, and the block's
     /// time) and is met at `received`, in seconds.
     pub fn connect_transaction(
@@ -196,8 +255,9 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// The row that remembers a followed block.
-    fn remember_block(&mut self, info: &BlockInfo) -> Result<()> {
-        put(self.t.blocks, &mut self.txn, &info.height.to_be_bytes(), &BlockRow { hash: info.hash })
+    /// Writes the row that remembers the block where the wallet stands.
+    pub fn remember_block(&mut self) -> Result<()> {
+        let (height, row) = (self.synced.height, BlockRow { hash: self.synced.hash });
+        put(self.t.blocks, &mut self.txn, &height.to_be_bytes(), &row)
     }
 }

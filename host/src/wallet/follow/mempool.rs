@@ -1,61 +1,177 @@
 //! What the node told, and what is in its mempool.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Transaction, Txid};
+use bitcoin::{BlockHash, Transaction, Txid};
 use heed::RoTxn;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::{TxState, WalletTransaction};
 
+use super::blocks::{TIME_PER_TURN, synced_at};
+use super::decoded::Decoded;
+use super::feed::{Item, Pass};
+use super::index::{paying_interests, spending_interests};
 use crate::node::observer::{NodeEvent, Removal};
 use crate::wallet::error::{Result, WalletError};
 use crate::wallet::live::Wallet;
-use crate::wallet::lock;
 use crate::wallet::matching::{Match, examine};
 use crate::wallet::store::tables::{OF_MEMPOOL, txid_from};
 use crate::wallet::write::Write;
 
-/// How many events are taken over in one write at most.
-const EVENTS_PER_WRITE: usize = 200;
+/// How many events are read at a time at most, and how many bytes of blocks for them. What of it touches the wallet is
+/// written in one transaction.
+const EVENTS_PER_STEP: usize = 200;
+const BYTES_PER_STEP: usize = 16 << 20;
 /// How many transactions are asked of the mempool at a time.
 const BATCH: usize = 256;
 
+/// What is told, with what has to be read for it.
+enum Step {
+    Enter(Arc<Transaction>, u64),
+    Leave(Txid),
+    Connect(Arc<Decoded>),
+    Disconnect(BlockHash),
+}
+
 impl Wallet {
-    /// Takes over what the node told, in its order: also blocks that have left the chain again since, for the wallet
-    /// should know what was in them. Then, if that did not lead to the tip that was told of, reads on from there.
-    pub(in crate::wallet) fn follow(&self, events: &[NodeEvent]) -> Result<()> {
-        let _following = lock(&self.following);
-        for events in events.chunks(EVENTS_PER_WRITE) {
-            if self.any_relevant(events)? {
-                self.write(|write| events.iter().try_for_each(|event| write.take_event(event)))?;
+    /// Does what is to be done, in its order, for a bounded time; gives what is left.
+    pub(super) fn take_items(&self, pass: &Pass<'_>, items: Vec<Item>) -> Result<Vec<Item>> {
+        let started = Instant::now();
+        let mut items = VecDeque::from(items);
+        while started.elapsed() < TIME_PER_TURN
+            && let Some(item) = items.pop_front()
+        {
+            let done = match item {
+                Item::Reconcile(count) => {
+                    let done = self.advance(pass)?;
+                    if done {
+                        self.take_mempool(pass)?;
+                    }
+                    (!done).then_some(Item::Reconcile(count))
+                }
+                Item::Event(first) => {
+                    let mut events = vec![first];
+                    while events.len() < EVENTS_PER_STEP
+                        && let Some(Item::Event(_)) = items.front()
+                    {
+                        events.extend(items.pop_front().and_then(|item| match item {
+                            Item::Event(event) => Some(event),
+                            Item::Reconcile(_) => None,
+                        }));
+                    }
+                    self.follow(pass, events)?
+                }
+            };
+            if let Some(rest) = done {
+                items.push_front(rest);
+                break;
             }
         }
-        let tip = events.iter().rev().find_map(|event| match event {
-            NodeEvent::TipChanged { hash, .. } => Some(*hash),
-            _ => None,
-        });
+        Ok(items.into())
+    }
+
+    /// Takes over what the node told, in its order: also blocks that have left the chain again since, for the wallet
+    /// should know what was in them. Then, if that did not lead to the tip that was told of, reads on from there. Gives
+    /// the tip where that takes longer.
+    fn follow(&self, pass: &Pass<'_>, events: Vec<NodeEvent>) -> Result<Option<Item>> {
+        let mut tip = None;
+        let mut steps = Vec::new();
+        let mut size = 0;
+        for event in events {
+            match event {
+                NodeEvent::TransactionAdded { transaction, time, .. } => steps.push(Step::Enter(transaction, time)),
+                // The block that confirms it says so too, sooner or later.
+                NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => {}
+                NodeEvent::TransactionRemoved { txid, .. } => steps.push(Step::Leave(txid)),
+                NodeEvent::BlockConnected { hash, .. } => {
+                    let block = self.decoded(hash)?;
+                    size += block.size;
+                    steps.push(Step::Connect(block));
+                }
+                NodeEvent::BlockDisconnected { hash, .. } => steps.push(Step::Disconnect(hash)),
+                NodeEvent::TipChanged { hash, height } => tip = Some((hash, height)),
+            }
+            if size > BYTES_PER_STEP {
+                self.take_steps(pass, std::mem::take(&mut steps))?;
+                size = 0;
+            }
+        }
+        self.take_steps(pass, steps)?;
         match tip {
-            Some(tip) if self.synced()?.hash != tip => self.advance(),
-            _ => Ok(()),
+            Some((hash, height)) if self.synced().hash != hash && !self.advance(pass)? => {
+                Ok(Some(Item::Event(NodeEvent::TipChanged { hash, height })))
+            }
+            _ => Ok(None),
         }
     }
 
-    /// Follows the chain to its tip, and brings the wallet in step with the whole mempool.
-    pub(in crate::wallet) fn reconcile(&self) -> Result<()> {
-        let _following = lock(&self.following);
-        self.advance()?;
-        self.take_mempool()
+    /// Takes steps in their order: up to the first one that touches the wallet in memory, the others in one write up to
+    /// where a block is to be taken back.
+    fn take_steps(&self, pass: &Pass<'_>, steps: Vec<Step>) -> Result<()> {
+        let received = self.shared.chain.time(Scope::NONE)?;
+        let mut steps = VecDeque::from(steps);
+        while let Some(step) = steps.pop_front() {
+            if let Step::Disconnect(hash) = step {
+                self.take_disconnected(pass, hash)?;
+                continue;
+            }
+            if !self.is_relevant(&step)? {
+                if let Step::Connect(block) = step
+                    && block.previous() == Some(self.synced().hash)
+                {
+                    self.feed.stand_at(synced_at(&block.info));
+                }
+                continue;
+            }
+            self.write_in(pass, |write| {
+                write.take_step(&step, received)?;
+                while let Some(step) = steps.front().filter(|step| !matches!(step, Step::Disconnect(_))) {
+                    write.take_step(step, received)?;
+                    steps.pop_front();
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a step changes anything for the wallet but where it stands.
+    fn is_relevant(&self, step: &Step) -> Result<bool> {
+        let index = &self.shared.follower.index;
+        match step {
+            Step::Enter(transaction, _) => {
+                let txid = transaction.compute_txid();
+                let mut interests = spending_interests(transaction, &txid).chain(paying_interests(transaction));
+                Ok(interests.any(|interest| index.has(self.slot, interest))
+                    && self.is_news(&*self.store.read()?, transaction)?)
+            }
+            Step::Leave(txid) => {
+                let (txn, t) = (self.store.read()?, &self.store.tables);
+                let row = t.transaction(&txn, txid)?;
+                Ok(row.is_some_and(|row| row.state == TxState::InMempool)
+                    || !t.mempool_conflicts_of(&txn, OF_MEMPOOL, txid)?.is_empty())
+            }
+            Step::Connect(block) => {
+                Ok(block.previous() == Some(self.synced().hash) && block.concerns(index, self.slot))
+            }
+            Step::Disconnect(_) => Ok(true),
+        }
     }
 
     /// Takes over what the mempool holds: after a rescan some of it may concern the wallet that did not before.
-    pub(in crate::wallet) fn reread_mempool(&self) -> Result<()> {
-        let _following = lock(&self.following);
-        self.take_mempool()
+    pub(in crate::wallet) fn reread_mempool(&self) {
+        let follower = &self.shared.follower;
+        if let Some(wallet) = follower.get(self.slot) {
+            follower.give(&wallet, Item::Reconcile(1));
+            follower.wait(self);
+        }
     }
 
-    /// Brings the wallet in step with the whole mempool. For one who holds `following`.
-    fn take_mempool(&self) -> Result<()> {
+    /// Brings the wallet in step with the whole mempool.
+    fn take_mempool(&self, pass: &Pass<'_>) -> Result<()> {
         let ids = self.shared.mempool.ids(Scope::NONE)?;
         let present = ids.iter().copied().collect();
         let (gone, orphans) = self.gone_from_mempool(&present)?;
@@ -81,7 +197,7 @@ impl Wallet {
             return Ok(());
         }
         let now = self.shared.chain.time(Scope::NONE)?;
-        self.write(|write| {
+        self.write_in(pass, |write| {
             for row in orphans {
                 write.mark_disconnected(row)?;
             }
@@ -138,40 +254,41 @@ impl Wallet {
         })
     }
 
-    fn any_relevant(&self, events: &[NodeEvent]) -> Result<bool> {
-        let txn = self.store.read()?;
-        for event in events {
-            let relevant = match event {
-                NodeEvent::TransactionAdded { transaction, .. } => self.is_news(&txn, transaction)?,
-                NodeEvent::TransactionRemoved { txid, .. } => {
-                    let t = &self.store.tables;
-                    let row = t.transaction(&txn, txid)?;
-                    row.is_some_and(|row| row.state == TxState::InMempool)
-                        || !t.mempool_conflicts_of(&txn, OF_MEMPOOL, txid)?.is_empty()
-                }
-                NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } => true,
-                NodeEvent::TipChanged { .. } => false,
-            };
-            if relevant {
-                return Ok(true);
-            }
+    /// Of transactions that a reorganisation made unconfirmed, marks those that are in the mempool.
+    pub(super) fn find_in_mempool(&self, pass: &Pass<'_>, undone: BTreeSet<Txid>) -> Result<()> {
+        let mut present = Vec::new();
+        for txids in undone.into_iter().collect::<Vec<_>>().chunks(BATCH) {
+            let entries = self.shared.mempool.entries(Scope::NONE, txids.to_vec())?;
+            present.extend(txids.iter().zip(entries).filter_map(|(txid, entry)| entry.map(|_| *txid)));
         }
-        Ok(false)
+        if present.is_empty() {
+            return Ok(());
+        }
+        self.write_in(pass, |write| {
+            for txid in present {
+                match write.t.transaction(&write.txn, &txid)? {
+                    Some(row) if row.state == TxState::Inactive => {
+                        write.note_mempool_conflicts(txid, row.inputs.clone())?;
+                        write.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
+                        let row = write.t.transaction(&write.txn, &txid)?.unwrap_or(row);
+                        write.set_state(row, TxState::InMempool)?;
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        })
     }
 }
 
 impl Write<'_> {
-    fn take_event(&mut self, event: &NodeEvent) -> Result<()> {
-        match event {
-            NodeEvent::TransactionAdded { transaction, time, .. } => self.enter_mempool(transaction, *time),
-            // The block that confirms it says so too, sooner or later.
-            NodeEvent::TransactionRemoved { txid, reason: Removal::Confirmed, .. } => {
-                self.forget_mempool_conflicts(*txid)
-            }
-            NodeEvent::TransactionRemoved { txid, .. } => self.leave_mempool(*txid),
-            NodeEvent::BlockConnected { hash, .. } => self.take_connected(*hash),
-            NodeEvent::BlockDisconnected { hash, .. } => self.take_disconnected(*hash),
-            NodeEvent::TipChanged { .. } => Ok(()),
+    fn take_step(&mut self, step: &Step, received: u64) -> Result<()> {
+        match step {
+            Step::Enter(transaction, time) => self.enter_mempool(transaction, *time),
+            Step::Leave(txid) => self.leave_mempool(*txid),
+            Step::Connect(block) => self.take_block(block, received),
+            // Taken by itself, for the mempool is asked then.
+            Step::Disconnect(_) => Ok(()),
         }
     }
 
@@ -191,26 +308,6 @@ impl Write<'_> {
             Some(row) if row.state == TxState::InMempool => self.set_state(row, TxState::Inactive),
             _ => Ok(()),
         }
-    }
-
-    /// Of transactions that a reorganisation made unconfirmed, marks those that are in the mempool.
-    pub(super) fn find_in_mempool(&mut self, undone: BTreeSet<Txid>) -> Result<()> {
-        let inactive = undone.into_iter().collect::<Vec<_>>();
-        for txids in inactive.chunks(BATCH) {
-            let entries = self.wallet.shared.mempool.entries(Scope::NONE, txids.to_vec())?;
-            for txid in txids.iter().zip(entries).filter_map(|(txid, entry)| entry.map(|_| *txid)) {
-                match self.t.transaction(&self.txn, &txid)? {
-                    Some(row) if row.state == TxState::Inactive => {
-                        self.note_mempool_conflicts(txid, row.inputs.clone())?;
-                        self.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
-                        let row = self.t.transaction(&self.txn, &txid)?.unwrap_or(row);
-                        self.set_state(row, TxState::InMempool)?;
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
     }
 }
 

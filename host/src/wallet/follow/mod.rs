@@ -1,13 +1,35 @@
 //! Following the chain and the mempool.
 //!
-//! A loaded wallet takes over what the node tells, event by event. What it was not told of (at load, or after a write
+//! What the node tells is compared with all loaded wallets at once, by an index over what they are interested in
+//! (`index.rs`, `passing.rs`). A wallet that it leaves untouched moves on in memory; one that it concerns takes it over,
+//! event by event, on one of a few threads (`turns.rs`). What a wallet was not told of (at load, or after a write
 //! that failed) it reads: from its `synced` block to the tip, going back to the fork first where the chain went another
 //! way, and then the whole mempool. The two may overlap: events that do not continue from where a wallet stands are passed
 //! over. Many blocks are written in one transaction, so that catching up is not one disk synchronisation a block.
+//!
+//! Where a wallet stands in memory may be ahead of where it is stored; the blocks between leave it untouched, and after a
+//! crash it reads them again. Whatever is written stores where it stands in the same transaction.
 
 mod blocks;
+mod decoded;
+pub mod feed;
+pub mod index;
+pub mod interests;
 mod mempool;
+mod passing;
 mod states;
 pub mod thread;
+mod turns;
 
-pub use blocks::header_time;
+use std::time::Duration;
+
+pub use blocks::{header_time, previous};
+pub use turns::MAX_THREADS;
+
+/// Why a wallet could not follow the chain to its tip, and after how long it is tried again.
+pub struct Lag {
+    /// What failed.
+    pub text: String,
+    /// How long it waits.
+    pub wait: Duration,
+}

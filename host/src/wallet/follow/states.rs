@@ -61,6 +61,7 @@ impl Write<'_> {
                     label: output.label.clone(),
                     from_us: parent.is_from_us(),
                 };
+                self.wallet.follow_coin(outpoint);
                 put(self.t.coins, &mut self.txn, &key, &coin)
             }
             _ => {
@@ -100,6 +101,7 @@ impl Write<'_> {
             if self.t.mempool_conflicts.get(&self.txn, &key)?.is_some() {
                 continue;
             }
+            self.wallet.follow_conflict(&txid);
             self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;
             let key = [conflict_key(OF_MEMPOOL, &txid).as_slice(), other.as_byte_array()].concat();
             self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;

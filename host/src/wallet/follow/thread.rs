@@ -1,189 +1,331 @@
-//! The threads that follow the node, one for each loaded wallet: it takes over what the node tells, and locks the wallet
-//! when its time has come. What a wallet is busy with holds up no other.
+//! Following the node for all loaded wallets: one thread that takes what the node tells and finds out which wallets it
+//! concerns (`passing.rs`), and a few that work on those (`turns.rs`).
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bitcoin::BlockHash;
+
+use super::decoded::Blocks;
+use super::feed::{Item, Waited};
+use super::index::{Index, WalletNumber};
+use super::turns::Turns;
 use crate::node::observer::NodeEvent;
 use crate::wallet::error::Result;
 use crate::wallet::live::Wallet;
-use crate::wallet::lock;
+use crate::wallet::{Shared, lock};
 
-/// How many events are taken over in one write at most.
-const MAX_BATCH: usize = 1000;
-/// How soon a wallet that could not follow is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+/// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
+const STORE_EVERY: Duration = Duration::from_secs(60);
 
-/// The loaded wallets, in the order in which they were loaded.
+/// The loaded wallets.
 #[derive(Default)]
-pub struct Follower {
-    wallets: RwLock<Vec<Arc<Wallet>>>,
+struct Loaded {
+    by_name: HashMap<String, Arc<Wallet>>,
+    /// In the order in which they were loaded.
+    by_slot: BTreeMap<WalletNumber, Arc<Wallet>>,
 }
 
-impl Follower {
-    /// Takes an event from the node for all loaded wallets. Only enqueues.
-    pub fn push(&self, event: &NodeEvent) {
-        for wallet in self.wallets.read().unwrap_or_else(PoisonError::into_inner).iter() {
-            wallet.feed.push(event.clone());
-        }
-    }
-
-    /// The loaded wallets.
-    pub fn loaded(&self) -> Vec<Arc<Wallet>> {
-        self.wallets.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Whether a wallet is among the loaded ones.
-    pub fn has(&self, wallet: &Wallet) -> bool {
-        let wallets = self.wallets.read().unwrap_or_else(PoisonError::into_inner);
-        wallets.iter().any(|other| std::ptr::eq(&**other, wallet))
-    }
-
-    /// Makes a wallet one of the loaded ones, and starts its thread.
-    ///
-    /// # Errors
-    /// When the system has no thread to give.
-    pub fn add(&self, wallet: &Arc<Wallet>) -> Result<()> {
-        let followed = wallet.clone();
-        let thread = thread::Builder::new().name("wallet".into()).spawn(move || run(&followed))?;
-        lock(&wallet.feed.state).thread = Some(thread);
-        self.wallets.write().unwrap_or_else(PoisonError::into_inner).push(wallet.clone());
-        Ok(())
-    }
-
-    /// Takes a wallet off the loaded ones.
-    pub fn remove(&self, wallet: &Wallet) {
-        let mut wallets = self.wallets.write().unwrap_or_else(PoisonError::into_inner);
-        wallets.retain(|other| !std::ptr::eq(&**other, wallet));
-    }
+/// What happens to a wallet at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Due {
+    /// It is locked.
+    Lock,
+    /// It is tried again, as it could not follow.
+    Retry,
 }
 
+/// What is due at a time, and for which wallet.
+type Alarm = (Instant, Due, WalletNumber);
+
 #[derive(Default)]
-struct State {
+struct Inbox {
     events: VecDeque<NodeEvent>,
-    /// How many were ever enqueued, and how many of these have been taken over.
-    pushed: u64,
-    done: u64,
+    told: u64,
+    passed: u64,
+    /// The tip that somebody has seen before it was told.
+    seen: Option<BlockHash>,
+    alarms: BinaryHeap<Reverse<Alarm>>,
     stopping: bool,
-    /// Whether the thread should look at the wallet's deadlines.
-    nudged: bool,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The queue between the node and a wallet.
+/// What follows the node for all loaded wallets.
 #[derive(Default)]
-pub struct Feed {
-    state: Mutex<State>,
-    work: Condvar,
-    progress: Condvar,
+pub struct Follower {
+    /// What concerns which wallet.
+    pub index: Index,
+    /// The blocks that were read last.
+    pub blocks: Blocks,
+    pub(super) turns: Turns,
+    /// The wallets that have something to do. Held while something is compared with all wallets, so that none begins
+    /// or ends to have so meanwhile. Locked before `loaded`, never within.
+    pub(super) busy: Mutex<BTreeSet<WalletNumber>>,
+    loaded: RwLock<Loaded>,
+    next: AtomicU32,
+    inbox: Mutex<Inbox>,
+    arrived: Condvar,
+    moved: Condvar,
+    /// The two counters of the inbox, for who only looks.
+    told: AtomicU64,
+    passed: AtomicU64,
 }
 
-impl Feed {
-    /// Takes an event. Only enqueues.
+/// What the thread has to do next.
+enum Next {
+    Event(NodeEvent),
+    Alarms(Vec<Alarm>),
+    Housekeeping,
+    Stop,
+}
+
+impl Follower {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn start(shared: &Arc<Shared>) -> Result<()> {
+        shared.follower.turns.start(shared)?;
+        let run = shared.clone();
+        let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
+        lock(&shared.follower.inbox).thread = Some(thread);
+        Ok(())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a wallet that is about to be loaded.
+    pub fn new_slot(&self) -> WalletNumber {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes an event from the node for all loaded wallets. Only enqueues.
     pub fn push(&self, event: NodeEvent) {
-        let mut state = lock(&self.state);
-        state.events.push_back(event);
-        state.pushed += 1;
-        self.work.notify_one();
+        self.enqueue(&mut lock(&self.inbox), event);
     }
 
-    /// Makes the thread look at the wallet's deadlines.
-    pub fn nudge(&self) {
-        lock(&self.state).nudged = true;
-        self.work.notify_one();
+    fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {
+        inbox.events.push_back(event);
+        inbox.told += 1;
+        self.told.store(inbox.told, Ordering::Release);
+        self.arrived.notify_one();
     }
 
-    /// Whether everything that was enqueued has been taken over.
-    pub fn is_done(&self) -> bool {
-        let state = lock(&self.state);
-        state.done >= state.pushed
-    }
-
-    /// Waits until everything that was enqueued before this call has been taken over. Whether it has: false when the
-    /// thread stops.
-    pub fn wait(&self) -> bool {
-        let mut state = lock(&self.state);
-        let target = state.pushed;
-        while state.done < target && !state.stopping {
-            state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.done >= target
-    }
-
-    /// Makes the thread return after what it is doing.
-    pub fn stop(&self) {
-        lock(&self.state).stopping = true;
-        self.work.notify_all();
-        self.progress.notify_all();
-    }
-
-    /// Waits until the stopped thread has returned.
-    pub fn join(&self) {
-        let thread = lock(&self.state).thread.take();
-        if let Some(thread) = thread {
-            // It panicked when this fails, and has said so.
-            let _ = thread.join();
+    /// Somebody has seen a tip that the node may not have told yet: the wallets are to stand there all the same.
+    pub fn see_tip(&self, hash: BlockHash, height: u32) {
+        let mut inbox = lock(&self.inbox);
+        if inbox.seen != Some(hash) {
+            inbox.seen = Some(hash);
+            self.enqueue(&mut inbox, NodeEvent::TipChanged { hash, height });
         }
     }
 
-    /// The next events, none of them when only time has passed; none when the thread is to stop.
-    fn next_batch(&self, due: Option<Instant>) -> Option<Vec<NodeEvent>> {
-        let mut state = lock(&self.state);
-        while state.events.is_empty() && !state.stopping && !state.nudged {
-            let now = Instant::now();
-            state = match due {
-                Some(due) if due <= now => break,
-                Some(due) => self.work.wait_timeout(state, due - now).unwrap_or_else(PoisonError::into_inner).0,
-                None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
-        }
-        if state.stopping {
-            return None;
-        }
-        state.nudged = false;
-        let count = state.events.len().min(MAX_BATCH);
-        Some(state.events.drain(..count).collect())
+    /// Makes something happen to a wallet at a time.
+    pub fn alarm(&self, at: Instant, due: Due, slot: WalletNumber) {
+        lock(&self.inbox).alarms.push(Reverse((at, due, slot)));
+        self.arrived.notify_one();
     }
 
-    fn note_done(&self, count: usize) {
-        lock(&self.state).done += count as u64;
-        self.progress.notify_all();
+    /// The loaded wallets, in the order in which they were loaded.
+    pub fn loaded(&self) -> Vec<Arc<Wallet>> {
+        self.read().by_slot.values().cloned().collect()
     }
-}
 
-/// A wallet's thread.
-fn run(wallet: &Wallet) {
-    while let Some(events) = wallet.feed.next_batch(next_deadline(wallet)) {
-        wallet.lock_if_due();
-        take_over(wallet, &events);
-        wallet.feed.note_done(events.len());
+    /// The names of the loaded wallets, in the order in which they were loaded.
+    pub fn names(&self) -> Vec<String> {
+        self.read().by_slot.values().map(|wallet| wallet.name().to_owned()).collect()
     }
-}
 
-fn next_deadline(wallet: &Wallet) -> Option<Instant> {
-    let retry = lock(&wallet.lag).as_ref().map(|_| Instant::now() + RETRY);
-    [wallet.lock_deadline(), retry].into_iter().flatten().min()
-}
-
-/// Takes events over for one wallet. One that failed before is brought in step as a whole: the events it missed are gone.
-fn take_over(wallet: &Wallet, events: &[NodeEvent]) {
-    let lagging = lock(&wallet.lag).is_some();
-    if events.is_empty() && !lagging {
-        return;
+    /// How many wallets are loaded.
+    pub fn count(&self) -> usize {
+        self.read().by_slot.len()
     }
-    let result = if lagging { wallet.reconcile() } else { wallet.follow(events) };
-    let mut lag = lock(&wallet.lag);
-    match result {
-        Ok(()) => {
-            if lag.take().is_some() {
-                tracing::info!(wallet = wallet.name(), "the wallet has caught up with the chain again");
+
+    /// The only wallet that is loaded, if that is so.
+    pub fn only(&self) -> Option<Arc<Wallet>> {
+        let loaded = self.read();
+        let first = loaded.by_slot.values().next().filter(|_| loaded.by_slot.len() == 1);
+        first.cloned()
+    }
+
+    /// The loaded wallet of this name.
+    pub fn named(&self, name: &str) -> Option<Arc<Wallet>> {
+        self.read().by_name.get(name).cloned()
+    }
+
+    /// The loaded wallet with this number.
+    pub fn get(&self, slot: WalletNumber) -> Option<Arc<Wallet>> {
+        self.read().by_slot.get(&slot).cloned()
+    }
+
+    /// Runs `each` for all loaded wallets.
+    pub(super) fn for_each(&self, each: impl FnMut(&Arc<Wallet>)) {
+        self.read().by_slot.values().for_each(each);
+    }
+
+    /// Makes a wallet one of the loaded ones. The index has its interests.
+    pub fn add(&self, wallet: &Arc<Wallet>) {
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        loaded.by_name.insert(wallet.name().to_owned(), wallet.clone());
+        loaded.by_slot.insert(wallet.slot, wallet.clone());
+    }
+
+    /// Takes a wallet off the loaded ones: nothing more is done for it.
+    pub fn remove(&self, wallet: &Wallet) {
+        {
+            let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+            if loaded.by_slot.remove(&wallet.slot).is_some() {
+                loaded.by_name.remove(wallet.name());
             }
         }
-        Err(error) => {
-            tracing::error!(wallet = wallet.name(), %error, "the wallet cannot follow the chain; it will be tried again");
-            *lag = Some(error.to_string());
+        wallet.feed.stop();
+        wallet.give_up_turn();
+        lock(&self.busy).remove(&wallet.slot);
+        self.index.forget(wallet.slot, wallet.entries());
+    }
+
+    /// Gives a wallet something to do.
+    pub fn give(&self, wallet: &Arc<Wallet>, item: Item) {
+        let mut busy = lock(&self.busy);
+        if wallet.feed.push(item) {
+            busy.insert(wallet.slot);
+            drop(busy);
+            self.turns.queue(wallet.clone());
         }
     }
+
+    /// Gives an event to every wallet.
+    pub(super) fn give_all(&self, event: &NodeEvent) {
+        self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Event(event.clone())));
+    }
+
+    /// Queues a wallet again whose turn came while another wrote to it.
+    pub(super) fn requeue(&self, wallet: &Wallet) {
+        match self.get(wallet.slot) {
+            Some(wallet) => self.turns.queue(wallet),
+            None => wallet.give_up_turn(),
+        }
+    }
+
+    /// Whether a wallet has taken over everything that the node has told.
+    pub fn is_done(&self, wallet: &Wallet) -> bool {
+        let told = self.told.load(Ordering::Acquire);
+        self.passed.load(Ordering::Acquire) >= told && wallet.feed.is_idle()
+    }
+
+    /// Waits until a wallet has taken over everything that the node told before this call.
+    pub fn wait(&self, wallet: &Wallet) -> Waited {
+        let mut inbox = lock(&self.inbox);
+        let target = inbox.told;
+        while inbox.passed < target {
+            if inbox.stopping {
+                return Waited::Stopped;
+            }
+            inbox = self.moved.wait(inbox).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(inbox);
+        wallet.feed.wait()
+    }
+
+    /// Ends the threads.
+    pub fn stop(&self) {
+        lock(&self.inbox).stopping = true;
+        self.arrived.notify_all();
+        self.moved.notify_all();
+        let thread = lock(&self.inbox).thread.take();
+        if let Some(thread) = thread {
+            // It contains its panics, so this does not fail.
+            let _ = thread.join();
+        }
+        self.turns.stop();
+    }
+
+    fn next(&self, housekeeping: Instant) -> Next {
+        let mut inbox = lock(&self.inbox);
+        loop {
+            if inbox.stopping {
+                return Next::Stop;
+            }
+            let now = Instant::now();
+            let mut due = Vec::new();
+            while let Some(Reverse(alarm)) = inbox.alarms.peek().copied().filter(|Reverse((at, ..))| *at <= now) {
+                inbox.alarms.pop();
+                due.push(alarm);
+            }
+            if !due.is_empty() {
+                return Next::Alarms(due);
+            }
+            if let Some(event) = inbox.events.pop_front() {
+                return Next::Event(event);
+            }
+            if housekeeping <= now {
+                return Next::Housekeeping;
+            }
+            let until = inbox.alarms.peek().map_or(housekeeping, |Reverse((at, ..))| housekeeping.min(*at));
+            inbox = self.arrived.wait_timeout(inbox, until - now).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The thread that takes what the node tells.
+    fn run(&self, shared: &Shared) {
+        let mut housekeeping = Instant::now() + STORE_EVERY;
+        loop {
+            match self.next(housekeeping) {
+                Next::Stop => return,
+                Next::Event(event) => {
+                    if catch_unwind(AssertUnwindSafe(|| self.pass(shared, &event))).is_err() {
+                        tracing::error!(
+                            "what the node told is given to every wallet, as finding out which it concerns failed"
+                        );
+                        self.give_all(&event);
+                    }
+                    let mut inbox = lock(&self.inbox);
+                    inbox.passed += 1;
+                    self.passed.store(inbox.passed, Ordering::Release);
+                    drop(inbox);
+                    self.moved.notify_all();
+                }
+                Next::Alarms(due) => due.into_iter().for_each(|(_, due, slot)| {
+                    if catch_unwind(AssertUnwindSafe(|| self.ring(due, slot))).is_err() {
+                        tracing::error!("what was due for a wallet failed");
+                    }
+                }),
+                Next::Housekeeping => {
+                    housekeeping = Instant::now() + STORE_EVERY;
+                    if catch_unwind(AssertUnwindSafe(|| self.keep_house())).is_err() {
+                        tracing::error!("looking after idle wallets failed");
+                    }
+                }
+            }
+        }
+    }
+
+    fn ring(&self, due: Due, slot: WalletNumber) {
+        let Some(wallet) = self.get(slot) else { return };
+        match due {
+            Due::Lock => wallet.lock_if_due(),
+            Due::Retry => self.give(&wallet, Item::Reconcile(1)),
+        }
+    }
+
+    /// Has wallets stored that stand beyond what they have stored, and lets idle ones give memory back.
+    pub(in crate::wallet) fn keep_house(&self) {
+        self.for_each(|wallet| {
+            wallet.rest();
+            if wallet.is_ahead() {
+                self.turns.store_later(wallet);
+            }
+        });
+        self.index.sweep();
+    }
 }
+
+/// A wallet that may be gone.
+pub(super) type Loose = Weak<Wallet>;

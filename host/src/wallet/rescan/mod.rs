@@ -9,6 +9,7 @@ mod run;
 mod show;
 mod wanted;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -136,7 +137,7 @@ impl Wallet {
             // What is stored goes on at the next load; nobody would end a thread that began now.
             return Err(ErrorKind::ShuttingDown.into());
         }
-        let this = self.shared.follower.loaded().into_iter().find(|wallet| std::ptr::eq(&**wallet, self));
+        let this = self.shared.follower.get(self.slot);
         let wallet = this.ok_or(ErrorKind::WalletNotLoaded)?;
         let thread = thread::Builder::new().name("rescan".into()).spawn(move || wallet.rescan_run(rescan, row));
         state.stage = Stage::Running(since);
@@ -168,12 +169,12 @@ impl Wallet {
     }
 
     fn rescan_run(&self, rescan: u64, row: RescanRow) {
-        let outcome = match self.rescan_all(row) {
+        // A panic must not leave the import that waits for the rescan without its end.
+        let ended = catch_unwind(AssertUnwindSafe(|| self.rescan_all(row))).unwrap_or_else(|_| Err(run::lost_thread()));
+        let outcome = match ended {
             Ok(End::Complete { unreadable }) => {
                 // What waits in the mempool may be the wallet's too, now that it knows more scripts.
-                if let Err(error) = self.reread_mempool() {
-                    tracing::warn!(wallet = self.name(), %error, "the mempool could not be read after the rescan");
-                }
+                self.reread_mempool();
                 match unreadable {
                     0 => RescanOutcome::Complete,
                     block_time => RescanOutcome::Unreadable { block_time },

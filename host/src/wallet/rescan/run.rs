@@ -71,13 +71,13 @@ impl Wallet {
         // One that goes on has what it did before behind it.
         let first = *row.first_height.get_or_insert(next);
         let mut show = Show::new(self.name(), first, next);
-        self.rescan.millionths.store(show.progress(next, self.synced()?.height), Ordering::Relaxed);
+        self.rescan.millionths.store(show.progress(next, self.synced().height), Ordering::Relaxed);
         let mut wanted = Wanted::read(self)?;
         loop {
             if self.rescan.abort.load(Ordering::Relaxed) {
                 return Ok(End::Aborted);
             }
-            let end = self.synced()?.height.saturating_add(1);
+            let end = self.synced().height.saturating_add(1);
             if next >= end {
                 // What came meanwhile may pay to scripts that the wallet got from this rescan.
                 if self.rescan_close(next)? {
@@ -187,14 +187,14 @@ impl Wallet {
                 row.next_height = batch.last().map(|piece| piece.findings.next);
             } else {
                 // What the node has told comes first: calls wait until the wallet has taken it over.
-                self.feed.wait();
+                self.shared.follower.wait(self);
                 let growth = self.write(|write| write.rescan_batch(&batch, row, wanted))?;
                 stored = Instant::now();
                 if growth != Growth::Held {
                     return Ok(Stop::Grown(growth));
                 }
             }
-            let millionths = show.progress(row.next_height.unwrap_or(0), self.synced()?.height);
+            let millionths = show.progress(row.next_height.unwrap_or(0), self.synced().height);
             self.rescan.millionths.store(millionths, Ordering::Relaxed);
         }
         Ok(Stop::Done)
@@ -244,7 +244,7 @@ impl Pieces {
     }
 }
 
-fn lost_thread() -> WalletError {
+pub(super) fn lost_thread() -> WalletError {
     WalletError::MissingBlock("for a thread that looked through the chain panicked".into())
 }
 

@@ -19,7 +19,7 @@ pub const FORMER: u32 = 2;
 /// When the former file is damaged, or the disk has no room for both.
 pub fn take_over(folder: &Path, settings: &Settings) -> Result<(), RemakeError> {
     tracing::info!(folder = %folder.display(), from = FORMER, to = LAYOUT, "the wallet is written anew in another layout");
-    migrate(folder, &opening(settings), NAMES, &mut rewrite)
+    migrate(folder, &opening(folder, settings), NAMES, &mut rewrite)
 }
 
 /// A row of this layout, of one of the former: only the version in the wallet's own row is another.

@@ -25,6 +25,11 @@ pub const LAYOUT: u32 = 3;
 /// Where the layout stands: the first field of the wallet's own row, in all layouts.
 const LAYOUT_KEY: &[u8] = b"meta";
 
+/// What a map's size is a multiple of, in bytes: the longest page of a system.
+const MAP_UNIT: usize = 64 << 10;
+/// How many times its file's size a wallet's map has at least when it is opened.
+const ROOM: u64 = 4;
+
 /// An open environment.
 pub struct Store {
     env: Environment,
@@ -35,10 +40,17 @@ pub struct Store {
 /// A snapshot that outlives the borrow it came from.
 pub type Snapshot = RoTxn<'static, WithoutTls>;
 
-/// How a wallet's environment is opened.
-fn opening(settings: &Settings) -> Opening {
+/// The address space for a wallet whose file is this long, in bytes: room to grow to four times the size.
+fn map_size(least: usize, file: u64) -> usize {
+    let wanted = usize::try_from(file.saturating_mul(ROOM)).unwrap_or(usize::MAX);
+    least.max(wanted).checked_next_multiple_of(MAP_UNIT).unwrap_or(least)
+}
+
+/// How the environment of a wallet in `folder` is opened.
+fn opening(folder: &Path, settings: &Settings) -> Opening {
+    let file = std::fs::metadata(folder.join(DATA_FILE)).map_or(0, |data| data.len());
     Opening {
-        map_size: settings.map_size,
+        map_size: map_size(settings.least_map, file),
         max_readers: settings.max_readers,
         tables: u32::try_from(tables::NAMES.len()).unwrap_or(u32::MAX),
         lazy: false,
@@ -48,7 +60,7 @@ fn opening(settings: &Settings) -> Opening {
 impl Store {
     /// Makes the tables in `folder`, which exists and is empty of a wallet.
     pub fn create(folder: &Path, settings: &Settings) -> Result<Self> {
-        let env = Environment::open(folder, &opening(settings))?;
+        let env = Environment::open(folder, &opening(folder, settings))?;
         let mut txn = env.write()?;
         let tables = Tables::create(&env, &mut txn)?;
         disk::sign(tables.meta, &mut txn)?;
@@ -73,7 +85,7 @@ impl Store {
             former::FORMER => former::take_over(folder, settings).map_err(|error| WalletError::remake(error, &file))?,
             found => return Err(WalletError::OtherLayout { found, program: program.unwrap_or_default() }),
         }
-        let env = Environment::open(folder, &opening(settings))?;
+        let env = Environment::open(folder, &opening(folder, settings))?;
         let txn = env.read()?;
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
         // Handles of tables that a read transaction opened become the environment's own when it commits.

@@ -7,6 +7,7 @@ mod encryption;
 mod follow;
 mod history;
 mod imports;
+mod many;
 mod model;
 mod rescans;
 mod rules;
@@ -46,7 +47,7 @@ const SUBSIDY: u64 = 50 * 100_000_000;
 fn settings() -> Settings {
     Settings {
         keypool: 20,
-        map_size: 64 << 20,
+        least_map: 64 << 20,
         max_readers: 64,
         kdf_memory_kib: 64,
         kdf_passes: 1,

@@ -240,7 +240,7 @@ impl Outlooks<'_> {
         let view = self.view;
         let judge = match &mut self.judge {
             Some(judge) => judge,
-            empty => empty.insert(Judge::new(view.t(), &view.txn, view.synced()?, &view.wallet.shared)?),
+            empty => empty.insert(Judge::new(view.t(), &view.txn, view.synced(), &view.wallet.shared)?),
         };
         Ok(Outlook {
             conflicts: if row.contested { view.conflicts(row.txid, &row.inputs)? } else { Vec::new() },

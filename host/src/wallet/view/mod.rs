@@ -39,12 +39,27 @@ const MAX_KEY: usize = 64;
 pub struct WalletView {
     // Before the wallet, so that the snapshot ends first.
     txn: Snapshot,
+    /// Where the wallet stands: at the snapshot's block, or beyond it where blocks leave it untouched.
+    synced: Synced,
     wallet: Arc<Wallet>,
 }
 
 impl WalletView {
     pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
-        Ok(Self { txn: wallet.store.snapshot()?, wallet })
+        loop {
+            let before = wallet.feed.place().stored;
+            let txn = wallet.store.snapshot()?;
+            let stored = wallet.store.tables.synced(&txn)?;
+            let place = wallet.feed.place();
+            // The place belongs to the rows of the block that it says is stored.
+            if stored.hash == place.stored {
+                return Ok(Self { txn, synced: place.now, wallet });
+            }
+            if before == place.stored {
+                // A write was committed and has not moved the place yet.
+                return Ok(Self { txn, synced: stored, wallet });
+            }
+        }
     }
 
     /// The wallet itself, for what changes it.
@@ -67,7 +82,8 @@ impl WalletView {
     fn read_info(&self) -> Result<WalletInfo> {
         let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
         let rescan = self.wallet.rescan_progress();
-        Ok(WalletInfo { encrypted, locked, unlocked_until, rescan, ..self.stored_info()? })
+        let synced = self.synced;
+        Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, ..self.stored_info()? })
     }
 
     /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
@@ -117,8 +133,9 @@ impl WalletView {
         })
     }
 
-    pub(super) fn synced(&self) -> Result<Synced> {
-        self.t().synced(&self.txn)
+    /// Where the wallet stands.
+    pub(super) fn synced(&self) -> Synced {
+        self.synced
     }
 
     /// The public texts of descriptors by their numbers, in their order.
@@ -192,7 +209,7 @@ impl WalletView {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
         let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let mut judge = Judge::new(self.t(), &self.txn, self.synced()?, &self.wallet.shared)?;
+        let mut judge = Judge::new(self.t(), &self.txn, self.synced, &self.wallet.shared)?;
         let mut coins = Vec::with_capacity(rows.len());
         for (key, row) in rows {
             let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;

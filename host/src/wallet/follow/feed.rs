@@ -1,0 +1,328 @@
+//! What a wallet has yet to take over, where it stands, and whose turn it is to write to it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use bitcoin::BlockHash;
+use outrigger_sdk::service::wallet::Synced;
+
+use crate::node::observer::NodeEvent;
+use crate::wallet::live::Wallet;
+use crate::wallet::lock;
+
+/// How much may wait for one wallet. Beyond, it is not told event by event, but reads the chain and the mempool.
+const MAX_WAITING: usize = 50_000;
+
+/// Something to do for a wallet.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// To take over what the node told.
+    Event(NodeEvent),
+    /// To follow the chain to its tip, and to read the whole mempool. It stands for so many items.
+    Reconcile(u64),
+}
+
+impl Item {
+    /// For how many items that were pushed it stands.
+    fn worth(&self) -> u64 {
+        match self {
+            Self::Event(_) => 1,
+            Self::Reconcile(count) => *count,
+        }
+    }
+}
+
+/// Whether a wallet is being worked on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Stage {
+    /// It has taken over all that it was told, so that the index knows all of its interests.
+    Idle,
+    /// It waits for a thread.
+    Queued,
+    /// A thread works on it.
+    Working,
+    /// A thread that worked on it panicked.
+    Failed(String),
+}
+
+/// Where a wallet stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The block that it has followed the chain to.
+    pub now: Synced,
+    /// The block that is stored as that. The blocks between do not touch the wallet.
+    pub stored: BlockHash,
+    /// The greatest height that one of its transactions has been confirmed or made impossible at.
+    pub top: u32,
+}
+
+struct State {
+    items: VecDeque<Item>,
+    /// How many were ever pushed, and how many of these have been taken over.
+    pushed: u64,
+    done: u64,
+    stage: Stage,
+    stopping: bool,
+    place: Place,
+}
+
+/// How waiting for a wallet ended.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Waited {
+    /// It has taken over everything.
+    Done,
+    /// It was unloaded, or the host stops.
+    Stopped,
+    /// Working on it failed for good, for this reason.
+    Failed(String),
+}
+
+/// What is to be done for one wallet, and its place.
+pub struct Feed {
+    state: Mutex<State>,
+    progress: Condvar,
+    /// Whether its stage is idle.
+    idle: AtomicBool,
+}
+
+impl Feed {
+    /// Nothing to do, for a wallet that is stored with this place.
+    pub fn new(now: Synced, top: u32) -> Self {
+        let place = Place { now, stored: now.hash, top };
+        let (items, stage) = (VecDeque::new(), Stage::Idle);
+        let state = State { items, pushed: 0, done: 0, stage, stopping: false, place };
+        Self { state: Mutex::new(state), progress: Condvar::new(), idle: AtomicBool::new(true) }
+    }
+
+    /// Whether it has taken over everything.
+    pub fn is_idle(&self) -> bool {
+        self.idle.load(Ordering::Acquire)
+    }
+
+    /// Where the wallet stands.
+    pub fn place(&self) -> Place {
+        lock(&self.state).place
+    }
+
+    /// Moves a wallet with nothing to do from one block to another, if it stands there and what is between leaves it
+    /// untouched. False where it has to be told: it is touched, or has more to do.
+    pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&Place) -> bool) -> bool {
+        let mut state = lock(&self.state);
+        if state.stage != Stage::Idle {
+            return false;
+        }
+        if state.place.now.hash != from {
+            return true;
+        }
+        let passes = untouched(&state.place);
+        if passes {
+            state.place.now = to;
+        }
+        passes
+    }
+
+    /// Moves the wallet to a block with which nothing of it changes. For one who works on it.
+    pub fn stand_at(&self, now: Synced) {
+        lock(&self.state).place.now = now;
+    }
+
+    /// A write that began with `began` was committed and stored `stored` as the wallet's place.
+    pub fn note_stored(&self, began: Synced, stored: Synced) {
+        let mut state = lock(&self.state);
+        state.place.stored = stored.hash;
+        if began != stored {
+            state.place.now = stored;
+        }
+    }
+
+    /// Nothing of the wallet is confirmed or made impossible above this height any more.
+    pub fn set_top(&self, height: u32) {
+        lock(&self.state).place.top = height;
+    }
+
+    /// Something of the wallet is confirmed or made impossible at this height.
+    pub fn note_height(&self, height: u32) {
+        let mut state = lock(&self.state);
+        state.place.top = state.place.top.max(height);
+    }
+
+    /// Adds something to do. Whether the wallet must be queued for a thread, as it was idle.
+    pub fn push(&self, item: Item) -> bool {
+        let mut state = lock(&self.state);
+        if state.stopping || matches!(state.stage, Stage::Failed(_)) {
+            return false;
+        }
+        state.pushed += item.worth();
+        if state.items.len() >= MAX_WAITING {
+            let all = state.items.drain(..).map(|item| item.worth()).sum::<u64>() + item.worth();
+            state.items.push_back(Item::Reconcile(all));
+        } else {
+            state.items.push_back(item);
+        }
+        let idle = state.stage == Stage::Idle;
+        if idle {
+            state.stage = Stage::Queued;
+            self.idle.store(false, Ordering::Release);
+        }
+        idle
+    }
+
+    /// Begins a turn: takes some of what is to be done. None where nothing is to be done any more.
+    pub fn begin(&self, most: usize) -> Option<Vec<Item>> {
+        let mut state = lock(&self.state);
+        if state.stopping || state.stage != Stage::Queued {
+            return None;
+        }
+        state.stage = Stage::Working;
+        let count = state.items.len().min(most);
+        Some(state.items.drain(..count).collect())
+    }
+
+    /// Ends a turn that had taken items worth `taken` and leaves `rest` of them to be done. Whether there is more to do.
+    pub fn end(&self, taken: u64, rest: Vec<Item>) -> bool {
+        let mut state = lock(&self.state);
+        state.done += taken.saturating_sub(worth(&rest));
+        for item in rest.into_iter().rev() {
+            state.items.push_front(item);
+        }
+        let more = !state.items.is_empty() && !state.stopping;
+        state.stage = if more { Stage::Queued } else { Stage::Idle };
+        self.idle.store(!more, Ordering::Release);
+        drop(state);
+        self.progress.notify_all();
+        more
+    }
+
+    /// The thread that worked on it panicked: nobody will again.
+    pub fn fail(&self, reason: String) {
+        let mut state = lock(&self.state);
+        state.items.clear();
+        state.stage = Stage::Failed(reason);
+        drop(state);
+        self.progress.notify_all();
+    }
+
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<String> {
+        match &lock(&self.state).stage {
+            Stage::Failed(reason) => Some(reason.clone()),
+            _ => None,
+        }
+    }
+
+    /// How much it was ever told.
+    #[cfg(test)]
+    pub fn told(&self) -> u64 {
+        lock(&self.state).pushed
+    }
+
+    /// Waits until everything that was pushed before this call has been taken over.
+    pub fn wait(&self) -> Waited {
+        let mut state = lock(&self.state);
+        let target = state.pushed;
+        loop {
+            if let Stage::Failed(reason) = &state.stage {
+                return Waited::Failed(reason.clone());
+            }
+            if state.done >= target {
+                return Waited::Done;
+            }
+            if state.stopping {
+                return Waited::Stopped;
+            }
+            state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Nothing more is to be done for it.
+    pub fn stop(&self) {
+        lock(&self.state).stopping = true;
+        self.progress.notify_all();
+    }
+
+    /// Waits until no thread works on the wallet, which was stopped.
+    pub fn wait_quiet(&self) {
+        let mut state = lock(&self.state);
+        while state.stage == Stage::Working {
+            state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// For how many pushed items these stand.
+pub fn worth(items: &[Item]) -> u64 {
+    items.iter().map(Item::worth).sum()
+}
+
+#[derive(Default)]
+struct Turn {
+    held: bool,
+    /// The wallet's turn to take over what it was told has come: whoever else would write waits for that.
+    due: bool,
+}
+
+/// Who may write to a wallet: one at a time. A thread that follows for all wallets does not wait; it gets the next turn.
+#[derive(Default)]
+pub struct Gate {
+    turn: Mutex<Turn>,
+    free: Condvar,
+}
+
+/// The right to write to a wallet, until it is dropped.
+pub struct Pass<'w> {
+    wallet: &'w Wallet,
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        let mut turn = lock(&self.wallet.gate.turn);
+        turn.held = false;
+        let due = turn.due;
+        drop(turn);
+        self.wallet.gate.free.notify_all();
+        if due {
+            self.wallet.shared.follower.requeue(self.wallet);
+        }
+    }
+}
+
+impl Wallet {
+    /// Waits for the right to write.
+    pub(in crate::wallet) fn enter(&self) -> Pass<'_> {
+        let mut turn = lock(&self.gate.turn);
+        while turn.held || turn.due {
+            turn = self.gate.free.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+        turn.held = true;
+        Pass { wallet: self }
+    }
+
+    /// The right to write, if nobody has it.
+    pub(in crate::wallet) fn enter_at_once(&self) -> Option<Pass<'_>> {
+        let mut turn = lock(&self.gate.turn);
+        if turn.held || turn.due {
+            return None;
+        }
+        turn.held = true;
+        Some(Pass { wallet: self })
+    }
+
+    /// The right to write, for the thread whose turn it is to follow for the wallet. Where another has it the wallet is
+    /// queued again when that one is done.
+    pub(super) fn enter_in_turn(&self) -> Option<Pass<'_>> {
+        let mut turn = lock(&self.gate.turn);
+        turn.due = turn.held;
+        if turn.due {
+            return None;
+        }
+        turn.held = true;
+        Some(Pass { wallet: self })
+    }
+
+    /// The wallet's turn will not come: it is not followed any more.
+    pub(super) fn give_up_turn(&self) {
+        lock(&self.gate.turn).due = false;
+        self.gate.free.notify_all();
+    }
+}

@@ -1,0 +1,212 @@
+//! The threads that work on wallets. A wallet is worked on by one at a time, for a bounded piece of work, and then goes to
+//! the end of the queue; one that somebody else writes to is passed over until that one is done.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::feed::{Item, worth};
+use super::thread::{Due, Loose};
+use crate::wallet::error::Result;
+use crate::wallet::live::Wallet;
+use crate::wallet::{Shared, lock};
+
+/// The most threads that work on wallets, for all of them together. More wait for disks at a time than can run.
+pub const MAX_THREADS: usize = 8;
+/// How many things that were told are taken over in one turn at most.
+const MAX_BATCH: usize = 1000;
+/// How soon a wallet that could not follow is tried again at first, and at last.
+const RETRY: Duration = Duration::from_secs(1);
+const MAX_RETRY: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+struct State {
+    ready: VecDeque<Arc<Wallet>>,
+    /// Wallets to store when there is nothing else to do.
+    unstored: VecDeque<Loose>,
+    /// Whether a thread stores one of these now: one at a time, for it costs the disk a synchronisation.
+    storing: bool,
+    waiting: usize,
+    threads: Vec<JoinHandle<()>>,
+    stopping: bool,
+    shared: Weak<Shared>,
+}
+
+/// The wallets that wait for a thread, and the threads.
+#[derive(Default)]
+pub struct Turns {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+enum Work {
+    Turn(Arc<Wallet>),
+    Store(Loose),
+}
+
+impl Turns {
+    /// Starts the first thread.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn start(&self, shared: &Arc<Shared>) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.shared = Arc::downgrade(shared);
+        Ok(add_thread(&mut state)?)
+    }
+
+    /// Queues a wallet. It is queued once at a time.
+    pub fn queue(&self, wallet: Arc<Wallet>) {
+        let mut state = lock(&self.state);
+        if state.stopping {
+            return;
+        }
+        state.ready.push_back(wallet);
+        if state.waiting < state.ready.len()
+            && state.threads.len() < MAX_THREADS
+            && let Err(error) = add_thread(&mut state)
+        {
+            // Those that are there do the work, if later.
+            tracing::warn!(%error, "the wallets cannot have another thread");
+        }
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// Has a wallet stored when there is nothing else to do.
+    pub fn store_later(&self, wallet: &Arc<Wallet>) {
+        lock(&self.state).unstored.push_back(Arc::downgrade(wallet));
+        self.arrived.notify_one();
+    }
+
+    /// Ends the threads after what they are doing.
+    pub fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.stopping = true;
+        state.ready.clear();
+        state.unstored.clear();
+        let threads = std::mem::take(&mut state.threads);
+        drop(state);
+        self.arrived.notify_all();
+        for thread in threads {
+            // It contains its panics, so this does not fail.
+            let _ = thread.join();
+        }
+    }
+
+    fn next(&self) -> Option<Work> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.stopping {
+                return None;
+            }
+            if let Some(wallet) = state.ready.pop_front() {
+                return Some(Work::Turn(wallet));
+            }
+            if !state.storing
+                && let Some(wallet) = state.unstored.pop_front()
+            {
+                state.storing = true;
+                return Some(Work::Store(wallet));
+            }
+            state.waiting += 1;
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+    }
+
+    fn run(&self, shared: &Shared) {
+        while let Some(work) = self.next() {
+            match work {
+                Work::Turn(wallet) => turn(shared, &wallet),
+                Work::Store(wallet) => {
+                    if let Some(wallet) = wallet.upgrade()
+                        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| wallet.store_if_free()))
+                    {
+                        fail(shared, &wallet, &*panic);
+                    }
+                    lock(&self.state).storing = false;
+                    self.arrived.notify_one();
+                }
+            }
+        }
+    }
+}
+
+fn add_thread(state: &mut State) -> std::io::Result<()> {
+    let Some(shared) = state.shared.upgrade() else { return Ok(()) };
+    let run = move || shared.follower.turns.run(&shared);
+    state.threads.push(thread::Builder::new().name("wallet".into()).spawn(run)?);
+    Ok(())
+}
+
+/// One turn of a wallet.
+fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
+    // Where another writes, that one queues the wallet again when it is done.
+    let Some(pass) = wallet.enter_in_turn() else { return };
+    let Some(items) = wallet.feed.begin(MAX_BATCH) else { return };
+    let taken = worth(&items);
+    let outcome = catch_unwind(AssertUnwindSafe(|| wallet.work_on(&pass, items)));
+    drop(pass);
+    match outcome {
+        Ok(rest) => {
+            let mut busy = lock(&shared.follower.busy);
+            let more = wallet.feed.end(taken, rest);
+            if more {
+                drop(busy);
+                shared.follower.turns.queue(wallet.clone());
+            } else {
+                busy.remove(&wallet.slot);
+            }
+        }
+        Err(panic) => fail(shared, wallet, &*panic),
+    }
+}
+
+/// What a panic says.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".to_owned())
+}
+
+/// A wallet's work panicked: it is not worked on any more, and who waits for it hears that.
+fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
+    let reason = said(panic);
+    tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
+    let mut busy = lock(&shared.follower.busy);
+    wallet.feed.fail(reason);
+    busy.remove(&wallet.slot);
+}
+
+impl Wallet {
+    /// Works on some of what is to be done for it, and gives what is left of that.
+    fn work_on(&self, pass: &super::feed::Pass<'_>, items: Vec<Item>) -> Vec<Item> {
+        let lagging = lock(&self.lag).is_some();
+        // The events that it missed are gone: it is brought in step as a whole.
+        let items = if lagging { vec![Item::Reconcile(worth(&items))] } else { items };
+        match self.take_items(pass, items) {
+            Ok(rest) => {
+                if rest.is_empty() && lock(&self.lag).take().is_some() {
+                    tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
+                }
+                rest
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let mut lag = lock(&self.lag);
+                let wait = lag.as_ref().map_or(RETRY, |lag| (2 * lag.wait).min(MAX_RETRY));
+                tracing::error!(
+                    wallet = self.name(),
+                    error = text,
+                    "the wallet cannot follow the chain; it will be tried again"
+                );
+                *lag = Some(super::Lag { text, wait });
+                self.shared.follower.alarm(Instant::now() + wait, Due::Retry, self.slot);
+                Vec::new()
+            }
+        }
+    }
+}

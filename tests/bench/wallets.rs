@@ -1,0 +1,284 @@
+//! Many loaded wallets: what they cost, and how soon a block reaches those that it pays.
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N]
+//! ```
+//!
+//! Each wallet has its eight descriptors with a keypool of [`KEYPOOL`]; with a longer one they take longer to make, and the
+//! index over their scripts takes about 15 bytes for each script. A block of 2 MB pays ten of them. While it is taken over,
+//! one client calls the ten, and others call wallets that it does not pay.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bitcoin::absolute::LockTime;
+use bitcoin::hashes::Hash;
+use bitcoin::opcodes::all::{OP_2DROP, OP_PUSHNUM_1};
+use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
+use outrigger_tests::{Client, Host, HostOptions, miner};
+use serde_json::json;
+
+use crate::{memory, milliseconds};
+
+/// How many wallets there are, unless it is said.
+const WALLETS: usize = 5_000;
+/// How many addresses each keeps ahead, for each of its eight descriptors.
+const KEYPOOL: usize = 2;
+/// How many of them the block pays.
+const TOUCHED: usize = 10;
+/// The block's payments, and the inputs whose witnesses make it 2 MB long.
+const PAYMENTS: usize = 5_000;
+const PADDING: usize = 8;
+/// The items of such a witness, and their length in bytes: as much as one script may drop.
+const ITEMS: usize = 380;
+const ITEM: usize = 520;
+/// Each payment, in satoshi.
+const PAID: u64 = 10_000;
+/// The coinbase that is spent, below the end of the halvings.
+const SUBSIDY: u64 = 50 * 100_000_000;
+/// How many clients call other wallets meanwhile, and for how long before it.
+const CALLERS: usize = 2;
+const BEFORE: Duration = Duration::from_secs(5);
+/// How many blocks are measured.
+const BLOCKS: usize = 5;
+
+/// Runs the section.
+pub fn run(wallets: Option<usize>) {
+    let wallets = wallets.unwrap_or(WALLETS).max(2 * TOUCHED);
+    let set = vec![format!("wallet.keypool={KEYPOOL}")];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut client = host.client();
+    let began = Instant::now();
+    for number in 0..wallets {
+        client.call("createwallet", json!([name(number)]));
+    }
+    let made = began.elapsed();
+    println!("| what | outrigger |\n|---|---|");
+    println!("| createwallet, on average | {:.2} ms |", milliseconds(made) / wallets as f64);
+    println!("| loaded wallets | {wallets} |");
+    standing(&host);
+    let mut miner = Miner::new(host.client());
+    let (mut touched, mut quiet, mut during, mut submitted) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for round in 0..BLOCKS {
+        let scripts = (0..TOUCHED).map(|number| script(&mut host.client().wallet(&name(number)))).collect();
+        let block = miner.block(scripts);
+        if round == 0 {
+            println!("| the block | {:.2} MB |", (block.len() / 2) as f64 / 1e6);
+        }
+        let measured = measure(&host, wallets, &block, round + 1);
+        touched.push(measured.touched);
+        submitted.push(measured.submitted);
+        quiet.extend(measured.quiet);
+        during.extend(measured.during);
+        miner.confirm();
+    }
+    println!("| submitblock, median | {:.1} ms |", milliseconds(crate::median(submitted)));
+    touched.sort_unstable();
+    let worst = touched.last().copied().unwrap_or_default();
+    println!(
+        "| from its reply until the {TOUCHED} wallets have told of it, median, worst | {:.1} ms, {:.1} ms |",
+        milliseconds(crate::median(touched)),
+        milliseconds(worst)
+    );
+    println!("| calls of others in quiet, p50, p99 | {} |", percentiles(quiet));
+    println!("| calls of others while the block comes, p50, p99 | {} |", percentiles(during));
+    standing(&host);
+    let began = Instant::now();
+    drop(client);
+    let host = host.restart();
+    println!("| stop and start | {:.1} s |", began.elapsed().as_secs_f64());
+    drop(host);
+}
+
+fn name(number: usize) -> String {
+    format!("w{number}")
+}
+
+fn percentiles(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let at = |part: f64| times.get((times.len() as f64 * part) as usize).copied().unwrap_or_default();
+    format!("{:.2} ms, {:.2} ms of {}", milliseconds(at(0.5)), milliseconds(at(0.99)), times.len())
+}
+
+/// What the process takes.
+fn standing(host: &Host) {
+    let process = host.process_id();
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap().trim();
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
+    println!("| threads, open files, memory | {threads}, {files}, {:.0} MiB |", memory(process));
+}
+
+fn script(wallet: &mut Client) -> ScriptBuf {
+    let address = wallet.call("getnewaddress", json!([]));
+    let info = wallet.call("getaddressinfo", json!([address]));
+    ScriptBuf::from_hex(info["scriptPubKey"].as_str().unwrap()).unwrap()
+}
+
+struct Measured {
+    submitted: Duration,
+    touched: Duration,
+    quiet: Vec<Duration>,
+    during: Vec<Duration>,
+}
+
+/// Submits a block while others call, and asks those that it pays for what they have.
+fn measure(host: &Host, wallets: usize, block: &str, payments: usize) -> Measured {
+    let (came, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|caller| {
+                let (came, done) = (&came, &done);
+                scope.spawn(move || {
+                    let (mut quiet, mut during) = (Vec::new(), Vec::new());
+                    let mut number = caller;
+                    while !done.load(Ordering::Relaxed) {
+                        number += CALLERS;
+                        let other = TOUCHED + number * 7 % (wallets - TOUCHED);
+                        let mut client = host.client().wallet(&name(other));
+                        let began = Instant::now();
+                        let after = came.load(Ordering::Relaxed);
+                        client.call("getbalances", json!([]));
+                        if after { &mut during } else { &mut quiet }.push(began.elapsed());
+                    }
+                    (quiet, during)
+                })
+            })
+            .collect();
+        thread::sleep(BEFORE);
+        came.store(true, Ordering::Relaxed);
+        let began = Instant::now();
+        assert!(host.client().call("submitblock", json!([block])).is_null());
+        let submitted = began.elapsed();
+        let began = Instant::now();
+        for number in 0..TOUCHED {
+            let info = host.client().wallet(&name(number)).call("getwalletinfo", json!([]));
+            assert_eq!(info["txcount"], payments);
+        }
+        let touched = began.elapsed();
+        thread::sleep(Duration::from_millis(200));
+        done.store(true, Ordering::Relaxed);
+        let (mut quiet, mut during) = (Vec::new(), Vec::new());
+        for caller in callers {
+            let (own_quiet, own_during) = caller.join().unwrap();
+            quiet.extend(own_quiet);
+            during.extend(own_during);
+        }
+        Measured { submitted, touched, quiet, during }
+    })
+}
+
+/// Makes the blocks.
+struct Miner {
+    client: Client,
+    coinbases: Vec<Txid>,
+}
+
+impl Miner {
+    fn new(client: Client) -> Self {
+        let mut miner = Self { client, coinbases: Vec::new() };
+        for number in 0..BLOCKS + 100 {
+            let (block, coinbase) = miner.bare(|_| Vec::new());
+            if number < BLOCKS {
+                miner.coinbases.push(coinbase);
+            }
+            assert!(miner.client.call("submitblock", json!([block])).is_null());
+        }
+        miner
+    }
+
+    /// The next block with these transactions, and its coinbase, which anybody can spend.
+    fn bare(&mut self, transactions: impl FnOnce(i64) -> Vec<Transaction>) -> (String, Txid) {
+        let template = self.client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+        let mut block: Block = miner::assemble(&template, anyone());
+        block.txdata.truncate(1);
+        block.txdata.extend(transactions(template["height"].as_i64().unwrap()));
+        let coinbase = &mut block.txdata[0];
+        coinbase.output.truncate(1);
+        coinbase.output[0].value = Amount::from_sat(SUBSIDY);
+        coinbase.input[0].witness = Witness::from_slice(&[[0_u8; 32]]);
+        if let Some(root) = block.witness_root() {
+            let commitment = Block::compute_witness_commitment(&root, &[0; 32]);
+            let script = [&[0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed], commitment.to_byte_array().as_slice()].concat();
+            block.txdata[0].output.push(output(0, ScriptBuf::from_bytes(script)));
+        }
+        miner::set_merkle_root(&mut block);
+        miner::grind(&mut block);
+        (miner::hex(&block), block.txdata[0].compute_txid())
+    }
+
+    /// A block that pays these scripts and many others, after one that makes the coins for it.
+    fn block(&mut self, mut scripts: Vec<ScriptBuf>) -> String {
+        let coin = OutPoint { txid: self.coinbases.remove(0), vout: 0 };
+        let mut parts = vec![output(2 * PAID, anyone()); PAYMENTS];
+        parts.extend(vec![output(PAID, dropping().to_p2wsh()); PADDING]);
+        let split = spend(&[coin], parts);
+        let txid = split.compute_txid();
+        let (block, _) = self.bare(|_| vec![split]);
+        assert!(self.client.call("submitblock", json!([block])).is_null());
+        let height = self.client.call("getblockcount", json!([])).as_u64().unwrap();
+        let other = |number: usize| {
+            let mut bytes = vec![0, 20];
+            bytes.extend_from_slice(&height.to_le_bytes());
+            bytes.extend_from_slice(&(number as u64).to_le_bytes());
+            bytes.extend_from_slice(&[7; 4]);
+            ScriptBuf::from_bytes(bytes)
+        };
+        let mut payments: Vec<Transaction> = (0..PAYMENTS)
+            .map(|number| {
+                let coin = OutPoint { txid, vout: u32::try_from(number).unwrap() };
+                let own = if number % (PAYMENTS / TOUCHED) == 7 { scripts.pop() } else { None };
+                let to = own.unwrap_or_else(|| other(number));
+                spend(&[coin], vec![output(PAID, to), output(PAID, other(PAYMENTS + number))])
+            })
+            .collect();
+        assert!(scripts.is_empty());
+        payments.extend((0..PADDING).map(|number| {
+            let coin = OutPoint { txid, vout: u32::try_from(PAYMENTS + number).unwrap() };
+            let mut padding = spend(&[coin], vec![output(PAID, anyone())]);
+            for _ in 0..ITEMS {
+                padding.input[0].witness.push([1; ITEM]);
+            }
+            padding.input[0].witness.push(dropping().as_bytes());
+            padding
+        }));
+        self.bare(|_| payments).0
+    }
+
+    /// Buries what was mined.
+    fn confirm(&mut self) {
+        let (block, _) = self.bare(|_| Vec::new());
+        assert!(self.client.call("submitblock", json!([block])).is_null());
+    }
+}
+
+/// The script of coins that anybody can spend.
+fn anyone() -> ScriptBuf {
+    ScriptBuf::from_bytes(vec![0x51])
+}
+
+/// A witness script that drops all that it is given.
+fn dropping() -> ScriptBuf {
+    let mut script = ScriptBuf::new();
+    for _ in 0..ITEMS / 2 {
+        script.push_opcode(OP_2DROP);
+    }
+    script.push_opcode(OP_PUSHNUM_1);
+    script
+}
+
+fn spend(inputs: &[OutPoint], output: Vec<TxOut>) -> Transaction {
+    let input = |outpoint: &OutPoint| TxIn {
+        previous_output: *outpoint,
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::MAX,
+        witness: Witness::new(),
+    };
+    let input = inputs.iter().map(input).collect();
+    Transaction { version: transaction::Version::TWO, lock_time: LockTime::ZERO, input, output }
+}
+
+fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
+    TxOut { value: Amount::from_sat(value), script_pubkey }
+}

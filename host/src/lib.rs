@@ -5,6 +5,7 @@ mod aside;
 mod cli;
 mod client_files;
 mod config;
+mod contain;
 mod disk;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -7,6 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Events, Result, Scope};
 
+use crate::contain::contain;
+
 /// How many events wait for a slow subscriber before newer ones are dropped.
 const QUEUE_DEPTH: usize = 4096;
 
@@ -63,7 +65,7 @@ impl EventQueue {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             };
             drop(state);
-            deliver(event);
+            contain("telling a plugin what happened", || deliver(event));
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::memory::wipe_stack;
+use crate::contain::contain;
 
 /// The stack of a call's thread, in bytes: parsing a valid miniscript overflows the default one.
 const STACK_BYTES: usize = 8 << 20;
@@ -142,9 +143,7 @@ impl Pool {
 
 /// Runs work whose panic must not cost its thread. The SDK catches panics of a plugin; this is for the host's own.
 pub fn contained(work: impl FnOnce()) {
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
-        tracing::error!("a call ended in a panic of the host");
-    }
+    contain("a call", work);
 }
 
 /// The part of `whole` that one owner may take: three quarters, but never all where there is more than one.

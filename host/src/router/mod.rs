@@ -22,6 +22,7 @@ use outrigger_sdk::{Code, RpcError};
 use zeroize::Zeroizing;
 
 use crate::aside::read_aside;
+use crate::contain::contain;
 use crate::metrics::{CallMetrics, Outcome};
 use crate::plugin::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use crate::plugin::instance::{Instance, Lease};
@@ -219,7 +220,7 @@ impl Router {
         let router: Weak<Self> = Arc::downgrade(self);
         let work = move || {
             while let Some(router) = router.upgrade() {
-                router.look_after_calls();
+                contain("looking after the calls", || router.look_after_calls());
                 drop(router);
                 std::thread::sleep(LOOK);
             }

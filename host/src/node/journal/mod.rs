@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 pub use record::{Kept, Records, Stored};
 
 use super::mempool::Pool;
+use crate::contain::contain;
 use record::HEADER;
 
 /// The journal's file, in the directory of the chain.
@@ -102,7 +103,11 @@ impl Journal {
     /// Writes the journal anew, on a thread of its own.
     fn rewrite(&self, pool: &Arc<RwLock<Pool>>) {
         let (shared, pool) = (self.shared.clone(), pool.clone());
-        let work = move || shared.rewrite(&pool);
+        let work = move || {
+            if !contain("writing the mempool's journal anew", || shared.rewrite(&pool)) {
+                shared.failed(&io::Error::other("writing it anew failed by a panic"));
+            }
+        };
         let mut rewriting = lock(&self.rewriting);
         if let Some(last) = rewriting.take() {
             // It has ended, or another would not begin.

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::answers::{Context, host_table};
 use super::{Code, Instance, Launch, Since};
+use crate::contain::contain;
 use crate::plugin::answer::AnswerRules;
 use crate::plugin::events::{EventQueue, EventsService};
 use crate::plugin::grants::{self, Grant, GrantError, OWN_SERVICES};
@@ -156,7 +157,7 @@ impl Instance {
         let cancel = move || {
             for token in notices {
                 if let Some(instance) = instance.upgrade() {
-                    instance.cancelling.during(|| instance.cancel(token));
+                    contain("cancelling a call", || instance.cancelling.during(|| instance.cancel(token)));
                 }
             }
         };

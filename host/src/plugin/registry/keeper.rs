@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::note::{self, Change, Subject};
 use super::{Plugin, Registry, Serving, lock};
+use crate::contain::contain;
 use crate::plugin::instance::Trouble;
 
 /// How often a plugin is started again within [`RESTART_WINDOW`]; after that it goes on as it is.
@@ -24,7 +25,9 @@ pub(super) fn start(registry: &Arc<Registry>, troubles: Receiver<(u64, Trouble)>
     let work = move || {
         for (instance, trouble) in troubles {
             match registry.upgrade() {
-                Some(registry) => registry.tend(instance, trouble),
+                Some(registry) => {
+                    contain("starting a plugin again", || registry.tend(instance, trouble));
+                }
                 None => return,
             }
         }

@@ -1,0 +1,26 @@
+//! Panics in threads that live as long as the host.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs a piece of such a thread's work. A panic costs that piece: it is written, and the thread goes on. Whether it came
+/// to its end.
+pub fn contain(what: &str, work: impl FnOnce()) -> bool {
+    let ended = catch_unwind(AssertUnwindSafe(work)).is_ok();
+    if !ended {
+        tracing::error!("{what} failed by a panic; what it was about is left undone");
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_costs_one_piece_of_work() {
+        let mut done = 0;
+        assert!(!contain("the first", || panic!("at once")));
+        assert!(contain("the second", || done += 1));
+        assert_eq!(done, 1);
+    }
+}

@@ -21,6 +21,7 @@ mod history;
 mod import;
 mod kills;
 mod memory;
+mod many_wallets;
 mod mempool;
 mod metrics;
 mod miner;

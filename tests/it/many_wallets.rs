@@ -1,0 +1,50 @@
+//! Many loaded wallets at a time.
+
+use outrigger_tests::{Host, HostOptions};
+use serde_json::json;
+
+/// How many wallets are loaded.
+const WALLETS: usize = 300;
+/// The most threads that the whole process may have, whatever the number of wallets.
+const THREADS: usize = 64;
+
+fn threads(host: &Host) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", host.process_id())).unwrap().count()
+}
+
+#[test]
+fn loadwallet_three_hundred_wallets_share_a_few_threads() {
+    let set = vec!["wallet.keypool=1".to_owned()];
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut client = host.client();
+    for number in 0..WALLETS {
+        // Only some have keys, for these take longer to make.
+        let blank = number % 50 != 7;
+        client.call("createwallet", json!([format!("w{number}"), false, blank, "", false, true, true]));
+    }
+    assert_eq!(client.call("listwallets", json!([])).as_array().unwrap().len(), WALLETS);
+    assert!(threads(&host) <= THREADS, "{} threads for {WALLETS} wallets", threads(&host));
+
+    // A block reaches the one that it pays; the others stand where it stands.
+    let address = client.wallet("w7").call("getnewaddress", json!([]));
+    let mut client = host.client();
+    let block = client.call("generatetoaddress", json!([1, address]))[0].clone();
+    assert_eq!(host.client().wallet("w7").call("getbalances", json!([]))["mine"]["immature"], 50.0);
+    for number in [0, 57, WALLETS - 1] {
+        let info = host.client().wallet(&format!("w{number}")).call("getwalletinfo", json!([]));
+        assert_eq!((&info["lastprocessedblock"]["hash"], &info["txcount"]), (&block, &json!(0)));
+    }
+
+    // What was followed in memory is followed after a kill too.
+    client.call("generatetoaddress", json!([3, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    host = host.kill_and_restart();
+    let mut client = host.client();
+    assert_eq!(client.call("listwallets", json!([])).as_array().unwrap().len(), WALLETS);
+    assert!(threads(&host) <= THREADS, "{} threads for {WALLETS} wallets", threads(&host));
+    let tip = client.call("getbestblockhash", json!([]));
+    for number in [7, 57, WALLETS - 1] {
+        let info = host.client().wallet(&format!("w{number}")).call("getwalletinfo", json!([]));
+        assert_eq!(info["lastprocessedblock"]["hash"], tip);
+    }
+    assert_eq!(host.client().wallet("w7").call("getbalances", json!([]))["mine"]["immature"], 50.0);
+}

@@ -137,8 +137,10 @@ fn a_transaction_of_the_mempool_wakes_only_the_wallets_that_it_concerns() {
     let before = (w.feed.told(), v.feed.told());
     let payment = spend(&[elsewhere(1)], &[(&bench.address(Some("")), 9)]);
     bench.accept(&payment);
-    bench.accept(&spend(&[elsewhere(2)], &[(&foreign(1), 9)]));
+    // One that still has something to do is told everything: it has taken this over first.
     assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);
+    bench.accept(&spend(&[elsewhere(2)], &[(&foreign(1), 9)]));
+    assert_eq!(bench.view().info().unwrap().transactions, 1);
     assert_eq!((w.feed.told(), v.feed.told()), (before.0 + 1, before.1));
     // That it leaves again concerns the same.
     bench.take_out(payment.compute_txid(), crate::node::observer::Removal::Dropped);

@@ -92,6 +92,8 @@ fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
     let bench = Bench::with_wallet();
     let told = wallet(&bench, "w");
     bench.mine_to(bench.address(Some("")), vec![]);
+    // What comes while it still works on this would be stored with it.
+    assert_eq!(bench.view().info().unwrap().synced.height, 1);
     let fork = bench.mine(vec![]);
     bench.mine(vec![]);
     bench.disconnect();

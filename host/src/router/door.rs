@@ -62,7 +62,6 @@ mod tests {
             allowed: None,
             client: None,
             folders: None,
-            allowed: None,
         };
         let answer = door.dispatch(call).await;
         assert_eq!(answer, Err(Failure::Rpc(RpcError::new(Code::IN_WARMUP, "Loading wallets…"))));

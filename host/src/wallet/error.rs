@@ -6,10 +6,9 @@ use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::wire::WireError;
 
 use super::store::LAYOUT;
+use crate::client_files::ClientFileError;
 use crate::disk::pages::Fault;
 use crate::disk::{Damage, RemakeError, TableError, is_full};
-use crate::client_files::ClientFileError;
-use crate::disk::is_full;
 
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +35,7 @@ pub enum WalletError {
     #[error("the list of wallets to load at start, {}, cannot be read: {reason}", .path.display())]
     LoadList {
         /// Its file.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// Why.
         reason: String,
     },

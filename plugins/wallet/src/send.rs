@@ -12,7 +12,7 @@ use outrigger_sdk::params::{flag, int32, text};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::mempool::{Admission, MempoolEntry};
-use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, TxState, WalletCoin, WalletInfo};
+use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Ownership, ScriptInfo, TxState, WalletCoin, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::Blob;

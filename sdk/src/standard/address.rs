@@ -1,6 +1,6 @@
 //! Addresses: base58 (P2PKH, P2SH) and bech32/bech32m (witness programs) of one network.
 
-use bitcoin::hashes::{Hash, hash160};
+use bitcoin::hashes::Hash;
 use bitcoin::{Address, Network, PubkeyHash, Script, ScriptBuf, WitnessProgram, WitnessVersion, base58};
 
 use super::bech32::{self, Bech32Error, Decoded, Variant};
@@ -50,12 +50,6 @@ pub fn write_address(script: &Script, network: Network, out: &mut String) -> boo
     };
     out.push_str(address.as_deref().unwrap_or_default());
     address.is_some()
-}
-
-/// The P2PKH address of a public key, given as its bytes.
-pub(super) fn of_key(key: &[u8], network: Network) -> String {
-    let hash = PubkeyHash::from_raw_hash(hash160::Hash::hash(key));
-    Address::p2pkh(hash, network).to_string()
 }
 
 /// The scriptPubKey of an address of `network`.

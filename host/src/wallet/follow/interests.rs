@@ -76,7 +76,8 @@ impl Wallet {
 pub fn top(t: &Tables, txn: &heed::RoTxn<'_>) -> Result<u32> {
     let mut top = 0;
     for table in [t.confirmed, t.conflicted] {
-        let height = table.last(txn)?.and_then(|(key, _)| key.first_chunk::<4>().copied());
+        let last = table.rev_iter(txn)?.next().transpose()?;
+        let height = last.and_then(|(key, _)| key.first_chunk::<4>().copied());
         top = top.max(height.map_or(0, u32::from_be_bytes));
     }
     Ok(top)

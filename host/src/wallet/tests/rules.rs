@@ -185,7 +185,7 @@ fn getaddressinfo_tells_of_hardened_wildcards_that_an_older_version_derived() {
         (import.range, import.active) = (Some((0, 3)), true);
     }));
     let wallet = bench.view().wallet().clone();
-    wallet.write(|write| Ok(write.t.derived.clear(&mut write.txn)?)).unwrap();
+    wallet.write(|write| Ok(write.t.derived.delete_range(&mut write.txn, &(..))?)).unwrap();
     let script = wallet.new_address(AddressType::Bech32, false, None).unwrap();
     let solvable = || bench.view().scripts(vec![script.clone()]).unwrap().remove(0).unwrap().solvable;
     assert!(solvable());

@@ -108,7 +108,8 @@ impl WalletView {
             2 => WalletKind::Legacy,
             _ => WalletKind::Both,
         };
-        let (external, internal) = (Side::read(&self.wallet, txn, kind, false)?, Side::read(&self.wallet, txn, kind, true)?);
+        let (external, internal) =
+            (Side::read(&self.wallet, txn, kind, false)?, Side::read(&self.wallet, txn, kind, true)?);
         Ok(WalletInfo {
             name: self.wallet.name.clone(),
             synced: t.synced(txn)?,

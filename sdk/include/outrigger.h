@@ -141,7 +141,8 @@ OUTRIGGER_OFFSET_IS(outrigger_owned_bytes_t, release, 24);
  * `scope` is the token of the call on whose behalf it is asked, or 0. On success the status is 0 and `response` holds
  * the encoded result; otherwise the status is an OUTRIGGER_STATUS_... and `response` holds the detail as UTF-8.
  *
- * Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time.
+ * Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time. Later the status is
+ * OUTRIGGER_STATUS_STALE.
  * Ownership: `request` stays the caller's. `response` is written without being read, and the caller releases it,
  * whatever the status is.
  * Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope ends
@@ -150,7 +151,11 @@ OUTRIGGER_OFFSET_IS(outrigger_owned_bytes_t, release, 24);
 typedef int32_t (*outrigger_service_fn_t)(
     const void *ctx, uint64_t scope, outrigger_bytes_t request, outrigger_owned_bytes_t *response);
 
-/** The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers. */
+/**
+ * The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers.
+ *
+ * The table stays valid for the life of the process, also when the instance that asked for it has ended.
+ */
 typedef struct outrigger_service_t {
     /** The bytes of the table, its functions included. */
     size_t struct_size;
@@ -165,9 +170,9 @@ OUTRIGGER_OFFSET_IS(outrigger_service_t, ctx, 8);
 /**
  * Finds a service by name and revision, as `chain/1`; null when it is unknown or not granted.
  *
- * Threads: any, from `init` until `stop` has returned.
+ * Threads: any, from `init` until `stop` has returned. Later it is null.
  * Ownership: `name` stays the plugin's, the table the host's.
- * Lifetime: `name` is read until the function returns; the table stays valid until `destroy` has returned.
+ * Lifetime: `name` is read until the function returns; the table stays valid for the life of the process.
  */
 typedef const outrigger_service_t *(*outrigger_service_lookup_fn_t)(const void *ctx, outrigger_bytes_t name);
 
@@ -177,7 +182,7 @@ typedef const outrigger_service_t *(*outrigger_service_lookup_fn_t)(const void *
  *
  * The status is 0, or OUTRIGGER_STATUS_STALE when the call was answered, cancelled or timed out before.
  *
- * Threads: any, while `call` runs and after it, until `stop` has returned.
+ * Threads: any, while `call` runs and after it, until `stop` has returned. Later the status is OUTRIGGER_STATUS_STALE.
  * Ownership: the host takes `body` in every case, and releases it, from any thread.
  * Lifetime: `body` may be released after `destroy`. The token means nothing once the call was answered.
  */
@@ -187,13 +192,19 @@ typedef int32_t (*outrigger_reply_fn_t)(const void *ctx, uint64_t token, int32_t
  * Whether a call still waits for its answer: 1 while it does, 0 once it was answered, cancelled or timed out. A call
  * that works for long asks now and then, and stops when nobody waits. Since minor 1.
  *
- * Threads: any, from `init` until `stop` has returned.
+ * Threads: any, from `init` until `stop` has returned. Later it is 0.
  * Ownership: nothing changes hands.
  * Lifetime: any token may be asked for, also one of a call that is long over.
  */
 typedef int32_t (*outrigger_wanted_fn_t)(const void *ctx, uint64_t token);
 
-/** The host, as a plugin sees it. It stays valid until `destroy` has returned. */
+/**
+ * The host, as a plugin sees it.
+ *
+ * This table, the tables of services and the plugin's library stay where they are for the life of the process. A plugin
+ * must end its threads in `stop`, and `outrigger plugin check` names one that calls the host later; but such a call
+ * reads no freed memory and changes nothing: it finds no service, and is answered with OUTRIGGER_STATUS_STALE.
+ */
 typedef struct outrigger_host_t {
     /** The bytes of this struct. */
     size_t struct_size;
@@ -261,7 +272,7 @@ typedef void *(*outrigger_create_fn_t)(void);
  *
  * Threads: one, while no other function of the instance runs. Services may be asked, but calls do not come yet.
  * Ownership: `host` and `options` stay the host's; what is written to `error` becomes the host's.
- * Lifetime: `host` stays valid until `destroy` has returned, `options` until this function returns.
+ * Lifetime: `host` stays valid for the life of the process, `options` until this function returns.
  */
 typedef int32_t (*outrigger_init_fn_t)(
     void *instance, const outrigger_host_t *host, outrigger_bytes_t options, outrigger_owned_bytes_t *error);
@@ -321,7 +332,8 @@ typedef int32_t (*outrigger_quiesce_fn_t)(void *instance);
  *
  * Threads: one, while no other function of the instance runs.
  * Ownership: nothing changes hands.
- * Lifetime: the host's table and the services' tables may be read until `destroy` has returned.
+ * Lifetime: the host's table and the services' tables stay valid for the life of the process. A function of the host
+ * that is called later all the same answers OUTRIGGER_STATUS_STALE.
  */
 typedef int32_t (*outrigger_stop_fn_t)(void *instance);
 
@@ -2063,7 +2075,7 @@ enum {
     OUTRIGGER_VERDICT_INVALID = 6,
     /** The bytes are no block. */
     OUTRIGGER_VERDICT_UNDECODABLE = 7,
-    /** A block without transactions, or whose first is no coinbase. */
+    /** A block without transactions, or whose first is no coinbase: the same as the reason `bad-cb-missing`. */
     OUTRIGGER_VERDICT_NO_COINBASE = 8,
 };
 
@@ -2082,6 +2094,95 @@ typedef struct outrigger_optional_out_point_t {
     /** It; zero where there is none. */
     outrigger_out_point_t value;
 } outrigger_optional_out_point_t;
+
+/** How far a deployment that miners signal has come (BIP 9). */
+typedef uint8_t outrigger_deployment_stage_t;
+
+/** What an outrigger_deployment_stage_t can be. */
+enum {
+    /** Signals do not count yet (`defined`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_DEFINED = 0,
+    /** Signals count (`started`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_STARTED = 1,
+    /** Enough blocks of a period have signalled (`locked_in`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_LOCKED_IN = 2,
+    /** The rules are in force (`active`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_ACTIVE = 3,
+    /** The time for signals has passed (`failed`). */
+    OUTRIGGER_DEPLOYMENT_STAGE_FAILED = 4,
+};
+
+/** A deployment that miners signal (BIP 9), as it stands with a block. */
+typedef struct outrigger_signalled_deployment_t {
+    /** The bit of a block's version that signals. [u8] */
+    uint8_t bit;
+    /** From which median time on signals count, in seconds; -1 where the rules are always in force. [i64] */
+    int64_t start_time;
+    /** The median time at which it fails, in seconds. [i64] */
+    int64_t timeout;
+    /** The least height at which the rules are in force. [u32] */
+    uint32_t min_activation_height;
+    /** Its stage for the block itself. [deployment_stage] */
+    outrigger_deployment_stage_t stage;
+    /** The height of the first block of that stage. [u32] */
+    uint32_t since;
+    /** Its stage for a block on that one. [deployment_stage] */
+    outrigger_deployment_stage_t next_stage;
+    /** The height of the first block of that stage. [u32] */
+    uint32_t next_since;
+    /** How many blocks a period has. [u32] */
+    uint32_t period;
+    /** How many of them must signal. [u32] */
+    uint32_t threshold;
+    /**
+     * Which blocks of the period up to this one signal, the first of them first; empty where signals do not count.
+     * [list of bool]
+     */
+    outrigger_list_t signals;
+} outrigger_signalled_deployment_t;
+
+/** How it is found out whether the rules of a deployment are in force. */
+typedef struct outrigger_deployment_rule_t {
+    /** Which it is: one of the constants below. */
+    uint8_t tag;
+    /** More of it: the member that is named as the tag is, where it has one. */
+    union {
+        /** They are, from a height on (`buried`). */
+        struct {
+            /** The height. [u32] */
+            uint32_t height;
+        } buried;
+        /** Miners signal (`bip9`). */
+        struct {
+            /** What came of it. [signalled_deployment] */
+            outrigger_signalled_deployment_t progress;
+        } signalled;
+    } as;
+} outrigger_deployment_rule_t;
+
+/** What an outrigger_deployment_rule_t can be. */
+enum {
+    /** They are, from a height on (`buried`). */
+    OUTRIGGER_DEPLOYMENT_RULE_BURIED = 0,
+    /** Miners signal (`bip9`). */
+    OUTRIGGER_DEPLOYMENT_RULE_SIGNALLED = 1,
+};
+
+/** A change of the rules. */
+typedef struct outrigger_deployment_t {
+    /** The name that bitcoind gives it. [text] */
+    outrigger_bytes_t name;
+    /** How it is found out whether it is in force. [deployment_rule] */
+    outrigger_deployment_rule_t rule;
+} outrigger_deployment_t;
+
+/** Perhaps a value. [optional list of deployment] */
+typedef struct outrigger_optional_list_of_deployment_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    outrigger_list_t value;
+} outrigger_optional_list_of_deployment_t;
 
 /** The mempool as a whole. */
 typedef struct outrigger_mempool_info_t {
@@ -2401,7 +2502,7 @@ typedef struct outrigger_wallet_info_t {
     outrigger_wallet_kind_t kind;
     /** Whether it may hold private keys. [bool] */
     bool private_keys_enabled;
-    /** Whether it holds neither keys nor scripts. [bool] */
+    /** Whether it was made without keys of its own. Imports leave it as it is. [bool] */
     bool blank;
     /** As given to createwallet. [bool] */
     bool avoid_reuse;
@@ -2416,8 +2517,8 @@ typedef struct outrigger_wallet_info_t {
     /** The number of its transactions. [u64] */
     uint64_t transactions;
     /**
-     * Scripts derived ahead for receiving: the sum of all types; in a OUTRIGGER_WALLET_KIND_LEGACY how many addresses
-     * of any one type can be drawn, since a key of its pool gives addresses of all types. [u64]
+     * Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only,
+     * whose keys give any type each, of the type with the fewest. [u64]
      */
     uint64_t keypool_external;
     /** The same for change. [u64] */
@@ -2443,6 +2544,11 @@ typedef struct outrigger_wallet_info_t {
      * side has none, and for all but OUTRIGGER_WALLET_KIND_LEGACY. Since minor 1. [u64]
      */
     uint64_t keypool_oldest;
+    /**
+     * What the wallet's owner should know, for people: that a former key is still to be overwritten in its file. Since
+     * minor 1. [list of text]
+     */
+    outrigger_list_t warnings;
 } outrigger_wallet_info_t;
 
 /** Whose a script is. Ordered: the greater one wins where several rules apply. */
@@ -3610,6 +3716,148 @@ static inline void outrigger_put_optional_out_point(
     }
 }
 
+/** [deployment_stage] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_deployment_stage(outrigger_reader_t *reader, outrigger_deployment_stage_t *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!outrigger_get_u8(reader, out)) {
+        return false;
+    }
+    switch (*out) {
+    case OUTRIGGER_DEPLOYMENT_STAGE_DEFINED:
+    case OUTRIGGER_DEPLOYMENT_STAGE_STARTED:
+    case OUTRIGGER_DEPLOYMENT_STAGE_LOCKED_IN:
+    case OUTRIGGER_DEPLOYMENT_STAGE_ACTIVE:
+    case OUTRIGGER_DEPLOYMENT_STAGE_FAILED:
+        return true;
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    return outrigger_get_list_of_fixed(reader, 1, out);
+}
+
+/** Goes on behind [list of bool]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_list_of_bool(outrigger_reader_t *reader)
+{
+    outrigger_list_t skipped;
+    return outrigger_get_list_of_bool(reader, &skipped);
+}
+
+/**
+ * [signalled_deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_signalled_deployment(
+    outrigger_reader_t *reader, outrigger_signalled_deployment_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_u8(reader, &out->bit)
+        && outrigger_get_i64(reader, &out->start_time)
+        && outrigger_get_i64(reader, &out->timeout)
+        && outrigger_get_u32(reader, &out->min_activation_height)
+        && outrigger_get_deployment_stage(reader, &out->stage)
+        && outrigger_get_u32(reader, &out->since)
+        && outrigger_get_deployment_stage(reader, &out->next_stage)
+        && outrigger_get_u32(reader, &out->next_since)
+        && outrigger_get_u32(reader, &out->period)
+        && outrigger_get_u32(reader, &out->threshold)
+        && outrigger_get_list_of_bool(reader, &out->signals);
+}
+
+/** Goes on behind [signalled_deployment]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_signalled_deployment(outrigger_reader_t *reader)
+{
+    return outrigger_skip(reader, 1)
+        && outrigger_skip(reader, 8)
+        && outrigger_skip(reader, 8)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 1)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 1)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip(reader, 4)
+        && outrigger_skip_list_of_bool(reader);
+}
+
+/** [deployment_rule] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_deployment_rule(outrigger_reader_t *reader, outrigger_deployment_rule_t *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!outrigger_get_u8(reader, &out->tag)) {
+        return false;
+    }
+    switch (out->tag) {
+    case OUTRIGGER_DEPLOYMENT_RULE_BURIED:
+        return outrigger_get_u32(reader, &out->as.buried.height);
+    case OUTRIGGER_DEPLOYMENT_RULE_SIGNALLED:
+        return outrigger_get_signalled_deployment(reader, &out->as.signalled.progress);
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/** Goes on behind [deployment_rule]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_deployment_rule(outrigger_reader_t *reader)
+{
+    uint8_t tag = 0;
+    if (!outrigger_get_u8(reader, &tag)) {
+        return false;
+    }
+    switch (tag) {
+    case OUTRIGGER_DEPLOYMENT_RULE_BURIED:
+        return outrigger_skip(reader, 4);
+    case OUTRIGGER_DEPLOYMENT_RULE_SIGNALLED:
+        return outrigger_skip_signalled_deployment(reader);
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/** [deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_deployment(outrigger_reader_t *reader, outrigger_deployment_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->name)
+        && outrigger_get_deployment_rule(reader, &out->rule);
+}
+
+/** Goes on behind [deployment]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_deployment(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip_deployment_rule(reader);
+}
+
+/**
+ * [list of deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_list_of_deployment(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_deployment(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/**
+ * [optional list of deployment] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
+ * bytes.
+ */
+static inline bool outrigger_get_optional_list_of_deployment(
+    outrigger_reader_t *reader, outrigger_optional_list_of_deployment_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_list_of_deployment(reader, &out->value));
+}
+
 /** [mempool_info] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
 static inline bool outrigger_get_mempool_info(outrigger_reader_t *reader, outrigger_mempool_info_t *out)
 {
@@ -3955,12 +4203,6 @@ static inline bool outrigger_get_list_of_prioritised(outrigger_reader_t *reader,
     return outrigger_end_list(reader, out);
 }
 
-/** [list of bool] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_list_of_bool(outrigger_reader_t *reader, outrigger_list_t *out)
-{
-    return outrigger_get_list_of_fixed(reader, 1, out);
-}
-
 /** [optional bool] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
 static inline bool outrigger_get_optional_bool(outrigger_reader_t *reader, outrigger_optional_bool_t *out)
 {
@@ -4106,7 +4348,8 @@ static inline bool outrigger_get_wallet_info(outrigger_reader_t *reader, outrigg
         && outrigger_get_u64(reader, &out->last_backup)
         && ((!reader->failed && reader->left == 0) || outrigger_get_u32(reader, &out->keypool))
         && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_address_source(reader, &out->sources))
-        && ((!reader->failed && reader->left == 0) || outrigger_get_u64(reader, &out->keypool_oldest));
+        && ((!reader->failed && reader->left == 0) || outrigger_get_u64(reader, &out->keypool_oldest))
+        && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->warnings));
 }
 
 /** [ownership] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -5113,6 +5356,7 @@ enum {
     OUTRIGGER_FN_CHAIN_PRECIOUS_BLOCK = 16,
     OUTRIGGER_FN_CHAIN_SET_MOCK_TIME = 17,
     OUTRIGGER_FN_CHAIN_COINS_AFTER = 18,
+    OUTRIGGER_FN_CHAIN_DEPLOYMENTS = 19,
 };
 
 /**
@@ -5664,6 +5908,39 @@ static inline int32_t outrigger_chain_coins_after(
     return outrigger_answered(status, read, &own, response);
 }
 
+/**
+ * The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
+ * Since minor 1.
+ *
+ * Request: hash [hash].
+ * Response: [optional list of deployment].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_chain_deployments(
+    const outrigger_service_t *chain, uint64_t scope, const outrigger_hash_t *hash, outrigger_owned_bytes_t *response,
+    outrigger_optional_list_of_deployment_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_hash(&request, hash);
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_DEPLOYMENTS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_list_of_deployment(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The service mempool/1
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -6052,8 +6329,9 @@ static inline int32_t outrigger_mempool_unbroadcast(
  * OUTRIGGER_OWNERSHIP_NONE, or spends such an output of a transaction of the wallet; it stays for good. Block after
  * block it is confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest
  * such block. When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else
- * inactive. What leaves the mempool without a block is inactive. When a wallet is loaded and when a rescan ends, what
- * is inactive and no coinbase is offered to the mempool again.
+ * inactive; its coinbase is given up, and so is what builds on it until it is met again. What leaves the mempool
+ * without a block is inactive. When a wallet is loaded and when a rescan ends, what is inactive and no coinbase is
+ * offered to the mempool again.
  *
  * **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at
  * least one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the
@@ -6474,7 +6752,8 @@ static inline int32_t outrigger_wallet_descriptor_texts(
 /**
  * Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
  * little-endian bytes. A coin is an output that is not OUTRIGGER_OWNERSHIP_NONE, of a transaction that is confirmed, in
- * the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends.
+ * the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends. What conflicts
+ * with a transaction of the mempool (see `mempool_conflicts`) neither makes nor spends a coin.
  *
  * Request: after [optional bytes], limit [u32].
  * Response: [coin_batch].
@@ -6542,14 +6821,15 @@ static inline int32_t outrigger_wallet_descriptors(
 
 /**
  * A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
- * index of the active descriptor of the type and side, of which so many scripts as before are derived ahead; without
- * one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more once the wallet
- * has met a payment to it; one that it knew before it derived the address, it meets again by a rescan, or in the
- * mempool when it is loaded.
+ * index of the active descriptor of the type and side, once as many scripts as are kept ahead are derived from that
+ * index on; without one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more
+ * once the wallet has met a payment to it; one that it knew before it derived the address, it meets again by a rescan,
+ * or in the mempool when it is loaded. Such a payment passes over the indexes up to its own; those of an active
+ * descriptor for receiving then have an entry in the address book (with an empty label, where they had none). Each
+ * payment to a descriptor derives as many scripts ahead as are kept.
  *
- * OUTRIGGER_STATUS_REFUSED when neither is there nor any other active descriptor of that side;
- * OUTRIGGER_STATUS_KEYPOOL_RAN_OUT when there are others, or nothing more can be derived (hardened steps in a locked
- * wallet, a descriptor without a range).
+ * OUTRIGGER_STATUS_REFUSED when no address of any type can be had on that side; OUTRIGGER_STATUS_KEYPOOL_RAN_OUT when
+ * others can, or nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).
  *
  * Request: kind [address_type], internal [bool], label [optional text].
  * Response: [bytes].
@@ -6584,7 +6864,8 @@ static inline int32_t outrigger_wallet_new_address(
 
 /**
  * Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
- * Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label.
+ * Pay-to-pubkey has none. OUTRIGGER_STATUS_REFUSED for a label of more than 4,096 bytes, as of `new_address` and in
+ * imports.
  *
  * Request: script [bytes], label [text].
  * Response: [nothing].
@@ -6610,14 +6891,14 @@ static inline int32_t outrigger_wallet_set_label(
  * Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing and
  * leaves the others as they are. A request sees what those before it imported.
  *
- * At once the wallet is not blank and needs a backup, its birth time is no later than the request's, and its rows,
- * coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
- * found by a rescan. A descriptor owns (OUTRIGGER_OWNERSHIP_SPENDABLE, with or without private keys) what it derives
- * from index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
- * index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes on
- * the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor without
- * a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with known
- * scripts; what else the request names is watched.
+ * At once the wallet needs a backup, its birth time is no later than the request's, and its rows, coins and scripts say
+ * what they are now. What was in blocks or in the mempool before and concerns it only now is found by a rescan. A
+ * descriptor owns (OUTRIGGER_OWNERSHIP_SPENDABLE, with or without private keys) what it derives from index 0, or the
+ * range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next index as the store
+ * keeps scripts. One that is known by its public text keeps its number and its scripts and takes on the rest of the
+ * request. Of two paths the first is for receiving and the second for change. Only a descriptor without a range that is
+ * not for change gets a label. Keys make spendable what they can spend by themselves or with known scripts; what else
+ * the request names is watched.
  *
  * OUTRIGGER_STATUS_WALLET_LOCKED, also for no requests.
  *
@@ -6755,7 +7036,8 @@ static inline int32_t outrigger_wallet_rescan_abort(
 
 /**
  * Stores a text with a transaction (`comment`, `to`) in the place of the former one of the key; an empty one is taken
- * away. They are told sorted by key. OUTRIGGER_STATUS_NOT_FOUND for a transaction that the wallet does not have.
+ * away. They are told sorted by key. OUTRIGGER_STATUS_NOT_FOUND for a transaction that the wallet does not have;
+ * OUTRIGGER_STATUS_REFUSED for a text of more than 16,384 bytes.
  *
  * Request: txid [hash], key [text], value [text].
  * Response: [nothing].
@@ -6803,9 +7085,10 @@ static inline int32_t outrigger_wallet_abandon(
 }
 
 /**
- * Seals the wallet's keys with a passphrase and locks it. Unless it is blank, a fresh master key gives the active
- * descriptors of each address type from then on, and the former ones stay. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when
- * it is encrypted; OUTRIGGER_STATUS_REFUSED when it may not hold private keys.
+ * Seals the wallet's keys with a passphrase and locks it. Unless it was made blank, a fresh master key gives the active
+ * descriptors of each address type from then on; the former ones, imported ones included, stay as inactive ones.
+ * OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when it is encrypted; OUTRIGGER_STATUS_REFUSED when it may not hold private
+ * keys.
  *
  * Request: passphrase [secret].
  * Response: [nothing].
@@ -7032,25 +7315,35 @@ static inline int32_t outrigger_wallet_restore(
 }
 
 /**
- * Gives back the address that was drawn last from an active descriptor: the next draw gives it again. Nothing for any
- * other script. Since minor 1.
+ * Gives back an address that `new_address` gave and that is not needed, as that of the change of a payment which is not
+ * made: its index is the next one again, and what was derived ahead stays. Whether it was: not where another one was
+ * drawn since or a payment passed over it, nor for a key of the imported keypool. Since minor 1.
  *
  * Request: script [bytes].
- * Response: [nothing].
+ * Response: [bool].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
  * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
  * null: nothing but the detail of a failure is lost then.
- * Lifetime: the arguments are copied.
+ * Lifetime: `*out` is a copy, and the arguments are copied.
  */
 static inline int32_t outrigger_wallet_return_address(
-    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t script, outrigger_owned_bytes_t *response)
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t script, outrigger_owned_bytes_t *response,
+    bool *out)
 {
     outrigger_writer_t request = OUTRIGGER_WRITER;
     outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
     int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
     outrigger_put_bytes(&request, script);
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_RETURN_ADDRESS, scope, &request, &own);
-    return outrigger_answered(status, true, &own, response);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bool(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

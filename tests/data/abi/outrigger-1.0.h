@@ -141,7 +141,8 @@ OUTRIGGER_OFFSET_IS(outrigger_owned_bytes_t, release, 24);
  * `scope` is the token of the call on whose behalf it is asked, or 0. On success the status is 0 and `response` holds
  * the encoded result; otherwise the status is an OUTRIGGER_STATUS_... and `response` holds the detail as UTF-8.
  *
- * Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time.
+ * Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time. Later the status is
+ * OUTRIGGER_STATUS_STALE.
  * Ownership: `request` stays the caller's. `response` is written without being read, and the caller releases it,
  * whatever the status is.
  * Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope ends
@@ -150,7 +151,11 @@ OUTRIGGER_OFFSET_IS(outrigger_owned_bytes_t, release, 24);
 typedef int32_t (*outrigger_service_fn_t)(
     const void *ctx, uint64_t scope, outrigger_bytes_t request, outrigger_owned_bytes_t *response);
 
-/** The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers. */
+/**
+ * The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers.
+ *
+ * The table stays valid for the life of the process, also when the instance that asked for it has ended.
+ */
 typedef struct outrigger_service_t {
     /** The bytes of the table, its functions included. */
     size_t struct_size;
@@ -165,9 +170,9 @@ OUTRIGGER_OFFSET_IS(outrigger_service_t, ctx, 8);
 /**
  * Finds a service by name and revision, as `chain/1`; null when it is unknown or not granted.
  *
- * Threads: any, from `init` until `stop` has returned.
+ * Threads: any, from `init` until `stop` has returned. Later it is null.
  * Ownership: `name` stays the plugin's, the table the host's.
- * Lifetime: `name` is read until the function returns; the table stays valid until `destroy` has returned.
+ * Lifetime: `name` is read until the function returns; the table stays valid for the life of the process.
  */
 typedef const outrigger_service_t *(*outrigger_service_lookup_fn_t)(const void *ctx, outrigger_bytes_t name);
 
@@ -177,13 +182,19 @@ typedef const outrigger_service_t *(*outrigger_service_lookup_fn_t)(const void *
  *
  * The status is 0, or OUTRIGGER_STATUS_STALE when the call was answered, cancelled or timed out before.
  *
- * Threads: any, while `call` runs and after it, until `stop` has returned.
+ * Threads: any, while `call` runs and after it, until `stop` has returned. Later the status is OUTRIGGER_STATUS_STALE.
  * Ownership: the host takes `body` in every case, and releases it, from any thread.
  * Lifetime: `body` may be released after `destroy`. The token means nothing once the call was answered.
  */
 typedef int32_t (*outrigger_reply_fn_t)(const void *ctx, uint64_t token, int32_t code, outrigger_owned_bytes_t body);
 
-/** The host, as a plugin sees it. It stays valid until `destroy` has returned. */
+/**
+ * The host, as a plugin sees it.
+ *
+ * This table, the tables of services and the plugin's library stay where they are for the life of the process. A plugin
+ * must end its threads in `stop`, and `outrigger plugin check` names one that calls the host later; but such a call
+ * reads no freed memory and changes nothing: it finds no service, and is answered with OUTRIGGER_STATUS_STALE.
+ */
 typedef struct outrigger_host_t {
     /** The bytes of this struct. */
     size_t struct_size;
@@ -245,7 +256,7 @@ typedef void *(*outrigger_create_fn_t)(void);
  *
  * Threads: one, while no other function of the instance runs. Services may be asked, but calls do not come yet.
  * Ownership: `host` and `options` stay the host's; what is written to `error` becomes the host's.
- * Lifetime: `host` stays valid until `destroy` has returned, `options` until this function returns.
+ * Lifetime: `host` stays valid for the life of the process, `options` until this function returns.
  */
 typedef int32_t (*outrigger_init_fn_t)(
     void *instance, const outrigger_host_t *host, outrigger_bytes_t options, outrigger_owned_bytes_t *error);
@@ -305,7 +316,8 @@ typedef int32_t (*outrigger_quiesce_fn_t)(void *instance);
  *
  * Threads: one, while no other function of the instance runs.
  * Ownership: nothing changes hands.
- * Lifetime: the host's table and the services' tables may be read until `destroy` has returned.
+ * Lifetime: the host's table and the services' tables stay valid for the life of the process. A function of the host
+ * that is called later all the same answers OUTRIGGER_STATUS_STALE.
  */
 typedef int32_t (*outrigger_stop_fn_t)(void *instance);
 
@@ -2019,7 +2031,7 @@ enum {
     OUTRIGGER_VERDICT_INVALID = 6,
     /** The bytes are no block. */
     OUTRIGGER_VERDICT_UNDECODABLE = 7,
-    /** A block without transactions, or whose first is no coinbase. */
+    /** A block without transactions, or whose first is no coinbase: the same as the reason `bad-cb-missing`. */
     OUTRIGGER_VERDICT_NO_COINBASE = 8,
 };
 
@@ -2306,7 +2318,7 @@ typedef struct outrigger_wallet_info_t {
     outrigger_wallet_kind_t kind;
     /** Whether it may hold private keys. [bool] */
     bool private_keys_enabled;
-    /** Whether it holds neither keys nor scripts. [bool] */
+    /** Whether it was made without keys of its own. Imports leave it as it is. [bool] */
     bool blank;
     /** As given to createwallet. [bool] */
     bool avoid_reuse;
@@ -2321,8 +2333,8 @@ typedef struct outrigger_wallet_info_t {
     /** The number of its transactions. [u64] */
     uint64_t transactions;
     /**
-     * Scripts derived ahead for receiving: the sum of all types; in a OUTRIGGER_WALLET_KIND_LEGACY how many addresses
-     * of any one type can be drawn, since a key of its pool gives addresses of all types. [u64]
+     * Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only,
+     * whose keys give any type each, of the type with the fewest. [u64]
      */
     uint64_t keypool_external;
     /** The same for change. [u64] */
@@ -5719,8 +5731,9 @@ static inline int32_t outrigger_mempool_prioritised(
  * OUTRIGGER_OWNERSHIP_NONE, or spends such an output of a transaction of the wallet; it stays for good. Block after
  * block it is confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest
  * such block. When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else
- * inactive. What leaves the mempool without a block is inactive. When a wallet is loaded and when a rescan ends, what
- * is inactive and no coinbase is offered to the mempool again.
+ * inactive; its coinbase is given up, and so is what builds on it until it is met again. What leaves the mempool
+ * without a block is inactive. When a wallet is loaded and when a rescan ends, what is inactive and no coinbase is
+ * offered to the mempool again.
  *
  * **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at
  * least one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the
@@ -6135,7 +6148,8 @@ static inline int32_t outrigger_wallet_descriptor_texts(
 /**
  * Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
  * little-endian bytes. A coin is an output that is not OUTRIGGER_OWNERSHIP_NONE, of a transaction that is confirmed, in
- * the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends.
+ * the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends. What conflicts
+ * with a transaction of the mempool (see `mempool_conflicts`) neither makes nor spends a coin.
  *
  * Request: after [optional bytes], limit [u32].
  * Response: [coin_batch].
@@ -6203,14 +6217,15 @@ static inline int32_t outrigger_wallet_descriptors(
 
 /**
  * A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
- * index of the active descriptor of the type and side, of which so many scripts as before are derived ahead; without
- * one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more once the wallet
- * has met a payment to it; one that it knew before it derived the address, it meets again by a rescan, or in the
- * mempool when it is loaded.
+ * index of the active descriptor of the type and side, once as many scripts as are kept ahead are derived from that
+ * index on; without one, of the oldest key of the imported keypool, which is then watched. An address is fresh no more
+ * once the wallet has met a payment to it; one that it knew before it derived the address, it meets again by a rescan,
+ * or in the mempool when it is loaded. Such a payment passes over the indexes up to its own; those of an active
+ * descriptor for receiving then have an entry in the address book (with an empty label, where they had none). Each
+ * payment to a descriptor derives as many scripts ahead as are kept.
  *
- * OUTRIGGER_STATUS_REFUSED when neither is there nor any other active descriptor of that side;
- * OUTRIGGER_STATUS_KEYPOOL_RAN_OUT when there are others, or nothing more can be derived (hardened steps in a locked
- * wallet, a descriptor without a range).
+ * OUTRIGGER_STATUS_REFUSED when no address of any type can be had on that side; OUTRIGGER_STATUS_KEYPOOL_RAN_OUT when
+ * others can, or nothing more can be derived (hardened steps in a locked wallet, a descriptor without a range).
  *
  * Request: kind [address_type], internal [bool], label [optional text].
  * Response: [bytes].
@@ -6245,8 +6260,8 @@ static inline int32_t outrigger_wallet_new_address(
 
 /**
  * Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
- * Pay-to-pubkey goes by the P2PKH address of its key, so that both share a label. OUTRIGGER_STATUS_REFUSED for a label
- * of more than 4,096 bytes, as of `new_address` and in imports.
+ * Pay-to-pubkey has none. OUTRIGGER_STATUS_REFUSED for a label of more than 4,096 bytes, as of `new_address` and in
+ * imports.
  *
  * Request: script [bytes], label [text].
  * Response: [nothing].
@@ -6272,14 +6287,14 @@ static inline int32_t outrigger_wallet_set_label(
  * Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing and
  * leaves the others as they are. A request sees what those before it imported.
  *
- * At once the wallet is not blank and needs a backup, its birth time is no later than the request's, and its rows,
- * coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
- * found by a rescan. A descriptor owns (OUTRIGGER_OWNERSHIP_SPENDABLE, with or without private keys) what it derives
- * from index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
- * index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes on
- * the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor without
- * a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with known
- * scripts; what else the request names is watched.
+ * At once the wallet needs a backup, its birth time is no later than the request's, and its rows, coins and scripts say
+ * what they are now. What was in blocks or in the mempool before and concerns it only now is found by a rescan. A
+ * descriptor owns (OUTRIGGER_OWNERSHIP_SPENDABLE, with or without private keys) what it derives from index 0, or the
+ * range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next index as the store
+ * keeps scripts. One that is known by its public text keeps its number and its scripts and takes on the rest of the
+ * request. Of two paths the first is for receiving and the second for change. Only a descriptor without a range that is
+ * not for change gets a label. Keys make spendable what they can spend by themselves or with known scripts; what else
+ * the request names is watched.
  *
  * OUTRIGGER_STATUS_WALLET_LOCKED, also for no requests.
  *
@@ -6466,9 +6481,10 @@ static inline int32_t outrigger_wallet_abandon(
 }
 
 /**
- * Seals the wallet's keys with a passphrase and locks it. Unless it is blank, a fresh master key gives the active
- * descriptors of each address type from then on, and the former ones stay. OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when
- * it is encrypted; OUTRIGGER_STATUS_REFUSED when it may not hold private keys.
+ * Seals the wallet's keys with a passphrase and locks it. Unless it was made blank, a fresh master key gives the active
+ * descriptors of each address type from then on; the former ones, imported ones included, stay as inactive ones.
+ * OUTRIGGER_STATUS_WRONG_ENCRYPTION_STATE when it is encrypted; OUTRIGGER_STATUS_REFUSED when it may not hold private
+ * keys.
  *
  * Request: passphrase [secret].
  * Response: [nothing].

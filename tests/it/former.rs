@@ -26,6 +26,11 @@ const SAME: [&str; 14] = [
     "hash_serialized_3",
 ];
 
+/// The files were written with so few addresses ahead.
+fn options() -> HostOptions {
+    HostOptions { set: vec!["wallet.keypool=3".to_owned()], ..HostOptions::default() }
+}
+
 /// Puts the kept files where a host looks for them.
 fn unpack() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +92,7 @@ fn check(client: &mut Client) {
 
 #[test]
 fn a_chain_and_wallets_of_the_former_layout_say_the_same_in_this_one() {
-    let host = Host::start_in(unpack(), HostOptions::default());
+    let host = Host::start_in(unpack(), options());
     let mut client = host.client();
     assert_eq!(client.call("listwallets", json!([])), json!(["plain", "sealed"]));
     check(&mut client);
@@ -116,7 +121,7 @@ fn a_migration_that_was_killed_begins_anew() {
         fs::create_dir(&making).unwrap();
         fs::write(making.join("data.mdb"), [7; 20_000]).unwrap();
     }
-    let host = Host::start_in(folder, HostOptions::default());
+    let host = Host::start_in(folder, options());
     check(&mut host.client());
     assert_eq!(host.client().call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 2);
     assert!(!host.network_folder().join("wallets/plain/data.mdb.making").exists());

@@ -11,25 +11,31 @@ use crate::plugin::file::{PluginFile, find};
 use crate::plugin::grants::{self, ServiceSource};
 use crate::plugin::instance::StartError;
 
-/// Reads the file of a plugin and judges it, its options and its grants.
+/// Reads the file of a plugin, and checks who can change it and what the configuration pins.
 ///
 /// # Errors
-/// The first of them that will not do.
-pub(super) fn judge(
-    config: &PluginConfig,
-    folders: &[PathBuf],
-    services: &dyn ServiceSource,
-) -> Result<PluginFile, RegistryError> {
+/// What is wrong with the file.
+pub(super) fn read(config: &PluginConfig, folders: &[PathBuf]) -> Result<PluginFile, RegistryError> {
     let file = PluginFile::read(&find(&config.file, folders)?)?;
     file.check_owner()?;
     if let Some(pinned) = &config.sha256 {
         file.check_pin(pinned)?;
     }
-    let manifest = &file.manifest;
+    Ok(file)
+}
+
+/// Checks the options and grants that the configuration gives a plugin.
+///
+/// # Errors
+/// The first of them that its manifest does not allow.
+pub(super) fn check_settings(
+    config: &PluginConfig,
+    manifest: &Manifest,
+    services: &dyn ServiceSource,
+) -> Result<(), RegistryError> {
     let option = |source| RegistryError::Option { plugin: manifest.id.clone(), source };
     manifest.options(&config.options).map_err(option)?;
-    grants::check(manifest, config.grants(), services).map_err(StartError::from)?;
-    Ok(file)
+    Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
 }
 
 /// Checks the plugins and routes of a configuration as far as that goes without starting them. The manifests of those that are
@@ -46,7 +52,8 @@ pub fn check(
     let mut files: Vec<(usize, PluginFile)> = Vec::new();
     for (position, config) in configured.plugins.iter().enumerate().filter(|(_, config)| config.enabled) {
         let failed = |error| Failure { plugin: Some(position), error };
-        let file = judge(config, folders, services).map_err(failed)?;
+        let file = read(config, folders).map_err(failed)?;
+        check_settings(config, &file.manifest, services).map_err(failed)?;
         if let Some((_, first)) = files.iter().find(|(_, earlier)| earlier.manifest.id == file.manifest.id) {
             let (id, first, second) = (file.manifest.id.clone(), first.path.clone(), file.path.clone());
             return Err(failed(RegistryError::SameId { id, first, second }));

@@ -300,7 +300,7 @@ impl Registry {
         mut others: impl Iterator<Item = &'a Plugin>,
     ) -> Result<Arc<Code>, RegistryError> {
         // What can be refused without running any of its code is refused here.
-        let file = check::judge(&plugin.config, &self.environment.folders, &*self.environment.services)?;
+        let file = check::read(&plugin.config, &self.environment.folders)?;
         let id = &file.manifest.id;
         let same = others.find_map(|other| other.code.as_ref().filter(|code| code.manifest.id == *id));
         if let Some(first) = same {
@@ -311,6 +311,7 @@ impl Registry {
         {
             return Err(RegistryError::OtherId { id: before.manifest.id.clone(), found: id.clone() });
         }
+        check::check_settings(&plugin.config, &file.manifest, &*self.environment.services)?;
         let (id, copies) = (id.clone(), self.environment.copies.clone());
         // The library's constructors run here.
         let code = start::in_time(&id, move || Code::open(file, &copies), drop)??;

@@ -58,6 +58,8 @@ fn fields(value: &Value, found: &mut Vec<(String, String)>) {
         Value::Object(items) => {
             for (key, value) in items {
                 match value {
+                    // Results had these beside the keys of Bitcoin Core 29.
+                    Value::Array(_) | Value::Object(_) if ["addresses", "softforks"].contains(&key.as_str()) => {}
                     Value::Array(_) | Value::Object(_) => fields(value, found),
                     Value::String(text) if SAME.contains(&key.as_str()) => found.push((key.clone(), text.clone())),
                     other if SAME.contains(&key.as_str()) => found.push((key.clone(), other.to_string())),

@@ -1,7 +1,7 @@
 //! A wallet's history as a real bitcoind told it: the same blocks and transactions are fed to this host, and every answer
 //! is compared field by field, keys in their order.
 
-use outrigger_tests::{Client, Host, HostOptions, data_json};
+use outrigger_tests::{Client, Host, HostOptions, data_json, is_same_text};
 use serde_json::{Value, json};
 
 /// What is not compared: a key of the recording node alone, one that the recording leaves empty, one that is compared
@@ -62,7 +62,7 @@ fn a_recorded_history_is_told_alike() {
         for (txid, expected) in step["gettransaction"].as_object().unwrap() {
             let got = comparable(&wallet.call("gettransaction", json!([txid])));
             let expected = comparable(expected);
-            if got.to_string() != expected.to_string() {
+            if !is_same_text(&got, &expected) {
                 differ.push(format!("{name}: gettransaction {txid}\n  got    {got}\n  wanted {expected}"));
             }
         }
@@ -77,7 +77,7 @@ fn a_recorded_history_is_told_alike() {
                 }
                 _ => continue,
             };
-            if got.to_string() != expected.to_string() {
+            if !is_same_text(&got, &expected) {
                 differ.push(format!("{name}: {method} {params}\n  got    {got}\n  wanted {expected}"));
             }
         }

@@ -1,7 +1,7 @@
 //! Random histories as a real bitcoind told them: a dozen wallets through payments, blocks, reorganisations, double
 //! spends, replacements, abandons and late imports, compared field by field after every step.
 
-use outrigger_tests::{Client, Host, HostOptions, data_json};
+use outrigger_tests::{Client, Host, HostOptions, data_json, is_same_text};
 use serde_json::{Value, json};
 
 use crate::recorded_history::sorted;
@@ -45,7 +45,7 @@ fn comparable(value: &Value, rescanned: &[Value]) -> Value {
 fn compare(wallet: &mut Client, step: &Value, rescanned: &[Value]) -> Vec<String> {
     let mut differ = Vec::new();
     let mut note = |what: String, got: Value, expected: Value| {
-        if got.to_string() != expected.to_string() {
+        if !is_same_text(&got, &expected) {
             differ.push(format!("{what}\n  got    {got}\n  wanted {expected}"));
         }
     };

@@ -32,6 +32,12 @@ pub fn data_json(name: &str) -> Value {
     serde_json::from_str(&data(name)).unwrap()
 }
 
+/// Whether two values are the same to the letter: the order of keys, which `==` does not compare, counts too.
+pub fn is_same_text(one: &Value, other: &Value) -> bool {
+    let (one, other) = (one.to_string(), other.to_string());
+    one == other
+}
+
 /// The blocks of the recorded chain in hexadecimal; the first one has height 1.
 pub fn recorded_chain() -> Vec<String> {
     data("chain.hex").lines().map(str::to_owned).collect()

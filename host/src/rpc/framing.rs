@@ -84,15 +84,13 @@ impl Framing {
                 start = end + 1;
             }
         }
-        let mut at = blocks.len() * BLOCK;
-        for byte in rest {
+        for (at, byte) in (blocks.len() * BLOCK..).zip(rest) {
             if *byte == b'\n' {
                 if self.line(bytes, start, at) {
                     return Some(at + 1);
                 }
                 start = at + 1;
             }
-            at += 1;
         }
         self.keep(bytes.get(start..).unwrap_or_default());
         None

@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions, copy_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -35,24 +35,8 @@ fn lived() -> TempDir {
     }
     assert!(host.terminate().success());
     let folder = tempfile::tempdir().unwrap();
-    copy(host.datadir(), folder.path());
+    copy_folder(host.datadir(), folder.path());
     folder
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let place = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &place);
-        } else if from.ends_with("plugins") {
-            // Copies of the plugins, which are large and are not written to.
-            fs::hard_link(entry.path(), &place).unwrap();
-        } else {
-            fs::copy(entry.path(), &place).unwrap();
-        }
-    }
 }
 
 /// Everything that is asked: what the chain and the wallets hold, read in all ways.
@@ -185,7 +169,7 @@ fn no_damage_of_a_closed_file_is_answered_as_truth() {
 
 fn copied(whole: &TempDir) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    copy(whole.path(), folder.path());
+    copy_folder(whole.path(), folder.path());
     folder
 }
 

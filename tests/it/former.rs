@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use outrigger_tests::{Client, Host, HostOptions, data_json};
+use outrigger_tests::{Client, Host, HostOptions, copy_folder, data_json};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,21 +34,8 @@ fn options() -> HostOptions {
 /// Puts the kept files where a host looks for them.
 fn unpack() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/former"), &folder.path().join("regtest"));
+    copy_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/former"), &folder.path().join("regtest"));
     folder
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let place = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &place);
-        } else {
-            fs::write(&place, fs::read(entry.path()).unwrap()).unwrap();
-        }
-    }
 }
 
 /// The fields that must be the same, in their order, wherever they stand. Amounts are kept as texts.

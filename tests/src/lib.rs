@@ -11,7 +11,8 @@ mod gate;
 mod host;
 pub mod miner;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -24,12 +25,29 @@ pub use host::{Host, HostOptions, groups};
 /// A recorded data file, as text.
 pub fn data(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// A recorded data file, as JSON.
 pub fn data_json(name: &str) -> Value {
     serde_json::from_str(&data(name)).unwrap()
+}
+
+/// Copies a folder with all that is in it. The files can be written to, whatever the modes of those they come from.
+pub fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &place);
+        } else if from.ends_with("plugins") {
+            // A host's copies of its plugins, which are large and are not written to.
+            fs::hard_link(entry.path(), &place).unwrap();
+        } else {
+            fs::write(&place, fs::read(entry.path()).unwrap()).unwrap();
+        }
+    }
 }
 
 /// Whether two values are the same to the letter: the order of keys, which `==` does not compare, counts too.

@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat, openat2, renameat, unlinkat};
 
 /// How a file is called that is not finished. The number and the process tell those apart that are written at a time.
 pub const UNFINISHED: &str = ".unfinished";
@@ -151,8 +151,10 @@ impl ClientFiles {
                 return Err(ClientFileError::NotAllowed);
             }
         }
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        Ok(Place { folder: rustix::fs::open(&path, flags, Mode::empty())?, path, name })
+        // Nothing on the way may have become a link since it was judged.
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+        let folder = openat2(CWD, &path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+        Ok(Place { folder, path, name })
     }
 }
 
@@ -209,7 +211,10 @@ struct Journal {
 impl Journal {
     fn open(file: PathBuf) -> io::Result<Self> {
         let noted: Vec<PathBuf> = match fs::read(&file) {
-            Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
+            Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
+                tracing::warn!(file = %file.display(), %error, "the note of unfinished files cannot be read");
+                Vec::new()
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -242,7 +247,15 @@ impl Journal {
 
     fn change(&self, change: impl FnOnce(&mut BTreeSet<PathBuf>)) -> io::Result<()> {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut noted);
+        let mut changed = noted.clone();
+        change(&mut changed);
+        self.write(&changed)?;
+        *noted = changed;
+        Ok(())
+    }
+
+    /// Writes the note in one step: a kill or a full disk leaves the former one.
+    fn write(&self, noted: &BTreeSet<PathBuf>) -> io::Result<()> {
         // What is no text cannot be noted in JSON.
         let texts: Vec<&str> = noted.iter().filter_map(|path| path.to_str()).collect();
         if texts.is_empty() {
@@ -251,9 +264,15 @@ impl Journal {
                 _ => Ok(()),
             };
         }
-        let mut file = File::create(&self.file)?;
+        let fresh = self.file.with_extension("json.new");
+        let mut file = File::create(&fresh)?;
         file.write_all(&serde_json::to_vec(&texts)?)?;
-        file.sync_all()
+        file.sync_all()?;
+        fs::rename(&fresh, &self.file)?;
+        match self.file.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
     }
 }
 

@@ -298,7 +298,13 @@ fn what_is_not_known_is_answered_with_the_nearest_name() {
     assert_eq!((code, error.as_str()), (Some(89), expected));
     let (code, _, error) = said(call(&host, &["frobnicate", "1"], ""));
     assert_eq!((code, error.as_str()), (Some(89), "error code: -32601\nerror message:\nMethod not found\n"));
-    for (arguments, meant) in [(&["runn"][..], "'run'"), (&["plugin", "inspekt", "x"], "'inspect'")] {
+    let mistyped = [
+        (&["runn"][..], "'run'"),
+        (&["rnu"], "'run'"),
+        (&["plugin", "inspekt", "x"], "'inspect'"),
+        (&["plugin", "nwe", "x"], "'new'"),
+    ];
+    for (arguments, meant) in mistyped {
         let (code, _, error) = said(Command::new(&built().binary).args(arguments).output().unwrap());
         assert!(code == Some(2) && error.contains("similar subcommand") && error.contains(meant), "{error}");
     }

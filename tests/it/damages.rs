@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
+use bitcoin::hex::FromHex as _;
 use outrigger_tests::{Client, Host, HostOptions, copy_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -224,4 +225,55 @@ fn a_file_that_is_cut_while_it_is_open_is_named_when_it_ends_the_host() {
     let said = fs::read_to_string(log.path()).unwrap();
     assert_eq!(status.code(), Some(1), "{status}: {said}");
     assert!(said.contains("wallets/w/data.mdb cannot be read where it is mapped"), "{said}");
+}
+
+/// Changes a byte in the middle of what stands in a file, wherever it stands.
+fn spoil(file: &Path, text: &[u8]) {
+    let mut bytes = fs::read(file).unwrap();
+    let places: Vec<_> = bytes.windows(text.len()).enumerate().filter(|(_, piece)| *piece == text).collect();
+    let places: Vec<_> = places.into_iter().map(|(at, _)| at + text.len() / 2).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at] ^= 1;
+        let file = OpenOptions::new().write(true).open(file).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes[at..=at], at as u64).unwrap();
+    }
+}
+
+#[test]
+fn damage_that_is_met_while_the_host_runs_is_told_in_the_warnings() {
+    let host = Host::start_with(options());
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!(["a label to be spoiled"]));
+    wallet.call("generatetoaddress", json!([1, address]));
+    let hash = wallet.call("getbestblockhash", json!([]));
+    let block = wallet.call("getblock", json!([hash, 0]));
+    let block = Vec::from_hex(block.as_str().unwrap()).unwrap();
+    assert_eq!(wallet.call("getwalletinfo", json!([])).get("warnings"), None);
+    assert_eq!(wallet.call("getblockchaininfo", json!([]))["warnings"], json!([]));
+
+    let folder = tempfile::tempdir().unwrap();
+    let backup = folder.path().join("backup");
+    wallet.call("backupwallet", json!([backup]));
+    let former = fs::read(&backup).unwrap();
+    spoil(&host.network_folder().join("wallets/w/data.mdb"), b"a label to be spoiled");
+    // A copy of what is damaged takes no backup's place, whether the damage was met before or not.
+    assert_eq!(wallet.refused("backupwallet", json!([backup])).1, "Error: Wallet backup failed!");
+    let (_, message) = wallet.refused("listlabels", json!([]));
+    assert!(message.contains("w/data.mdb is damaged: table \"labels\""), "{message}");
+    for (method, params) in [("setlabel", json!([address, "new"])), ("backupwallet", json!([backup]))] {
+        let (_, message) = wallet.refused(method, params);
+        assert!(message.contains("w/data.mdb is damaged"), "{method}: {message}");
+    }
+    assert!(fs::read(&backup).unwrap() == former && fs::read_dir(folder.path()).unwrap().count() == 1);
+    let info = wallet.call("getwalletinfo", json!([]));
+    assert!(info["warnings"][0].as_str().unwrap().contains("w/data.mdb is damaged"), "{info}");
+
+    spoil(&host.network_folder().join("chain/data.mdb"), &block);
+    let (_, message) = wallet.refused("getblock", json!([hash, 0]));
+    assert!(message.contains("chain/data.mdb is damaged"), "{message}");
+    for method in ["getblockchaininfo", "getmininginfo", "getnetworkinfo"] {
+        let info = wallet.call(method, json!([]));
+        assert!(info["warnings"][0].as_str().unwrap().contains("chain/data.mdb is damaged"), "{method}: {info}");
+    }
 }

@@ -12,8 +12,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::nearest::nearest;
 use crate::run;
 
 /// The exit code of a failure at run time.
@@ -99,6 +101,21 @@ fn shown(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
+/// Names the subcommand that was probably meant, where clap finds none: two letters that changed places are too much for it.
+fn suggest(error: &mut clap::Error, arguments: &[String]) {
+    let Some(ContextValue::String(wanted)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return;
+    }
+    let all = Cli::command();
+    let named = arguments.iter().take_while(|argument| *argument != wanted);
+    let within = named.fold(&all, |command, name| command.find_subcommand(name).unwrap_or(command));
+    if let Some(name) = nearest(wanted, within.get_subcommands().map(clap::Command::get_name)) {
+        let name = ContextValue::Strings(vec![name.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, name);
+    }
+}
+
 /// Tells what is wrong with the command line, or the help that it asks for.
 fn not_understood(error: &clap::Error) -> ExitCode {
     // Where nothing can be written, the exit code still says it.
@@ -116,7 +133,11 @@ fn not_understood(error: &clap::Error) -> ExitCode {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&error),
+        Err(mut error) => {
+            let arguments: Vec<_> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+            suggest(&mut error, &arguments);
+            return not_understood(&error);
+        }
     };
     match cli.command {
         Command::Run(args) => {

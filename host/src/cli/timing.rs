@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use outrigger_sdk::RpcError;
 use outrigger_sdk::abi::ExportedService;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::service::{Chain, Mempool, Signer, Wallet};
 use outrigger_sdk::testing::{TestHost, WalletState};
+use outrigger_sdk::text::printable;
 use serde_json::Map;
 
 use crate::plugin::answer::DEFAULT_MAX_BYTES;
@@ -101,7 +103,8 @@ fn once(instance: &Instance, calls: &Calls, method: &MethodSpec, args: &TimeArgs
     instance.call(token, method, args.arguments.as_bytes(), true);
     let answer = answer.try_recv().map_err(|_| format!("{} does not answer at once", args.method))?;
     let spent = began.elapsed();
-    answer.map(|_| spent).map_err(|error| format!("{} answers error {}: {}", args.method, error.code.0, error.message))
+    let failed = |error: RpcError| format!("{} answers error {}: {}", args.method, error.code.0, printable(&error.message));
+    answer.map(|_| spent).map_err(failed)
 }
 
 /// The services of a host in memory.

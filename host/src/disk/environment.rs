@@ -14,7 +14,7 @@ use heed::types::Bytes;
 use heed::{CompactionOption, Env, EnvClosingEvent, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 use rustix::fs::{FallocateFlags, fallocate};
 
-use super::damage::OpenFile;
+use super::damage::{Damage, OpenFile};
 use super::table::{Result, Table};
 
 /// The file with the data in a folder of LMDB.
@@ -133,10 +133,15 @@ impl Environment {
     /// # Errors
     /// When the file was found to be damaged; when LMDB fails.
     pub fn write(&self) -> Result<RwTxn<'_>> {
-        match self.file.damage() {
+        match self.damage() {
             Some(damage) => Err(damage.into()),
             None => Ok(self.env.write_txn()?),
         }
+    }
+
+    /// What was found in the file first that is not what was written; none while nothing was.
+    pub fn damage(&self) -> Option<Damage> {
+        self.file.damage()
     }
 
     /// Waits until all that was committed is on the disk.

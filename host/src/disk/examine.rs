@@ -1,7 +1,5 @@
 //! What a file of LMDB is, before it is opened: whether it is whole, and of which layout.
 
-use std::path::Path;
-
 use super::pages::{DataFile, Fault};
 use super::table::{Checksum, shown};
 
@@ -45,10 +43,10 @@ impl Examined {
 ///
 /// # Errors
 /// What is wrong with its pages.
-pub fn examine(path: &Path, layout_key: &[u8]) -> Result<Examined, Fault> {
+pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
     let mut examined = Examined::default();
     let mut checksum: Option<(String, Checksum)> = None;
-    DataFile::open(path)?.walk(&mut |table, key, stored| {
+    file.walk(&mut |table, key, stored| {
         let sums = match &checksum {
             Some((of, sums)) if of == table => *sums,
             _ => checksum.insert((table.to_owned(), Checksum::of(table))).1,
@@ -63,8 +61,7 @@ pub fn examine(path: &Path, layout_key: &[u8]) -> Result<Examined, Fault> {
 ///
 /// # Errors
 /// What is wrong with the pages on the way.
-pub fn glance(path: &Path, layout_key: &[u8]) -> Result<Examined, Fault> {
-    let file = DataFile::open(path)?;
+pub fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
     let sums = Checksum::of(META);
     let mut examined = Examined::default();
     for key in [layout_key, PROGRAM] {
@@ -76,6 +73,11 @@ pub fn glance(path: &Path, layout_key: &[u8]) -> Result<Examined, Fault> {
 }
 
 impl Examined {
+    /// The row that the layout is read from, where its checksum says that it is what was written.
+    pub fn sure_layout(&self) -> Option<&[u8]> {
+        self.layout.as_deref().filter(|_| self.damage.is_none())
+    }
+
     /// Takes note of a row, of which `value` is what its checksum agrees with.
     fn see(&mut self, table: &str, key: &[u8], value: Option<&[u8]>, stored: &[u8], layout_key: &[u8]) {
         self.rows += 1;

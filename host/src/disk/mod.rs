@@ -10,9 +10,9 @@ mod table;
 
 pub use damage::Damage;
 pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
-pub use examine::{Examined, META, examine, glance};
+pub use examine::{META, examine, glance};
 pub use fault::name_files_of_failed_accesses;
-pub use remake::{MAKING, RemakeError, make, migrate, sign};
+pub use remake::{FORMER, MAKING, RemakeError, finish, make, make_by, migrate, sign};
 pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table, TableError};
 
 use std::io::{Error, ErrorKind};

@@ -10,12 +10,14 @@ use std::time::Duration;
 use heed::RwTxn;
 
 use super::environment::{DATA_FILE, Environment, Opening};
-use super::examine::PROGRAM;
+use super::examine::{META, PROGRAM};
 use super::pages::{DataFile, Fault};
 use super::table::{Table, TableError};
 
 /// The folder in which a file is made. What a kill left there is removed before the next one is made.
 pub const MAKING: &str = "data.mdb.making";
+/// The file of a former layout, from the moment that the new one takes its place until it is overwritten.
+pub const FORMER: &str = "data.mdb.former";
 /// How long the end of an environment is waited for, of which nothing is in use.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
 /// The version of this program.
@@ -53,15 +55,34 @@ pub fn make<E: From<RemakeError>>(
     opening: &Opening,
     fill: impl FnOnce(&Environment, &mut RwTxn<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let making = empty(folder).map_err(RemakeError::File)?;
-    let made = make_in(&making, opening, fill);
-    if made.is_err() {
-        // It may be that which the disk has no room for. What stays is removed by the next one.
-        let _ = fs::remove_dir_all(&making);
-    }
-    made?;
+    make_by(folder, |making| make_in(making, opening, fill))
+}
+
+/// Has a file made in another folder, which is given to `fill`, and moves it into its place, all or nothing. Nobody may have it
+/// open any more when `fill` returns.
+///
+/// # Errors
+/// When the folders cannot be changed; what `fill` says.
+pub fn make_by<E: From<RemakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
+    let making = make_beside(folder, fill)?;
     take_place(&making, folder).map_err(RemakeError::File)?;
     Ok(())
+}
+
+/// Has a file made in a folder of its own below `folder`. Gives that one's path.
+fn make_beside<E: From<RemakeError>>(
+    folder: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<PathBuf, E> {
+    finish(folder).map_err(RemakeError::File)?;
+    let making = folder.join(MAKING);
+    DirBuilder::new().mode(0o700).create(&making).map_err(RemakeError::File)?;
+    let made = fill(&making);
+    if made.is_err() {
+        // It may be that which the disk has no room for. What stays is removed by the next one.
+        let _ = remove_making(folder);
+    }
+    made.map(|()| making)
 }
 
 fn make_in<E: From<RemakeError>>(
@@ -79,7 +100,8 @@ fn make_in<E: From<RemakeError>>(
 }
 
 /// Makes a file of this layout of one of a former layout, which stays as it is until the new one is whole. Then the former one
-/// is overwritten: what was in it may be sealed later, and must not stand on the disk in another place.
+/// is overwritten: what was in it may be sealed later, and must not stand on the disk in another place. [`finish`] does so
+/// where a kill came before it.
 ///
 /// # Errors
 /// When the former file is damaged, or the disk has no room for both.
@@ -90,30 +112,82 @@ pub fn migrate(
     rewrite: Rewrite<'_>,
 ) -> Result<(), RemakeError> {
     let path = folder.join(DATA_FILE);
-    let former = OpenOptions::new().write(true).open(&path)?;
     let file = DataFile::open(&path)?;
-    make(folder, opening, |env, txn| {
-        let mut made: BTreeMap<&str, Table> = BTreeMap::new();
-        for name in tables {
-            made.insert(name, env.make_table(txn, name)?);
+    let fill = |env: &Environment, txn: &mut RwTxn<'_>| copy(&file, env, txn, tables, rewrite);
+    let making = make_beside(folder, |making| make_in(making, opening, fill))?;
+    match fs::hard_link(&path, folder.join(FORMER)) {
+        // A file system without further names for files: a kill right now would leave the former file's bytes where they are.
+        Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+            let former = OpenOptions::new().write(true).open(&path)?;
+            take_place(&making, folder)?;
+            return Ok(overwrite(former)?);
         }
-        let mut failed = None;
-        let walked = file.walk(&mut |name, key, value| {
-            let fault = |what| Fault::Tree { table: name.to_owned(), what };
-            let table = made.get(name).ok_or_else(|| fault("no layout has it"))?;
-            let value = rewrite(name, key, value)?;
-            table.put(txn, key, &value).map_err(|error| {
-                failed = Some(error);
-                fault("it cannot be written anew")
-            })
-        });
-        match failed {
-            Some(error) => Err(error.into()),
-            None => walked.map_err(RemakeError::from),
-        }
-    })?;
-    overwrite(former)?;
+        linked => linked?,
+    }
+    take_place(&making, folder)?;
+    finish(folder)?;
     Ok(())
+}
+
+fn copy(
+    file: &DataFile,
+    env: &Environment,
+    txn: &mut RwTxn<'_>,
+    tables: &[&'static str],
+    rewrite: Rewrite<'_>,
+) -> Result<(), RemakeError> {
+    let mut made: BTreeMap<&str, Table> = BTreeMap::new();
+    for name in tables {
+        made.insert(name, env.make_table(txn, name)?);
+    }
+    let mut failed = None;
+    let walked = file.walk(&mut |name, key, value| {
+        let fault = |what| Fault::Tree { table: name.to_owned(), what };
+        let table = made.get(name).ok_or_else(|| fault("no layout has it"))?;
+        let value = rewrite(name, key, value)?;
+        table.put(txn, key, &value).map_err(|error| {
+            failed = Some(error);
+            fault("it cannot be written anew")
+        })
+    });
+    match failed {
+        Some(error) => return Err(error.into()),
+        None => walked?,
+    }
+    Ok(match made.get(META) {
+        Some(meta) => sign(*meta, txn)?,
+        None => (),
+    })
+}
+
+/// Ends what a kill has interrupted in a folder: a file that was being made is removed, and one that was replaced. Both are
+/// overwritten before, since keys may be in them.
+///
+/// # Errors
+/// When they cannot be removed.
+pub fn finish(folder: &Path) -> io::Result<()> {
+    remove_making(folder)?;
+    let former = folder.join(FORMER);
+    match OpenOptions::new().write(true).open(&former) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        opened => {
+            let file = opened?;
+            fs::remove_file(&former)?;
+            overwrite(file)
+        }
+    }
+}
+
+fn remove_making(folder: &Path) -> io::Result<()> {
+    let making = folder.join(MAKING);
+    if let Ok(file) = OpenOptions::new().write(true).open(making.join(DATA_FILE)) {
+        fs::remove_file(making.join(DATA_FILE))?;
+        overwrite(file)?;
+    }
+    match fs::remove_dir_all(&making) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Notes which version of the program made a file.
@@ -124,33 +198,21 @@ pub fn sign(meta: Table, txn: &mut RwTxn<'_>) -> Result<(), TableError> {
     meta.put(txn, PROGRAM, VERSION.as_bytes())
 }
 
-/// An empty folder to make a file in.
-fn empty(folder: &Path) -> io::Result<PathBuf> {
-    let making = folder.join(MAKING);
-    match fs::remove_dir_all(&making) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    DirBuilder::new().mode(0o700).create(&making)?;
-    Ok(making)
-}
-
 fn take_place(making: &Path, folder: &Path) -> io::Result<()> {
     fs::rename(making.join(DATA_FILE), folder.join(DATA_FILE))?;
     File::open(folder)?.sync_all()?;
     fs::remove_dir_all(making)
 }
 
-fn overwrite(mut former: File) -> io::Result<()> {
-    let metadata = former.metadata()?;
+/// Overwrites a file that has no name any more; one that somebody keeps under another name stays as it is.
+fn overwrite(mut file: File) -> io::Result<()> {
+    let metadata = file.metadata()?;
     if metadata.nlink() > 0 {
-        // Somebody keeps it under another name.
         return Ok(());
     }
-    let length = metadata.len();
-    io::copy(&mut io::Read::take(io::repeat(0), length), &mut former)?;
-    former.flush()?;
-    former.sync_all()
+    io::copy(&mut io::Read::take(io::repeat(0), metadata.len()), &mut file)?;
+    file.flush()?;
+    file.sync_all()
 }
 
 impl Environment {

@@ -46,6 +46,7 @@ impl ChainSnapshot {
             headers: self.store.header_height(&self.txn)?,
             size_on_disk: self.store.size_on_disk(),
             coins: self.store.coin_count(&self.txn)?,
+            warnings: self.store.damage().iter().map(ToString::to_string).collect(),
         })
     }
 

@@ -20,7 +20,23 @@ use crate::rpc::{Call, Params};
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
 
-/// The names of the methods, which no plugin may claim.
+/// The names that no plugin may claim: those of the methods, and the one that is answered with where it has gone.
+pub const RESERVED: [&str; 12] = [
+    "echo",
+    "echojson",
+    GENERATE,
+    "getrpcinfo",
+    "help",
+    "listplugins",
+    "reloadplugin",
+    "rpc.discover",
+    "startplugin",
+    "stop",
+    "stopplugin",
+    "uptime",
+];
+
+/// The names of the methods.
 pub const NAMES: [&str; 11] = [
     "echo",
     "echojson",

@@ -14,7 +14,6 @@ pub(super) fn now() -> Duration {
 }
 
 /// When a connection last showed signs of life.
-#[derive(Default)]
 pub(super) struct Activity(Mutex<Life>);
 
 struct Life {
@@ -32,14 +31,13 @@ struct Life {
     unsent: u64,
 }
 
-impl Default for Life {
-    fn default() -> Self {
-        let now = now();
-        Self { began: now, last_sign: now, head_since: None, in_call: false, ambiguous: false, unsent: 0 }
-    }
-}
-
 impl Activity {
+    /// That of a connection which began then, and shows a sign of life now.
+    pub(super) fn since(began: Duration) -> Self {
+        let life = Life { began, last_sign: now(), head_since: None, in_call: false, ambiguous: false, unsent: 0 };
+        Self(Mutex::new(life))
+    }
+
     fn life(&self) -> MutexGuard<'_, Life> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,9 @@ pub(super) struct Attempts {
     delay: Duration,
     /// How many addresses are noted: while there are none, no request pays for the table.
     noted: AtomicUsize,
+    /// When all of them will have paid, in milliseconds since `begin`.
+    paid_at: AtomicU64,
+    begin: Instant,
     addresses: Mutex<HashMap<IpAddr, Guesser>>,
 }
 
@@ -48,12 +51,27 @@ pub(super) struct TooMany;
 impl Attempts {
     /// Wrong credentials cost so long each.
     pub(super) fn new(delay: Duration) -> Self {
-        Self { delay, noted: AtomicUsize::new(0), addresses: Mutex::default() }
+        let (noted, paid_at) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Self { delay, noted, paid_at, begin: Instant::now(), addresses: Mutex::default() }
     }
 
     /// Whether nobody has guessed of late.
     pub(super) fn is_quiet(&self) -> bool {
-        self.noted.load(Ordering::Relaxed) == 0
+        self.noted.load(Ordering::Relaxed) == 0 || self.is_quiet_at(Instant::now())
+    }
+
+    fn is_quiet_at(&self, now: Instant) -> bool {
+        if self.since_begin(now) <= self.paid_at.load(Ordering::Relaxed) {
+            return false;
+        }
+        // Those who never came back are forgotten here.
+        let mut addresses = self.lock();
+        self.forget(&mut addresses, now);
+        addresses.is_empty()
+    }
+
+    fn since_begin(&self, time: Instant) -> u64 {
+        u64::try_from(time.saturating_duration_since(self.begin).as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Notes wrong credentials. How long their answer waits: those of an address are answered one after the other.
@@ -63,6 +81,7 @@ impl Attempts {
         let guesser = addresses.entry(address).or_insert(Guesser { paid_at: now, waiting: 0 });
         guesser.paid_at = guesser.paid_at.max(now) + self.delay;
         let pause = guesser.paid_at.saturating_duration_since(now);
+        self.paid_at.fetch_max(self.since_begin(guesser.paid_at), Ordering::Relaxed);
         self.noted.store(addresses.len(), Ordering::Relaxed);
         pause
     }
@@ -201,6 +220,14 @@ mod tests {
         assert!(attempts.wait(one).is_ok());
         assert_eq!(attempts.pause(one, now + DELAY * (CREDIT + 1)), None);
         assert!(attempts.is_quiet(), "who has paid is forgotten");
+    }
+
+    #[test]
+    fn one_who_never_comes_back_is_forgotten() {
+        let (attempts, now) = (Attempts::new(DELAY), Instant::now());
+        attempts.wrong(address("10.0.0.1"), now);
+        assert!(!attempts.is_quiet_at(now) && !attempts.is_quiet_at(now + DELAY / 2));
+        assert!(attempts.is_quiet_at(now + 2 * DELAY) && attempts.noted.load(Ordering::Relaxed) == 0);
     }
 
     #[test]

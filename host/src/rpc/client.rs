@@ -35,8 +35,9 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    pub(super) fn new(link: Arc<Link>, stream: TcpStream) -> Arc<Self> {
-        Arc::new(Self { link, stream, activity: Activity::default(), proof: OnceLock::new() })
+    /// The client of a connection that began at a time, as [`activity::now`](super::activity::now) counts it.
+    pub(super) fn new(link: Arc<Link>, stream: TcpStream, began: Duration) -> Arc<Self> {
+        Arc::new(Self { link, stream, activity: Activity::since(began), proof: OnceLock::new() })
     }
 
     pub(super) fn link(&self) -> &Arc<Link> {

@@ -27,6 +27,7 @@ use super::client::{Client, InCall};
 use super::eager::Habit;
 use super::edge::{Edge, Refused};
 use super::framing::Framing;
+
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::places::Place;
@@ -65,7 +66,7 @@ pub(super) async fn serve<S: RpcService>(
     if let Err(error) = watch_peer(&stream) {
         tracing::debug!(%error, "cannot have the client's machine watched");
     }
-    let limits = edge.limits();
+    let (limits, began) = (edge.limits(), now());
     let mut first = [0];
     tokio::select! {
         // An error means that there is no client any more, which is found out below.
@@ -75,7 +76,7 @@ pub(super) async fn serve<S: RpcService>(
         _ = stopping.wait_for(|stopping| *stopping) => return,
     }
     // Only who says something gets buffers.
-    let client = Client::new(place.0.clone(), stream);
+    let client = Client::new(place.0.clone(), stream, began);
     Box::pin(converse(client, edge, stopping)).await;
 }
 

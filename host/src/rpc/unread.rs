@@ -50,16 +50,35 @@ impl Unread {
         state.next += 1;
         state.held.insert(number, Held { bytes, since, link: link.clone() });
         state.bytes += bytes;
+        self.make_room(&mut state, number);
+        number
+    }
+
+    /// Sees to it that what waits is within the bound, after `last` has come or grown.
+    fn make_room(&self, state: &mut State, last: u64) {
+        // Others do not pay for an answer that is too long by itself.
+        if state.held.get(&last).is_some_and(|held| held.bytes > self.most) {
+            self.drop_reply(state, last);
+        }
         while state.bytes > self.most {
             let oldest =
                 state.held.iter().min_by_key(|(number, held)| (held.since, **number)).map(|(number, _)| *number);
-            let Some(held) = oldest.and_then(|oldest| state.release(oldest)) else { break };
-            tracing::warn!(peer = %held.link.peer(), bytes = held.bytes, limit = self.most, "an answer that is not read is dropped");
-            self.figures.cut_unread.fetch_add(1, Ordering::Relaxed);
-            held.link.close();
+            let Some(oldest) = oldest else { break };
+            self.drop_reply(state, oldest);
         }
         self.figures.unread_bytes.store(state.bytes, Ordering::Relaxed);
-        number
+    }
+
+    fn drop_reply(&self, state: &mut State, number: u64) {
+        let Some(held) = state.release(number) else { return };
+        tracing::warn!(
+            peer = %held.link.peer(),
+            bytes = held.bytes,
+            "rpc.max_unread_bytes" = self.most,
+            "an answer that is not read is dropped"
+        );
+        self.figures.cut_unread.fetch_add(1, Ordering::Relaxed);
+        held.link.close();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -83,9 +102,17 @@ impl UnreadReply {
 
     /// The socket takes no more, with so many bytes left.
     pub(super) fn blocked(&mut self, bytes: u64) {
-        if self.number.is_none() {
+        let Some(number) = self.number else {
             self.number = Some(self.unread.hold(&self.link, bytes, Instant::now()));
-        }
+            return;
+        };
+        // Another answer may have come behind the one that waits.
+        let mut state = self.unread.lock();
+        let Some(held) = state.held.get_mut(&number).filter(|held| held.bytes < bytes) else { return };
+        let more = bytes - held.bytes;
+        held.bytes = bytes;
+        state.bytes += more;
+        self.unread.make_room(&mut state, number);
     }
 
     /// The socket took some.
@@ -136,7 +163,13 @@ mod tests {
         replies[0].sent();
         assert_eq!((bytes(), figures.cut_unread.load(Ordering::Relaxed)), (10, 1));
         replies[3].blocked(500);
-        assert!(!held(2) && !held(3), "one that is too long for the bound itself is dropped as well");
+        assert!(held(2) && !held(3), "one that is too long for the bound is dropped, and nobody else for it");
+        replies[2].blocked(30);
+        assert_eq!(bytes(), 30, "one may grow while it waits");
+        replies[2].blocked(20);
+        assert_eq!(bytes(), 30);
+        replies[2].blocked(101);
+        assert!(!held(2));
         drop(replies);
         assert_eq!(bytes(), 0);
     }

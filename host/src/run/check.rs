@@ -1,6 +1,6 @@
 //! `outrigger run --check`: what would keep the host from starting, as far as that can be said without starting it.
 
-use super::{RunError, configuration, data_folder, log_filter, parts, users};
+use super::{RunError, configuration, data_folder, init_log, parts, users};
 use crate::cli::RunArgs;
 use crate::plugin::registry::{self, Configured};
 use crate::router::builtins;
@@ -13,13 +13,13 @@ use crate::services::ServiceNames;
 /// As [`run`](super::run).
 pub fn check(args: &RunArgs) -> Result<String, RunError> {
     let loaded = configuration(args)?;
-    log_filter(&loaded)?;
+    init_log(&loaded)?;
     data_folder(&loaded)?;
     let folders = parts::plugin_folders(&args.plugin_dir);
     users(&loaded, &folders)?;
     let config = &loaded.config;
     let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
-    let manifests = registry::check(&configured, &folders, &builtins::NAMES, &ServiceNames)
+    let manifests = registry::check(&configured, &folders, &builtins::RESERVED, &ServiceNames)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
     Ok(format!("The configuration can be used: {} plugins with {methods} methods", manifests.len()))

@@ -39,6 +39,10 @@ const FRONT_THREADS: usize = 2;
 /// How long the end waits for the threads of each kind, and for what runs beside them.
 const RUNTIME_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The part of the files that connections leave to wallets, the chain and plugins, and the most of them.
+const OTHER_FILES_PART: usize = 4;
+const MOST_OTHER_FILES: usize = 1024;
+
 /// Why the host could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -61,7 +65,6 @@ fn failed(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> RunError + '_ {
 pub fn run(args: &RunArgs) -> Result<(), RunError> {
     let loaded = configuration(args)?;
     init_log(&loaded)?;
-    raise_file_limit();
     memory::give_back_large_blocks();
     disk::name_files_of_failed_accesses();
     let users = users(&loaded, &parts::plugin_folders(&args.plugin_dir))?;
@@ -114,7 +117,9 @@ async fn serve(
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
     let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
     let service = RpcServiceBuilder::new().service(Gateway::new(frame.door.clone()));
-    let server = Server::bind(rpc.listen, service, Arc::new(known), rpc.limits())
+    let mut limits = rpc.limits();
+    limits.max_connections = connections(limits.max_connections, raise_file_limit());
+    let server = Server::bind(rpc.listen, service, Arc::new(known), limits)
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .hearing(rpc.peers())
@@ -250,13 +255,29 @@ fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Every connection is an open file; the soft limit is often far below what the system allows.
-fn raise_file_limit() {
+/// Every connection is an open file; the soft limit is often far below what the system allows. Gives what it is then.
+fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // Without it fewer connections are accepted, which is no reason not to start.
     let _ = setrlimit(Resource::Nofile, limit);
+    getrlimit(Resource::Nofile).current
+}
+
+/// As many connections as are allowed, and as the files do that the process may open: where these ran out, connections of those
+/// who have shown credentials could not take the place of others, and no wallet could be loaded.
+fn connections(allowed: usize, files: Option<u64>) -> usize {
+    let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
+    let room = (files - (files / OTHER_FILES_PART).min(MOST_OTHER_FILES)).max(1);
+    if room < allowed {
+        tracing::warn!(
+            "rpc.max_connections" = allowed,
+            files,
+            "at most {room} connections are taken, as the system lets this process open few files"
+        );
+    }
+    allowed.min(room)
 }
 
 /// Listens for signals at once, and gives what ends with the first of them or with the method `stop`.

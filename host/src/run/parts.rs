@@ -127,6 +127,7 @@ impl Parts {
         frame.door.stage("Loading wallets…");
         let manager = open_wallets(config, folder, &node, hub)?;
         node.observe(manager.clone());
+        manager.is_told();
         node.observe(hub.clone());
         frame.door.stage("Starting plugins…");
         let calls = Arc::new(Calls::default());
@@ -139,7 +140,7 @@ impl Parts {
             services: Box::new(services),
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
-            builtins: &builtins::NAMES,
+            builtins: &builtins::RESERVED,
             reread: reread(args),
             fatal: frame.stop_for(),
         })

@@ -58,7 +58,12 @@ struct KnownMethods<'a> {
 impl KnownMethods<'_> {
     fn has(&self, method: &str) -> bool {
         let is_own = builtins::NAMES.contains(&method) || groups::group_of(method).is_some();
-        is_own || self.of_plugins().is_none_or(|methods| methods.iter().any(|known| known == method))
+        is_own
+            || match self.of_plugins() {
+                Some(methods) => methods.iter().any(|known| known == method),
+                // A file that cannot be read may have any method, but hardly one that is nearly another's.
+                None => self.suggestion(method).is_empty(),
+            }
     }
 
     fn of_plugins(&self) -> Option<&Vec<String>> {

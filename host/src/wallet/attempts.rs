@@ -3,7 +3,8 @@
 //! One attempt waits at a time, so that guessing does not take the threads that other calls run on; those beyond it are
 //! refused. The passphrase of the owner waits as long as a wrong one would: whether it is right is known only afterwards.
 
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,21 @@ const LONGEST_DELAY: Duration = Duration::from_secs(8);
 
 /// What an attempt is told that comes while another one waits.
 const BUSY: &str = "Error: Attempts to unlock this wallet are slowed after wrong passphrases, and another attempt waits. Try again later.";
+
+/// The attempts to unlock each wallet, by its name. They are kept while the host runs, so that loading a wallet again does not
+/// make up for wrong passphrases.
+#[derive(Default)]
+pub struct AllAttempts(Mutex<HashMap<String, Arc<UnlockAttempts>>>);
+
+impl AllAttempts {
+    /// Those of a wallet.
+    pub fn of(&self, wallet: &str) -> Arc<UnlockAttempts> {
+        let mut all = lock(&self.0);
+        // What no loaded wallet has, and nobody guessed at, tells nothing.
+        all.retain(|_, attempts| Arc::strong_count(attempts) > 1 || attempts.wrong() > 0);
+        all.entry(wallet.to_owned()).or_default().clone()
+    }
+}
 
 /// The attempts to unlock one wallet.
 #[derive(Default)]
@@ -88,7 +104,7 @@ impl UnlockAttempts {
         outcome
     }
 
-    /// How many wrong passphrases were tried since the wallet was loaded.
+    /// How many wrong passphrases were tried since the host started.
     pub fn wrong(&self) -> u64 {
         lock(&self.0).wrong
     }
@@ -122,6 +138,19 @@ mod tests {
         assert_eq!(state.admit(now), Some(FIRST_DELAY));
         assert_eq!(state.admit(now), None);
         assert_eq!(state.wrong, 1);
+    }
+
+    #[test]
+    fn loadwallet_does_not_make_up_for_wrong_passphrases() {
+        let all = AllAttempts::default();
+        let wrong = || Err::<(), _>(ErrorKind::PassphraseIncorrect.into());
+        all.of("guessed").make(wrong).unwrap_err();
+        drop(all.of("other"));
+        assert_eq!((all.of("guessed").wrong(), all.of("other").wrong()), (1, 0));
+        assert_eq!(lock(&all.of("guessed").0).delay(), FIRST_DELAY);
+        assert_eq!(lock(&all.0).len(), 2);
+        drop(all.of("third"));
+        assert_eq!(lock(&all.0).len(), 2, "what tells nothing is not kept");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use bitcoin::{Script, ScriptBuf};
 use outrigger_sdk::descriptor::ExpandError;
-use outrigger_sdk::service::wallet::{AddressType, check_label};
+use outrigger_sdk::service::wallet::{AddressType, Ownership, check_label};
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::descriptors::{bad_descriptor, derive};
@@ -86,7 +86,7 @@ impl Write<'_> {
         for script in self.addresses(number, row, indexes)? {
             let Some(address) = address_script(&script) else { continue };
             if self.t.labels.get(&self.txn, &script_key(&address))?.is_none() {
-                self.put_label(&script, "", &mut touched)?;
+                self.put_label(&script, "", true, &mut touched)?;
             }
         }
         self.rederive(&touched)
@@ -193,7 +193,7 @@ impl Wallet {
             let script = write.next_script(kind, internal)?;
             if let Some(label) = &label {
                 let mut touched = Vec::new();
-                write.put_label(&script, label, &mut touched)?;
+                write.put_label(&script, label, true, &mut touched)?;
                 write.rederive(&touched)?;
             }
             Ok(script)
@@ -242,7 +242,9 @@ impl Wallet {
         check_label(&label)?;
         Ok(self.write(|write| {
             let mut touched = Vec::new();
-            write.put_label(&script, &label, &mut touched)?;
+            let row = write.t.script(&write.txn, &script)?;
+            let ours = row.is_some_and(|row| row.ownership() != Ownership::None);
+            write.put_label(&script, &label, ours, &mut touched)?;
             write.rederive(&touched)
         })?)
     }

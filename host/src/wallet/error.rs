@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::wire::WireError;
 
-use super::store::LAYOUT;
+use super::store::{DATA_FILE, LAYOUT};
 use crate::client_files::ClientFileError;
 use crate::disk::pages::Fault;
 use crate::disk::{Damage, RemakeError, TableError, is_full};
@@ -110,6 +110,12 @@ fn other_layout(found: u32, program: &str) -> String {
     format!(
         "The wallet has layout {found}, and this version of the program reads layouts up to {LAYOUT}: it needs {needed}."
     )
+}
+
+impl From<RemakeError> for WalletError {
+    fn from(error: RemakeError) -> Self {
+        Self::remake(error, Path::new(DATA_FILE))
+    }
 }
 
 impl From<TableError> for WalletError {

@@ -11,7 +11,7 @@ use super::error::{Result, WalletError};
 use super::load_list;
 use super::store::{DATA_FILE, LOCK_FILE};
 use crate::client_files::UNFINISHED;
-use crate::disk::MAKING;
+use crate::disk::{self, FORMER, MAKING};
 
 /// The list of wallets to load, beside the wallets' folders.
 const LOAD_FILE: &str = "load.json";
@@ -19,8 +19,11 @@ const LOAD_FILE: &str = "load.json";
 const FRESH_LOAD_FILE: &str = "load.json.new";
 /// The note of clients' files that are being written, beside the list.
 pub const NOTES_FILE: &str = "unfinished.json";
+/// The note while it is written anew.
+const FRESH_NOTES_FILE: &str = "unfinished.json.new";
 /// The names that no folder of a wallet may have.
-const OWN_FILES: [&str; 6] = [MAKING, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, DATA_FILE, LOCK_FILE];
+const OWN_FILES: [&str; 8] =
+    [MAKING, FORMER, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, FRESH_NOTES_FILE, DATA_FILE, LOCK_FILE];
 /// How deep below the wallets' folder a wallet may lie.
 const MAX_DEPTH: usize = 8;
 /// The longest name of a wallet, in bytes.
@@ -70,24 +73,34 @@ fn is_own(name: &OsStr) -> bool {
 
 /// Removes what a kill left unfinished below `dir`.
 pub fn remove_unfinished(dir: &Path) -> Result<()> {
-    let fresh = dir.join(FRESH_LOAD_FILE);
-    if fresh.is_file() {
-        fs::remove_file(fresh)?;
-    }
-    remove_unfinished_in(dir, 0)
-}
-
-fn remove_unfinished_in(folder: &Path, depth: usize) -> Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let (kind, name) = (entry.file_type()?, entry.file_name());
-        if kind.is_file() && name.as_encoded_bytes().ends_with(UNFINISHED.as_bytes()) {
-            fs::remove_file(entry.path())?;
-        } else if kind.is_dir() && depth < MAX_DEPTH {
-            remove_unfinished_in(&entry.path(), depth + 1)?;
+    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE].map(|name| dir.join(name)) {
+        if fresh.is_file() {
+            fs::remove_file(fresh)?;
         }
     }
+    remove_unfinished_in(dir, 0);
     Ok(())
+}
+
+/// What cannot be read or removed is named, and keeps nobody from starting: it may be no folder of a wallet's.
+fn remove_unfinished_in(folder: &Path, depth: usize) {
+    let failed = |path: &Path, error: io::Error| {
+        tracing::warn!(path = %path.display(), %error, "cannot be searched for unfinished files, or freed of them");
+    };
+    let entries = match disk::finish(folder).and_then(|()| fs::read_dir(folder)) {
+        Ok(entries) => entries,
+        Err(error) => return failed(folder, error),
+    };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() && name.as_encoded_bytes().ends_with(UNFINISHED.as_bytes()) => {
+                fs::remove_file(&path).unwrap_or_else(|error| failed(&path, error));
+            }
+            Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => remove_unfinished_in(&path, depth + 1),
+            _ => {}
+        }
+    }
 }
 
 /// The names of all wallets below `dir`, sorted.

@@ -254,7 +254,7 @@ impl Write<'_> {
         for script in expansion.scripts {
             // Without combo's pay-to-pubkey form, which shares its address with the next.
             if address_script(&script.script_pubkey).is_some() {
-                self.put_label(&script.script_pubkey, label, touched)?;
+                self.put_label(&script.script_pubkey, label, true, touched)?;
             }
         }
         Ok(())
@@ -362,11 +362,14 @@ impl Write<'_> {
             if !import.solving_data || !ours {
                 self.watch(script, import.timestamp, &mut learned)?;
             }
-            if !import.internal {
-                self.put_label(script, &import.label, touched)?;
+        }
+        self.settle(learned, touched)?;
+        if !import.internal {
+            for script in &import.script_pubkeys {
+                self.put_label(script, &import.label, true, touched)?;
             }
         }
-        self.settle(learned, touched)
+        Ok(())
     }
 }
 

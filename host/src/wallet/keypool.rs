@@ -16,6 +16,11 @@ use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{get, number_from, put, script_key};
 use super::write::{PIECE, Write};
 
+/// The descriptors that a wallet is made with, for receiving and then for change: the wire number of the addresses, the purpose
+/// in the path (BIPs 44, 49, 84 and 86), and what stands around the key.
+pub const DEFAULTS: [(u8, u8, &str, &str); 4] =
+    [(0, 44, "pkh(", ")"), (1, 49, "sh(wpkh(", "))"), (2, 84, "wpkh(", ")"), (3, 86, "tr(", ")")];
+
 /// The key of a descriptor's private text in the table `keys`.
 pub fn private_key_of(number: u32) -> Vec<u8> {
     [b"d", number.to_be_bytes().as_slice()].concat()
@@ -184,9 +189,7 @@ impl Write<'_> {
         let now = shared.chain.time(outrigger_sdk::service::Scope::NONE)?;
         let mut touched = Vec::new();
         for internal in [false, true] {
-            for (kind, purpose, open, close) in
-                [(0, 44, "pkh(", ")"), (1, 49, "sh(wpkh(", "))"), (2, 84, "wpkh(", ")"), (3, 86, "tr(", ")")]
-            {
+            for (kind, purpose, open, close) in DEFAULTS {
                 let side = u8::from(internal);
                 let text = format!("{open}{}/{purpose}h/{coin}h/0h/{side}/*{close}", master.as_str());
                 let text = Secret::new(text);

@@ -73,7 +73,7 @@ pub struct Wallet {
     /// Why the wallet could not follow the chain to its tip.
     pub(super) lag: Mutex<Option<Lag>>,
     /// Attempts to unlock it.
-    pub(super) attempts: UnlockAttempts,
+    pub(super) attempts: Arc<UnlockAttempts>,
     /// Whether a former secret is still to be removed from the file, as the last attempt found.
     pub(super) scrub_pending: AtomicBool,
     /// Held while former secrets are removed.
@@ -82,6 +82,8 @@ pub struct Wallet {
     pub(super) entries: AtomicU64,
     /// Whether somebody has asked for it since idle wallets were looked after.
     pub(super) asked: AtomicBool,
+    /// Whether it waits for a thread that stores how far it has followed the chain.
+    pub(super) waits_to_be_stored: AtomicBool,
     /// What was last told of the wallet as a whole, and the number of the snapshot that says so.
     pub(super) told: Mutex<Option<(usize, WalletInfo)>>,
 }
@@ -93,6 +95,7 @@ impl Wallet {
         let feed = Feed::new(store.tables.synced(&txn)?, top(&store.tables, &txn)?);
         drop(txn);
         Ok(Self {
+            attempts: shared.attempts.of(&name),
             name,
             store,
             slot: shared.follower.new_slot(),
@@ -105,11 +108,11 @@ impl Wallet {
             feed,
             gate: Gate::default(),
             lag: Mutex::new(None),
-            attempts: UnlockAttempts::default(),
             scrub_pending: AtomicBool::new(false),
             scrubbing: Mutex::new(()),
             entries: AtomicU64::new(0),
             asked: AtomicBool::new(true),
+            waits_to_be_stored: AtomicBool::new(false),
             told: Mutex::new(None),
         })
     }
@@ -315,7 +318,12 @@ impl Wallet {
     /// `WrongEncryptionState`, `PassphraseIncorrect`.
     pub fn change_passphrase(&self, old: Secret, new: Secret) -> ServiceResult<()> {
         self.require_encrypted("walletpassphrasechange")?;
-        let key = self.recover(&old).inspect_err(|_| self.lock_now())?;
+        let key = self.recover(&old).inspect_err(|error| {
+            // As bitcoind; what was not tried says nothing about who asked.
+            if error.kind == ErrorKind::PassphraseIncorrect {
+                self.lock_now();
+            }
+        })?;
         let row = key.protect(&new, &self.shared.settings)?;
         self.write(|write| {
             let former = write.t.seal(&write.txn)?.ok_or(ErrorKind::WrongEncryptionState)?;

@@ -15,6 +15,7 @@ use outrigger_sdk::service::wallet::{CreateOptions, RescanProgress};
 use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result as ServiceResult, Scope, ServiceError};
 use rustix::process::{Resource, getrlimit};
 
+use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
 use super::follow::feed::{Item, Waited};
 use super::follow::thread::Follower;
@@ -27,7 +28,7 @@ use super::view::WalletView;
 use super::{Settings, Shared, Sink, backup, files, lock};
 use crate::aside::aside;
 use crate::client_files::{ClientFileError, ClientFiles, Folders, UNFINISHED};
-use crate::disk::pages::Fault;
+use crate::disk::{self, pages::Fault};
 use crate::node::find::Finder;
 use crate::node::observer::{NodeEvent, Observer};
 
@@ -52,7 +53,7 @@ pub struct WalletStatus {
     pub rescan: Option<RescanProgress>,
     /// Whether it could not follow the chain when it last tried.
     pub lagging: bool,
-    /// How many wrong passphrases were tried since it was loaded.
+    /// How many wrong passphrases were tried since the host started.
     pub wrong_passphrases: u64,
 }
 
@@ -67,6 +68,8 @@ pub struct WalletManager {
     taken: Mutex<HashSet<String>>,
     /// Held while the list of wallets to load at start is changed.
     list: Mutex<()>,
+    /// Whether the mempool has taken something from a wallet that was loaded.
+    resubmitted: AtomicBool,
 }
 
 /// The name of a wallet that is being made, loaded or unloaded, until this is dropped.
@@ -118,6 +121,7 @@ impl WalletManager {
                 sink,
                 follower: follower.clone(),
                 client_files,
+                attempts: AllAttempts::default(),
                 scrubber,
                 stopping: AtomicBool::new(false),
             }),
@@ -125,6 +129,7 @@ impl WalletManager {
             closing: Mutex::default(),
             taken: Mutex::default(),
             list: Mutex::default(),
+            resubmitted: AtomicBool::new(false),
         });
         Follower::start(&manager.shared)?;
         for name in files::load_list(dir)? {
@@ -133,6 +138,13 @@ impl WalletManager {
             }
         }
         Ok(manager)
+    }
+
+    /// The node tells this from now on what happens. What wallets offered it before, nobody has heard of.
+    pub fn is_told(&self) {
+        if self.resubmitted.swap(false, Ordering::Relaxed) {
+            self.follower.loaded().iter().for_each(|wallet| self.follower.give(wallet, Item::Reconcile(1)));
+        }
     }
 
     /// Waits until a wallet has taken over everything that the node told before this call.
@@ -304,9 +316,18 @@ impl WalletManager {
         Ok(Vec::new())
     }
 
+    /// Makes a wallet with all that it has from the beginning. A kill leaves all of it or nothing.
     fn make(&self, folder: &Path, options: &CreateOptions) -> Result<Wallet> {
-        let store = Store::create(folder, &self.shared.settings)?;
-        Wallet::initialise(options, store, self.shared.clone())
+        disk::make_by(folder, |making| {
+            let store = Store::create(making, &self.shared.settings)?;
+            let closing = store.closing();
+            let made = Wallet::initialise(options, store, self.shared.clone());
+            made.map(|wallet| self.follower.remove(&wallet))?;
+            closing.wait_timeout(CLOSING_PATIENCE);
+            Ok::<_, WalletError>(())
+        })?;
+        let store = Store::open(folder, &self.shared.settings)?;
+        Wallet::new(options.name.clone(), store, self.shared.clone())
     }
 
     /// Loads a wallet. Gives its warnings.
@@ -340,8 +361,8 @@ impl WalletManager {
     /// warnings.
     ///
     /// # Errors
-    /// `NotFound` when there is no such file; `Refused` when it may not be read; `WalletExists`; `WalletNotLoaded` with the reason when the file is no backup;
-    /// `Refused` for a bad name; `Storage`.
+    /// `NotFound` when there is no such file; `WalletExists`; `WalletNotLoaded` with the reason when the file is no backup;
+    /// `Refused` for a bad name, and when the file may not be read; `Storage`.
     pub fn restore(
         &self,
         name: String,
@@ -361,6 +382,9 @@ impl WalletManager {
         if data.exists() || self.follower.named(&name).is_some() {
             let detail = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
+        }
+        if !backup::is_backup(&backup).map_err(WalletError::from)? {
+            return Err(cannot_load(&folder, "Data is not in recognized format."));
         }
         self.check_files()?;
         self.wait_closed(&name, &folder)?;
@@ -391,7 +415,9 @@ impl WalletManager {
         self.follower.give(wallet, Item::Reconcile(1));
         self.wait_synced(wallet)?;
         check_lag(wallet)?;
-        wallet.resubmit()?;
+        if wallet.resubmit()? > 0 {
+            self.resubmitted.store(true, Ordering::Relaxed);
+        }
         rescan::resume(wallet)?;
         wallet.scrub();
         Ok(())
@@ -501,6 +527,7 @@ fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
 
 /// Removes what a wallet that could not be made has left behind.
 fn discard(folder: &Path) {
+    let _ = disk::finish(folder);
     for file in [DATA_FILE.to_owned(), super::store::LOCK_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")] {
         let _ = fs::remove_file(folder.join(file));
     }

@@ -51,6 +51,7 @@ use outrigger_sdk::service::{Chain, Mempool};
 
 use crate::client_files::ClientFiles;
 use crate::node::find::Finder;
+use attempts::AllAttempts;
 use follow::thread::Follower;
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
@@ -103,6 +104,8 @@ struct Shared {
     follower: Arc<Follower>,
     /// The rule for files that clients name.
     client_files: ClientFiles,
+    /// Attempts to unlock wallets.
+    attempts: AllAttempts,
     /// Removes former secrets from wallets' files where that could not be done at once.
     scrubber: Arc<Scrubber>,
     /// The host is stopping: imports that take long are given up.

@@ -45,6 +45,22 @@ pub fn label(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Option<Stri
     Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
 }
 
+/// The longest label, in bytes, that rows of transactions and coins have themselves; it is about as long as the script that is
+/// beside it.
+pub const SHORT_LABEL: usize = 64;
+/// What rows have in the place of a longer one. Whoever tells of them looks it up: an address may be paid many times.
+const LONG_LABEL: &str = "\0";
+
+/// A label as rows have it.
+pub fn row_label(label: &str) -> &str {
+    if label.len() > SHORT_LABEL || label == LONG_LABEL { LONG_LABEL } else { label }
+}
+
+/// Whether a row has something else in the place of a label.
+pub fn is_long_label(label: Option<&str>) -> bool {
+    label == Some(LONG_LABEL)
+}
+
 /// An output as it is stored, given what the wallet knows of its script.
 pub fn owned_output(
     t: &Tables,
@@ -54,7 +70,7 @@ pub fn owned_output(
     row: Option<&ScriptRow>,
 ) -> Result<WalletOutput> {
     let ownership = row.map_or(Ownership::None, ScriptRow::ownership);
-    let label = label(t, txn, script)?;
+    let label = label(t, txn, script)?.map(|label| row_label(&label).to_owned());
     let mut descriptors: Vec<u32> = row.iter().flat_map(|row| row.owners.iter().map(|(number, _)| *number)).collect();
     descriptors.dedup();
     let change = ownership != Ownership::None && label.is_none();
@@ -81,12 +97,15 @@ pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(u64, u
 }
 
 impl Write<'_> {
-    /// Sets the label of a script's address, and re-derives what it touches. Nothing where it has no address form.
-    pub fn put_label(&mut self, script: &Script, label: &str, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    /// Sets the label of a script's address, for receiving where it is `ours`, and notes what it touches. Nothing where it has
+    /// no address form.
+    pub fn put_label(&mut self, script: &Script, label: &str, ours: bool, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         if let Some(address) = address_script(script) {
             let key = script_key(&address);
             self.t.labels.put(&mut self.txn, &key, label.as_bytes())?;
-            if self.t.scripts.get(&self.txn, &key)?.is_none() {
+            if ours && self.t.scripts.get(&self.txn, &key)?.is_some() {
+                self.t.book.delete(&mut self.txn, &key)?;
+            } else {
                 self.t.book.put(&mut self.txn, &key, address.as_bytes())?;
             }
             touched.push(address);
@@ -125,6 +144,10 @@ impl Write<'_> {
             outputs.push(fresh);
         }
         if outputs != row.outputs {
+            if row.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
+                // It may have been marked for the sake of a label alone.
+                row.contested = self.is_contested(&row)?;
+            }
             row.outputs = outputs;
             self.put_transaction(&row)?;
         }
@@ -142,6 +165,16 @@ impl Write<'_> {
         Ok(())
     }
 
+    /// Whether another transaction of the wallet spends what this one spends.
+    fn is_contested(&self, row: &WalletTransaction) -> Result<bool> {
+        for input in &row.inputs {
+            if self.t.spenders(&self.txn, input)?.into_iter().any(|spender| spender != row.txid) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Writes a transaction's row, and the coins that it makes or spends.
     pub fn put_transaction(&mut self, row: &WalletTransaction) -> Result<()> {
         self.put_row(row)?;
@@ -150,7 +183,14 @@ impl Write<'_> {
 
     /// Writes a transaction's row, where nothing changes that coins show.
     pub fn put_row(&mut self, row: &WalletTransaction) -> Result<()> {
-        put(self.t.transactions, &mut self.txn, &row.arrival.to_be_bytes(), row)?;
+        // What is told of it is more than what is stored, so it is not passed on as it stands.
+        let incomplete = row.outputs.iter().any(|output| is_long_label(output.label.as_deref()));
+        let place = row.arrival.to_be_bytes();
+        if incomplete && !row.contested {
+            put(self.t.transactions, &mut self.txn, &place, &WalletTransaction { contested: true, ..row.clone() })?;
+        } else {
+            put(self.t.transactions, &mut self.txn, &place, row)?;
+        }
         self.changed.insert(row.txid);
         Ok(())
     }

@@ -35,6 +35,9 @@ const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
 const MAX_SCRUBBED: u64 = 16_384;
 /// How many rounds there are at least: what one round frees itself the next can take up.
 const MIN_ROUNDS: u64 = 2;
+/// How many pages are overwritten by a write, at first and at most: the first one finds out whether there are any to be had.
+const FIRST_WRITE: u64 = 16;
+const LARGEST_WRITE: u64 = 1024;
 /// Where the overwriting rows stand for the moment.
 const FILLER: &[u8] = b"scrub/";
 /// How much of the file is searched at a time, in bytes.
@@ -42,7 +45,7 @@ const SEARCHED: usize = 1 << 20;
 
 /// How soon a wallet is tried again whose former secret is still there, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LAST_PAUSE: Duration = Duration::from_secs(60);
+const LAST_PAUSE: Duration = Duration::from_secs(600);
 
 /// What getwalletinfo says while the mark stands.
 pub const WARNING: &str = "A former key of this wallet is still in its file, because a backup or a long call is reading the file or the host was stopped. The host overwrites it as soon as it can. Until then, do not give the file away.";
@@ -119,15 +122,16 @@ impl Wallet {
             Ok(true) => self.scrub_pending.store(false, Ordering::Relaxed),
             outcome => {
                 let error = outcome.err().map(|error| error.to_string());
+                let first = !self.scrub_pending.swap(true, Ordering::Relaxed);
                 // Said once, not at each attempt.
-                if !self.scrub_pending.swap(true, Ordering::Relaxed) {
+                if first {
                     tracing::warn!(
                         wallet = self.name(),
                         error,
                         "a former key is still in the wallet's file; it is tried again"
                     );
                 }
-                self.shared.scrubber.wake();
+                self.shared.scrubber.wake(first);
             }
         }
     }
@@ -146,9 +150,9 @@ impl Wallet {
         let mut left = mark.traces.clone();
         let rounds = MIN_ROUNDS + self.store.free_pages()? / MAX_SCRUBBED;
         for _ in 0..rounds {
-            self.overwrite_free_pages()?;
+            let overwritten = self.overwrite_free_pages()?;
             left = search(&self.store.data_file(), &left)?;
-            if left.is_empty() || self.shared.stopping.load(Ordering::Relaxed) {
+            if left.is_empty() || !overwritten || self.shared.stopping.load(Ordering::Relaxed) {
                 break;
             }
         }
@@ -168,8 +172,9 @@ impl Wallet {
         })
     }
 
-    /// Overwrites the pages that former writes have freed. Pages that an open snapshot can still see stay as they are.
-    fn overwrite_free_pages(&self) -> Result<()> {
+    /// Overwrites the pages that former writes have freed. False where a snapshot keeps pages from being used again: they stay
+    /// as they are, and the file is not made to grow for it.
+    fn overwrite_free_pages(&self) -> Result<bool> {
         // Following the node reads with this right: its snapshots would hold pages back.
         let pass = self.enter();
         // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
@@ -181,13 +186,23 @@ impl Wallet {
         }
         let count = self.store.free_pages()?.min(MAX_SCRUBBED);
         let zeros = vec![0; PAGE_FILL];
-        self.write_in(&pass, |write| {
-            (0..count).try_for_each(|page| {
-                let place = [FILLER, &page.to_be_bytes()].concat();
-                Ok(write.t.meta.put(&mut write.txn, &place, &zeros)?)
-            })
-        })?;
-        self.write_in(&pass, |write| write.remove_filler())
+        let (mut done, mut next) = (0, FIRST_WRITE);
+        let mut found = true;
+        while found && done < count {
+            let (end, before) = (count.min(done + next), self.store.pages());
+            self.write_in(&pass, |write| {
+                (done..end).try_for_each(|page| {
+                    let place = [FILLER, &page.to_be_bytes()].concat();
+                    Ok(write.t.meta.put(&mut write.txn, &place, &zeros)?)
+                })
+            })?;
+            // Rows that found no free page have been put behind the last one.
+            found = 2 * self.store.pages().saturating_sub(before) < end - done;
+            (done, next) = (end, LARGEST_WRITE.min(2 * next));
+        }
+        self.write_in(&pass, |write| write.remove_filler())?;
+        // At the end of the free pages, some of the last rows find none.
+        Ok(found || done == count)
     }
 }
 
@@ -202,6 +217,8 @@ pub struct Scrubber {
 struct State {
     follower: Option<Arc<Follower>>,
     pause: Duration,
+    /// A wallet has come that has not been tried yet.
+    woken: bool,
     running: bool,
     stopping: bool,
     thread: Option<JoinHandle<()>>,
@@ -214,11 +231,14 @@ impl Scrubber {
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// A wallet is to be tried again soon.
-    fn wake(self: &Arc<Self>) {
+    /// A wallet is to be tried again: soon where this is the first time that it failed.
+    fn wake(self: &Arc<Self>, first: bool) {
         let mut state = lock(&self.state);
-        state.pause = FIRST_PAUSE;
+        if first || !state.running {
+            (state.pause, state.woken) = (FIRST_PAUSE, true);
+        }
         if state.running || state.stopping {
+            self.changed.notify_all();
             return;
         }
         let own = self.clone();
@@ -257,10 +277,17 @@ impl Scrubber {
     /// The wallets to try after the next pause; none when there are none, and the thread ends.
     fn next(&self) -> Option<Vec<Arc<Wallet>>> {
         let mut state = lock(&self.state);
-        let pause = state.pause;
-        state.pause = (2 * pause).min(LAST_PAUSE);
-        let waited = self.changed.wait_timeout_while(state, pause, |state| !state.stopping);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        loop {
+            let pause = state.pause;
+            state.woken = false;
+            let waited = self.changed.wait_timeout_while(state, pause, |state| !state.stopping && !state.woken);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            // One that has come meanwhile is tried as soon as the first one was.
+            if !state.woken {
+                break;
+            }
+        }
+        state.pause = (2 * state.pause).min(LAST_PAUSE);
         let loaded = state.follower.as_ref().map(|follower| follower.loaded()).unwrap_or_default();
         let due: Vec<_> = loaded.into_iter().filter(|wallet| wallet.scrub_pending.load(Ordering::Relaxed)).collect();
         state.running = !due.is_empty() && !state.stopping;
@@ -285,6 +312,24 @@ mod tests {
             file.write_all(&bytes).unwrap();
             assert_eq!(search(file.path(), &traces).unwrap(), traces[..1], "at {at}");
         }
+    }
+
+    #[test]
+    fn a_wallet_that_cannot_be_freed_of_a_secret_is_tried_less_and_less_often() {
+        let scrubber = Arc::new(Scrubber::default());
+        lock(&scrubber.state).running = true;
+        scrubber.wake(true);
+        let pauses = (0..4).map(|_| {
+            lock(&scrubber.state).woken = false;
+            // As the thread does at each attempt that fails; nothing waits here, and nothing is loaded.
+            let pause = std::mem::take(&mut lock(&scrubber.state).pause);
+            lock(&scrubber.state).pause = (2 * pause).min(LAST_PAUSE);
+            scrubber.wake(false);
+            pause
+        });
+        assert_eq!(pauses.collect::<Vec<_>>(), [1, 2, 4, 8].map(|times| FIRST_PAUSE * times));
+        scrubber.wake(true);
+        assert_eq!(lock(&scrubber.state).pause, FIRST_PAUSE, "another wallet has come");
     }
 
     #[test]

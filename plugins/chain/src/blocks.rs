@@ -135,7 +135,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     put("chainwork", json!(encode_hex(&best.chain_work)));
     put("size_on_disk", json!(info.size_on_disk));
     put("pruned", json!(false));
-    put("warnings", json!([]));
+    put("warnings", json!(info.warnings));
     Ok(Value::Object(object))
 }
 

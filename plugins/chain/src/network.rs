@@ -47,7 +47,7 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
     put("relayfee", money(mempool.relay_feerate));
     put("incrementalfee", money(mempool.incremental_feerate));
     put("localaddresses", json!([]));
-    put("warnings", json!([]));
+    put("warnings", json!(context.host.chain.info(context.scope)?.warnings));
     Ok(Value::Object(object))
 }
 

@@ -49,7 +49,7 @@ pub fn get_mining_info(context: &Context<'_>, last: Option<LastBlock>) -> Outcom
             "target": work::target_hex(next_bits),
         }),
     );
-    put("warnings", json!([]));
+    put("warnings", json!(info.warnings));
     Ok(Value::Object(object))
 }
 

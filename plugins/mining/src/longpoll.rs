@@ -6,6 +6,7 @@
 //! call that waits, does the looking. No reply is given and no service is asked under the lock.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -258,7 +259,10 @@ impl LongPolls {
                 Some(look) if look > now => state = self.sleep(state, look - now),
                 Some(_) => {
                     drop(state);
-                    self.look();
+                    // The next look is as good as this one, and without it waits would end with a new block alone.
+                    if catch_unwind(AssertUnwindSafe(|| self.look())).is_err() {
+                        self.host.log(Level::Error, "looking at the mempool for long polls failed by a panic");
+                    }
                     state = self.sleep(lock(&self.state), PAUSE);
                 }
             }

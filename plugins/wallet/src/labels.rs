@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::text;
-use outrigger_sdk::service::wallet::{LabelledScript, Ownership};
+use outrigger_sdk::service::wallet::LabelledScript;
 use outrigger_sdk::standard::address;
 use serde_json::{Map, Value, json};
 
@@ -23,9 +23,9 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Ours are for receiving; others are in the book because they were paid, or are to be.
+    /// Ours are for receiving; others are in the book because they were paid, or are to be, and stay so whatever is imported.
     fn of(entry: &LabelledScript) -> Self {
-        if entry.ownership == Ownership::None { Self::Send } else { Self::Receive }
+        if entry.sending { Self::Send } else { Self::Receive }
     }
 
     fn name(self) -> &'static str {

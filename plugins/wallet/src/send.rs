@@ -86,14 +86,9 @@ fn send(
     let change = Change::reserve(question, &question.wallet()?, &request.terms.recipients)?;
     // Reserving wrote to the wallet: what is read from here on is of one moment after that.
     let wallet = question.wallet()?;
-    let signed = match pay(question, &wallet, &request, &change) {
-        Ok(signed) => signed,
-        Err(error) => {
-            change.give_back(question);
-            return Err(error);
-        }
-    };
-    let txid = submit(question, &signed)?;
+    let paid = pay(question, &wallet, &request, &change).and_then(|signed| submit(question, &signed));
+    // What the mempool has refused is nowhere, so its change address is as free as that of a payment that was not made.
+    let txid = paid.inspect_err(|_| change.give_back(question))?;
     for (key, text) in &request.metadata {
         store(question, txid, key, text);
     }

@@ -299,6 +299,9 @@ wire_struct! {
         pub size_on_disk: u64,
         /// The number of unspent outputs.
         pub coins: u64,
+        /// What an operator has to know: that the chain's file was found to be damaged.
+        #[since(1)]
+        pub warnings: Vec<String>,
     }
 }
 

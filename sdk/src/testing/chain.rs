@@ -219,7 +219,7 @@ impl Chain for MemoryChain {
         let state = lock(&self.0);
         let tip = state.tip();
         let coins = state.coins.len() as u64;
-        Ok(ChainInfo { name: "regtest".into(), tip, headers: tip.height, size_on_disk: 0, coins })
+        Ok(ChainInfo { name: "regtest".into(), tip, headers: tip.height, size_on_disk: 0, coins, warnings: Vec::new() })
     }
 
     fn block_info(&self, _: Scope, block: BlockRef) -> Result<Option<BlockInfo>> {

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use outrigger_sdk::params::json_words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -177,7 +178,7 @@ fn extra_call(text: &str) -> Result<ExtraCall, String> {
     let (method, arguments) = text.split_once('=').ok_or_else(|| format!("'{text}' is not METHOD=ARGUMENTS"))?;
     match serde_json::from_str::<Vec<Value>>(arguments) {
         Ok(_) => Ok(ExtraCall { method: method.to_owned(), arguments: arguments.to_owned() }),
-        Err(error) => Err(format!("the arguments of '{text}' are no JSON array: {error}")),
+        Err(error) => Err(format!("the arguments of '{text}' are no JSON array: {}", json_words(&error.to_string()))),
     }
 }
 

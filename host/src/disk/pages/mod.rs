@@ -12,6 +12,7 @@ mod meta;
 mod page;
 mod tree;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt as _;
@@ -77,6 +78,8 @@ pub struct DataFile {
     meta: Meta,
     /// The size of its pages, in bytes.
     page_size: usize,
+    /// How many whole pages the file has.
+    pages: u64,
 }
 
 impl DataFile {
@@ -85,13 +88,21 @@ impl DataFile {
     /// # Errors
     /// What is wrong with it.
     pub fn open(path: &Path) -> Result<Self, Fault> {
-        let file = File::open(path)?;
-        if file.metadata()?.len() == 0 {
+        Self::of(File::open(path)?)
+    }
+
+    /// Checks the meta pages of an open file.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(file: File) -> Result<Self, Fault> {
+        let length = file.metadata()?.len();
+        if length == 0 {
             return Err(Fault::Empty);
         }
         let (meta, former) = meta::read(&file)?;
         let page_size = meta.page_size;
-        let opened = Self { file, meta, page_size };
+        let opened = Self { file, meta, page_size, pages: length / page_size as u64 };
         opened.check_changes(&former)?;
         Ok(opened)
     }
@@ -111,13 +122,26 @@ impl DataFile {
     /// # Errors
     /// The first thing that is wrong with the file; what the visitor says.
     pub fn walk(&self, visitor: Visitor<'_>) -> Result<(), Fault> {
-        let mut walk = Walk { file: self, seen: Seen::new(self.meta.last_page), tables: Vec::new() };
+        let mut walk = Walk { file: self, seen: Seen::new(self.meta.last_page, self.pages), tables: Vec::new() };
         Tree::new("free pages", Rows::Free, self.meta.free).walk(&mut walk, visitor)?;
         Tree::new("tables", Rows::Tables, self.meta.main).walk(&mut walk, visitor)?;
         for (name, table) in std::mem::take(&mut walk.tables) {
             Tree::new(&name, Rows::Values, table).walk(&mut walk, visitor)?;
         }
+        // Pages behind the end of the file were never written, so they are free: unless the last one's number is wrong.
+        if !walk.seen.has_all_behind_the_end() {
+            return Err(Fault::Meta { page: self.meta.page, what: "it states a last page that is not the last one" });
+        }
         Ok(())
+    }
+
+    /// Whether there is a table.
+    ///
+    /// # Errors
+    /// What is wrong with the pages that lead there.
+    pub fn has_table(&self, name: &str) -> Result<bool, Fault> {
+        let tables = Tree::new("tables", Rows::Tables, self.meta.main);
+        Ok(tables.find(self, name.as_bytes())?.is_some())
     }
 
     /// The value of a key of a table, by the pages that lead there alone.
@@ -170,19 +194,27 @@ struct Walk<'f> {
 
 /// Which pages were met: each belongs to one tree, or is free.
 struct Seen {
+    /// The last page that the file states, and how many it has.
     last: u64,
+    pages: u64,
     bits: Vec<u64>,
+    /// Those behind the end of the file.
+    behind: HashSet<u64>,
 }
 
 impl Seen {
-    fn new(last: u64) -> Self {
-        // Grown as pages are met: the number of the last one may be what is wrong.
-        Self { last, bits: Vec::new() }
+    fn new(last: u64, pages: u64) -> Self {
+        Self { last, pages, bits: Vec::new(), behind: HashSet::new() }
     }
 
-    /// Notes a page. False where there is none of that number, or where it was met before.
+    /// Notes a page that is free. False where there is none of that number, or where it was met before.
+    fn note_free(&mut self, page: u64) -> bool {
+        if page < self.pages || page > self.last { self.note(page) } else { self.behind.insert(page) }
+    }
+
+    /// Notes a page that is in use. False where the file has none of that number, or where it was met before.
     fn note(&mut self, page: u64) -> bool {
-        if page < meta::META_PAGES || page > self.last {
+        if page < meta::META_PAGES || page > self.last || page >= self.pages {
             return false;
         }
         let (Ok(word), bit) = (usize::try_from(page / 64), 1_u64 << (page % 64)) else { return false };
@@ -194,6 +226,11 @@ impl Seen {
             *word |= bit;
             new
         })
+    }
+
+    /// Whether each page between the end of the file and the last stated one was met.
+    fn has_all_behind_the_end(&self) -> bool {
+        self.behind.len() as u64 == (self.last + 1).saturating_sub(self.pages)
     }
 }
 

@@ -49,11 +49,12 @@ type Seen = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 /// Every row of a file, if it is whole.
 fn rows(file: &Path) -> Result<Seen, Fault> {
     let mut rows = Seen::new();
-    DataFile::open(file)?.walk(&mut |table, key, value| {
+    let file = DataFile::open(file)?;
+    file.walk(&mut |table, key, value| {
         rows.insert((table.to_owned(), key.to_vec()), value.to_vec());
         Ok(())
     })?;
-    examine(file, b"no such row")?.check(true)?;
+    examine(&file, b"no such row")?.check(true)?;
     Ok(rows)
 }
 

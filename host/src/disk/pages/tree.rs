@@ -167,7 +167,7 @@ impl<'n> Tree<'n> {
         let pages = u64::from(u32_at(&header, 12).unwrap_or_default());
         let size = HEADER + length;
         // A value that was replaced by a shorter one may keep its pages.
-        if pages < (size.div_ceil(file.page_size)) as u64 || number.saturating_add(pages) > file.meta.last_page + 1 {
+        if pages < (size.div_ceil(file.page_size)) as u64 || number.saturating_add(pages) > file.pages {
             return Err(fault("it has not the value's length"));
         }
         let mut bytes = vec![0; size];
@@ -189,7 +189,7 @@ impl<'n> Tree<'n> {
         let mut above = u64::MAX;
         for index in 1..=count {
             let free = u64_at(value, index * size_of::<u64>()).unwrap_or(u64::MAX);
-            if free >= above || !walk.seen.note(free) {
+            if free >= above || !walk.seen.note_free(free) {
                 return Err(self.page_fault(free, "it does not exist, is free twice, or free and in use"));
             }
             above = free;

@@ -22,7 +22,8 @@ use heed::{RoTxn, WithoutTls};
 use super::NodeError;
 use super::params::Settings;
 pub use crate::disk::Table;
-use crate::disk::{self, DATA_FILE, Environment, META, Opening, RemakeError};
+use crate::disk::pages::DataFile;
+use crate::disk::{self, DATA_FILE, Damage, Environment, META, Opening, RemakeError};
 use checked::Checked;
 
 /// A read transaction, or a write transaction that is read.
@@ -155,6 +156,11 @@ impl Store {
         self.env.pages() * self.env.page_size()
     }
 
+    /// What was found in the file first that is not what was written; none while nothing was.
+    pub fn damage(&self) -> Option<Damage> {
+        self.env.damage()
+    }
+
     /// Notes that the host stops in order: the next start need not check all of a large file.
     ///
     /// # Errors
@@ -178,15 +184,20 @@ fn stopped_at(dir: &Path) -> Option<u64> {
 fn check(dir: &Path, settings: &Settings, opening: &Opening) -> Result<(), NodeError> {
     let file = dir.join(DATA_FILE);
     let bad = |fault| NodeError::BadFile { file: file.clone(), fault };
-    let data = disk::pages::DataFile::open(&file).map_err(bad)?;
+    disk::finish(dir).map_err(NodeError::Directory)?;
+    let data = DataFile::open(&file).map_err(bad)?;
+    let layout = |row: &[u8]| row.first_chunk().copied().map(u64::from_le_bytes);
+    // What a later version has changed about its files may look like damage to this one.
+    let glance = disk::glance(&data, meta::LAYOUT).map_err(bad)?;
+    if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found > LAYOUT) {
+        return Err(NodeError::OtherLayout { found, program: glance.program.unwrap_or_default() });
+    }
     let in_order = stopped_at(dir) == Some(data.change());
     let whole = settings.verify || !in_order || data.size() <= ALWAYS_CHECKED;
+    let examined = if whole { disk::examine(&data, meta::LAYOUT).map_err(bad)? } else { glance };
     drop(data);
-    let examine = if whole { disk::examine } else { disk::glance };
-    let examined = examine(&file, meta::LAYOUT).map_err(bad)?;
     let program = examined.program.clone().unwrap_or_default();
-    let found = examined.layout.as_ref().and_then(|row| row.first_chunk()).copied().map(u64::from_le_bytes);
-    let found = found.ok_or(NodeError::WrongDatabase("it states no layout"))?;
+    let found = examined.layout.as_deref().and_then(layout).ok_or(NodeError::WrongDatabase("it states no layout"))?;
     examined.check(found >= LAYOUT).map_err(bad)?;
     match found {
         LAYOUT => Ok(()),

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use outrigger_sdk::abi::OwnedBytes;
 
+use crate::contain::contain;
+
 /// A release that takes longer than this is not waited for: another thread goes on with the others.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -74,7 +76,7 @@ impl<T: Send + 'static> Releaser<T> {
 
     fn work(&'static self, id: u64) {
         while let Some(item) = self.next(id) {
-            drop(item);
+            contain("giving a plugin's answer back", || drop(item));
         }
     }
 

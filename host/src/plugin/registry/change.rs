@@ -94,12 +94,16 @@ impl Registry {
         asked_by: &str,
         make: impl FnOnce() -> Result<Arc<Instance>, ChangeError>,
     ) -> Result<Arc<Instance>, ChangeError> {
+        self.just_read();
         let outcome = make();
+        let read = self.just_read();
         match &outcome {
             Ok(instance) => note::made(change, asked_by, &Subject::running(&instance.code)),
             Err(error) => {
                 let serving = self.serving();
-                let known = serving.plugins.iter().find(|plugin| plugin.is_called(name)).map(Subject::of);
+                // A file that was refused is named by what it is, not by what it was to replace.
+                let known = || serving.plugins.iter().find(|plugin| plugin.is_called(name)).map(Subject::of);
+                let known = read.or_else(known);
                 note::failed(change, asked_by, &known.unwrap_or_else(|| Subject::named(name)), error);
             }
         }

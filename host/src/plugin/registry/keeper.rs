@@ -45,12 +45,12 @@ impl Registry {
         let Some(plugin) = serving.plugins.get(position) else { return };
         let Some(code) = &plugin.code else { return };
         let outcome = if code.manifest.restartable { self.start_again(&serving, position) } else { Err(None) };
+        let why = match trouble {
+            Trouble::Fault => "the host, after a fault",
+            Trouble::Stuck => "the host, since its calls do not end",
+        };
         let reason = match outcome {
             Ok(()) => {
-                let why = match trouble {
-                    Trouble::Fault => "the host, after a fault",
-                    Trouble::Stuck => "the host, since its calls do not end",
-                };
                 note::made(Change::Restart, why, &Subject::of(plugin));
                 return;
             }
@@ -59,7 +59,7 @@ impl Registry {
             Err(None) => "it does not end its calls".to_owned(),
             Err(Some(reason)) => reason,
         };
-        note::failed(Change::Restart, "the host, after a fault", &Subject::of(plugin), &reason);
+        note::failed(Change::Restart, why, &Subject::of(plugin), &reason);
         if code.manifest.critical {
             (self.environment.fatal)(format!("the plugin '{}', which the host needs, has died: {reason}", plugin.id()));
         }

@@ -203,6 +203,8 @@ pub struct Registry {
     serving: ArcSwap<Serving>,
     /// Held while a change is made.
     turn: Mutex<()>,
+    /// What was read of a plugin's file in the present turn, for the log's line of what came of it.
+    read: Mutex<Option<Subject>>,
     /// Instances that were retired, and may not have ended or have threads of the host inside.
     retired: Mutex<Vec<Arc<Instance>>>,
     /// Set by the host's stopping; held while a change takes effect.
@@ -222,6 +224,7 @@ impl Registry {
             next_id: AtomicU64::new(1),
             serving: ArcSwap::default(),
             turn: Mutex::new(()),
+            read: Mutex::default(),
             retired: Mutex::default(),
             stopped: Mutex::new(false),
             trouble,
@@ -270,7 +273,8 @@ impl Registry {
                 Ok(())
             }
             Err(failure) => {
-                let subject = failure.plugin.and_then(|at| plugins.get(at)).map(Subject::of).unwrap_or_default();
+                let of = |plugin: &Plugin| self.just_read().unwrap_or_else(|| Subject::of(plugin));
+                let subject = failure.plugin.and_then(|at| plugins.get(at)).map(of).unwrap_or_default();
                 note::failed(Change::Start, "the configuration", &subject, &failure.error);
                 let started: Vec<_> = plugins.into_iter().filter_map(|plugin| plugin.instance).collect();
                 end_all(&started);
@@ -285,6 +289,7 @@ impl Registry {
 
     fn start_all(&self, plugins: &mut [Plugin]) -> Result<(), Failure> {
         for position in 0..plugins.len() {
+            self.just_read();
             let (earlier, rest) = plugins.split_at_mut(position);
             let Some(plugin) = rest.first_mut().filter(|plugin| plugin.config.enabled) else { continue };
             let failed = |error| Failure { plugin: Some(position), error };
@@ -301,6 +306,7 @@ impl Registry {
     ) -> Result<Arc<Code>, RegistryError> {
         // What can be refused without running any of its code is refused here.
         let file = check::read(&plugin.config, &self.environment.folders)?;
+        *lock(&self.read) = Some(Subject::read(&file));
         let id = &file.manifest.id;
         let same = others.find_map(|other| other.code.as_ref().filter(|code| code.manifest.id == *id));
         if let Some(first) = same {
@@ -316,6 +322,11 @@ impl Registry {
         // The library's constructors run here.
         let code = start::in_time(&id, move || Code::open(file, &copies), drop)??;
         Ok(Arc::new(code))
+    }
+
+    /// What was read of a plugin's file since this was last asked.
+    fn just_read(&self) -> Option<Subject> {
+        lock(&self.read).take()
     }
 
     /// Makes an instance of the code the plugin's.

@@ -5,6 +5,7 @@ use std::fmt;
 use outrigger_sdk::text::printable;
 
 use super::Plugin;
+use crate::plugin::file::PluginFile;
 use crate::plugin::instance::Code;
 
 /// What is done with a plugin.
@@ -58,6 +59,12 @@ impl Subject {
     /// A plugin whose code was opened.
     pub fn running(code: &Code) -> Self {
         let (manifest, hash) = (&code.manifest, code.hash.clone());
+        Self { id: manifest.id.clone(), version: manifest.version.clone(), hash }
+    }
+
+    /// A file that was read, whether or not it is opened.
+    pub fn read(file: &PluginFile) -> Self {
+        let (manifest, hash) = (&file.manifest, file.hash.to_string());
         Self { id: manifest.id.clone(), version: manifest.version.clone(), hash }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bitcoin::hashes::Hash;
@@ -155,6 +156,7 @@ impl Wallet {
 
     /// Stores where it stands, unless somebody writes to it, which stores that too.
     pub(in crate::wallet) fn store_if_free(&self) {
+        self.waits_to_be_stored.store(false, Ordering::Release);
         if let Some(pass) = self.enter_at_once() {
             self.store_place(&pass);
         }

@@ -27,17 +27,19 @@ pub struct Decoded {
     pub time: u32,
     /// Its size, in bytes.
     pub size: usize,
-    /// The interests in its outputs' scripts, by transaction.
-    paying: Vec<Vec<u64>>,
+    /// By which each transaction may concern wallets: what it spends, what it is, and the scripts that it pays.
+    interests: Vec<Vec<u64>>,
 }
 
 impl Decoded {
     fn new(info: BlockInfo, block: Block, size: usize) -> Self {
-        let paying = block.txdata.iter().map(|transaction| paying_interests(transaction).collect()).collect();
         let time = block.header.time;
-        let transactions =
+        let transactions: Vec<_> =
             block.txdata.into_iter().map(|transaction| (transaction.compute_txid(), transaction)).collect();
-        Self { info, transactions, time, size, paying }
+        let interests = transactions.iter().map(|(txid, transaction)| {
+            spending_interests(transaction, txid).chain(paying_interests(transaction)).collect()
+        });
+        Self { info, interests: interests.collect(), transactions, time, size }
     }
 
     /// The block before it.
@@ -45,37 +47,24 @@ impl Decoded {
         previous(&self.info)
     }
 
-    /// What of it may concern wallets, by transaction.
-    fn interests(&self) -> impl Iterator<Item = impl Iterator<Item = u64> + '_> + '_ {
-        let each = |((txid, transaction), paying): (&'_ (Txid, Transaction), &'_ Vec<u64>)| {
-            let spending: Vec<u64> = spending_interests(transaction, txid).collect();
-            spending.into_iter().chain(paying.clone())
-        };
-        self.transactions.iter().zip(&self.paying).map(each)
-    }
-
     /// The wallets that it may concern.
     pub fn concerned(&self, index: &Index) -> HashSet<WalletNumber> {
         let mut found = HashSet::new();
-        for interest in self.interests().flatten() {
-            index.collect(interest, &mut found);
+        for interest in self.interests.iter().flatten() {
+            index.collect(*interest, &mut found);
         }
         found
     }
 
     /// Whether it may concern a wallet.
     pub fn concerns(&self, index: &Index, slot: WalletNumber) -> bool {
-        self.interests().flatten().any(|interest| index.has(slot, interest))
+        self.interests.iter().flatten().any(|interest| index.has(slot, *interest))
     }
 
     /// Whether one of its transactions may concern a wallet, as of now: those before it may have given the wallet scripts
     /// and coins.
     pub fn transaction_concerns(&self, at: usize, index: &Index, slot: WalletNumber) -> bool {
-        let (Some((txid, transaction)), Some(paying)) = (self.transactions.get(at), self.paying.get(at)) else {
-            return false;
-        };
-        paying.iter().any(|interest| index.has(slot, *interest))
-            || spending_interests(transaction, txid).any(|interest| index.has(slot, interest))
+        self.interests.get(at).is_some_and(|interests| interests.iter().any(|interest| index.has(slot, *interest)))
     }
 }
 

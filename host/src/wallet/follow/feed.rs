@@ -1,7 +1,7 @@
 //! What a wallet has yet to take over, where it stands, and whose turn it is to write to it.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use bitcoin::BlockHash;
@@ -24,6 +24,14 @@ pub enum Item {
 }
 
 impl Item {
+    /// Whether it tells of the mempool alone.
+    pub fn is_of_mempool(&self) -> bool {
+        matches!(
+            self,
+            Self::Event(NodeEvent::TransactionAdded { .. }) | Self::Event(NodeEvent::TransactionRemoved { .. })
+        )
+    }
+
     /// For how many items that were pushed it stands.
     fn worth(&self) -> u64 {
         match self {
@@ -84,6 +92,10 @@ pub struct Feed {
     progress: Condvar,
     /// Whether its stage is idle.
     idle: AtomicBool,
+    /// Whether it missed something that it was told, so that what is told next has to be read as a whole.
+    behind: AtomicBool,
+    /// The mempool's sequence when all of it was read last; 0 before.
+    mempool: AtomicU64,
 }
 
 impl Feed {
@@ -92,12 +104,38 @@ impl Feed {
         let place = Place { now, stored: now.hash, top };
         let (items, stage) = (VecDeque::new(), Stage::Idle);
         let state = State { items, pushed: 0, done: 0, stage, stopping: false, place };
-        Self { state: Mutex::new(state), progress: Condvar::new(), idle: AtomicBool::new(true) }
+        Self {
+            state: Mutex::new(state),
+            progress: Condvar::new(),
+            idle: AtomicBool::new(true),
+            behind: AtomicBool::new(false),
+            mempool: AtomicU64::new(0),
+        }
     }
 
     /// Whether it has taken over everything.
     pub fn is_idle(&self) -> bool {
         self.idle.load(Ordering::Acquire)
+    }
+
+    /// Whether it missed something, and has not caught up.
+    pub fn is_behind(&self) -> bool {
+        self.behind.load(Ordering::Acquire)
+    }
+
+    /// It has missed something, or has caught up. For one who works on it.
+    pub fn set_behind(&self, behind: bool) {
+        self.behind.store(behind, Ordering::Release);
+    }
+
+    /// All of the mempool was read, which had this sequence or a later one.
+    pub fn note_mempool(&self, sequence: u64) {
+        self.mempool.fetch_max(sequence, Ordering::AcqRel);
+    }
+
+    /// Whether all of the mempool was read since the change with this sequence. No change has the sequence 0.
+    pub fn has_read_mempool(&self, sequence: u64) -> bool {
+        sequence > 0 && sequence <= self.mempool.load(Ordering::Acquire)
     }
 
     /// Where the wallet stands.
@@ -109,7 +147,7 @@ impl Feed {
     /// untouched. False where it has to be told: it is touched, or has more to do.
     pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&Place) -> bool) -> bool {
         let mut state = lock(&self.state);
-        if state.stage != Stage::Idle {
+        if state.stage != Stage::Idle || self.is_behind() {
             return false;
         }
         if state.place.now.hash != from {

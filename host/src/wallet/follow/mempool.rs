@@ -82,6 +82,9 @@ impl Wallet {
         let mut size = 0;
         for event in events {
             match event {
+                // The blocks of that time have been taken over too, and would come before it.
+                NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. }
+                    if self.feed.has_read_mempool(sequence) => {}
                 NodeEvent::TransactionAdded { transaction, time, .. } => steps.push(Step::Enter(transaction, time)),
                 // The block that confirms it says so too, sooner or later.
                 NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => {}
@@ -172,6 +175,14 @@ impl Wallet {
 
     /// Brings the wallet in step with the whole mempool.
     fn take_mempool(&self, pass: &Pass<'_>) -> Result<()> {
+        // Asked first: what is told of changes up to here is in what is read next, or was undone by a later one.
+        let sequence = self.shared.mempool.info(Scope::NONE)?.sequence;
+        self.read_mempool(pass)?;
+        self.feed.note_mempool(sequence);
+        Ok(())
+    }
+
+    fn read_mempool(&self, pass: &Pass<'_>) -> Result<()> {
         let ids = self.shared.mempool.ids(Scope::NONE)?;
         let present = ids.iter().copied().collect();
         let (gone, orphans) = self.gone_from_mempool(&present)?;
@@ -327,11 +338,13 @@ pub(super) fn idle_transactions(wallet: &Wallet) -> Result<Vec<Vec<u8>>> {
 
 impl Wallet {
     /// Offers the wallet's unconfirmed transactions to the mempool again, as bitcoind does after loading a wallet and
-    /// after a rescan. What the mempool makes of them comes back as its events.
-    pub(in crate::wallet) fn resubmit(&self) -> Result<()> {
-        for raw in idle_transactions(self)? {
+    /// after a rescan. What the mempool makes of them comes back as its events. Gives how many it may have taken.
+    pub(in crate::wallet) fn resubmit(&self) -> Result<usize> {
+        let idle = idle_transactions(self)?;
+        let offered = idle.len();
+        for raw in idle {
             let _ = self.shared.mempool.submit(Scope::NONE, raw.into(), 0)?;
         }
-        Ok(())
+        Ok(offered)
     }
 }

@@ -32,4 +32,6 @@ pub struct Lag {
     pub text: String,
     /// How long it waits.
     pub wait: Duration,
+    /// Whether an alarm is set that has it tried again.
+    pub is_planned: bool,
 }

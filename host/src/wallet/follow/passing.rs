@@ -100,14 +100,17 @@ impl Follower {
     /// The wallets that do not stand at the tip by now read what is between: together, where it is only the tip itself.
     fn pass_tip(&self, shared: &Shared, event: &NodeEvent, hash: BlockHash) -> Result<()> {
         let mut places = HashSet::new();
+        // Those that have more to do are told below, and most of them were told of the block itself.
         self.for_each(|wallet| {
-            places.insert(wallet.feed.place().now.hash);
+            if wallet.feed.is_idle() {
+                places.insert(wallet.feed.place().now.hash);
+            }
         });
         places.remove(&hash);
-        if places.is_empty() {
-            return Ok(());
-        }
-        let tip = shared.chain.block_info(Scope::NONE, BlockRef::Hash { hash })?;
+        let tip = match places.is_empty() {
+            true => None,
+            false => shared.chain.block_info(Scope::NONE, BlockRef::Hash { hash })?,
+        };
         if tip.as_ref().and_then(previous).is_some_and(|before| places.contains(&before)) {
             let block = self.blocks.get(&*shared.chain, hash)?;
             self.connect_for_all(event, &block);

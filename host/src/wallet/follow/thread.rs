@@ -311,7 +311,11 @@ impl Follower {
         let Some(wallet) = self.get(slot) else { return };
         match due {
             Due::Lock => wallet.lock_if_due(),
-            Due::Retry => self.give(&wallet, Item::Reconcile(1)),
+            Due::Retry => {
+                if wallet.try_again() {
+                    self.give(&wallet, Item::Reconcile(1));
+                }
+            }
         }
     }
 

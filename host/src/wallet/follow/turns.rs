@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -78,8 +79,11 @@ impl Turns {
 
     /// Has a wallet stored when there is nothing else to do.
     pub fn store_later(&self, wallet: &Arc<Wallet>) {
-        lock(&self.state).unstored.push_back(Arc::downgrade(wallet));
-        self.arrived.notify_one();
+        // Where the disk is slow, one may still wait when it is looked after again.
+        if !wallet.waits_to_be_stored.swap(true, Ordering::AcqRel) {
+            lock(&self.state).unstored.push_back(Arc::downgrade(wallet));
+            self.arrived.notify_one();
+        }
     }
 
     /// Ends the threads after what they are doing.
@@ -155,11 +159,13 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
         Ok(rest) => {
             let mut busy = lock(&shared.follower.busy);
             let more = wallet.feed.end(taken, rest);
-            if more {
-                drop(busy);
-                shared.follower.turns.queue(wallet.clone());
-            } else {
+            // The index lacks what one that is behind has missed: it is told of everything.
+            if !more && !wallet.feed.is_behind() {
                 busy.remove(&wallet.slot);
+            }
+            drop(busy);
+            if more {
+                shared.follower.turns.queue(wallet.clone());
             }
         }
         Err(panic) => fail(shared, wallet, &*panic),
@@ -184,29 +190,47 @@ fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
 impl Wallet {
     /// Works on some of what is to be done for it, and gives what is left of that.
     fn work_on(&self, pass: &super::feed::Pass<'_>, items: Vec<Item>) -> Vec<Item> {
-        let lagging = lock(&self.lag).is_some();
+        let behind = self.feed.is_behind();
+        if behind && items.iter().all(Item::is_of_mempool) {
+            // All of the mempool is read when it is tried again.
+            return Vec::new();
+        }
         // The events that it missed are gone: it is brought in step as a whole.
-        let items = if lagging { vec![Item::Reconcile(worth(&items))] } else { items };
+        let items = if behind { vec![Item::Reconcile(worth(&items))] } else { items };
         match self.take_items(pass, items) {
             Ok(rest) => {
-                if rest.is_empty() && lock(&self.lag).take().is_some() {
+                if rest.is_empty() && behind {
+                    *lock(&self.lag) = None;
+                    self.feed.set_behind(false);
                     tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
                 }
                 rest
             }
             Err(error) => {
-                let text = error.to_string();
-                let mut lag = lock(&self.lag);
-                let wait = lag.as_ref().map_or(RETRY, |lag| (2 * lag.wait).min(MAX_RETRY));
-                tracing::error!(
-                    wallet = self.name(),
-                    error = text,
-                    "the wallet cannot follow the chain; it will be tried again"
-                );
-                *lag = Some(super::Lag { text, wait });
-                self.shared.follower.alarm(Instant::now() + wait, Due::Retry, self.slot);
+                self.feed.set_behind(true);
+                self.fall_behind(error.to_string());
                 Vec::new()
             }
         }
+    }
+
+    /// Notes why the wallet could not follow, and has it tried again, unless that is going to happen.
+    fn fall_behind(&self, text: String) {
+        let mut lag = lock(&self.lag);
+        let (wait, planned) =
+            lag.as_ref().map_or((RETRY, false), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.is_planned));
+        if planned {
+            lag.iter_mut().for_each(|lag| lag.text.clone_from(&text));
+            return;
+        }
+        tracing::error!(wallet = self.name(), error = text, "the wallet cannot follow the chain; it will be tried again");
+        *lag = Some(super::Lag { text, wait, is_planned: true });
+        drop(lag);
+        self.shared.follower.alarm(Instant::now() + wait, Due::Retry, self.slot);
+    }
+
+    /// The time has come to try again to follow. Whether there is need to.
+    pub(super) fn try_again(&self) -> bool {
+        lock(&self.lag).as_mut().is_some_and(|lag| std::mem::take(&mut lag.is_planned))
     }
 }

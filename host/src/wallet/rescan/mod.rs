@@ -25,6 +25,7 @@ use super::live::Wallet;
 use super::lock;
 use super::store::rows::RescanRow;
 use super::store::tables::put;
+use crate::contain::contain;
 use run::End;
 
 /// A wallet's place for one rescan.
@@ -104,12 +105,18 @@ impl Wallet {
         };
         // Not under the lock, which all look at who ask how far a rescan has come: another write may take long.
         let forgotten = match stored {
+            // The host stops: what was imported is looked for after the next load.
+            Some(_) if self.is_stopping() => Ok(false),
             Some(_) => self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?)),
             None => Ok(false),
         };
         lock(&self.rescan.state).stage = Stage::Idle;
         forgotten?;
         Ok(())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.rescan.stopping.load(Ordering::SeqCst) || self.shared.stopping.load(Ordering::Relaxed)
     }
 
     /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours,
@@ -169,9 +176,21 @@ impl Wallet {
     }
 
     fn rescan_run(&self, rescan: u64, row: RescanRow) {
-        // A panic must not leave the import that waits for the rescan without its end.
+        // A panic must not leave the import that waits for the rescan without its end, wherever it comes.
+        let mut outcome = RescanOutcome::Unreadable { block_time: 0 };
+        contain("a rescan", || outcome = self.rescan_outcome(row));
+        contain("offering unconfirmed transactions again", || {
+            if let Err(error) = self.resubmit() {
+                tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
+            }
+        });
+        lock(&self.rescan.state).stage = Stage::Idle;
+        (self.shared.sink)(Event::RescanFinished { wallet: self.name.clone(), rescan, outcome });
+    }
+
+    fn rescan_outcome(&self, row: RescanRow) -> RescanOutcome {
         let ended = catch_unwind(AssertUnwindSafe(|| self.rescan_all(row))).unwrap_or_else(|_| Err(run::lost_thread()));
-        let outcome = match ended {
+        match ended {
             Ok(End::Complete { unreadable }) => {
                 // What waits in the mempool may be the wallet's too, now that it knows more scripts.
                 self.reread_mempool();
@@ -193,12 +212,7 @@ impl Wallet {
                 let at = row.and_then(|row| row.next_height).and_then(|height| self.block_at(height).ok().flatten());
                 RescanOutcome::Unreadable { block_time: at.as_ref().map_or(0, header_time) }
             }
-        };
-        if let Err(error) = self.resubmit() {
-            tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
         }
-        lock(&self.rescan.state).stage = Stage::Idle;
-        (self.shared.sink)(Event::RescanFinished { wallet: self.name.clone(), rescan, outcome });
     }
 
     fn rescan_forget(&self) {

@@ -261,7 +261,10 @@ impl Write<'_> {
 
     fn rescan_pieces(&mut self, batch: &[Piece], row: &mut RescanRow, wanted: &mut Wanted) -> Result<Growth> {
         let received = self.wallet.shared.chain.time(Scope::NONE)?;
-        // Asked within the write, after which any further reorganisation is followed by a later write.
+        // From here on a block that leaves the chain is not passed over in memory, but waits for this write's end; one that
+        // has left it before is seen to be gone below.
+        let heights = batch.iter().flat_map(|piece| &piece.findings.blocks).map(|block| block.height);
+        heights.max().into_iter().for_each(|height| self.wallet.feed.note_height(height));
         let tip = self.wallet.shared.chain.tip(Scope::NONE)?.hash;
         for Piece { findings, .. } in batch {
             for block in &findings.blocks {
@@ -270,7 +273,8 @@ impl Write<'_> {
                 }
                 let growth = wanted.look(self)?;
                 if growth != Growth::Held {
-                    row.next_height = Some(block.height.saturating_add(1));
+                    // Its other transactions may pay what the wallet knows only now.
+                    row.next_height = Some(block.height);
                     return Ok(growth);
                 }
             }

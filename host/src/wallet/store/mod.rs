@@ -16,14 +16,15 @@ pub use tables::Tables;
 
 use super::Settings;
 use super::error::{Result, WalletError};
-use crate::disk::{self, Environment, Examined, Opening};
+use crate::disk::pages::DataFile;
+use crate::disk::{self, Damage, Environment, Opening};
 pub use crate::disk::{DATA_FILE, LOCK_FILE};
 
 /// The version of the tables' layout that this code reads and writes.
 pub const LAYOUT: u32 = 3;
 
 /// Where the layout stands: the first field of the wallet's own row, in all layouts.
-const LAYOUT_KEY: &[u8] = b"meta";
+pub const LAYOUT_KEY: &[u8] = b"meta";
 
 /// What a map's size is a multiple of, in bytes: the longest page of a system.
 const MAP_UNIT: usize = 64 << 10;
@@ -76,9 +77,17 @@ impl Store {
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
         let file = folder.join(DATA_FILE);
         let bad = |fault| WalletError::BadFile { file: file.clone(), fault };
-        let examined = disk::examine(&file, LAYOUT_KEY).map_err(bad)?;
+        disk::finish(folder)?;
+        let data = DataFile::open(&file).map_err(bad)?;
+        // What a later version has changed about its files may look like damage to this one.
+        let glance = disk::glance(&data, LAYOUT_KEY).map_err(bad)?;
+        if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found > LAYOUT) {
+            return Err(WalletError::OtherLayout { found, program: glance.program.unwrap_or_default() });
+        }
+        let examined = disk::examine(&data, LAYOUT_KEY).map_err(bad)?;
+        drop(data);
         let program = examined.program.clone();
-        let found = layout(&examined).ok_or(WalletError::NotAWallet)?;
+        let found = examined.layout.as_deref().and_then(layout).ok_or(WalletError::NotAWallet)?;
         examined.check(found >= LAYOUT).map_err(bad)?;
         match found {
             LAYOUT => {}
@@ -111,6 +120,11 @@ impl Store {
         Ok(self.env.write()?)
     }
 
+    /// What was found in the file first that is not what was written; none while nothing was.
+    pub fn damage(&self) -> Option<Damage> {
+        self.env.damage()
+    }
+
     /// Writes the tables as they are now to an empty file, without the pages that are not in use.
     pub fn copy_to(&self, file: &mut std::fs::File) -> Result<()> {
         Ok(self.env.copy_to(file)?)
@@ -119,6 +133,11 @@ impl Store {
     /// The file that the tables stand in.
     pub fn data_file(&self) -> PathBuf {
         self.env.folder().join(DATA_FILE)
+    }
+
+    /// How many pages the file has, in use or not.
+    pub fn pages(&self) -> u64 {
+        self.env.pages()
     }
 
     /// How many pages of the file are not in use.
@@ -133,7 +152,7 @@ impl Store {
     }
 }
 
-/// The layout that a file was written with.
-fn layout(examined: &Examined) -> Option<u32> {
-    examined.layout.as_ref()?.first_chunk().copied().map(u32::from_le_bytes)
+/// The layout that the wallet's own row states.
+fn layout(row: &[u8]) -> Option<u32> {
+    row.first_chunk().copied().map(u32::from_le_bytes)
 }

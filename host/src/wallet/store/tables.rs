@@ -8,7 +8,7 @@
 //! | active | address type, internal | number (LE) of the descriptor |
 //! | scripts | SHA-256 of the script | [`ScriptRow`] |
 //! | labels | SHA-256 of the address's script | label |
-//! | book | SHA-256 of the address's script | that script, where it has a label and was not in `scripts` then |
+//! | book | SHA-256 of the address's script | that script, where it got its label as another's or was not in `scripts` then |
 //! | keys | `d` number (BE), or `k` key hash | private text, sealed |
 //! | transactions | arrival (BE) | [`WalletTransaction`] |
 //! | raw | arrival (BE) | serialisation |

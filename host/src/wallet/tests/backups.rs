@@ -86,7 +86,10 @@ fn the_address_book_has_ours_and_others() {
         (foreign(7), "theirs", Ownership::None),
         (foreign(8), "theirs too", Ownership::None),
     ]
-    .map(|(script, label, ownership)| LabelledScript { script, label: label.into(), ownership });
+    .map(|(script, label, ownership)| {
+        let sending = ownership == Ownership::None;
+        LabelledScript { script, label: label.into(), ownership, sending }
+    });
     expected.sort_by(|one, other| one.script.cmp(&other.script));
     assert_eq!(book(&bench.view()), expected);
 }

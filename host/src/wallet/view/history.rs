@@ -1,5 +1,5 @@
 //! The history, told from the rows as they are stored: a transaction's row is copied into the answer undecoded, and what
-//! only the moment says goes beside it, for those few that are not settled.
+//! only the moment says goes beside it, for those few that are not settled. Long labels are put in here.
 
 use std::ops::Bound;
 
@@ -11,11 +11,12 @@ use outrigger_sdk::service::Result as ServiceResult;
 use outrigger_sdk::service::wallet::{
     HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, Outlook, TxState, WalletTransaction,
 };
-use outrigger_sdk::wire::{Blob, Encoded, from_bytes};
+use outrigger_sdk::wire::{Blob, Encoded, from_bytes, to_bytes};
 
 use super::{WalletView, check_place};
 use crate::disk::{self, Pair, TableError};
 use crate::wallet::error::{Result, WalletError};
+use crate::wallet::ownership::{is_long_label, label};
 use crate::wallet::store::tables::OF_WALLET;
 use crate::wallet::trust::{Judge, replaceable};
 
@@ -48,7 +49,7 @@ impl WalletView {
         let mut batch = HistoryWriter::with_capacity(SPARE_BYTES);
         for txid in txids {
             if let Some(row) = self.t().stored(&self.txn, txid)? {
-                batch.push(row, outlooks.of(row)?.as_ref());
+                outlooks.push(row, &mut batch)?;
             }
         }
         Ok(batch.finish(None))
@@ -118,7 +119,7 @@ impl WalletView {
                 if batch.size() >= 2 * BATCH_BYTES {
                     return Ok(batch.finish(Some(last)));
                 }
-                batch.push(row, outlooks.of(row)?.as_ref());
+                outlooks.push(row, &mut batch)?;
                 last = key;
             }
             if ended {
@@ -230,13 +231,35 @@ struct Outlooks<'v> {
 }
 
 impl Outlooks<'_> {
-    /// What the moment says of a transaction, given its row; none where it is settled.
-    fn of(&mut self, row: &[u8]) -> Result<Option<Outlook>> {
-        if WalletTransaction::is_settled(row) { Ok(None) } else { self.foresee(row).map(Some) }
+    /// Appends a transaction, given its row, to a batch, with what the moment says of it.
+    fn push(&mut self, row: &[u8], batch: &mut HistoryWriter) -> Result<()> {
+        if WalletTransaction::is_settled(row) {
+            batch.push(row, None);
+            return Ok(());
+        }
+        let mut decoded: WalletTransaction = from_bytes(row).map_err(WalletError::Damaged)?;
+        if decoded.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
+            self.complete(&mut decoded)?;
+            let row = to_bytes(&decoded);
+            let outlook = if WalletTransaction::is_settled(&row) { None } else { Some(self.foresee(&decoded)?) };
+            batch.push(&row, outlook.as_ref());
+        } else {
+            batch.push(row, Some(&self.foresee(&decoded)?));
+        }
+        Ok(())
     }
 
-    fn foresee(&mut self, row: &[u8]) -> Result<Outlook> {
-        let row: WalletTransaction = from_bytes(row).map_err(WalletError::Damaged)?;
+    /// Puts long labels into a row, which is marked as contested for their sake.
+    fn complete(&self, row: &mut WalletTransaction) -> Result<()> {
+        let (t, txn) = (self.view.t(), &*self.view.txn);
+        for output in row.outputs.iter_mut().filter(|output| is_long_label(output.label.as_deref())) {
+            output.label = label(t, txn, &output.script)?;
+        }
+        row.contested = !self.view.conflicts(row.txid, &row.inputs)?.is_empty();
+        Ok(())
+    }
+
+    fn foresee(&mut self, row: &WalletTransaction) -> Result<Outlook> {
         let view = self.view;
         let judge = match &mut self.judge {
             Some(judge) => judge,
@@ -244,9 +267,9 @@ impl Outlooks<'_> {
         };
         Ok(Outlook {
             conflicts: if row.contested { view.conflicts(row.txid, &row.inputs)? } else { Vec::new() },
-            mempool_conflicts: view.mempool_conflicts(&row)?,
-            trusted: judge.trusted(&row)?,
-            replaceable: replaceable(&view.wallet.shared, &row)?,
+            mempool_conflicts: view.mempool_conflicts(row)?,
+            trusted: judge.trusted(row)?,
+            replaceable: replaceable(&view.wallet.shared, row)?,
         })
     }
 }

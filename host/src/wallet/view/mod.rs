@@ -21,7 +21,7 @@ use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
 use super::legacy;
 use super::live::Wallet;
-use super::ownership::label;
+use super::ownership::{is_long_label, label};
 use super::scrub;
 use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
@@ -83,7 +83,10 @@ impl WalletView {
         let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
         let rescan = self.wallet.rescan_progress();
         let synced = self.synced;
-        Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, ..self.stored_info()? })
+        let stored = self.stored_info()?;
+        let damage = self.wallet.store.damage().map(|damage| damage.to_string());
+        let warnings = stored.warnings.iter().cloned().chain(damage).collect();
+        Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, warnings, ..stored })
     }
 
     /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
@@ -223,6 +226,10 @@ impl WalletView {
                     None => false,
                 },
             };
+            let label = match is_long_label(row.label.as_deref()) {
+                true => label(self.t(), &self.txn, &row.script)?,
+                false => row.label,
+            };
             coins.push(WalletCoin {
                 outpoint,
                 value: row.value,
@@ -231,7 +238,7 @@ impl WalletView {
                 coinbase: row.coinbase,
                 ownership: row.ownership,
                 change: row.change,
-                label: row.label,
+                label,
                 trusted,
                 from_us: row.from_us,
             });
@@ -289,11 +296,10 @@ impl WalletView {
             let label = String::from_utf8_lossy(&label).into_owned();
             let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
             let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
-            let script = match row {
-                Some(row) => Some(row.script),
-                None => t.book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec())),
-            };
-            entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
+            let entered = t.book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
+            let sending = entered.is_some();
+            let script = row.map(|row| row.script).or(entered);
+            entries.extend(script.map(|script| LabelledScript { script, label, ownership, sending }));
         }
         Ok(LabelBatch { entries, next })
     }

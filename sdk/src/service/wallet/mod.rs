@@ -51,7 +51,7 @@
 //! assert_eq!(labelled(&test.handle(), Scope::NONE, "rent"), Ok(2000));
 //! ```
 
-/// The longest label of an address, in bytes. It stands in the row of each transaction that pays to the address.
+/// The longest label of an address, in bytes.
 pub const MAX_LABEL_LEN: usize = 4096;
 
 /// The longest text that is stored with a transaction (`comment`, `to`), in bytes.
@@ -285,6 +285,10 @@ wire_struct! {
         pub label: String,
         /// Whose it is: of others' are those that the wallet pays to.
         pub ownership: Ownership,
+        /// Whether it was another's when it got its label: what is imported later does not change its purpose, which is
+        /// `send` then and else `receive`.
+        #[since(1)]
+        pub sending: bool,
     }
 }
 

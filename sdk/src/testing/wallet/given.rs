@@ -393,7 +393,8 @@ impl Wallet for Given {
     fn labels(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
         let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
             let (script, ownership) = (script.clone(), info.ownership);
-            info.label.clone().map(|label| LabelledScript { script, label, ownership })
+            let sending = ownership == crate::service::wallet::Ownership::None;
+            info.label.clone().map(|label| LabelledScript { script, label, ownership, sending })
         };
         let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
         let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;

@@ -96,15 +96,32 @@ pub fn labels_are_entries_of_the_address_book(bench: &Bench<'_>) -> Outcome {
     set(foreign(1), "shop")?;
     set(p2wpkh(1)?, "home")?;
     set(p2wpkh(1)?, "")?;
-    let entry = |script, label: &str, ownership| LabelledScript { script, label: label.into(), ownership };
+    let entry = |script, label: &str, ownership, sending| LabelledScript { script, label: label.into(), ownership, sending };
     let mut expected =
-        vec![entry(foreign(1), "shop", Ownership::None), entry(p2wpkh(1)?, "", Ownership::WatchOnly)];
+        vec![entry(foreign(1), "shop", Ownership::None, true), entry(p2wpkh(1)?, "", Ownership::WatchOnly, false)];
     expected.sort_by(|one, other| one.script.cmp(&other.script));
     same("the address book", bench.labels()?, expected)?;
     let info = some("an address of another's", bench.script(&foreign(1))?)?;
     let told = (info.ownership, info.label.as_deref(), info.change);
     same("what is told of it", told, (Ownership::None, Some("shop"), false))?;
     same("what nothing is known of", bench.script(&foreign(2))?, None)
+}
+
+pub fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = format!("wpkh({}/2/*)", crate::testing::conformance::bench::master(1)?);
+    let script = super::imports::at(&text, 1)?;
+    let set = |label: &str| bench.ask(|w, scope| w.set_label(scope, script.clone(), label.into()));
+    let told = || -> Result<_, Failure> {
+        Ok(bench.labels()?.into_iter().map(|entry| (entry.label, entry.ownership, entry.sending)).collect::<Vec<_>>())
+    };
+    let entry = |label: &str, ownership, sending| vec![(label.to_owned(), ownership, sending)];
+    set("theirs")?;
+    same("before", told()?, entry("theirs", Ownership::None, true))?;
+    bench.take(crate::testing::conformance::bench::descriptor(&text, |import| import.range = Some((0, 5))))?;
+    same("after", told()?, entry("theirs", Ownership::Spendable, true))?;
+    set("mine")?;
+    same("labelled again", told()?, entry("mine", Ownership::Spendable, false))
 }
 
 pub fn a_label_changes_rows_coins_and_scripts_at_once(bench: &Bench<'_>) -> Outcome {

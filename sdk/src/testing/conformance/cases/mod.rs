@@ -61,6 +61,7 @@ cases! {
         what_anything_of_the_wallet_spends_is_no_coin,
         a_coin_says_what_its_transaction_says,
         labels_are_entries_of_the_address_book,
+        an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported,
         a_label_changes_rows_coins_and_scripts_at_once,
         a_script_without_an_address_takes_no_label,
         a_bare_key_has_no_label,

@@ -131,7 +131,7 @@ impl Own {
                     if let Some(address) = address.filter(|_| row.active && !row.internal)
                         && self.label(&address).is_none()
                     {
-                        self.set_label(&address, "");
+                        self.set_label(&address, "", true);
                     }
                     self.change(number, |row| row.next_index = passed.saturating_add(1));
                 }
@@ -230,7 +230,7 @@ impl Own {
     ) -> Result<ScriptBuf> {
         let script = self.next_script(kind, internal, node)?;
         if let Some(label) = label {
-            self.set_label(&script, label);
+            self.set_label(&script, label, true);
         }
         Ok(script)
     }

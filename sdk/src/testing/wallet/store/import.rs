@@ -132,7 +132,7 @@ impl Own {
         if !ranged && !internal {
             let label = import.label.clone().unwrap_or_default();
             for script in side.expand(0).map(|expansion| expansion.scripts).unwrap_or_default() {
-                self.set_label(&script.script_pubkey, &label);
+                self.set_label(&script.script_pubkey, &label, true);
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Own {
                 self.imported.watch(script, import.timestamp);
             }
             if !import.internal && address_script(script).is_some() {
-                self.set_label(script, &import.label);
+                self.set_label(script, &import.label, true);
             }
         }
         ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false }

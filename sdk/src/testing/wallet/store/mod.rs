@@ -25,7 +25,7 @@ use crate::service::chain::{BlockInfo, BlockRef, Tip};
 use crate::service::signer::SignBatch;
 use crate::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
-    LabelBatch, ScriptInfo, WalletInfo, check_label,
+    LabelBatch, Ownership, ScriptInfo, WalletInfo, check_label,
 };
 use crate::service::{Chain, ErrorKind, Mempool, Result, Scope, ServiceError, Signer, Wallet};
 use crate::wire::{Blob, Encoded, Secret};
@@ -259,7 +259,8 @@ impl Wallet for MemoryStore {
     fn set_label(&self, scope: Scope, script: ScriptBuf, label: String) -> Result<()> {
         self.write(scope, |own, _| {
             check_label(&label)?;
-            own.set_label(&script, &label);
+            let ours = own.ownership(&script) != Ownership::None;
+            own.set_label(&script, &label, ours);
             Ok(())
         })
     }

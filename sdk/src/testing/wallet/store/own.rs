@@ -44,6 +44,8 @@ pub struct Own {
     pub imported: Imported,
     /// The address book.
     pub labels: BTreeMap<ScriptBuf, String>,
+    /// The addresses that were another's when they got their labels.
+    pub sending: BTreeSet<ScriptBuf>,
     /// The transactions by their arrival.
     pub met: Vec<Met>,
     /// What was in the mempool when it was looked at last.
@@ -81,6 +83,7 @@ impl Own {
             owners: BTreeMap::new(),
             imported: Imported::default(),
             labels: BTreeMap::new(),
+            sending: BTreeSet::new(),
             met: Vec::new(),
             seen: BTreeSet::new(),
             sequence: None,
@@ -130,8 +133,14 @@ impl Own {
         self.labels.get(&address_script(script)?).cloned()
     }
 
-    pub fn set_label(&mut self, script: &ScriptBuf, label: &str) {
+    /// Sets the label of a script's address, for receiving where it is `ours`.
+    pub fn set_label(&mut self, script: &ScriptBuf, label: &str, ours: bool) {
         if let Some(address) = address_script(script) {
+            if ours {
+                self.sending.remove(&address);
+            } else {
+                self.sending.insert(address.clone());
+            }
             self.labels.insert(address, label.to_owned());
         }
     }

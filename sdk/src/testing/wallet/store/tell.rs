@@ -272,7 +272,8 @@ impl Own {
         let entry = |(script, label): (&ScriptBuf, &String)| {
             let place = bitcoin::hashes::sha256::Hash::hash(script.as_bytes()).to_byte_array().to_vec();
             let ownership = self.ownership(script);
-            (place, LabelledScript { script: script.clone(), label: label.clone(), ownership })
+            let sending = self.sending.contains(script);
+            (place, LabelledScript { script: script.clone(), label: label.clone(), ownership, sending })
         };
         let (entries, next) = page(self.labels.iter().map(entry).collect(), after, limit, false)?;
         Ok(LabelBatch { entries, next })

@@ -1519,7 +1519,7 @@ static inline bool outrigger_hash_from_hex(outrigger_bytes_t digits, outrigger_h
  *
  * Threads: any, from `init` until `stop` has returned.
  * Ownership: the table stays the host's.
- * Lifetime: the table stays valid until `destroy` has returned.
+ * Lifetime: the table stays valid for the life of the process; calls after `destroy` are refused.
  */
 static inline const outrigger_service_t *outrigger_find_service(const outrigger_host_t *host, const char *name)
 {
@@ -1831,6 +1831,8 @@ typedef struct outrigger_chain_info_t {
     uint64_t size_on_disk;
     /** The number of unspent outputs. [u64] */
     uint64_t coins;
+    /** What an operator has to know: that the chain's file was found to be damaged. Since minor 1. [list of text] */
+    outrigger_list_t warnings;
 } outrigger_chain_info_t;
 
 /** 80 bytes. [array 80] */
@@ -3100,6 +3102,11 @@ typedef struct outrigger_label_batch_t {
     outrigger_list_t entries;
     /** Where the next batch goes on; none at the end. [optional bytes] */
     outrigger_optional_bytes_t next;
+    /**
+     * The scripts of those that were another's when they got their labels: what is imported later does not change their
+     * purpose, which is `send`; that of the others is `receive`. Since minor 1. [list of bytes]
+     */
+    outrigger_list_t sending;
 } outrigger_label_batch_t;
 
 /** The kind of a signature. */
@@ -3263,6 +3270,35 @@ static inline bool outrigger_get_tip(outrigger_reader_t *reader, outrigger_tip_t
         && outrigger_get_u32(reader, &out->median_time);
 }
 
+/** [list of bytes] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_list_of_bytes(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_bytes(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/** Goes on behind [list of bytes]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_list_of_bytes(outrigger_reader_t *reader)
+{
+    outrigger_list_t skipped;
+    return outrigger_get_list_of_bytes(reader, &skipped);
+}
+
+/** [list of bytes] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_list_of_bytes(
+    outrigger_writer_t *writer, const outrigger_bytes_t *value, size_t count)
+{
+    size_t at = 0;
+    outrigger_put_count(writer, count);
+    for (at = 0; at < count; at++) {
+        outrigger_put_bytes(writer, value[at]);
+    }
+}
+
 /** [chain_info] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
 static inline bool outrigger_get_chain_info(outrigger_reader_t *reader, outrigger_chain_info_t *out)
 {
@@ -3271,7 +3307,8 @@ static inline bool outrigger_get_chain_info(outrigger_reader_t *reader, outrigge
         && outrigger_get_tip(reader, &out->tip)
         && outrigger_get_u32(reader, &out->headers)
         && outrigger_get_u64(reader, &out->size_on_disk)
-        && outrigger_get_u64(reader, &out->coins);
+        && outrigger_get_u64(reader, &out->coins)
+        && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->warnings));
 }
 
 /** [array 80] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -3577,35 +3614,6 @@ static inline bool outrigger_get_chain_tip(outrigger_reader_t *reader, outrigger
 static inline bool outrigger_get_list_of_chain_tip(outrigger_reader_t *reader, outrigger_list_t *out)
 {
     return outrigger_get_list_of_fixed(reader, 41, out);
-}
-
-/** [list of bytes] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_list_of_bytes(outrigger_reader_t *reader, outrigger_list_t *out)
-{
-    uint32_t at = 0;
-    outrigger_begin_list(reader, out);
-    for (at = 0; at < out->count && !reader->failed; at++) {
-        outrigger_skip_bytes(reader);
-    }
-    return outrigger_end_list(reader, out);
-}
-
-/** Goes on behind [list of bytes]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
-static inline bool outrigger_skip_list_of_bytes(outrigger_reader_t *reader)
-{
-    outrigger_list_t skipped;
-    return outrigger_get_list_of_bytes(reader, &skipped);
-}
-
-/** [list of bytes] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
-static inline void outrigger_put_list_of_bytes(
-    outrigger_writer_t *writer, const outrigger_bytes_t *value, size_t count)
-{
-    size_t at = 0;
-    outrigger_put_count(writer, count);
-    for (at = 0; at < count; at++) {
-        outrigger_put_bytes(writer, value[at]);
-    }
 }
 
 /** [(bytes, u8)] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
@@ -5228,7 +5236,8 @@ static inline bool outrigger_get_label_batch(outrigger_reader_t *reader, outrigg
 {
     memset(out, 0, sizeof *out);
     return outrigger_get_list_of_labelled_script(reader, &out->entries)
-        && outrigger_get_optional_bytes(reader, &out->next);
+        && outrigger_get_optional_bytes(reader, &out->next)
+        && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->sending));
 }
 
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */

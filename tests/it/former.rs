@@ -109,11 +109,21 @@ fn a_migration_that_was_killed_begins_anew() {
         let making = place.join("data.mdb.making");
         fs::create_dir(&making).unwrap();
         fs::write(making.join("data.mdb"), [7; 20_000]).unwrap();
+        // Or the former file under its second name, and the new one not yet in its place.
+        fs::hard_link(place.join("data.mdb"), place.join("data.mdb.former")).unwrap();
     }
+    // A kill after that leaves the former file, whose keys must not stay.
+    let kept = wallets.join("sealed/data.mdb.former");
+    fs::write(&kept, b"a former key").unwrap();
+    let open = fs::File::open(&kept).unwrap();
     let host = Host::start_in(folder, options());
     check(&mut host.client());
-    assert_eq!(host.client().call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 2);
-    assert!(!host.network_folder().join("wallets/plain/data.mdb.making").exists());
+    assert_eq!(host.client().call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 3);
+    for left in ["chain/data.mdb.making", "chain/data.mdb.former", "wallets/plain/data.mdb.making", "wallets/plain/data.mdb.former"] {
+        assert!(!host.network_folder().join(left).exists(), "{left}");
+    }
+    assert!(!host.network_folder().join("wallets/sealed/data.mdb.former").exists());
+    assert_eq!(std::io::read_to_string(open).unwrap(), "\0".repeat("a former key".len()));
 }
 
 #[test]
@@ -126,4 +136,27 @@ fn restorewallet_takes_a_backup_of_the_former_layout() {
     fs::write(&backup, fs::read(kept).unwrap()).unwrap();
     client.call("restorewallet", json!(["back", backup]));
     assert_eq!(client.wallet("back").call("getaddressesbylabel", json!(["theirs"])).as_object().unwrap().len(), 1);
+}
+
+/// How many descriptors a wallet has, and how many of them give addresses.
+fn descriptors(wallet: &mut Client) -> (usize, usize) {
+    let listed = wallet.call("listdescriptors", json!([]));
+    let listed = listed["descriptors"].as_array().unwrap();
+    (listed.len(), listed.iter().filter(|descriptor| descriptor["active"] == json!(true)).count())
+}
+
+#[test]
+fn encryptwallet_of_a_former_wallet_without_keys_of_its_own_adds_none() {
+    let host = Host::start_in(unpack(), options());
+    let mut client = host.client();
+    client.call("loadwallet", json!(["imported"]));
+    let (mut imported, mut plain) = (client.wallet("imported"), client.wallet("plain"));
+    assert_eq!((descriptors(&mut imported), descriptors(&mut plain)), ((1, 1), (8, 8)));
+    // A label that is as long as labels were allowed to be is told as it was.
+    let label = "L".repeat(3000);
+    assert_eq!(imported.call("listlabels", json!([])), json!([label]));
+    for wallet in [&mut imported, &mut plain] {
+        wallet.call("encryptwallet", json!(["a passphrase"]));
+    }
+    assert_eq!((descriptors(&mut imported), descriptors(&mut plain)), ((1, 1), (16, 8)));
 }

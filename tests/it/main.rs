@@ -41,4 +41,5 @@ mod startup;
 mod users;
 mod vault;
 mod wallet;
+mod wallet_kills;
 mod wallet_results;

@@ -154,6 +154,16 @@ impl Framing {
     }
 }
 
+/// Where the piece ends that brings the end of the first head with both headers, if the bytes come in pieces of this length.
+pub fn first_ambiguous_head(bytes: &[u8], piece: usize) -> Option<usize> {
+    let mut framing = Framing::default();
+    let mut end = 0;
+    bytes.chunks(piece).find_map(|bytes| {
+        end += bytes.len();
+        framing.take(bytes).then_some(end)
+    })
+}
+
 /// The ends of lines in a block, one bit each.
 fn line_ends(block: &[u8; BLOCK]) -> u32 {
     block.iter().enumerate().fold(0, |ends, (index, byte)| ends | u32::from(*byte == b'\n') << index)

@@ -44,6 +44,7 @@ pub use client::Client;
 pub use cookie::CookieFile;
 pub use dispatch::{Call, Dispatch, Failure, Params};
 pub use envelope::count_calls;
+pub use framing::first_ambiguous_head;
 pub use figures::EdgeFigures;
 pub use gateway::Gateway;
 pub use limits::Limits;

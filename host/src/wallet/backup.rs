@@ -54,8 +54,17 @@ impl Wallet {
     }
 }
 
+/// Whether a file is one of LMDB's, damaged or not.
+pub fn is_database(file: &File) -> io::Result<bool> {
+    match DataFile::of(file.try_clone()?) {
+        Err(Fault::Unreadable(error)) => Err(error),
+        Err(Fault::Empty | Fault::Foreign) => Ok(false),
+        _ => Ok(true),
+    }
+}
+
 /// Whether a file is a wallet's backup: LMDB's, with tables that only wallets have.
-pub fn is_backup(file: &File) -> io::Result<bool> {
+fn is_backup(file: &File) -> io::Result<bool> {
     let has_tables = |data: DataFile| {
         let mut has = TABLES.iter().map(|name| data.has_table(name));
         has.try_fold(true, |all, has| Ok(all && has?))

@@ -383,7 +383,7 @@ impl WalletManager {
             let detail = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
         }
-        if !backup::is_backup(&backup).map_err(WalletError::from)? {
+        if !backup::is_database(&backup).map_err(WalletError::from)? {
             return Err(cannot_load(&folder, "Data is not in recognized format."));
         }
         self.check_files()?;

@@ -25,7 +25,7 @@ mod import;
 mod keypool;
 mod legacy;
 mod live;
-mod load_list;
+pub(crate) mod load_list;
 mod manager;
 mod matching;
 mod multiples;
@@ -56,6 +56,7 @@ use follow::thread::Follower;
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
 use scrub::Scrubber;
+pub use seal::key_of_file as sealing_key;
 pub use view::WalletView;
 
 /// What the host's configuration says of wallets.

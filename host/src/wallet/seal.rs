@@ -10,21 +10,28 @@
 //! these can be overwritten once they are free (`scrub`). With the one key in them gone, what remains of the old entries is
 //! noise. The sealed key has pages of its own for the same reason: whoever knows a former passphrase must not find it.
 
+use std::path::Path;
+
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::wire::{Blob, Secret};
+use outrigger_sdk::wire::{Blob, Secret, from_bytes};
 use secp256k1::rand::{RngCore, thread_rng};
 use zeroize::Zeroizing;
 
 use super::Settings;
 use super::error::{Result, WalletError};
 use super::store::rows::SealRow;
+use crate::disk::pages::DataFile;
+use crate::disk::{Checksum, META};
 
 const NONCE_LEN: usize = 24;
 /// The associated data of the sealed sealing key.
 const KEY_LABEL: &[u8] = b"sealing key";
+
+/// Where the sealed key stands in the table `meta`.
+const SEAL: &[u8] = b"seal";
 
 /// The key that seals the entries of one wallet. Wiped when dropped.
 #[derive(Clone)]
@@ -32,6 +39,14 @@ pub struct SealingKey(Zeroizing<[u8; 32]>);
 
 /// The length of the value that keeps a key, in the clear or sealed: more than a page holds, so that it gets pages of its own.
 const CLEAR_LEN: usize = 6000;
+
+/// The sealing key of an encrypted wallet's file, by the passphrase, for trials that search files for it.
+pub fn key_of_file(file: &Path, passphrase: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let stored = DataFile::open(file).ok()?.get(META, SEAL).ok()??;
+    let row = from_bytes(Checksum::of(META).open(SEAL, &stored)?).ok()?;
+    let key = SealingKey::recover(&row, &Secret::new(passphrase.to_owned())).ok()?;
+    Some(Zeroizing::new(key.expose().to_vec()))
+}
 
 fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];

@@ -1,7 +1,8 @@
 //! `listlabels` and `getaddressesbylabel`: the address book.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use bitcoin::ScriptBuf;
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::text;
 use outrigger_sdk::service::wallet::LabelledScript;
@@ -23,11 +24,6 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Ours are for receiving; others are in the book because they were paid, or are to be, and stay so whatever is imported.
-    fn of(entry: &LabelledScript) -> Self {
-        if entry.sending { Self::Send } else { Self::Receive }
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::Receive => "receive",
@@ -36,12 +32,20 @@ impl Purpose {
     }
 }
 
-/// All entries of the address book.
-fn book(question: &Question<'_>) -> Result<Vec<LabelledScript>, WalletError> {
+/// All entries of the address book. Ours are for receiving; others are in it because they were paid, or are to be, and stay so
+/// whatever is imported.
+fn book(question: &Question<'_>) -> Result<Vec<(LabelledScript, Purpose)>, WalletError> {
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
         let batch = question.host.wallet.labels(question.scope, after, BATCH)?;
-        entries.extend(batch.entries);
+        let sending: HashSet<ScriptBuf> = batch.sending.into_iter().collect();
+        let purpose = |entry: &LabelledScript| {
+            if sending.contains(&entry.script) { Purpose::Send } else { Purpose::Receive }
+        };
+        entries.extend(batch.entries.into_iter().map(|entry| {
+            let purpose = purpose(&entry);
+            (entry, purpose)
+        }));
         after = batch.next;
         if after.is_none() {
             return Ok(entries);
@@ -60,8 +64,8 @@ pub fn list_labels(question: &mut Question<'_>) -> Result<Value, WalletError> {
         Some("send") => Some(Purpose::Send),
         Some(_) => return Err(WalletError::UnknownPurpose),
     };
-    let wanted = |entry: &LabelledScript| purpose.is_none_or(|purpose| Purpose::of(entry) == purpose);
-    let labels: BTreeSet<String> = book(question)?.into_iter().filter(wanted).map(|entry| entry.label).collect();
+    let wanted = |(_, of): &(LabelledScript, Purpose)| purpose.is_none_or(|purpose| *of == purpose);
+    let labels: BTreeSet<String> = book(question)?.into_iter().filter(wanted).map(|(entry, _)| entry.label).collect();
     Ok(json!(labels))
 }
 
@@ -71,10 +75,10 @@ pub fn get_addresses_by_label(question: &mut Question<'_>) -> Result<Value, Wall
     let label = label(Some(question.params.get(0)))?;
     let network = question.network()?;
     let mut found = BTreeMap::new();
-    for entry in book(question)?.into_iter().filter(|entry| entry.label == label) {
-        let purpose = Purpose::of(&entry).name();
+    for (entry, purpose) in book(question)?.into_iter().filter(|(entry, _)| entry.label == label) {
         let text = address::from_script(&entry.script, network);
-        found.insert(text.ok_or_else(|| RpcError::internal("a script without an address has a label"))?, purpose);
+        let text = text.ok_or_else(|| RpcError::internal("a script without an address has a label"))?;
+        found.insert(text, purpose.name());
     }
     if found.is_empty() {
         return Err(WalletError::NoSuchLabel(label));

@@ -1503,7 +1503,7 @@ static inline bool outrigger_hash_from_hex(outrigger_bytes_t digits, outrigger_h
  *
  * Threads: any, from `init` until `stop` has returned.
  * Ownership: the table stays the host's.
- * Lifetime: the table stays valid until `destroy` has returned.
+ * Lifetime: the table stays valid for the life of the process; calls after `destroy` are refused.
  */
 static inline const outrigger_service_t *outrigger_find_service(const outrigger_host_t *host, const char *name)
 {

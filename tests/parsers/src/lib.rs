@@ -31,7 +31,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -40,6 +40,9 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "envelope", run: outrigger_host::fuzzing::envelope },
     Target { name: "manifest", run: manifest },
     Target { name: "amount", run: amount },
+    Target { name: "database", run: outrigger_host::fuzzing::database },
+    Target { name: "framing", run: outrigger_host::fuzzing::framing },
+    Target { name: "load_list", run: outrigger_host::fuzzing::load_list },
 ];
 
 /// Runs the target of this name.

@@ -10,7 +10,7 @@ use super::{TARGETS, Target};
 /// The mutations of each target.
 const MUTATIONS: usize = 3_000;
 /// The largest file of the corpus that is mutated, in bytes.
-const MAX_SEED: usize = 20_000;
+const MAX_SEED: usize = 90_000;
 
 /// A generator of numbers (SplitMix64).
 struct Numbers(u64);
@@ -110,6 +110,16 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             "  [ ] ",
         ]),
         "manifest" => ["signing", "wallet", "chain"].map(|name| file(&format!("plugins/{name}/manifest.json"))).into(),
+        "database" => ["plain", "imported"].map(|name| file(&format!("tests/data/former/wallets/{name}/data.mdb"))).into(),
+        "framing" => texts(&[
+            "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 18\r\nTE: trailers\r\n\r\nTransfer-Encoding:GET / HTTP/1.1\n\n",
+            "\n\r\nPOST / HTTP/1.1\nhost: x\ntransfer-encoding:x\ncontent-length:   2\n\n{}",
+        ]),
+        "load_list" => {
+            let written = r#"{"version":2,"wallets":["a","b/c"]}"#;
+            texts(&[r#"["plain","sealed"]"#, written, r#"{"version":3}"#, r#"{"version":2,"wallets":[],"check":"00"}"#])
+        }
         "amount" => texts(&["0.00000001", "\"21000000\"", "1e-8", "[0,999999]", "-1.5", "123456789.123456789"]),
         other => panic!("no corpus for {other}"),
     }
@@ -160,4 +170,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list }

@@ -133,6 +133,12 @@ impl Follower {
         self.arrived.notify_one();
     }
 
+    /// How many alarms are set that have wallets tried again.
+    #[cfg(test)]
+    pub fn retries(&self) -> usize {
+        lock(&self.inbox).alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count()
+    }
+
     /// The loaded wallets, in the order in which they were loaded.
     pub fn loaded(&self) -> Vec<Arc<Wallet>> {
         self.read().by_slot.values().cloned().collect()

@@ -269,7 +269,7 @@ impl Write<'_> {
         for Piece { findings, .. } in batch {
             for block in &findings.blocks {
                 if findings.tip == tip || self.is_in_best_chain(block)? {
-                    self.rescan_block(block, row, received)?;
+                    self.rescan_block_whole(block, row, received)?;
                 }
                 let growth = wanted.look(self)?;
                 if growth != Growth::Held {
@@ -288,6 +288,18 @@ impl Write<'_> {
     fn is_in_best_chain(&self, block: &FoundBlock) -> Result<bool> {
         let now = self.wallet.shared.chain.block_info(Scope::NONE, BlockRef::Hash { hash: block.hash })?;
         Ok(now.is_some_and(|info| info.in_best_chain))
+    }
+
+    /// Takes over what was found in a block, again where that gave the wallet scripts: what stands before a payment may pay the
+    /// scripts that it leads to.
+    fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, received: u64) -> Result<()> {
+        loop {
+            let known = self.t.scripts.len(&self.txn)?;
+            self.rescan_block(block, row, received)?;
+            if self.t.scripts.len(&self.txn)? == known {
+                return Ok(());
+            }
+        }
     }
 
     fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, received: u64) -> Result<()> {

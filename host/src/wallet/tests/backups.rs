@@ -86,10 +86,7 @@ fn the_address_book_has_ours_and_others() {
         (foreign(7), "theirs", Ownership::None),
         (foreign(8), "theirs too", Ownership::None),
     ]
-    .map(|(script, label, ownership)| {
-        let sending = ownership == Ownership::None;
-        LabelledScript { script, label: label.into(), ownership, sending }
-    });
+    .map(|(script, label, ownership)| LabelledScript { script, label: label.into(), ownership });
     expected.sort_by(|one, other| one.script.cmp(&other.script));
     assert_eq!(book(&bench.view()), expected);
 }

@@ -1,12 +1,14 @@
 //! Following blocks and the mempool.
 
+use std::sync::Arc;
+
 use bitcoin::{OutPoint, Sequence};
-use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::{ErrorKind, Mempool as _, Scope};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
 
 use super::{Bench, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, lock, spend};
-use crate::node::observer::Removal;
+use crate::node::observer::{NodeEvent, Observer as _, Removal};
 
 fn history(bench: &Bench, range: HistoryRange, reverse: bool) -> Vec<Known> {
     let view = bench.view();
@@ -319,4 +321,59 @@ fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
     assert_eq!(bench.known(child.compute_txid()).debit_spendable, 40);
     let coins = bench.coins();
     assert_eq!((coins.len(), coins[0].value), (1, 30));
+}
+
+#[test]
+fn what_is_offered_again_at_the_start_is_known_to_wait_in_the_mempool() {
+    let mut bench = Bench::with_wallet();
+    let coin = funded(&bench);
+    let payment = spend(&[coin], &[(&foreign(7), 9), (&bench.address(None), 5)]);
+    bench.accept(&payment);
+    assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);
+    // Nothing of the mempool outlives the stop, so the wallet offers it when nobody is told of anything yet.
+    bench.restart(|bench| {
+        lock(&bench.pool).clear();
+        bench.mempool.clear();
+    });
+    assert_eq!(bench.mempool.ids(Scope::NONE).unwrap(), [payment.compute_txid()]);
+    assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);
+}
+
+#[test]
+fn what_was_told_before_the_mempool_was_read_as_a_whole_comes_too_late() {
+    let bench = Bench::with_wallet();
+    let script = bench.address(Some(""));
+    let payment = spend(&[elsewhere(1)], &[(&script, 9)]);
+    bench.accept(&payment);
+    bench.take_out(payment.compute_txid(), Removal::Dropped);
+    bench.view().wallet().reread_mempool();
+    let sequence = bench.mempool.info(Scope::NONE).unwrap().sequence;
+    assert!(sequence > 0);
+    let other = spend(&[elsewhere(1)], &[(&foreign(7), 9)]);
+    let added = |sequence| NodeEvent::TransactionAdded { transaction: Arc::new(other.clone()), time: 1, sequence };
+    bench.manager.notify(added(sequence));
+    assert_eq!(bench.known(payment.compute_txid()).mempool_conflicts, []);
+    bench.manager.notify(added(sequence + 1));
+    assert_eq!(bench.known(payment.compute_txid()).mempool_conflicts, [other.compute_txid()]);
+}
+
+#[test]
+fn a_long_label_is_told_with_every_payment_and_stored_once() {
+    let bench = Bench::with_wallet();
+    let script = bench.address(Some(""));
+    let payment = spend(&[elsewhere(1)], &[(&script, 7); 150]);
+    bench.mine(vec![payment.clone()]);
+    for label in ["x".repeat(64), "y".repeat(65), "\0".to_owned(), "é".repeat(2048), "short".into(), String::new()] {
+        bench.view().wallet().set_label(script.clone(), label.clone()).unwrap();
+        let known = bench.known(payment.compute_txid());
+        assert!(known.outputs.iter().all(|output| output.label.as_ref() == Some(&label)), "{label:?}");
+        assert!(known.trusted && !known.contested && known.conflicts.is_empty());
+        assert_eq!(history(&bench, HistoryRange::All, false)[0].outputs, known.outputs);
+        let coins = bench.coins();
+        assert!(coins.len() == 150 && coins.iter().all(|coin| coin.label.as_ref() == Some(&label)), "{label:?}");
+        let stored = std::fs::read(bench.view().wallet().store.data_file()).unwrap();
+        let times = stored.windows(label.len().max(1)).filter(|bytes| *bytes == label.as_bytes()).count();
+        // Pages that are free may still hold it.
+        assert!(label.len() < 100 || (1..=3).contains(&times), "{times} times");
+    }
 }

@@ -151,6 +151,7 @@ impl Bench {
         self.manager.shutdown();
         meanwhile(self);
         self.manager = open(&self.dir, self.chain.clone(), &self.mempool, &self.events);
+        self.manager.is_told();
     }
 
     fn create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) {

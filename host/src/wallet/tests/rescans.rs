@@ -1,6 +1,6 @@
 //! Rescans.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,18 @@ use crate::wallet::store::rows::RescanRow;
 
 use super::{Bench, descriptor, elsewhere, foreign, kind_of, lock, spend};
 
-/// A chain some blocks of which cannot be read, or are read very slowly.
+/// What is done once, in the middle of a write that asks the chain something.
+type Hook = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+
+/// A chain some blocks of which cannot be read, or are read very slowly, or that changes at a bad moment.
+#[derive(Default)]
 struct Broken {
     chain: Arc<MemoryChain>,
     unreadable: u32,
     slow: AtomicBool,
+    /// Done when the tip is asked right after the time, as a rescan does before it writes.
+    hook: Hook,
+    timed: AtomicBool,
 }
 
 impl Chain for Broken {
@@ -38,12 +45,18 @@ impl Chain for Broken {
         self.chain.block(scope, hash)
     }
     fn tip(&self, scope: Scope) -> Result<Tip> {
-        self.chain.tip(scope)
+        let tip = self.chain.tip(scope);
+        if self.timed.swap(false, Ordering::Relaxed) {
+            let hook = lock(&self.hook).take();
+            hook.into_iter().for_each(|hook| hook());
+        }
+        tip
     }
     fn info(&self, scope: Scope) -> Result<ChainInfo> {
         self.chain.info(scope)
     }
     fn block_info(&self, scope: Scope, block: BlockRef) -> Result<Option<BlockInfo>> {
+        self.timed.store(false, Ordering::Relaxed);
         self.chain.block_info(scope, block)
     }
     fn spent_outputs(&self, scope: Scope, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
@@ -68,6 +81,7 @@ impl Chain for Broken {
         self.chain.next_block(scope)
     }
     fn time(&self, scope: Scope) -> Result<u64> {
+        self.timed.store(true, Ordering::Relaxed);
         self.chain.time(scope)
     }
     fn check_block(&self, scope: Scope, raw: Blob) -> Result<Verdict> {
@@ -200,6 +214,63 @@ fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
 }
 
 #[test]
+fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
+    use outrigger_sdk::descriptor::{Checksum, Descriptor};
+    let text = format!("wpkh({XPRV}/*)");
+    let parsed = Descriptor::parse(&text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
+    let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
+    let bench = Bench::new();
+    // The second is known only once the first was found, which stands before it and behind it.
+    for (number, indexes) in [[15, 30], [60, 45]].into_iter().enumerate() {
+        let pay = |index| spend(&[OutPoint { vout: index, ..elsewhere(1) }], &[(&at(index), u64::from(index))]);
+        bench.mine(indexes.into_iter().map(pay).collect());
+        assert_eq!(bench.chain.tip(Scope::NONE).unwrap().height as usize, number + 1);
+    }
+    bench.create("w", |options| options.blank = true);
+    let wallet = bench.view().wallet().clone();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.import(vec![descriptor(&text, |import| import.range = Some((0, 19)))]).unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    let mut found: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
+    found.sort_unstable();
+    assert_eq!(found, [15, 30, 45, 60]);
+}
+
+#[test]
+fn what_is_found_in_a_block_that_leaves_the_chain_meanwhile_is_not_confirmed() {
+    let chain = Arc::new(MemoryChain::new());
+    for height in 1..=5_u8 {
+        let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);
+        chain.mine_to(foreign(0), if height == 5 { vec![payment] } else { vec![] });
+    }
+    let broken = Arc::new(Broken { chain: chain.clone(), unreadable: u32::MAX, ..Broken::default() });
+    let bench = Arc::new(Bench::over(chain, broken.clone()));
+    for name in ["w", "v"] {
+        bench.create(name, |options| options.blank = true);
+    }
+    let wallet = bench.view().wallet().clone();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    let rescan = wallet.rescan_reserve().unwrap();
+    let meanwhile = bench.clone();
+    let (done, changed) = std::sync::mpsc::channel();
+    *lock(&broken.hook) = Some(Box::new(move || {
+        // Another wallet shows that all have been told of it.
+        meanwhile.disconnect();
+        meanwhile.mine(vec![]);
+        meanwhile.manager.select(Some("v")).unwrap();
+        done.send(()).unwrap();
+    }));
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    changed.recv_timeout(Duration::from_secs(30)).expect("the chain has changed in the middle of the write");
+    let payment = spend(&[elsewhere(5)], &[(&script(), 5)]).compute_txid();
+    let known = bench.transaction(payment);
+    assert!(known.as_ref().is_none_or(|known| known.state == TxState::Inactive), "{known:?}");
+    assert!(bench.coins().iter().all(|coin| coin.state == TxState::Inactive));
+}
+
+#[test]
 fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
     let mut bench = Bench::new();
     history(&bench.chain);
@@ -255,7 +326,7 @@ fn a_reservation_can_be_given_back() {
 fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
     let chain = Arc::new(MemoryChain::new());
     history(&chain);
-    let broken = Broken { chain: chain.clone(), unreadable: 10, slow: AtomicBool::new(false) };
+    let broken = Broken { chain: chain.clone(), unreadable: 10, ..Broken::default() };
     let bench = Bench::over(chain, Arc::new(broken));
     bench.create("w", |options| options.blank = true);
     let view = bench.view();
@@ -274,7 +345,8 @@ fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
     for _ in 0..100 {
         chain.mine_to(foreign(0), vec![]);
     }
-    let slow = Arc::new(Broken { chain: chain.clone(), unreadable: u32::MAX, slow: AtomicBool::new(true) });
+    let slow = AtomicBool::new(true);
+    let slow = Arc::new(Broken { chain: chain.clone(), unreadable: u32::MAX, slow, ..Broken::default() });
     let mut bench = Bench::over(chain, slow.clone());
     bench.create("w", |options| options.blank = true);
     bench.view().wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();

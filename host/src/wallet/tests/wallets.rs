@@ -211,8 +211,33 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     };
     assert_eq!(refused.kind, ErrorKind::Storage);
     assert!(refused.detail.contains("unload and load it"), "{}", refused.detail);
+    // However often it is asked, it is tried again by itself once at a time.
+    let follower = bench.manager.loaded()[0].shared.follower.clone();
+    for _ in 0..5 {
+        assert_eq!(kind_of(bench.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
+        assert!(follower.retries() <= 1);
+    }
     // Loaded again it has room for as much again, and more.
     bench.manager.unload("w".into(), None).unwrap();
     bench.manager.load("w".into(), None).unwrap();
     assert_eq!(bench.view().info().unwrap().transactions, u64::from(counter));
+}
+
+#[test]
+fn createwallet_leaves_all_or_nothing() {
+    let mut bench = Bench::new();
+    // What a kill leaves in the middle of it: the new file, half written, in a folder of its own.
+    let making = bench.dir.path().join("w").join(crate::disk::MAKING);
+    bench.restart(|_| {
+        std::fs::create_dir_all(&making).unwrap();
+        std::fs::write(making.join("data.mdb"), [7; 20_000]).unwrap();
+    });
+    assert!(!making.exists(), "the start has removed it");
+    assert_eq!(bench.manager.directory().unwrap(), [""; 0]);
+    bench.create("w", |_| {});
+    assert_eq!(bench.view().descriptors(false).unwrap().len(), 8);
+    let mut files: Vec<_> =
+        std::fs::read_dir(bench.dir.path().join("w")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["data.mdb", "lock.mdb"]);
 }

@@ -291,17 +291,17 @@ impl WalletView {
         let (t, txn) = (self.t(), &*self.txn);
         let (rows, more) = page(t.labels, txn, after, limit.clamp(1, MAX_BATCH) as usize)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let mut entries = Vec::with_capacity(rows.len());
+        let (mut entries, mut sending) = (Vec::with_capacity(rows.len()), Vec::new());
         for (key, label) in rows {
             let label = String::from_utf8_lossy(&label).into_owned();
             let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
             let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
             let entered = t.book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
-            let sending = entered.is_some();
+            sending.extend(entered.clone());
             let script = row.map(|row| row.script).or(entered);
-            entries.extend(script.map(|script| LabelledScript { script, label, ownership, sending }));
+            entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
         }
-        Ok(LabelBatch { entries, next })
+        Ok(LabelBatch { entries, next, sending })
     }
 
     /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.

@@ -285,10 +285,6 @@ wire_struct! {
         pub label: String,
         /// Whose it is: of others' are those that the wallet pays to.
         pub ownership: Ownership,
-        /// Whether it was another's when it got its label: what is imported later does not change its purpose, which is
-        /// `send` then and else `receive`.
-        #[since(1)]
-        pub sending: bool,
     }
 }
 
@@ -300,6 +296,10 @@ wire_struct! {
         pub entries: Vec<LabelledScript>,
         /// Where the next batch goes on; none at the end.
         pub next: Option<Blob>,
+        /// The scripts of those that were another's when they got their labels: what is imported later does not change their
+        /// purpose, which is `send`; that of the others is `receive`.
+        #[since(1)]
+        pub sending: Vec<ScriptBuf>,
     }
 }
 

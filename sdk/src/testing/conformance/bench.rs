@@ -247,6 +247,17 @@ impl<'s> Bench<'s> {
         entries.sort_by(|one, other| one.script.cmp(&other.script));
         Ok(entries)
     }
+
+    /// The scripts of the entries of the address book that were another's when they got their labels.
+    pub fn sending(&self) -> Result<Vec<ScriptBuf>, Failure> {
+        let mut sending = Vec::new();
+        all(BATCH, |after| {
+            let batch = self.label_batch(after, BATCH)?;
+            sending.extend(batch.sending);
+            Ok((batch.entries, batch.next))
+        })?;
+        Ok(sending)
+    }
 }
 
 /// What `history` answers.

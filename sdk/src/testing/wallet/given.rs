@@ -12,7 +12,7 @@ use super::super::lock;
 use crate::service::signer::{SignBatch, SignRequest};
 use crate::service::wallet::{
     AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange,
-    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, ScriptInfo, Synced, TxState, WalletCoin,
+    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, Ownership, ScriptInfo, Synced, TxState, WalletCoin,
     WalletInfo, WalletKind, WalletTransaction,
 };
 use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
@@ -393,12 +393,13 @@ impl Wallet for Given {
     fn labels(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
         let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
             let (script, ownership) = (script.clone(), info.ownership);
-            let sending = ownership == crate::service::wallet::Ownership::None;
-            info.label.clone().map(|label| LabelledScript { script, label, ownership, sending })
+            info.label.clone().map(|label| LabelledScript { script, label, ownership })
         };
         let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
         let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;
-        Ok(LabelBatch { entries, next })
+        let others = |entry: &&LabelledScript| entry.ownership == Ownership::None;
+        let sending = entries.iter().filter(others).map(|entry| entry.script.clone()).collect();
+        Ok(LabelBatch { entries, next, sending })
     }
 
     fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {

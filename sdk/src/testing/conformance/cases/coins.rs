@@ -96,11 +96,12 @@ pub fn labels_are_entries_of_the_address_book(bench: &Bench<'_>) -> Outcome {
     set(foreign(1), "shop")?;
     set(p2wpkh(1)?, "home")?;
     set(p2wpkh(1)?, "")?;
-    let entry = |script, label: &str, ownership, sending| LabelledScript { script, label: label.into(), ownership, sending };
+    let entry = |script, label: &str, ownership| LabelledScript { script, label: label.into(), ownership };
     let mut expected =
-        vec![entry(foreign(1), "shop", Ownership::None, true), entry(p2wpkh(1)?, "", Ownership::WatchOnly, false)];
+        vec![entry(foreign(1), "shop", Ownership::None), entry(p2wpkh(1)?, "", Ownership::WatchOnly)];
     expected.sort_by(|one, other| one.script.cmp(&other.script));
     same("the address book", bench.labels()?, expected)?;
+    same("others' addresses", bench.sending()?, vec![foreign(1)])?;
     let info = some("an address of another's", bench.script(&foreign(1))?)?;
     let told = (info.ownership, info.label.as_deref(), info.change);
     same("what is told of it", told, (Ownership::None, Some("shop"), false))?;
@@ -113,7 +114,9 @@ pub fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported(ben
     let script = super::imports::at(&text, 1)?;
     let set = |label: &str| bench.ask(|w, scope| w.set_label(scope, script.clone(), label.into()));
     let told = || -> Result<_, Failure> {
-        Ok(bench.labels()?.into_iter().map(|entry| (entry.label, entry.ownership, entry.sending)).collect::<Vec<_>>())
+        let sending = bench.sending()?;
+        let entry = |entry: LabelledScript| (entry.label, entry.ownership, sending.contains(&entry.script));
+        Ok(bench.labels()?.into_iter().map(entry).collect::<Vec<_>>())
     };
     let entry = |label: &str, ownership, sending| vec![(label.to_owned(), ownership, sending)];
     set("theirs")?;

@@ -272,11 +272,12 @@ impl Own {
         let entry = |(script, label): (&ScriptBuf, &String)| {
             let place = bitcoin::hashes::sha256::Hash::hash(script.as_bytes()).to_byte_array().to_vec();
             let ownership = self.ownership(script);
-            let sending = self.sending.contains(script);
-            (place, LabelledScript { script: script.clone(), label: label.clone(), ownership, sending })
+            (place, LabelledScript { script: script.clone(), label: label.clone(), ownership })
         };
         let (entries, next) = page(self.labels.iter().map(entry).collect(), after, limit, false)?;
-        Ok(LabelBatch { entries, next })
+        let scripts = entries.iter().map(|entry: &LabelledScript| entry.script.clone());
+        let sending = scripts.filter(|script| self.sending.contains(script)).collect();
+        Ok(LabelBatch { entries, next, sending })
     }
 }
 

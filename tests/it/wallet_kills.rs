@@ -1,0 +1,308 @@
+//! A host that is killed at any instant while wallets are made, imported into, labelled, paid from, encrypted, backed up, loaded
+//! and unloaded loses nothing of what it has answered, and what its wallets say is what the chain says.
+//!
+//! `OUTRIGGER_KILLS` says how often hosts are killed together, `OUTRIGGER_KILLS_SEED` at which instants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use outrigger_tests::{Client, Host, HostOptions};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::kills::{Numbers, setting};
+
+/// How often hosts are killed unless told otherwise, and how many there are at once.
+const KILLS: u64 = 30;
+const HOSTS: u64 = 2;
+/// The longest that one lives after a start, in microseconds.
+const MAX_LIFE: u64 = 600_000;
+/// The wallet that has coins from the beginning.
+const RICH: &str = "rich";
+/// How many wallets are made at most: each start loads them all.
+const MAX_WALLETS: usize = 12;
+const PASSPHRASE: &str = "a passphrase";
+
+/// What is known of a wallet by answers.
+#[derive(Default)]
+struct Owned {
+    labels: BTreeMap<String, String>,
+    /// What was paid, with the comments.
+    paid: BTreeMap<String, String>,
+    imported: BTreeSet<String>,
+    encrypted: bool,
+    /// A label or encryption was asked for, and no answer came: either is right.
+    asked: Option<(String, String)>,
+    encrypting: bool,
+}
+
+#[derive(Default)]
+struct Answered {
+    wallets: BTreeMap<String, Owned>,
+    /// Backups, with a label that must be in each.
+    backups: Vec<(PathBuf, Option<String>)>,
+    made: u64,
+}
+
+struct Life<'a> {
+    client: Client,
+    numbers: &'a mut Numbers,
+    answered: &'a mut Answered,
+    folder: &'a TempDir,
+}
+
+impl Life<'_> {
+    fn run(mut self) {
+        while self.step().is_some() {}
+    }
+
+    /// One of the wallets.
+    fn any(&mut self) -> String {
+        let at = self.numbers.below(self.answered.wallets.len() as u64);
+        self.answered.wallets.keys().nth(usize::try_from(at).unwrap()).unwrap().clone()
+    }
+
+    /// Asks a wallet something that must not fail.
+    fn ask(&mut self, wallet: &str, method: &str, params: Value) -> Option<Value> {
+        let answer = self.client.wallet(wallet).call_while_alive(method, params.clone())?;
+        Some(answer.unwrap_or_else(|failure| panic!("{wallet}: {method} {params}: {}", failure.message)))
+    }
+
+    fn step(&mut self) -> Option<()> {
+        match self.numbers.below(16) {
+            0..3 => self.label(),
+            3..7 => self.pay(),
+            7..9 => self.mine(),
+            9..11 => self.create(),
+            11..13 => self.import(),
+            13 => self.encrypt(),
+            14 => self.back_up(),
+            _ => self.reload(),
+        }
+    }
+
+    fn create(&mut self) -> Option<()> {
+        if self.answered.wallets.len() >= MAX_WALLETS {
+            return Some(());
+        }
+        self.answered.made += 1;
+        let name = format!("w{}", self.answered.made);
+        let options = json!({"wallet_name": name, "load_on_startup": true});
+        self.client.call_while_alive("createwallet", options)?.unwrap();
+        self.answered.wallets.insert(name, Owned::default());
+        Some(())
+    }
+
+    fn label(&mut self) -> Option<()> {
+        let wallet = self.any();
+        let label = format!("label {}", self.numbers.below(1 << 30));
+        let address = match self.answered.wallets[&wallet].labels.keys().next().cloned() {
+            Some(address) if self.numbers.below(2) == 0 => {
+                let owned = self.answered.wallets.get_mut(&wallet).unwrap();
+                owned.asked = Some((address.clone(), label.clone()));
+                self.ask(&wallet, "setlabel", json!([address, label]))?;
+                address
+            }
+            _ => self.ask(&wallet, "getnewaddress", json!([label]))?.as_str().unwrap().to_owned(),
+        };
+        let owned = self.answered.wallets.get_mut(&wallet).unwrap();
+        owned.asked = None;
+        owned.labels.insert(address, label);
+        Some(())
+    }
+
+    fn pay(&mut self) -> Option<()> {
+        let to = self.any();
+        let address = self.ask(&to, "getnewaddress", json!([]))?;
+        let comment = format!("comment {}", self.numbers.below(1 << 30));
+        let paid = self.client.wallet(RICH).call_while_alive("sendtoaddress", json!([address, "0.01", comment]))?;
+        // A long chain of payments without a block between them is refused.
+        if let Ok(txid) = paid {
+            let rich = self.answered.wallets.get_mut(RICH).unwrap();
+            rich.paid.insert(txid.as_str().unwrap().to_owned(), comment);
+        }
+        Some(())
+    }
+
+    fn mine(&mut self) -> Option<()> {
+        let wallet = self.any();
+        let address = self.ask(&wallet, "getnewaddress", json!([]))?;
+        self.ask(RICH, "generatetoaddress", json!([1, address])).map(drop)
+    }
+
+    fn import(&mut self) -> Option<()> {
+        let wallet = self.any();
+        let key = outrigger_tests::recorded_chain().len() as u64 + self.numbers.below(1 << 40);
+        let text = format!("raw(6a08{key:016x})");
+        let text = self.ask(&wallet, "getdescriptorinfo", json!([text]))?["descriptor"].clone();
+        let request = json!([[{"desc": text, "timestamp": self.numbers.below(2) * 2_000_000_000}]]);
+        let answer = self.ask(&wallet, "importdescriptors", request)?;
+        // Wallets with private keys take no descriptors without them; the answer says so, and nothing is to be kept.
+        if answer[0]["success"] == json!(true) {
+            self.answered.wallets.get_mut(&wallet).unwrap().imported.insert(text.as_str().unwrap().to_owned());
+        }
+        Some(())
+    }
+
+    fn encrypt(&mut self) -> Option<()> {
+        let wallet = self.any();
+        // Opening it for each payment would leave time for little else.
+        if wallet != RICH && !self.answered.wallets[&wallet].encrypted {
+            self.answered.wallets.get_mut(&wallet).unwrap().encrypting = true;
+            self.ask(&wallet, "encryptwallet", json!([PASSPHRASE]))?;
+            let owned = self.answered.wallets.get_mut(&wallet).unwrap();
+            (owned.encrypted, owned.encrypting) = (true, false);
+        }
+        Some(())
+    }
+
+    fn back_up(&mut self) -> Option<()> {
+        let wallet = self.any();
+        let label = self.answered.wallets[&wallet].labels.values().next().cloned();
+        let file = self.folder.path().join(format!("{wallet}.backup"));
+        self.ask(&wallet, "backupwallet", json!([file]))?;
+        self.answered.backups.retain(|(path, _)| *path != file);
+        self.answered.backups.push((file, label));
+        Some(())
+    }
+
+    fn reload(&mut self) -> Option<()> {
+        let wallet = self.any();
+        self.client.call_while_alive("unloadwallet", json!([wallet]))?.unwrap();
+        self.client.call_while_alive("loadwallet", json!([wallet]))?.unwrap();
+        Some(())
+    }
+}
+
+/// Loads the wallets that were unloaded at the kill, and settles what had no answer.
+fn settle(client: &mut Client, answered: &mut Answered) {
+    for (name, owned) in &mut answered.wallets {
+        let loaded = client.call("listwallets", json!([]));
+        if !loaded.as_array().unwrap().contains(&json!(name)) {
+            client.call("loadwallet", json!([name]));
+        }
+        let mut wallet = client.wallet(name);
+        if std::mem::take(&mut owned.encrypting) {
+            owned.encrypted = wallet.call("getwalletinfo", json!([])).get("unlocked_until").is_some();
+        }
+        if let Some((address, label)) = owned.asked.take() {
+            let told = wallet.call("getaddressinfo", json!([address]))["labels"][0].clone();
+            assert!(told == json!(label) || told == json!(owned.labels[&address]), "{name} {address}: {told}");
+            owned.labels.insert(address, told.as_str().unwrap().to_owned());
+        }
+    }
+}
+
+/// Checks that all of `answered` is there.
+fn check(client: &mut Client, answered: &Answered) {
+    for (name, owned) in &answered.wallets {
+        let mut wallet = client.wallet(name);
+        for (address, label) in &owned.labels {
+            let info = wallet.call("getaddressinfo", json!([address]));
+            assert_eq!((&info["ismine"], &info["labels"]), (&json!(true), &json!([label])), "{name} {address}");
+        }
+        for (txid, comment) in &owned.paid {
+            assert_eq!(wallet.call("gettransaction", json!([txid]))["comment"], json!(comment), "{name} {txid}");
+        }
+        let listed = wallet.call("listdescriptors", json!([]));
+        let listed: BTreeSet<_> =
+            listed["descriptors"].as_array().unwrap().iter().filter_map(|listed| listed["desc"].as_str()).collect();
+        assert!(owned.imported.iter().all(|text| listed.contains(text.as_str())), "{name}: {:?}", owned.imported);
+        assert!(listed.len() >= 8, "{name} has been made with fewer descriptors than it needs: {}", listed.len());
+        // Each coin is one that the chain has.
+        for coin in wallet.call("listunspent", json!([1])).as_array().unwrap() {
+            let out = client.call("gettxout", json!([coin["txid"], coin["vout"], false]));
+            assert_eq!(out["value"], coin["amount"], "{name}: {coin}");
+        }
+    }
+}
+
+/// A wallet that is made of another's descriptors and looks through the whole chain has the same confirmed coins.
+fn compare(client: &mut Client, name: &str, encrypted: bool) {
+    let mut wallet = client.wallet(name);
+    if encrypted {
+        wallet.call("walletpassphrase", json!([PASSPHRASE, 600]));
+    }
+    let listed = wallet.call("listdescriptors", json!([true]));
+    let requests: Vec<Value> = listed["descriptors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|listed| {
+            let mut request = json!({"desc": listed["desc"], "timestamp": 0});
+            if let Some(range) = listed.get("range") {
+                request["range"] = range.clone();
+            }
+            request
+        })
+        .collect();
+    client.call("createwallet", json!({"wallet_name": format!("twin of {name}"), "blank": true}));
+    let mut twin = client.wallet(&format!("twin of {name}"));
+    for answer in twin.call("importdescriptors", json!([requests])).as_array().unwrap() {
+        assert_eq!(answer["success"], json!(true), "{answer}");
+    }
+    let coins = |wallet: &mut Client| -> BTreeSet<String> {
+        let coins = wallet.call("listunspent", json!([1]));
+        let coin = |coin: &Value| format!("{} {} {}", coin["txid"], coin["vout"], coin["amount"]);
+        coins.as_array().unwrap().iter().map(coin).collect()
+    };
+    assert_eq!(coins(&mut client.wallet(name)), coins(&mut twin), "{name}");
+    client.call("unloadwallet", json!([format!("twin of {name}")]));
+}
+
+/// One host, and its client, over this many kills.
+fn kill_often(kills: u64, mut numbers: Numbers) {
+    let folder = tempfile::tempdir().unwrap();
+    let set = vec!["wallet.keypool=5".to_owned()];
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut answered = Answered::default();
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": RICH, "load_on_startup": true}));
+    let address = client.wallet(RICH).call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([110, address]));
+    answered.wallets.insert(RICH.to_owned(), Owned::default());
+    for _ in 0..kills {
+        let life = Duration::from_micros(numbers.below(MAX_LIFE));
+        std::thread::scope(|scope| {
+            let client = host.client();
+            let (numbers, answered, folder) = (&mut numbers, &mut answered, &folder);
+            let (begun, begins) = mpsc::channel();
+            scope.spawn(move || {
+                begun.send(()).unwrap();
+                Life { client, numbers, answered, folder }.run();
+            });
+            begins.recv().unwrap();
+            // Not a wait for anything: this is the instant of the kill.
+            std::thread::sleep(life);
+            host.kill();
+        });
+        host = host.start_again();
+        settle(&mut host.client(), &mut answered);
+        check(&mut host.client(), &answered);
+    }
+    let mut client = host.client();
+    for (name, owned) in &answered.wallets {
+        compare(&mut client, name, owned.encrypted);
+    }
+    for (number, (file, label)) in answered.backups.iter().enumerate() {
+        let name = format!("restored {number}");
+        client.call("restorewallet", json!([name, file]));
+        let labels = client.wallet(&name).call("listlabels", json!([]));
+        assert!(label.as_ref().is_none_or(|label| labels.as_array().unwrap().contains(&json!(label))), "{labels}");
+    }
+    assert!(answered.wallets.len() > 1 && !answered.wallets[RICH].paid.is_empty(), "no life was long enough");
+}
+
+#[test]
+fn what_wallets_were_answered_survives_a_kill_at_any_instant() {
+    let (kills, seed) = (setting("OUTRIGGER_KILLS", KILLS), setting("OUTRIGGER_KILLS_SEED", 0x7761_6c6c));
+    std::thread::scope(|scope| {
+        for number in 0..HOSTS.min(kills) {
+            // The first ones take what is left over.
+            let share = kills / HOSTS + u64::from(number < kills % HOSTS);
+            scope.spawn(move || kill_often(share, Numbers((seed ^ (number << 32)).max(1))));
+        }
+    });
+}

@@ -245,7 +245,8 @@ fn damage_that_is_met_while_the_host_runs_is_told_in_the_warnings() {
     let host = Host::start_with(options());
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!(["a label to be spoiled"]));
-    wallet.call("generatetoaddress", json!([1, address]));
+    let mined = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([1, mined]));
     let hash = wallet.call("getbestblockhash", json!([]));
     let block = wallet.call("getblock", json!([hash, 0]));
     let block = Vec::from_hex(block.as_str().unwrap()).unwrap();

@@ -119,7 +119,12 @@ fn a_migration_that_was_killed_begins_anew() {
     let host = Host::start_in(folder, options());
     check(&mut host.client());
     assert_eq!(host.client().call("listwalletdir", json!([]))["wallets"].as_array().unwrap().len(), 3);
-    for left in ["chain/data.mdb.making", "chain/data.mdb.former", "wallets/plain/data.mdb.making", "wallets/plain/data.mdb.former"] {
+    for left in [
+        "chain/data.mdb.making",
+        "chain/data.mdb.former",
+        "wallets/plain/data.mdb.making",
+        "wallets/plain/data.mdb.former",
+    ] {
         assert!(!host.network_folder().join(left).exists(), "{left}");
     }
     assert!(!host.network_folder().join("wallets/sealed/data.mdb.former").exists());

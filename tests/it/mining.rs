@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use bitcoin::ScriptBuf;
-use outrigger_tests::{Host, HostOptions, miner};
+use outrigger_tests::{Client, Host, HostOptions, miner};
 use serde_json::{Value, json};
 
 /// How many long polls wait at once.
@@ -116,6 +116,30 @@ fn getblockchaininfo_of_a_development_chain_has_verified_all_of_it() {
     assert_eq!((&info["blocks"], &info["headers"], &info["verificationprogress"]), (&json!(0), &json!(1), &json!(1)));
     let tips = client.call("getchaintips", json!([]));
     assert_eq!((&tips[0]["status"], &tips[1]["status"]), (&json!("headers-only"), &json!("active")));
+}
+
+#[test]
+fn getchaintips_says_how_far_each_branch_was_looked_at() {
+    let host = Host::start();
+    let mut client = host.client();
+    let blocks: Vec<Value> =
+        ["raw(51)", "raw(52)"].iter().map(|to| client.call("generateblock", json!([to, [], false]))).collect();
+    let statuses = |client: &mut Client| {
+        let tips = client.call("getchaintips", json!([]));
+        let status = |block: &Value| {
+            tips.as_array().unwrap().iter().find(|tip| tip["hash"] == block["hash"]).unwrap()["status"].clone()
+        };
+        [status(&blocks[0]), status(&blocks[1])]
+    };
+    assert_eq!(client.call("submitblock", json!([blocks[0]["hex"]])), Value::Null);
+    assert_eq!(client.call("submitblock", json!([blocks[1]["hex"]])), json!("inconclusive"));
+    assert_eq!(statuses(&mut client), [json!("active"), json!("valid-headers")]);
+    client.call("invalidateblock", json!([blocks[0]["hash"]]));
+    assert_eq!(statuses(&mut client), [json!("invalid"), json!("active")]);
+    client.call("reconsiderblock", json!([blocks[0]["hash"]]));
+    let mut both = statuses(&mut client).map(|status| status.to_string());
+    both.sort();
+    assert_eq!(both, ["\"active\"", "\"valid-fork\""]);
 }
 
 #[test]
@@ -254,7 +278,7 @@ fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-pub fn calls_of_mining(client: &mut outrigger_tests::Client) -> u64 {
+pub fn calls_of_mining(client: &mut Client) -> u64 {
     let plugins = client.call("listplugins", json!([]));
     let mining = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap();
     mining["calls"].as_u64().unwrap()
@@ -295,7 +319,7 @@ fn a_block_that_cannot_be_generated_is_told_of_with_all_details() {
     let mut client = host.client();
     let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();
     let block = client.call("getblock", json!([mined, 2]));
-    let refused = |client: &mut outrigger_tests::Client, tx: &Value| {
+    let refused = |client: &mut Client, tx: &Value| {
         let (code, message) = client.refused("generateblock", json!(["raw(51)", [tx]]));
         assert_eq!(code, -25);
         message

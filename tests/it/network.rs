@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::time::{Duration, Instant};
 
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
@@ -60,4 +61,26 @@ fn a_call_of_a_client_that_sends_no_more_is_answered() {
     stream.read_to_string(&mut answer).unwrap();
     let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["result"].as_array().map(Vec::len), Some(20), "{body}");
+}
+
+#[test]
+fn a_connections_machine_is_watched() {
+    let host = Host::start();
+    let client = host.client();
+    // Linux tells of each connection which of its timers runs: 02 is that which asks whether the other end is there.
+    let watched = |peer: &std::net::TcpStream| {
+        let (ours, theirs) = (peer.local_addr().unwrap().port(), host.address.port());
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let ports = (format!(":{theirs:04X}"), format!(":{ours:04X}"));
+        table.lines().any(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            fields[1].ends_with(&ports.0) && fields[2].ends_with(&ports.1) && fields[5].starts_with("02:")
+        })
+    };
+    let connection = client.connect();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !watched(&connection) {
+        assert!(Instant::now() < deadline, "nobody asks for the client's machine");
+        std::thread::yield_now();
+    }
 }

@@ -24,6 +24,9 @@ const RICH: &str = "rich";
 /// How many wallets are made at most: each start loads them all.
 const MAX_WALLETS: usize = 12;
 const PASSPHRASE: &str = "a passphrase";
+/// A master key of regtest.
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// What is known of a wallet by answers.
 #[derive(Default)]
@@ -134,15 +137,18 @@ impl Life<'_> {
 
     fn import(&mut self) -> Option<()> {
         let wallet = self.any();
-        let key = outrigger_tests::recorded_chain().len() as u64 + self.numbers.below(1 << 40);
-        let text = format!("raw(6a08{key:016x})");
-        let text = self.ask(&wallet, "getdescriptorinfo", json!([text]))?["descriptor"].clone();
-        let request = json!([[{"desc": text, "timestamp": self.numbers.below(2) * 2_000_000_000}]]);
-        let answer = self.ask(&wallet, "importdescriptors", request)?;
-        // Wallets with private keys take no descriptors without them; the answer says so, and nothing is to be kept.
-        if answer[0]["success"] == json!(true) {
-            self.answered.wallets.get_mut(&wallet).unwrap().imported.insert(text.as_str().unwrap().to_owned());
+        if self.answered.wallets[&wallet].encrypted {
+            self.ask(&wallet, "walletpassphrase", json!([PASSPHRASE, 600]))?;
         }
+        let text = format!("wpkh({XPRV}/{}/*)", self.numbers.below(1 << 30));
+        let info = self.ask(&wallet, "getdescriptorinfo", json!([text]))?;
+        let text = format!("{text}#{}", info["checksum"].as_str().unwrap());
+        let timestamp = self.numbers.below(2) * 2_000_000_000;
+        let request = json!([[{"desc": text, "timestamp": timestamp, "range": 3}]]);
+        let answer = self.ask(&wallet, "importdescriptors", request)?;
+        assert_eq!(answer[0]["success"], json!(true), "{answer}");
+        let public = info["descriptor"].as_str().unwrap().to_owned();
+        self.answered.wallets.get_mut(&wallet).unwrap().imported.insert(public);
         Some(())
     }
 
@@ -238,8 +244,8 @@ fn compare(client: &mut Client, name: &str, encrypted: bool) {
             request
         })
         .collect();
-    client.call("createwallet", json!({"wallet_name": format!("twin of {name}"), "blank": true}));
-    let mut twin = client.wallet(&format!("twin of {name}"));
+    client.call("createwallet", json!({"wallet_name": format!("twin-of-{name}"), "blank": true}));
+    let mut twin = client.wallet(&format!("twin-of-{name}"));
     for answer in twin.call("importdescriptors", json!([requests])).as_array().unwrap() {
         assert_eq!(answer["success"], json!(true), "{answer}");
     }
@@ -249,7 +255,7 @@ fn compare(client: &mut Client, name: &str, encrypted: bool) {
         coins.as_array().unwrap().iter().map(coin).collect()
     };
     assert_eq!(coins(&mut client.wallet(name)), coins(&mut twin), "{name}");
-    client.call("unloadwallet", json!([format!("twin of {name}")]));
+    client.call("unloadwallet", json!([format!("twin-of-{name}")]));
 }
 
 /// One host, and its client, over this many kills.
@@ -287,7 +293,7 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
         compare(&mut client, name, owned.encrypted);
     }
     for (number, (file, label)) in answered.backups.iter().enumerate() {
-        let name = format!("restored {number}");
+        let name = format!("restored-{number}");
         client.call("restorewallet", json!([name, file]));
         let labels = client.wallet(&name).call("listlabels", json!([]));
         assert!(label.as_ref().is_none_or(|label| labels.as_array().unwrap().contains(&json!(label))), "{labels}");

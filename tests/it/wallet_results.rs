@@ -192,8 +192,17 @@ fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
         path.rsplit('/').next().unwrap().parse::<u32>().unwrap()
     };
     let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    let range = |client: &mut Client| {
+        let listed = client.call("listdescriptors", json!([]));
+        let of = |listed: &&Value| {
+            listed["internal"] == json!(true) && listed["desc"].as_str().unwrap().starts_with("wpkh(")
+        };
+        listed["descriptors"].as_array().unwrap().iter().find(of).unwrap()["range"][1].as_u64().unwrap()
+    };
     assert_eq!(index(&mut client), 0);
+    let before = range(&mut client);
     assert_eq!(client.refused("sendtoaddress", json!([to, 51])).0, -6);
+    assert_eq!(range(&mut client), before + 1, "what was derived ahead for it stays");
     assert_eq!(index(&mut client), 1);
     client.call("sendtoaddress", json!({"address": to, "amount": 50, "subtractfeefromamount": true}));
     assert_eq!(index(&mut client), 3);

@@ -134,7 +134,8 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(mut error) => {
-            let arguments: Vec<_> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+            let arguments: Vec<_> =
+                std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
             suggest(&mut error, &arguments);
             return not_understood(&error);
         }

@@ -103,7 +103,8 @@ fn once(instance: &Instance, calls: &Calls, method: &MethodSpec, args: &TimeArgs
     instance.call(token, method, args.arguments.as_bytes(), true);
     let answer = answer.try_recv().map_err(|_| format!("{} does not answer at once", args.method))?;
     let spent = began.elapsed();
-    let failed = |error: RpcError| format!("{} answers error {}: {}", args.method, error.code.0, printable(&error.message));
+    let failed =
+        |error: RpcError| format!("{} answers error {}: {}", args.method, error.code.0, printable(&error.message));
     answer.map(|_| spent).map_err(failed)
 }
 

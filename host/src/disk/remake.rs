@@ -70,10 +70,7 @@ pub fn make_by<E: From<RemakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> 
 }
 
 /// Has a file made in a folder of its own below `folder`. Gives that one's path.
-fn make_beside<E: From<RemakeError>>(
-    folder: &Path,
-    fill: impl FnOnce(&Path) -> Result<(), E>,
-) -> Result<PathBuf, E> {
+fn make_beside<E: From<RemakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<PathBuf, E> {
     finish(folder).map_err(RemakeError::File)?;
     let making = folder.join(MAKING);
     DirBuilder::new().mode(0o700).create(&making).map_err(RemakeError::File)?;

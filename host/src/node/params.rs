@@ -135,6 +135,9 @@ pub struct Settings {
     pub max_readers: u32,
     /// Whether all of the database is checked before it is opened, also after a stop in order.
     pub verify: bool,
+    /// Up to this size, in bytes, all of the database is checked at every start: 256 MiB take less than a second. A larger one is
+    /// when the host did not stop in order, or when it is asked to.
+    pub always_checked: u64,
     /// The mempool's limits.
     pub mempool: MempoolLimits,
     /// The weight left free for the header and the coinbase when transactions are selected for a block.
@@ -152,6 +155,7 @@ impl Default for Settings {
             map_size: 1 << 40,
             max_readers: 1_024,
             verify: false,
+            always_checked: 256 << 20,
             mempool: MempoolLimits::default(),
             reserved_weight: 8_000,
             reserved_sigops: 400,

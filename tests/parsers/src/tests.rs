@@ -110,7 +110,9 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             "  [ ] ",
         ]),
         "manifest" => ["signing", "wallet", "chain"].map(|name| file(&format!("plugins/{name}/manifest.json"))).into(),
-        "database" => ["plain", "imported"].map(|name| file(&format!("tests/data/former/wallets/{name}/data.mdb"))).into(),
+        "database" => {
+            ["plain", "imported"].map(|name| file(&format!("tests/data/former/wallets/{name}/data.mdb"))).into()
+        }
         "framing" => texts(&[
             "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nContent-Length: 18\r\nTE: trailers\r\n\r\nTransfer-Encoding:GET / HTTP/1.1\n\n",

@@ -34,10 +34,6 @@ const LAYOUT: u64 = 2;
 /// The layout that is migrated: it had no checksums.
 const FORMER: u64 = 1;
 
-/// Up to this size, in bytes, the whole file is checked at every start: it takes less than a second. A larger one is when the
-/// host did not stop in order, or when it is asked to.
-const ALWAYS_CHECKED: u64 = 256 << 20;
-
 /// Where the number of the last change stands after a stop in order, beside the data.
 const STOPPED_FILE: &str = "stopped";
 
@@ -193,7 +189,7 @@ fn check(dir: &Path, settings: &Settings, opening: &Opening) -> Result<(), NodeE
         return Err(NodeError::OtherLayout { found, program: glance.program.unwrap_or_default() });
     }
     let in_order = stopped_at(dir) == Some(data.change());
-    let whole = settings.verify || !in_order || data.size() <= ALWAYS_CHECKED;
+    let whole = settings.verify || !in_order || data.size() <= settings.always_checked;
     let examined = if whole { disk::examine(&data, meta::LAYOUT).map_err(bad)? } else { glance };
     drop(data);
     let program = examined.program.clone().unwrap_or_default();

@@ -101,6 +101,31 @@ fn too_many_snapshots_are_an_error() {
 }
 
 #[test]
+fn a_large_database_is_checked_after_an_unclean_stop_and_where_it_is_asked_for() {
+    let mut node = TestNode::with(Settings { always_checked: 0, ..Settings::default() });
+    extend_by(&node, 3);
+    let block = extend(&node, &[]);
+    let file = node.dir.path().join("data.mdb");
+    node.finish();
+    node.node = None;
+    // A bit of a block's row is lost, which leads nowhere else.
+    let mut bytes = std::fs::read(&file).unwrap();
+    let row = serialize(&block);
+    let at = bytes.windows(row.len()).position(|window| window == row).unwrap();
+    bytes[at + 70] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
+    let open = |verify: bool| {
+        let settings = Settings { always_checked: 0, verify, ..Settings::default() };
+        EmbeddedNode::open(node.dir.path(), settings).map(|node| node.finish())
+    };
+    open(false).expect("after a stop in order the rows are not looked at before they are asked for");
+    assert!(matches!(open(true), Err(NodeError::BadFile { .. })), "it was asked for");
+    open(false).expect_err("the start that failed took the note of the stop away");
+    std::fs::write(node.dir.path().join("stopped"), "1").unwrap();
+    assert!(matches!(open(false), Err(NodeError::BadFile { .. })), "the note is of another change");
+}
+
+#[test]
 fn a_database_cannot_be_opened_twice_at_once() {
     let node = TestNode::new();
     let again = EmbeddedNode::open(node.dir.path(), Settings::default());

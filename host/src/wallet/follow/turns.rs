@@ -223,7 +223,11 @@ impl Wallet {
             lag.iter_mut().for_each(|lag| lag.text.clone_from(&text));
             return;
         }
-        tracing::error!(wallet = self.name(), error = text, "the wallet cannot follow the chain; it will be tried again");
+        tracing::error!(
+            wallet = self.name(),
+            error = text,
+            "the wallet cannot follow the chain; it will be tried again"
+        );
         *lag = Some(super::Lag { text, wait, is_planned: true });
         drop(lag);
         self.shared.follower.alarm(Instant::now() + wait, Due::Retry, self.slot);

@@ -156,3 +156,17 @@ impl Store {
 fn layout(row: &[u8]) -> Option<u32> {
     row.first_chunk().copied().map(u32::from_le_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_has_the_least_size_or_four_times_that_of_its_file() {
+        let least = Settings::default().least_map;
+        assert_eq!(least, 4 << 30);
+        assert_eq!((map_size(least, 0), map_size(least, 1 << 30)), (least, least));
+        assert_eq!((map_size(least, (1 << 30) + 4096), map_size(least, 3 << 30)), (least + MAP_UNIT, 12 << 30));
+        assert_eq!(map_size(least, u64::MAX), least, "what cannot be mapped is not asked for");
+    }
+}

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bitcoin::{OutPoint, Sequence};
-use outrigger_sdk::service::{ErrorKind, Mempool as _, Scope};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
+use outrigger_sdk::service::{ErrorKind, Mempool as _, Scope};
 
 use super::{Bench, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, lock, spend};
 use crate::node::observer::{NodeEvent, Observer as _, Removal};

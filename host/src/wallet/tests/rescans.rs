@@ -1,7 +1,7 @@
 //! Rescans.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};

@@ -12,8 +12,8 @@ use super::super::lock;
 use crate::service::signer::{SignBatch, SignRequest};
 use crate::service::wallet::{
     AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange,
-    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, Ownership, ScriptInfo, Synced, TxState, WalletCoin,
-    WalletInfo, WalletKind, WalletTransaction,
+    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, Ownership, ScriptInfo, Synced, TxState,
+    WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use crate::service::{ErrorKind, Result, Scope, Signer, Wallet};
 use crate::sign::sign_digest;

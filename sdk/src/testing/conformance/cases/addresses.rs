@@ -103,6 +103,18 @@ pub fn a_payment_enters_the_addresses_that_it_passes_over(bench: &Bench<'_>) -> 
     same("the next indexes", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![3, 3, 3])
 }
 
+pub fn a_payment_to_an_address_that_was_passed_over_enters_nothing(bench: &Bench<'_>) -> Outcome {
+    bench.create(|_| {})?;
+    let text = format!("wpkh({}/0/*)", master(1)?);
+    bench.take(descriptor(&text, |import| {
+        (import.range, import.active, import.next_index) = (Some((0, 9)), true, Some(3));
+    }))?;
+    bench.accept(&pay(1, &at(&text, 1)?, 7));
+    same("nothing is entered", bench.labels()?, Vec::new())?;
+    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    same("the next one", told.first().map(|info| info.next_index), Some(3))
+}
+
 pub fn an_address_that_is_not_needed_is_given_back(bench: &Bench<'_>) -> Outcome {
     bench.create(|_| {})?;
     let text = activate(bench, 1, 5, true)?;

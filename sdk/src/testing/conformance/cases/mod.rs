@@ -84,6 +84,7 @@ cases! {
     addresses:
         addresses_are_fresh_and_entered_with_their_label,
         a_payment_enters_the_addresses_that_it_passes_over,
+        a_payment_to_an_address_that_was_passed_over_enters_nothing,
         an_address_that_is_not_needed_is_given_back,
         the_newest_active_descriptor_gives_the_addresses,
         a_used_address_is_not_handed_out_and_more_are_derived,

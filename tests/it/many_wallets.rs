@@ -48,3 +48,29 @@ fn loadwallet_three_hundred_wallets_share_a_few_threads() {
     }
     assert_eq!(host.client().wallet("w7").call("getbalances", json!([]))["mine"]["immature"], 50.0);
 }
+
+#[test]
+fn createwallet_is_refused_where_the_system_gives_no_more_files() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let host = Host::start_with(HostOptions {
+        open_files: Some(280),
+        log: Some(log.path().to_owned()),
+        set: vec!["wallet.keypool=1".to_owned()],
+        ..HostOptions::default()
+    });
+    let said = std::fs::read_to_string(log.path()).unwrap();
+    assert!(said.contains("at most 210 connections are taken"), "{said}");
+    let mut client = host.client();
+    for number in 0..8 {
+        client.call("createwallet", json!([format!("w{number}")]));
+    }
+    let (code, message) = client.refused("createwallet", json!(["w8"]));
+    assert!(
+        code == -4 && message.contains("The system lets this process open 280 files, of which 8 loaded"),
+        "{message}"
+    );
+    client.call("unloadwallet", json!(["w0"]));
+    client.call("createwallet", json!(["w8"]));
+    assert_eq!(client.refused("loadwallet", json!(["w0"])).1, message);
+    client.wallet("w8").call("getnewaddress", json!([]));
+}

@@ -37,7 +37,7 @@ fn the_linkers_reason_is_shown_at_start_and_by_the_check() {
 
 #[test]
 fn a_method_of_the_host_is_reserved_for_it() {
-    for method in ["stop", "rpc.discover"] {
+    for method in ["stop", "rpc.discover", "generate"] {
         let plugin = c_page(
             "{\\\"name\\\": \\\"hello\\\", \\\"category\\\"",
             &format!("{{\\\"name\\\": \\\"{method}\\\", \\\"category\\\""),
@@ -162,4 +162,37 @@ fn an_answer_that_is_longer_than_the_configuration_allows_is_an_error() {
     let trusted = Logged::start("max_answer_bytes = 65536\ntrusted = true\n");
     let answer = trusted.host.client().post(r#"{"method": "faultbraces", "params": [], "id": 1}"#);
     assert!(answer.body.len() > 70_000, "what is trusted is sent as it is");
+}
+
+#[test]
+fn a_method_of_the_host_cannot_be_routed_to_a_plugin() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
+    configure(folder.path(), "[routes]\nstop = \"faulty\"\n");
+    let config = Some(folder.path().join("config.toml"));
+    let output = Host::fail(&HostOptions { config, ..HostOptions::default() });
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && error.contains("that method is reserved for the host"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_started_at_all_is_logged_with_what_its_file_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
+    configure(folder.path(), "options = { refuse_init = true }\n");
+    let config = Some(folder.path().join("config.toml"));
+    let output = Host::fail(&HostOptions { config, ..HostOptions::default() });
+    let error = String::from_utf8(output.stderr).unwrap();
+    let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
+    assert!(line.contains("plugin=\"faulty\" version=\"0.1.0\" hash=\""), "{error}");
+    assert!(!line.contains("hash=\"\""), "{error}");
+}
+
+#[test]
+fn starting_a_plugin_again_after_a_fault_writes_a_line() {
+    let logged = Logged::start("");
+    let mut client = logged.host.client();
+    client.refused("faultpanic", json!([]));
+    let line = logged.line("started the plugin again");
+    assert_eq!((&line["plugin"], &line["asked_by"]), (&json!("faulty"), &json!("the host, after a fault")));
 }

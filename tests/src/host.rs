@@ -26,6 +26,8 @@ pub struct HostOptions {
     pub environment: Vec<(String, String)>,
     /// The most that a file it writes may grow to, in bytes.
     pub file_limit: Option<u64>,
+    /// How many files it may have open.
+    pub open_files: Option<u64>,
 }
 
 /// A running host. Dropping it stops it.
@@ -171,17 +173,22 @@ impl Drop for Host {
 
 /// The binary, in a shell that limits it where that is asked for. The signal for a file at its limit is ignored, as there is
 /// none where a disk is full.
-fn program(file_limit: Option<u64>) -> Command {
-    let Some(limit) = file_limit else { return Command::new(&built().binary) };
-    let mut command = Command::new("sh");
+fn program(options: &HostOptions) -> Command {
     // The shell counts in blocks of 512 bytes.
-    let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", limit / 512);
+    let size = options.file_limit.map(|limit| format!("trap '' XFSZ; ulimit -f {}; ", limit / 512));
+    let files = options.open_files.map(|limit| format!("ulimit -n {limit}; "));
+    let limits: String = [size, files].into_iter().flatten().collect();
+    if limits.is_empty() {
+        return Command::new(&built().binary);
+    }
+    let mut command = Command::new("sh");
+    let script = format!("{limits}exec \"$0\" \"$@\"");
     command.arg("-c").arg(script).arg(&built().binary);
     command
 }
 
 fn command(options: &HostOptions, datadir: &Path) -> Command {
-    let mut command = program(options.file_limit);
+    let mut command = program(options);
     command.envs(options.environment.iter().cloned());
     command.arg("run").arg("--datadir").arg(datadir).args(["--rpc-listen", "127.0.0.1:0"]);
     if let Some(config) = &options.config {

@@ -151,10 +151,10 @@ fn copy(
         Some(error) => return Err(error.into()),
         None => walked?,
     }
-    Ok(match made.get(META) {
-        Some(meta) => sign(*meta, txn)?,
-        None => (),
-    })
+    if let Some(meta) = made.get(META) {
+        sign(*meta, txn)?;
+    }
+    Ok(())
 }
 
 /// Ends what a kill has interrupted in a folder: a file that was being made is removed, and one that was replaced. Both are

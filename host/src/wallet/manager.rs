@@ -73,7 +73,7 @@ pub struct WalletManager {
 }
 
 /// The name of a wallet that is being made, loaded or unloaded, until this is dropped.
-struct Taken<'m> {
+pub(super) struct Taken<'m> {
     manager: &'m WalletManager,
     name: String,
 }
@@ -162,7 +162,7 @@ impl WalletManager {
     }
 
     /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile.
-    fn take(&self, name: &str) -> ServiceResult<Taken<'_>> {
+    pub(super) fn take(&self, name: &str) -> ServiceResult<Taken<'_>> {
         if !lock(&self.taken).insert(name.to_owned()) {
             return Err(ServiceError::new(ErrorKind::Refused, "Wallet already loading."));
         }

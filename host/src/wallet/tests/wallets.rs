@@ -241,3 +241,16 @@ fn createwallet_leaves_all_or_nothing() {
     files.sort();
     assert_eq!(files, ["data.mdb", "lock.mdb"]);
 }
+
+#[test]
+fn a_wallet_that_is_being_made_or_loaded_is_not_made_or_loaded_twice() {
+    let bench = Bench::with_wallet();
+    bench.manager.unload("w".into(), None).unwrap();
+    let taken = bench.manager.take("w").unwrap();
+    let refused = [bench.manager.load("w".into(), None), bench.try_create("w", |_| {})];
+    for refused in refused.map(Result::unwrap_err) {
+        assert_eq!((refused.kind, refused.detail.as_str()), (ErrorKind::Refused, "Wallet already loading."));
+    }
+    drop(taken);
+    bench.manager.load("w".into(), None).unwrap();
+}

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat, openat2, renameat, unlinkat};
+use rustix::io::Errno;
 
 /// How a file is called that is not finished. The number and the process tell those apart that are written at a time.
 pub const UNFINISHED: &str = ".unfinished";
@@ -56,11 +57,11 @@ pub enum ClientFileError {
     Io(#[from] io::Error),
 }
 
-impl From<rustix::io::Errno> for ClientFileError {
-    fn from(error: rustix::io::Errno) -> Self {
+impl From<Errno> for ClientFileError {
+    fn from(error: Errno) -> Self {
         match error {
-            rustix::io::Errno::LOOP => Self::SymbolicLink,
-            rustix::io::Errno::NOENT => Self::Missing,
+            Errno::LOOP => Self::SymbolicLink,
+            Errno::NOENT => Self::Missing,
             other => Self::Io(other.into()),
         }
     }
@@ -153,7 +154,11 @@ impl ClientFiles {
         }
         // Nothing on the way may have become a link since it was judged.
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-        let folder = openat2(CWD, &path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+        let folder = match openat2(CWD, &path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            // Linux before 5.6, and containers that keep the call from processes.
+            Err(Errno::NOSYS | Errno::PERM) => openat(CWD, &path, flags | OFlags::NOFOLLOW, Mode::empty())?,
+            opened => opened?,
+        };
         Ok(Place { folder, path, name })
     }
 }
@@ -164,7 +169,7 @@ impl Place {
         // Without waiting, should it be a pipe that nobody writes to.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(Errno::NOENT) => return Ok(None),
             opened => File::from(opened?),
         };
         if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(ClientFileError::NotAFile) }

@@ -14,24 +14,31 @@ use zeroize::optimization_barrier;
 /// How much of the stack below its caller [`wipe_stack`] overwrites, in bytes.
 const WIPED_STACK: usize = 64 << 10;
 
-/// The system's allocator, which overwrites with zeros what is freed. [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes
-/// it the allocator of a program or a plugin.
+/// An allocator, the system's unless another is given, which overwrites with zeros what is freed.
+/// [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes it the allocator of a program or a plugin.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct WipingAllocator;
+pub struct WipingAllocator<A = System>(A);
 
-// SAFETY: memory comes from the system's allocator and goes back to it with the layout it was asked for. `realloc` is the
+impl WipingAllocator {
+    /// Over the system's allocator.
+    pub const fn new() -> Self {
+        Self(System)
+    }
+}
+
+// SAFETY: memory comes from the allocator below and goes back to it with the layout it was asked for. `realloc` is the
 // trait's own: it allocates, copies, and frees through `dealloc`, so that what a growing value leaves behind is wiped too.
-unsafe impl GlobalAlloc for WipingAllocator {
+unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: what the caller promises is what the system's allocator asks for.
-        unsafe { System.alloc(layout) }
+        // SAFETY: what the caller promises is what the allocator below asks for.
+        unsafe { self.0.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { self.0.alloc_zeroed(layout) }
     }
 
     #[inline]
@@ -41,7 +48,7 @@ unsafe impl GlobalAlloc for WipingAllocator {
         unsafe {
             freed.write_bytes(0, layout.size());
             optimization_barrier(std::slice::from_raw_parts(freed.cast::<MaybeUninit<u8>>(), layout.size()));
-            System.dealloc(freed, layout);
+            self.0.dealloc(freed, layout);
         }
     }
 }
@@ -57,7 +64,7 @@ unsafe impl GlobalAlloc for WipingAllocator {
 macro_rules! wipe_freed_memory {
     () => {
         #[global_allocator]
-        static WIPING_ALLOCATOR: $crate::memory::WipingAllocator = $crate::memory::WipingAllocator;
+        static WIPING_ALLOCATOR: $crate::memory::WipingAllocator = $crate::memory::WipingAllocator::new();
     };
 }
 
@@ -73,20 +80,35 @@ pub fn wipe_stack() {
 mod tests {
     use super::*;
 
+    /// What is freed stays, so that it can be looked at.
+    struct Keeping;
+
+    // SAFETY: what it gives is the system's, and is never given twice.
+    unsafe impl GlobalAlloc for Keeping {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            // SAFETY: what the caller promises is what the system's allocator asks for.
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+    }
+
     #[test]
     fn freed_and_outgrown_memory_is_wiped() {
-        let layout = Layout::from_size_align(4096, 8).unwrap();
-        // SAFETY: the memory is freed by hand through a wrapper that keeps it, so it can be looked at afterwards.
+        let (wiping, layout) = (WipingAllocator(Keeping), Layout::from_size_align(4096, 8).unwrap());
+        let is_all = |memory: *mut u8, byte: u8| {
+            // SAFETY: each allocation here has at least so many bytes, all of them written, and stays for good.
+            unsafe { std::slice::from_raw_parts(memory, layout.size()) }.iter().all(|found| *found == byte)
+        };
+        // SAFETY: sizes and alignments are those that the memory was asked for with.
         unsafe {
-            let memory = System.alloc(layout);
+            let (memory, kept) = (wiping.alloc(layout), wiping.alloc(layout));
             memory.write_bytes(0xab, layout.size());
-            let kept = System.alloc(layout);
             kept.write_bytes(0xcd, layout.size());
-            let grown = WipingAllocator.realloc(memory, layout, 2 * layout.size());
-            assert_eq!(*grown, 0xab);
-            WipingAllocator.dealloc(grown, Layout::from_size_align(2 * layout.size(), 8).unwrap());
-            assert_eq!(*kept, 0xcd, "only what is freed is wiped");
-            System.dealloc(kept, layout);
+            let grown = wiping.realloc(memory, layout, 2 * layout.size());
+            assert!(is_all(memory, 0) && is_all(grown, 0xab));
+            wiping.dealloc(grown, Layout::from_size_align(2 * layout.size(), 8).unwrap());
+            assert!(is_all(grown, 0) && is_all(kept, 0xcd), "only what is freed is wiped");
         }
     }
 }

@@ -117,7 +117,7 @@ pub fn migrate(
         Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
             let former = OpenOptions::new().write(true).open(&path)?;
             take_place(&making, folder)?;
-            return Ok(overwrite(former)?);
+            return Ok(wipe(former)?);
         }
         linked => linked?,
     }
@@ -165,22 +165,16 @@ fn copy(
 pub fn finish(folder: &Path) -> io::Result<()> {
     remove_making(folder)?;
     let former = folder.join(FORMER);
-    match OpenOptions::new().write(true).open(&former) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        opened => {
-            let file = opened?;
-            fs::remove_file(&former)?;
-            overwrite(file)
-        }
+    overwrite(&former)?;
+    match fs::remove_file(former) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
 fn remove_making(folder: &Path) -> io::Result<()> {
     let making = folder.join(MAKING);
-    if let Ok(file) = OpenOptions::new().write(true).open(making.join(DATA_FILE)) {
-        fs::remove_file(making.join(DATA_FILE))?;
-        overwrite(file)?;
-    }
+    overwrite(&making.join(DATA_FILE))?;
     match fs::remove_dir_all(&making) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -201,13 +195,19 @@ fn take_place(making: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(making)
 }
 
-/// Overwrites a file that has no name any more; one that somebody keeps under another name stays as it is.
-fn overwrite(mut file: File) -> io::Result<()> {
-    let metadata = file.metadata()?;
-    if metadata.nlink() > 0 {
-        return Ok(());
+/// Overwrites a file that is about to lose its name, if there is one: a kill before the end leaves it to be found. One that has
+/// other names stays as it is.
+fn overwrite(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_file() && metadata.nlink() == 1 => wipe(OpenOptions::new().write(true).open(path)?),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    io::copy(&mut io::Read::take(io::repeat(0), metadata.len()), &mut file)?;
+}
+
+fn wipe(mut file: File) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    io::copy(&mut io::Read::take(io::repeat(0), length), &mut file)?;
     file.flush()?;
     file.sync_all()
 }

@@ -27,7 +27,6 @@ use super::client::{Client, InCall};
 use super::eager::Habit;
 use super::edge::{Edge, Refused};
 use super::framing::Framing;
-
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::places::Place;

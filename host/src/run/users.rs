@@ -51,42 +51,47 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
 struct KnownMethods<'a> {
     loaded: &'a Loaded,
     folders: &'a [PathBuf],
-    /// Those of the plugins; their files are read once somebody asks. None where a file cannot be read, and may have any.
-    of_plugins: OnceCell<Option<Vec<String>>>,
+    /// Those of the plugins; their files are read once somebody asks.
+    of_plugins: OnceCell<OfPlugins>,
+}
+
+/// The methods of plugins whose files can be read, and whether there are others.
+#[derive(Default)]
+struct OfPlugins {
+    methods: Vec<String>,
+    incomplete: bool,
 }
 
 impl KnownMethods<'_> {
     fn has(&self, method: &str) -> bool {
         let is_own = builtins::NAMES.contains(&method) || groups::group_of(method).is_some();
-        is_own
-            || match self.of_plugins() {
-                Some(methods) => methods.iter().any(|known| known == method),
-                // A file that cannot be read may have any method, but hardly one that is nearly another's.
-                None => self.suggestion(method).is_empty(),
-            }
+        if is_own || self.of_plugins().methods.iter().any(|known| known == method) {
+            return true;
+        }
+        // A file that cannot be read may have any method, but hardly one that is nearly another's.
+        self.of_plugins().incomplete && self.suggestion(method).is_empty()
     }
 
-    fn of_plugins(&self) -> Option<&Vec<String>> {
-        let read = || {
-            let mut methods = Vec::new();
+    fn of_plugins(&self) -> &OfPlugins {
+        self.of_plugins.get_or_init(|| {
+            let mut found = OfPlugins::default();
             for plugin in &self.loaded.config.plugins {
                 let file = find(&plugin.file, self.folders).and_then(|path| PluginFile::read(&path));
                 match file {
-                    Ok(file) => methods.extend(file.manifest.methods.into_iter().map(|method| method.name)),
+                    Ok(file) => found.methods.extend(file.manifest.methods.into_iter().map(|method| method.name)),
                     Err(error) => {
-                        tracing::warn!(%error, "the methods that users may call cannot be checked");
-                        return None;
+                        tracing::warn!(%error, "not all methods that users may call can be checked");
+                        found.incomplete = true;
                     }
                 }
             }
-            Some(methods)
-        };
-        self.of_plugins.get_or_init(read).as_ref()
+            found
+        })
     }
 
     fn suggestion(&self, method: &str) -> String {
         let mut known: Vec<&str> = builtins::NAMES.into_iter().chain(groups::methods()).collect();
-        known.extend(self.of_plugins().into_iter().flatten().map(String::as_str));
+        known.extend(self.of_plugins().methods.iter().map(String::as_str));
         suggestion(method, known)
     }
 }

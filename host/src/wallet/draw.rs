@@ -9,7 +9,7 @@ use super::descriptors::{bad_descriptor, derive};
 use super::error::{Result, WalletError};
 use super::legacy::{Learned, p2sh, p2wpkh};
 use super::live::Wallet;
-use super::ownership::{address_script, p2pkh};
+use super::ownership::{address_script, outputs_key, p2pkh};
 use super::store::Tables;
 use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{hash160, number_from, script_key};
@@ -170,6 +170,10 @@ impl Write<'_> {
     fn give_back(&mut self, script: &Script) -> Result<bool> {
         let Some(known) = self.t.script(&self.txn, script)? else { return Ok(false) };
         let mut given_back = false;
+        // A transaction that pays to it may be refused now and confirm later.
+        if self.t.outputs.prefix_iter(&self.txn, &outputs_key(script))?.next().is_some() {
+            return Ok(false);
+        }
         for (number, index) in known.owners {
             let Some(mut row) = self.t.descriptor(&self.txn, number)? else { continue };
             if row.ranged && row.next_index == index.saturating_add(1) {

@@ -8,7 +8,7 @@ use outrigger_sdk::service::wallet::{Ownership, TxState, WalletTransaction};
 use outrigger_sdk::wire::from_bytes;
 
 use super::error::{Result, WalletError};
-use super::ownership::{debit, outputs_key, owned_output};
+use super::ownership::{debit, is_long_label, outputs_key, owned_output};
 use super::store::Tables;
 use super::store::rows::ScriptRow;
 use super::store::tables::{height_key, outpoint_key};
@@ -155,9 +155,10 @@ impl Write<'_> {
         for input in inputs {
             for spender in self.t.spenders(&self.txn, input)? {
                 contested = true;
-                if let Some(mut row) = self.t.transaction(&self.txn, &spender)?
-                    && !std::mem::replace(&mut row.contested, true)
-                {
+                let Some(mut row) = self.t.transaction(&self.txn, &spender)? else { continue };
+                let marked = std::mem::replace(&mut row.contested, true);
+                // It may be marked for the sake of a label alone.
+                if !marked || row.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
                     self.put_row(&row)?;
                 }
             }

@@ -150,6 +150,9 @@ impl Write<'_> {
             }
             row.outputs = outputs;
             self.put_transaction(&row)?;
+        } else if outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
+            // Another long label stands elsewhere, and is told with the row.
+            self.changed.insert(txid);
         }
         Ok(())
     }

@@ -173,7 +173,7 @@ impl Wallet {
     }
 
     /// Overwrites the pages that former writes have freed. False where a snapshot keeps pages from being used again: they stay
-    /// as they are, and the file is not made to grow for it.
+    /// as they are, and the file grows by a few pages for having tried.
     fn overwrite_free_pages(&self) -> Result<bool> {
         // Following the node reads with this right: its snapshots would hold pages back.
         let pass = self.enter();

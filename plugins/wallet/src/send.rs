@@ -87,7 +87,8 @@ fn send(
     // Reserving wrote to the wallet: what is read from here on is of one moment after that.
     let wallet = question.wallet()?;
     let paid = pay(question, &wallet, &request, &change).and_then(|signed| submit(question, &signed));
-    // What the mempool has refused is nowhere, so its change address is as free as that of a payment that was not made.
+    // The change address of a payment that the mempool has refused is as free as that of one that was not made, unless the
+    // wallet has met it, which `return_address` finds out.
     let txid = paid.inspect_err(|_| change.give_back(question))?;
     for (key, text) in &request.metadata {
         store(question, txid, key, text);

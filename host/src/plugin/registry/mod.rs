@@ -295,6 +295,7 @@ impl Registry {
             let failed = |error| Failure { plugin: Some(position), error };
             self.open(plugin, earlier.iter()).and_then(|code| self.launch(plugin, code)).map_err(failed)?;
         }
+        self.just_read();
         Ok(())
     }
 

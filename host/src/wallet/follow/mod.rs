@@ -21,7 +21,7 @@ mod states;
 pub mod thread;
 mod turns;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use blocks::{header_time, previous};
 pub use turns::MAX_THREADS;
@@ -32,6 +32,6 @@ pub struct Lag {
     pub text: String,
     /// How long it waits.
     pub wait: Duration,
-    /// Whether an alarm is set that has it tried again.
-    pub is_planned: bool,
+    /// For when the alarm is set that has it tried again.
+    pub planned: Option<Instant>,
 }

@@ -298,8 +298,8 @@ impl Follower {
                     drop(inbox);
                     self.moved.notify_all();
                 }
-                Next::Alarms(due) => due.into_iter().for_each(|(_, due, slot)| {
-                    if catch_unwind(AssertUnwindSafe(|| self.ring(due, slot))).is_err() {
+                Next::Alarms(due) => due.into_iter().for_each(|(at, due, slot)| {
+                    if catch_unwind(AssertUnwindSafe(|| self.ring(at, due, slot))).is_err() {
                         tracing::error!("what was due for a wallet failed");
                     }
                 }),
@@ -313,12 +313,12 @@ impl Follower {
         }
     }
 
-    fn ring(&self, due: Due, slot: WalletNumber) {
+    fn ring(&self, at: Instant, due: Due, slot: WalletNumber) {
         let Some(wallet) = self.get(slot) else { return };
         match due {
             Due::Lock => wallet.lock_if_due(),
             Due::Retry => {
-                if wallet.try_again() {
+                if wallet.try_again(at) {
                     self.give(&wallet, Item::Reconcile(1));
                 }
             }

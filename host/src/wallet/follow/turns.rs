@@ -217,9 +217,8 @@ impl Wallet {
     /// Notes why the wallet could not follow, and has it tried again, unless that is going to happen.
     fn fall_behind(&self, text: String) {
         let mut lag = lock(&self.lag);
-        let (wait, planned) =
-            lag.as_ref().map_or((RETRY, false), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.is_planned));
-        if planned {
+        let (wait, planned) = lag.as_ref().map_or((RETRY, None), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.planned));
+        if planned.is_some() {
             lag.iter_mut().for_each(|lag| lag.text.clone_from(&text));
             return;
         }
@@ -228,13 +227,17 @@ impl Wallet {
             error = text,
             "the wallet cannot follow the chain; it will be tried again"
         );
-        *lag = Some(super::Lag { text, wait, is_planned: true });
+        let at = Instant::now() + wait;
+        *lag = Some(super::Lag { text, wait, planned: Some(at) });
         drop(lag);
-        self.shared.follower.alarm(Instant::now() + wait, Due::Retry, self.slot);
+        self.shared.follower.alarm(at, Due::Retry, self.slot);
     }
 
-    /// The time has come to try again to follow. Whether there is need to.
-    pub(super) fn try_again(&self) -> bool {
-        lock(&self.lag).as_mut().is_some_and(|lag| std::mem::take(&mut lag.is_planned))
+    /// An alarm that was set for a time has rung. Whether the wallet is to be tried again: it may have caught up since, and
+    /// have another alarm.
+    pub(super) fn try_again(&self, at: Instant) -> bool {
+        let mut lag = lock(&self.lag);
+        let due = lag.as_mut().filter(|lag| lag.planned == Some(at));
+        due.is_some_and(|lag| lag.planned.take().is_some())
     }
 }

@@ -297,7 +297,9 @@ impl WalletView {
             let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
             let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
             let entered = t.book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
-            sending.extend(entered.clone());
+            // What was imported to be watched is ours, though it was entered before it was known.
+            let watched = t.imported_watch.get(txn, &key)?.is_some();
+            sending.extend(entered.clone().filter(|_| !watched));
             let script = row.map(|row| row.script).or(entered);
             entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
         }

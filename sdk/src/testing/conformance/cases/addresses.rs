@@ -127,8 +127,11 @@ pub fn an_address_that_is_not_needed_is_given_back(bench: &Bench<'_>) -> Outcome
     same("one that another was drawn after", give_back(first.clone())?, false)?;
     bench.accept(&pay(1, &at(&text, 2)?, 7));
     same("one that a payment passed over", give_back(second)?, false)?;
+    let third = next()?;
+    bench.accept(&pay(2, &third, 8));
+    same("one that a payment has come to", give_back(third)?, false)?;
     same("one of nobody's", give_back(crate::testing::conformance::bench::foreign(9))?, false)?;
-    same("the next", next()?, at(&text, 3)?)
+    same("the next", next()?, at(&text, 4)?)
 }
 
 pub fn what_was_paid_before_is_used_once_it_is_met_again(bench: &Bench<'_>) -> Outcome {

@@ -144,6 +144,9 @@ impl Own {
     /// Gives back the index of an address, where it is the last one that was drawn.
     pub fn return_address(&mut self, script: &ScriptBuf) -> bool {
         let mut given_back = false;
+        if self.met.iter().any(|met| met.tx.output.iter().any(|output| output.script_pubkey == *script)) {
+            return false;
+        }
         for (number, index) in self.owners.get(script).cloned().unwrap_or_default() {
             let last = |row: &&Described| row.public.is_ranged() && row.next_index == index.saturating_add(1);
             if self.descriptors.get(number as usize).filter(last).is_some() {

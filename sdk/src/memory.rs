@@ -14,7 +14,8 @@ use zeroize::optimization_barrier;
 /// How much of the stack below its caller [`wipe_stack`] overwrites, in bytes.
 const WIPED_STACK: usize = 64 << 10;
 
-/// An allocator, the system's unless another is given, which overwrites with zeros what is freed.
+/// An allocator, the system's unless another is given, which overwrites with zeros what is freed, and has large blocks wiped by the
+/// system.
 /// [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes it the allocator of a program or a plugin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WipingAllocator<A = System>(A);
@@ -26,23 +27,53 @@ impl WipingAllocator {
     }
 }
 
-// SAFETY: memory comes from the allocator below and goes back to it with the layout it was asked for. `realloc` is the
-// trait's own: it allocates, copies, and frees through `dealloc`, so that what a growing value leaves behind is wiped too.
+// SAFETY: memory comes from the allocator below, or from the system where it is large, and goes back to where it came from, which
+// its layout tells. A smaller block is grown by the trait's own function: it allocates, copies, and frees through `dealloc`, so
+// that what a growing value leaves behind is wiped too.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if large::is(layout) {
+            return large::map(layout.size());
+        }
         // SAFETY: what the caller promises is what the allocator below asks for.
         unsafe { self.0.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if large::is(layout) {
+            return large::map(layout.size());
+        }
         // SAFETY: as above.
         unsafe { self.0.alloc_zeroed(layout) }
     }
 
     #[inline]
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller promises that a size is not zero, and that with this alignment it does not overflow.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        if large::is(layout) && large::is(new_layout) {
+            // SAFETY: a large block came from the system, with this size.
+            return unsafe { large::resize(old, layout.size(), size) };
+        }
+        // SAFETY: the caller gives up `old`, which has the size of `layout`; both have room for the lesser of the sizes.
+        unsafe {
+            let new = self.alloc(new_layout);
+            if !new.is_null() {
+                new.copy_from_nonoverlapping(old, layout.size().min(size));
+                self.dealloc(old, layout);
+            }
+            new
+        }
+    }
+
+    #[inline]
     unsafe fn dealloc(&self, freed: *mut u8, layout: Layout) {
+        if large::is(layout) {
+            // SAFETY: a large block came from the system, with this size.
+            return unsafe { large::unmap(freed, layout.size()) };
+        }
         // SAFETY: the caller gives up the allocation, which has this size. The barrier keeps the compiler from leaving the
         // write out, as it may where memory is freed next; bytes that may not be initialised are looked at as such.
         unsafe {
@@ -51,6 +82,77 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
             self.0.dealloc(freed, layout);
         }
     }
+}
+
+/// Large blocks are the system's own pages. It gives nobody pages that were another's before it has wiped them, and it grows a
+/// block by moving its pages, which leaves no copy behind: such blocks cost no wiping.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod large {
+    use std::alloc::Layout;
+    use std::ptr::null_mut;
+
+    /// From which size on, in bytes, a block is large.
+    const LEAST: usize = 256 << 10;
+    /// What a page is aligned to at least.
+    const PAGE: usize = 4096;
+
+    #[inline]
+    pub fn is(layout: Layout) -> bool {
+        layout.size() >= LEAST && layout.align() <= PAGE
+    }
+
+    fn checked(mapped: *mut libc::c_void) -> *mut u8 {
+        if mapped == libc::MAP_FAILED { null_mut() } else { mapped.cast() }
+    }
+
+    /// A block of zeros; null where there is none to be had.
+    pub fn map(size: usize) -> *mut u8 {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: new pages are asked for, wherever the system has room; nothing that is mapped is touched.
+        checked(unsafe { libc::mmap(null_mut(), size, protection, flags, -1, 0) })
+    }
+
+    /// A block of another size with what was in the old one; null, and the old one stays, where there is none to be had.
+    ///
+    /// # Safety
+    /// The block came from [`map`] or this function, with this size, and nothing points to it any more.
+    pub unsafe fn resize(old: *mut u8, size: usize, new: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        checked(unsafe { libc::mremap(old.cast(), size, new, libc::MREMAP_MAYMOVE) })
+    }
+
+    /// Gives a block back.
+    ///
+    /// # Safety
+    /// As of [`resize`].
+    pub unsafe fn unmap(freed: *mut u8, size: usize) {
+        // SAFETY: as the caller promises. With such a block it cannot fail.
+        unsafe { libc::munmap(freed.cast(), size) };
+    }
+}
+
+/// Elsewhere they are blocks as others.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod large {
+    use std::alloc::Layout;
+
+    pub fn is(_: Layout) -> bool {
+        false
+    }
+
+    pub fn map(_: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    /// # Safety
+    /// None: it is not called.
+    pub unsafe fn resize(_: *mut u8, _: usize, _: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    /// # Safety
+    /// None: it is not called.
+    pub unsafe fn unmap(_: *mut u8, _: usize) {}
 }
 
 /// Makes [`WipingAllocator`] the allocator of the crate's program or plugin. For those that handle private keys or
@@ -109,6 +211,27 @@ mod tests {
             assert!(is_all(memory, 0) && is_all(grown, 0xab));
             wiping.dealloc(grown, Layout::from_size_align(2 * layout.size(), 8).unwrap());
             assert!(is_all(grown, 0) && is_all(kept, 0xcd), "only what is freed is wiped");
+        }
+    }
+
+    #[test]
+    fn large_blocks_keep_what_is_in_them_as_they_grow_and_shrink() {
+        let wiping = WipingAllocator::new();
+        let of = |size| Layout::from_size_align(size, 16).unwrap();
+        let sizes = [100, 300_000, 5_000_000, 262_144, 262_143, 900_000, 7];
+        // SAFETY: each size is the one that the block was last asked for with, and only what was written is read.
+        unsafe {
+            let mut block = wiping.alloc(of(sizes[0]));
+            (0..sizes[0]).for_each(|at| block.add(at).write(at as u8));
+            for (size, next) in sizes.iter().zip(&sizes[1..]) {
+                block = wiping.realloc(block, of(*size), *next);
+                assert!((0..sizes[0].min(*next)).all(|at| *block.add(at) == at as u8), "{size} to {next}");
+                block.add(next - 1).write((next - 1) as u8);
+            }
+            wiping.dealloc(block, of(7));
+            let zeros = wiping.alloc_zeroed(of(400_000));
+            assert!(std::slice::from_raw_parts(zeros, 400_000).iter().all(|byte| *byte == 0));
+            wiping.dealloc(zeros, of(400_000));
         }
     }
 }

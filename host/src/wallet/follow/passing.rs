@@ -21,6 +21,10 @@ use crate::wallet::{Shared, lock};
 impl Follower {
     /// Takes over one event for all wallets.
     pub(super) fn pass(&self, shared: &Shared, event: &NodeEvent) {
+        if self.count() == 0 {
+            // A wallet that is loaded reads what it was not told.
+            return;
+        }
         let passed = match event {
             NodeEvent::TransactionAdded { transaction, .. } => {
                 let txid = transaction.compute_txid();

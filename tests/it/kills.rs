@@ -217,6 +217,35 @@ fn check(client: &mut Client, answered: &Answered, transactions_from: usize, eve
     }
 }
 
+/// Lets a client work with a host for some time, kills the host and starts it again.
+pub fn cut_short(mut host: Host, life: Duration, work: impl FnOnce(Client) + Send) -> Host {
+    std::thread::scope(|scope| {
+        let client = host.client();
+        let (begun, begins) = mpsc::channel();
+        scope.spawn(move || {
+            begun.send(()).unwrap();
+            work(client);
+        });
+        begins.recv().unwrap();
+        // Not a wait for anything: this is the instant of the kill.
+        std::thread::sleep(life);
+        host.kill();
+    });
+    host.start_again()
+}
+
+/// Lets several hosts share the kills that were asked for, or this many, each with numbers of its own.
+pub fn share(hosts: u64, kills: u64, seed: u64, kill_often: fn(u64, Numbers)) {
+    let (kills, seed) = (setting("OUTRIGGER_KILLS", kills), setting("OUTRIGGER_KILLS_SEED", seed));
+    std::thread::scope(|scope| {
+        for number in 0..hosts.min(kills) {
+            // The first ones take what is left over.
+            let share = kills / hosts + u64::from(number < kills % hosts);
+            scope.spawn(move || kill_often(share, Numbers((seed ^ (number << 32)).max(1))));
+        }
+    });
+}
+
 /// One host, and its client, over this many kills.
 fn kill_often(kills: u64, mut numbers: Numbers) {
     let mut host = Host::start();
@@ -225,20 +254,8 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
     for _ in 0..kills {
         let seen = answered.transactions.len();
         let life = Duration::from_micros(numbers.below(MAX_LIFE));
-        std::thread::scope(|scope| {
-            let client = host.client();
-            let (numbers, answered) = (&mut numbers, &mut answered);
-            let (begun, begins) = mpsc::channel();
-            scope.spawn(move || {
-                begun.send(()).unwrap();
-                Life { client, numbers, answered }.run();
-            });
-            begins.recv().unwrap();
-            // Not a wait for anything: this is the instant of the kill.
-            std::thread::sleep(life);
-            host.kill();
-        });
-        host = host.start_again();
+        let (numbers, answered_by) = (&mut numbers, &mut answered);
+        host = cut_short(host, life, |client| Life { client, numbers, answered: answered_by }.run());
         check(&mut host.client(), &answered, seen.saturating_sub(50), false);
     }
     check(&mut host.client(), &answered, 0, true);
@@ -247,12 +264,5 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
 
 #[test]
 fn what_was_answered_survives_a_kill_at_any_instant() {
-    let (kills, seed) = (setting("OUTRIGGER_KILLS", KILLS), setting("OUTRIGGER_KILLS_SEED", 0x6f75_7472));
-    std::thread::scope(|scope| {
-        for number in 0..HOSTS.min(kills) {
-            // The first ones take what is left over.
-            let share = kills / HOSTS + u64::from(number < kills % HOSTS);
-            scope.spawn(move || kill_often(share, Numbers((seed ^ (number << 32)).max(1))));
-        }
-    });
+    share(HOSTS, KILLS, 0x6f75_7472, kill_often);
 }

@@ -56,9 +56,7 @@ struct Logged {
 
 impl Logged {
     fn start(rest: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
-        configure(folder.path(), rest);
+        let folder = with_faulty(rest);
         let host = Host::start_with(HostOptions {
             config: Some(folder.path().join("config.toml")),
             log: Some(folder.path().join("log")),
@@ -86,6 +84,23 @@ impl Logged {
             std::thread::yield_now();
         }
     }
+}
+
+/// A folder with `faulty` and a configuration.
+fn with_faulty(rest: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
+    configure(folder.path(), rest);
+    folder
+}
+
+/// What a host with `faulty` alone says when it does not start.
+fn failure(rest: &str) -> String {
+    let folder = with_faulty(rest);
+    let config = Some(folder.path().join("config.toml"));
+    let output = Host::fail(&HostOptions { config, ..HostOptions::default() });
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8(output.stderr).unwrap()
 }
 
 fn configure(folder: &Path, rest: &str) {
@@ -166,23 +181,13 @@ fn an_answer_that_is_longer_than_the_configuration_allows_is_an_error() {
 
 #[test]
 fn a_method_of_the_host_cannot_be_routed_to_a_plugin() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
-    configure(folder.path(), "[routes]\nstop = \"faulty\"\n");
-    let config = Some(folder.path().join("config.toml"));
-    let output = Host::fail(&HostOptions { config, ..HostOptions::default() });
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(2) && error.contains("that method is reserved for the host"), "{error}");
+    let error = failure("[routes]\nstop = \"faulty\"\n");
+    assert!(error.contains("that method is reserved for the host"), "{error}");
 }
 
 #[test]
 fn what_cannot_be_started_at_all_is_logged_with_what_its_file_is() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(built().library("outrigger_faulty"), folder.path().join("faulty.so")).unwrap();
-    configure(folder.path(), "options = { refuse_init = true }\n");
-    let config = Some(folder.path().join("config.toml"));
-    let output = Host::fail(&HostOptions { config, ..HostOptions::default() });
-    let error = String::from_utf8(output.stderr).unwrap();
+    let error = failure("options = { refuse_init = true }\n");
     let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
     assert!(line.contains("plugin=\"faulty\" version=\"0.1.0\" hash=\""), "{error}");
     assert!(!line.contains("hash=\"\""), "{error}");

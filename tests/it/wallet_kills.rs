@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use outrigger_tests::{Client, Host, HostOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::kills::{Numbers, setting};
+use crate::kills::{Numbers, cut_short, share};
 
 /// How often hosts are killed unless told otherwise, and how many there are at once.
 const KILLS: u64 = 30;
@@ -279,20 +278,8 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
     answered.wallets.insert(RICH.to_owned(), Owned::default());
     for _ in 0..kills {
         let life = Duration::from_micros(numbers.below(MAX_LIFE));
-        std::thread::scope(|scope| {
-            let client = host.client();
-            let (numbers, answered, folder) = (&mut numbers, &mut answered, &folder);
-            let (begun, begins) = mpsc::channel();
-            scope.spawn(move || {
-                begun.send(()).unwrap();
-                Life { client, numbers, answered, folder }.run();
-            });
-            begins.recv().unwrap();
-            // Not a wait for anything: this is the instant of the kill.
-            std::thread::sleep(life);
-            host.kill();
-        });
-        host = host.start_again();
+        let (numbers, answered_by, folder) = (&mut numbers, &mut answered, &folder);
+        host = cut_short(host, life, |client| Life { client, numbers, answered: answered_by, folder }.run());
         settle(&mut host.client(), &mut answered);
         check(&mut host.client(), &mut answered, false);
     }
@@ -312,12 +299,5 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
 
 #[test]
 fn what_wallets_were_answered_survives_a_kill_at_any_instant() {
-    let (kills, seed) = (setting("OUTRIGGER_KILLS", KILLS), setting("OUTRIGGER_KILLS_SEED", 0x7761_6c6c));
-    std::thread::scope(|scope| {
-        for number in 0..HOSTS.min(kills) {
-            // The first ones take what is left over.
-            let share = kills / HOSTS + u64::from(number < kills % HOSTS);
-            scope.spawn(move || kill_often(share, Numbers((seed ^ (number << 32)).max(1))));
-        }
-    });
+    share(HOSTS, KILLS, 0x7761_6c6c, kill_often);
 }

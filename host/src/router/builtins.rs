@@ -20,22 +20,6 @@ use crate::rpc::{Call, Params};
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
 
-/// The names that no plugin may claim: those of the methods, and the one that is answered with where it has gone.
-pub const RESERVED: [&str; 12] = [
-    "echo",
-    "echojson",
-    GENERATE,
-    "getrpcinfo",
-    "help",
-    "listplugins",
-    "reloadplugin",
-    "rpc.discover",
-    "startplugin",
-    "stop",
-    "stopplugin",
-    "uptime",
-];
-
 /// The names of the methods.
 pub const NAMES: [&str; 11] = [
     "echo",
@@ -50,6 +34,14 @@ pub const NAMES: [&str; 11] = [
     "stopplugin",
     "uptime",
 ];
+
+/// The names that no plugin may claim: those of the methods, and the one that is answered with where it has gone.
+pub const RESERVED: [&str; NAMES.len() + 1] = {
+    let mut names = [GENERATE; NAMES.len() + 1];
+    let (methods, _) = names.split_at_mut(NAMES.len());
+    methods.copy_from_slice(&NAMES);
+    names
+};
 
 /// What `help` is asked for by programs that turn words into arguments; no list shows it, as with bitcoind.
 const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";

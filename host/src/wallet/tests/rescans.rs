@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
+use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
@@ -113,10 +114,14 @@ impl Chain for Broken {
 /// A descriptor of regtest, and its first script.
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
+/// The scripts of a descriptor by index.
+fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
+    let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
+    move |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
+}
+
 fn script() -> ScriptBuf {
-    use outrigger_sdk::descriptor::{Checksum, Descriptor};
-    let parsed = Descriptor::parse(TEXT, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
-    parsed[0].expand(0).unwrap().scripts[0].script_pubkey.clone()
+    scripts_of(TEXT)(0)
 }
 
 pub(super) fn finished(bench: &Bench) -> RescanOutcome {
@@ -142,6 +147,13 @@ fn history(chain: &MemoryChain) {
     }
 }
 
+/// What the coins are worth, the least first.
+fn values(bench: &Bench) -> Vec<u64> {
+    let mut values: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
+    values.sort_unstable();
+    values
+}
+
 fn time_at(bench: &Bench, height: u32) -> u64 {
     let info = bench.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
     u64::from(u32::from_le_bytes(info.header[68..72].try_into().unwrap()))
@@ -162,15 +174,12 @@ fn a_rescan_finds_what_was_paid_before_the_import() {
     // Two hours before the birth time are twelve blocks: the scan begins at the 39th.
     wallet.rescan_start(rescan, time_at(&bench, 51)).unwrap();
     assert_eq!(finished(&bench), RescanOutcome::Complete);
-    let values: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
-    assert_eq!(values, [50]);
+    assert_eq!(values(&bench), [50]);
     lock(&bench.events).clear();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.rescan_start(rescan, 1).unwrap();
     assert_eq!(finished(&bench), RescanOutcome::Complete);
-    let mut values: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
-    values.sort_unstable();
-    assert_eq!(values, [10, 50]);
+    assert_eq!(values(&bench), [10, 50]);
     assert!(bench.view().info().unwrap().rescan.is_none());
 }
 
@@ -180,16 +189,25 @@ const XPRV: &str =
 
 /// Blocks that pay to indexes of a descriptor, each near the end of what a wallet has that knows the ones before.
 fn ladder(text: &str, steps: u32) -> (Arc<MemoryChain>, Vec<u64>) {
-    use outrigger_sdk::descriptor::{Checksum, Descriptor};
-    let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
+    let at = scripts_of(text);
     let chain = Arc::new(MemoryChain::new());
     for step in 0..steps {
-        let script = parsed[0].expand(step * 19).unwrap().scripts[0].script_pubkey.clone();
         let from = OutPoint { vout: step, ..elsewhere(1) };
-        chain.mine_to(foreign(0), vec![spend(&[from], &[(&script, u64::from(step) + 1)])]);
+        chain.mine_to(foreign(0), vec![spend(&[from], &[(&at(step * 19), u64::from(step) + 1)])]);
         chain.mine_to(foreign(0), vec![]);
     }
     (chain, (1..=u64::from(steps)).collect())
+}
+
+/// What the coins of a wallet are worth that imports the first 20 scripts of a descriptor and looks through the whole chain.
+fn found_by(bench: &Bench, text: &str) -> Vec<u64> {
+    bench.create("w", |options| options.blank = true);
+    let wallet = bench.view().wallet().clone();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.import(vec![descriptor(text, |import| import.range = Some((0, 19)))]).unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(bench), RescanOutcome::Complete);
+    values(bench)
 }
 
 #[test]
@@ -199,15 +217,7 @@ fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
         let text = format!("wpkh({XPRV}{path})");
         let (chain, values) = ladder(&text, steps);
         let bench = Bench::over(chain.clone(), chain);
-        bench.create("w", |options| options.blank = true);
-        let wallet = bench.view().wallet().clone();
-        let rescan = wallet.rescan_reserve().unwrap();
-        wallet.import(vec![descriptor(&text, |import| import.range = Some((0, 19)))]).unwrap();
-        wallet.rescan_start(rescan, 1).unwrap();
-        assert_eq!(finished(&bench), RescanOutcome::Complete);
-        let mut found: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
-        found.sort_unstable();
-        assert_eq!(found, values, "{path}");
+        assert_eq!(found_by(&bench, &text), values, "{path}");
         let next = bench.view().descriptors(false).unwrap()[0].next_index;
         assert_eq!(next, (steps - 1) * 19 + 1);
     }
@@ -215,10 +225,8 @@ fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
 
 #[test]
 fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
-    use outrigger_sdk::descriptor::{Checksum, Descriptor};
     let text = format!("wpkh({XPRV}/*)");
-    let parsed = Descriptor::parse(&text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
-    let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
+    let at = scripts_of(&text);
     let bench = Bench::new();
     // The second is known only once the first was found, which stands before it and behind it.
     for (number, indexes) in [[15, 30], [60, 45]].into_iter().enumerate() {
@@ -226,15 +234,7 @@ fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
         bench.mine(indexes.into_iter().map(pay).collect());
         assert_eq!(bench.chain.tip(Scope::NONE).unwrap().height as usize, number + 1);
     }
-    bench.create("w", |options| options.blank = true);
-    let wallet = bench.view().wallet().clone();
-    let rescan = wallet.rescan_reserve().unwrap();
-    wallet.import(vec![descriptor(&text, |import| import.range = Some((0, 19)))]).unwrap();
-    wallet.rescan_start(rescan, 1).unwrap();
-    assert_eq!(finished(&bench), RescanOutcome::Complete);
-    let mut found: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
-    found.sort_unstable();
-    assert_eq!(found, [15, 30, 45, 60]);
+    assert_eq!(found_by(&bench, &text), [15, 30, 45, 60]);
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
     view.wallet().rescan_start(rescan, 1).unwrap();
     let block_time = u32::try_from(time_at(&bench, 10)).unwrap();
     assert_eq!(finished(&bench), RescanOutcome::Unreadable { block_time });
-    assert_eq!(bench.coins().iter().map(|coin| coin.value).collect::<Vec<_>>(), [50]);
+    assert_eq!(values(&bench), [50]);
 }
 
 #[test]

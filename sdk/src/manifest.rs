@@ -159,6 +159,10 @@ pub struct MethodSpec {
     /// the host's services. The host then runs it on the thread that read it from the network, where no deadline can be kept.
     #[serde(default)]
     pub quick: bool,
+    /// Whether a call may compute with private keys or passphrases. When its code has returned, the host overwrites what it
+    /// has left on the thread's stack.
+    #[serde(default)]
+    pub private_keys: bool,
 }
 
 /// A parameter of a method.

@@ -9,7 +9,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::contain::contain;
-use outrigger_sdk::memory::wipe_stack;
 
 /// The stack of a call's thread, in bytes: parsing a valid miniscript overflows the default one.
 const STACK_BYTES: usize = 8 << 20;
@@ -205,8 +204,6 @@ impl Shared {
     fn work(&self) {
         while let Some(Job { owner, work }) = self.next() {
             contained(work);
-            // The call may have computed with private keys.
-            wipe_stack();
             let mut state = self.lock();
             let full = state.taken(owner) >= share(self.threads);
             less(&mut state.running, owner);

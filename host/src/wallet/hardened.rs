@@ -6,6 +6,7 @@ use std::ops::Range;
 use bitcoin::Network;
 use heed::RoTxn;
 use outrigger_sdk::descriptor::{Checksum, Descriptor, Expansion};
+use outrigger_sdk::memory::wipe_stack;
 use outrigger_sdk::parallel::map;
 
 use super::descriptors::{Derived, Place, bad_descriptor, parse_stored};
@@ -30,6 +31,8 @@ impl Write<'_> {
             self.t.derived.put(&mut self.txn, &place_key(number, index), texts.join("\n").as_bytes())?;
             derived.push((index, scripts.into_iter().map(|script| script.script_pubkey).collect()));
         }
+        // Rescans and the following of the chain come here too, on threads that no call of a plugin wipes.
+        wipe_stack();
         Ok(derived)
     }
 }

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_sdk::abi::{Bytes, CallFrame, HostTable, PluginTable, STATUS_OK};
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
+use outrigger_sdk::memory::wipe_stack;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{RpcError, wire};
 
@@ -292,7 +293,12 @@ impl Instance {
         }
         let lost = AnswerLost { instance: self, token };
         match self.enter() {
-            Some(_inside) => self.enter_call(token, method, params),
+            Some(_inside) => {
+                self.enter_call(token, method, params);
+                if method.private_keys {
+                    wipe_stack();
+                }
+            }
             None => self.fail(token, "The plugin is stopping"),
         }
         std::mem::forget(lost);

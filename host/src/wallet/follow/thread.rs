@@ -106,9 +106,11 @@ impl Follower {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Takes an event from the node for all loaded wallets. Only enqueues.
+    /// Takes an event from the node for all loaded wallets. Only enqueues. One that is loaded later reads what there is.
     pub fn push(&self, event: NodeEvent) {
-        self.enqueue(&mut lock(&self.inbox), event);
+        if self.count() > 0 {
+            self.enqueue(&mut lock(&self.inbox), event);
+        }
     }
 
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {

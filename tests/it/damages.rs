@@ -174,8 +174,13 @@ fn copied(whole: &TempDir) -> TempDir {
     folder
 }
 
-/// Each answer is the same, or an error.
+/// Each answer is the same, or an error that says why there is none: the file is damaged, or its wallet was not loaded for
+/// that.
 fn compare(before: &[Result<Value, String>], after: &[Result<Value, String>], what: &str) {
+    for error in after.iter().filter_map(|answer| answer.as_ref().err()) {
+        let is_clear = error.contains("is damaged") || error.contains("does not exist or is not loaded");
+        assert!(is_clear, "{what}: {error}");
+    }
     let mut before = before.iter();
     // Blocks whose hash was refused were not asked for.
     for after in after.iter().flatten() {

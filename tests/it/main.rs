@@ -39,6 +39,7 @@ mod scaffold;
 mod signing;
 mod startup;
 mod users;
+mod vanished;
 mod vault;
 mod wallet;
 mod wallet_kills;

@@ -18,6 +18,8 @@ pub struct HostOptions {
     pub config: Option<PathBuf>,
     /// Settings, each `section.key=value`.
     pub set: Vec<String>,
+    /// Where it listens; without one, a port of the loopback that the system picks.
+    pub listen: Option<String>,
     /// Folders with plugins.
     pub plugin_dirs: Vec<PathBuf>,
     /// Where its log goes; without one, where the test's own errors go.
@@ -190,7 +192,8 @@ fn program(options: &HostOptions) -> Command {
 fn command(options: &HostOptions, datadir: &Path) -> Command {
     let mut command = program(options);
     command.envs(options.environment.iter().cloned());
-    command.arg("run").arg("--datadir").arg(datadir).args(["--rpc-listen", "127.0.0.1:0"]);
+    command.arg("run").arg("--datadir").arg(datadir).arg("--rpc-listen");
+    command.arg(options.listen.as_deref().unwrap_or("127.0.0.1:0"));
     if let Some(config) = &options.config {
         command.arg("--config").arg(config);
     }

@@ -1,0 +1,103 @@
+//! A client's machine that vanishes: it says nothing any more, not even that it is gone. Its long poll ends all the same.
+//!
+//! The two machines are network namespaces joined by a cable. Once the client's has no address any more, it drops what comes.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use outrigger_tests::{Client, Host, HostOptions};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::json;
+
+/// How often the host is asked whether the long poll still waits.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
+
+/// A network namespace of its own.
+struct Machine {
+    name: String,
+}
+
+impl Machine {
+    /// None where this process may not make one.
+    fn new(number: u8) -> Option<Self> {
+        let name = format!("outrigger-test-{}-{number}", std::process::id());
+        let made = Command::new("ip").args(["netns", "add", &name]).output();
+        made.is_ok_and(|output| output.status.success()).then_some(Self { name })
+    }
+
+    fn configure(&self, arguments: &str) {
+        let status = Command::new("ip").args(["-n", &self.name]).args(arguments.split(' ')).status().unwrap();
+        assert!(status.success(), "ip -n {} {arguments}", self.name);
+    }
+
+    /// Does something on the machine. What is connected or started there stays there.
+    fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let namespace = File::open(format!("/run/netns/{}", self.name)).unwrap();
+        thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+                work()
+            });
+            there.join().unwrap()
+        })
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // What is left of it otherwise disturbs nobody.
+        let _ = Command::new("ip").args(["netns", "delete", &self.name]).status();
+    }
+}
+
+/// Two machines with a cable between them: ours at 10.0.0.1, theirs at 10.0.0.2.
+fn machines() -> Option<(Machine, Machine)> {
+    let (ours, theirs) = (Machine::new(1)?, Machine::new(2)?);
+    ours.configure(&format!("link add cable type veth peer name cable netns {}", theirs.name));
+    for (machine, address) in [(&ours, "10.0.0.1/24"), (&theirs, "10.0.0.2/24")] {
+        machine.configure(&format!("address add {address} dev cable"));
+        machine.configure("link set cable up");
+    }
+    ours.configure("link set lo up");
+    Some((ours, theirs))
+}
+
+fn active(client: &mut Client) -> usize {
+    client.call("getrpcinfo", json!([]))["active_commands"].as_array().unwrap().len()
+}
+
+#[test]
+fn the_long_poll_of_a_machine_that_vanishes_ends() {
+    let Some((ours, theirs)) = machines() else {
+        // Not by a macro, whose lines of a test that passes nobody sees.
+        let _ = writeln!(std::io::stderr(), "skipped: no network namespace can be made here");
+        return;
+    };
+    let options = HostOptions {
+        listen: Some("10.0.0.1:0".to_owned()),
+        set: vec!["rpc.allow_from=[\"10.0.0.0/24\"]".to_owned()],
+        ..HostOptions::default()
+    };
+    let host = ours.run(|| Host::start_with(options));
+    let poll = theirs.run(|| {
+        let mut client = host.client();
+        let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+        let request = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+        client.begin(&json!({"method": "getblocktemplate", "params": request, "id": 1}).to_string())
+    });
+    ours.run(|| {
+        let mut client = host.client();
+        while active(&mut client) < 2 {}
+        // The link of the host itself stays up, as with a machine behind a switch.
+        theirs.configure("address delete 10.0.0.2/24 dev cable");
+        // Without an end of it the test's own time limit ends this.
+        while active(&mut client) > 1 {
+            thread::sleep(ASKED_EVERY);
+        }
+    });
+    drop(poll);
+}

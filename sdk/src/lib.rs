@@ -46,19 +46,18 @@ pub mod outline;
 pub mod parallel;
 pub mod params;
 pub mod plugin;
-pub mod script;
 pub mod service;
 pub mod sign;
 pub mod standard;
 pub mod testing;
 pub mod text;
-#[cfg(test)]
-mod vectors;
 pub mod wire;
 
 pub use error::{Code, RpcError};
 pub use plugin::{Call, Host, Plugin, Reply};
 // What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
+#[doc(inline)]
+pub use outrigger_script as script;
 pub use {bitcoin, serde_json};
 
 /// The tutorial, whose examples are tests.

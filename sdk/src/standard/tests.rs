@@ -315,7 +315,7 @@ fn what_is_wrong_with_an_address_is_said_as_recorded() {
 
 /// The rows of a file of Bitcoin Core's vectors; none where they are not there.
 fn vectors(file: &str) -> Vec<Value> {
-    crate::vectors::read(file).and_then(|rows| rows.as_array().cloned()).unwrap_or_default()
+    outrigger_vectors::read(file).and_then(|rows| rows.as_array().cloned()).unwrap_or_default()
 }
 
 const NETWORKS: [(&str, Network); 4] = [

@@ -14,7 +14,7 @@ use crate::service::Scope;
 use crate::service::wallet::{SolvingData, TaprootData};
 use crate::sign::{Sighash, SolvingSet, WalletKeys, WifKey, sign_transaction};
 use crate::testing::{MemoryWallet, WalletState};
-use crate::vectors::read as vectors;
+use outrigger_vectors::read as vectors;
 
 fn bytes<const N: usize>(value: &Value) -> [u8; N] {
     decode_hex(value.as_str().unwrap()).unwrap().try_into().unwrap()

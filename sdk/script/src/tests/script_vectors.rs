@@ -7,7 +7,7 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, W
 use serde_json::Value;
 
 use super::{asm, bytes, rows, spending_tx, text, vectors};
-use crate::script::{Flags, ScriptError, TxContext, verify_input};
+use crate::{Flags, ScriptError, TxContext, verify_input};
 
 /// How many rows the file has at least; fewer means that it was not read as it should be.
 const MIN_ROWS: usize = 1_200;

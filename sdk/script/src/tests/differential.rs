@@ -11,7 +11,7 @@ use bitcoin::consensus::serialize;
 use bitcoin::{Transaction, TxOut};
 
 use super::random::Random;
-use crate::script::{Flags, ScriptError, TxContext, verify_input};
+use crate::{Flags, ScriptError, TxContext, verify_input};
 
 /// How many cases a test has without the environment variable.
 const DEFAULT_CASES: u64 = 4_000;

@@ -7,8 +7,8 @@ use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, TxOut, Txid, Witness};
 
 use super::spending_tx;
-use crate::script::limits::{MAX_OPS_PER_SCRIPT, MAX_SCRIPT_SIZE};
-use crate::script::{
+use crate::limits::{MAX_OPS_PER_SCRIPT, MAX_SCRIPT_SIZE};
+use crate::{
     ExecutionData, Flags, NoTransaction, ScriptError, SigVersion, Stack, TxContext, eval_script, verify_input,
 };
 

@@ -17,8 +17,8 @@ const REQUIRED: &str = "required";
 
 /// Reads a file of vectors; none, with a line on standard error, where they are not there and need not be.
 #[track_caller]
-pub(crate) fn read(file: &str) -> Option<Value> {
-    let beside: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "shared", "vectors"].iter().collect();
+pub fn read(file: &str) -> Option<Value> {
+    let beside: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "..", "shared", "vectors"].iter().collect();
     let setting = std::env::var_os(SETTING);
     let Some(text) = find(setting.as_deref(), &beside, file).unwrap_or_else(|error| panic!("{error}")) else {
         // Not by a macro, whose lines of a test that passes nobody sees.

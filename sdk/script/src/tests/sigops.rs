@@ -7,7 +7,7 @@ use bitcoin::{
 };
 
 use super::spending_tx;
-use crate::script::{
+use crate::{
     Flags, MissingPrevoutError, TxContext, legacy_sigop_count, p2sh_sigop_count, script_sigop_count,
     transaction_sigop_cost,
 };

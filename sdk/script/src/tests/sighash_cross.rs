@@ -9,7 +9,7 @@ use bitcoin::{
 };
 
 use super::random::Random;
-use crate::script::{SighashError, TxContext, annex_hash};
+use crate::{SighashError, TxContext, annex_hash};
 
 const TRANSACTIONS: u64 = 200;
 

@@ -6,8 +6,8 @@ use bitcoin::{Amount, ScriptBuf, Transaction, TxOut};
 use serde_json::Value;
 
 use super::{bytes, vectors};
-use crate::script::sighash::{tap_leaf_hash, tap_merkle_root};
-use crate::script::{Flags, ScriptError, TxContext, verify_input};
+use crate::sighash::{tap_leaf_hash, tap_merkle_root};
+use crate::{Flags, ScriptError, TxContext, verify_input};
 
 /// The leaves of a tree from left to right.
 fn leaves(tree: &Value) -> Vec<&Value> {

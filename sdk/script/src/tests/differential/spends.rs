@@ -13,7 +13,7 @@ use bitcoin::{
 use secp256k1::{Keypair, Message, Secp256k1};
 
 use super::{Random, cases, compare, random_flags};
-use crate::script::{Flags, TxContext, annex_hash};
+use crate::{Flags, TxContext, annex_hash};
 
 const HASH_TYPES: [u8; 10] = [1, 1, 1, 2, 3, 0x81, 0x82, 0x83, 0, 0x43];
 const TAPROOT_HASH_TYPES: [u8; 9] = [0, 0, 0, 1, 2, 3, 0x81, 0x82, 0x83];

@@ -12,7 +12,7 @@ use secp256k1::Secp256k1;
 
 use super::super::spending_tx;
 use super::{REFERENCE_FLAGS, Random, cases, compare, random_flags};
-use crate::script::{ExecutionData, ScriptError, SigVersion, Stack, TransactionChecker, TxContext, eval_script};
+use crate::{ExecutionData, ScriptError, SigVersion, Stack, TransactionChecker, TxContext, eval_script};
 
 /// Most elements that a program is checked to leave.
 const MAX_CHECKED: usize = 60;

@@ -9,8 +9,10 @@
 //! which signatures verified; [`eval_script`] runs a single script.
 //!
 //! Invariants: nothing here panics, whatever the transaction, the scripts and the spent outputs hold, and nothing
-//! allocates per opcode. Nothing secret passes through this module. No rule of a block or of a transaction as a
-//! whole is checked here.
+//! allocates per opcode. Nothing secret passes through this crate, and it does no I/O. No rule of a block or of a
+//! transaction as a whole is checked here.
+//!
+//! This crate depends on no other of the project. The SDK re-exports it as `outrigger_sdk::script`.
 //!
 //! # Example
 //!
@@ -21,7 +23,7 @@
 //! use bitcoin::script::Builder;
 //! use bitcoin::transaction::Version;
 //! use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, absolute::LockTime};
-//! use outrigger_sdk::script::{Flags, ScriptError, TxContext, verify_input};
+//! use outrigger_script::{Flags, ScriptError, TxContext, verify_input};
 //!
 //! let sum_to_five = Builder::new().push_opcode(OP_ADD).push_int(5).push_opcode(OP_NUMEQUAL).into_script();
 //! let spent = TxOut { value: Amount::from_sat(1_000), script_pubkey: sum_to_five };

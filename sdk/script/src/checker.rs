@@ -175,18 +175,13 @@ impl<'a> TransactionChecker<'a> {
 
     /// What an ECDSA signature of this type signs; none if the spent amount is not known. The one computed last is kept:
     /// who signs, and then has the script verify the signature, has it hashed once.
-    pub(crate) fn ecdsa_digest(
-        &mut self,
-        script_code: &Script,
-        hash_type: u32,
-        sig_version: SigVersion,
-    ) -> Option<[u8; 32]> {
+    pub fn ecdsa_digest(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<[u8; 32]> {
         self.ecdsa_message(script_code, hash_type, sig_version).map(|message| *message.as_ref())
     }
 
     /// What a taproot signature of this type signs, without an annex; in a leaf where one is given, with the position of the
     /// last executed OP_CODESEPARATOR. None if an output that it covers is not known.
-    pub(crate) fn taproot_digest(&self, hash_type: u8, leaf: Option<(TapLeafHash, u32)>) -> Option<[u8; 32]> {
+    pub fn taproot_digest(&self, hash_type: u8, leaf: Option<(TapLeafHash, u32)>) -> Option<[u8; 32]> {
         let sighash = self.context.taproot_sighash(self.input_index, hash_type, None, leaf).ok()?;
         Some(sighash.to_byte_array())
     }

@@ -5,7 +5,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{ScriptBuf, Transaction, TxOut};
 
 use super::{bytes, rows, vectors};
-use crate::script::TxContext;
+use crate::TxContext;
 
 #[test]
 fn every_hash_is_reproduced() {

@@ -11,7 +11,7 @@ use super::{
     OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, append,
     write_compact_size, write_outpoint, write_output, write_sequence,
 };
-use crate::script::parse::code_pieces;
+use crate::parse::code_pieces;
 
 /// Serialised size of an input without script: outpoint, a zero length, sequence.
 const BLANK_INPUT_SIZE: usize = 36 + 1 + 4;

@@ -5,7 +5,7 @@ use bitcoin::opcodes::Opcode;
 use bitcoin::opcodes::all::*;
 
 use super::Machine;
-use crate::script::{Checker, Element, ScriptError};
+use crate::{Checker, Element, ScriptError};
 
 impl<C: Checker + ?Sized> Machine<'_, '_, C> {
     /// Executes one of the opcodes of this module.

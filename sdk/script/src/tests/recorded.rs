@@ -1,7 +1,7 @@
 //! Recorded cases of our own making, which every clone has: spends with the verdict of Core's interpreter, and signature hashes of
 //! the `bitcoin` crate.
 //!
-//! `OUTRIGGER_FREEZE=1 cargo test -p outrigger-sdk --lib script::tests::recorded` writes them anew: random cases, judged by those
+//! `OUTRIGGER_FREEZE=1 cargo test -p outrigger-script --lib -- tests::recorded` writes them anew: random cases, judged by those
 //! two. An error's name is our engine's at that time, where Core's library says only that the script fails.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::differential::{reference, spends::random_spend};
 use super::random::Random;
 use super::sighash_cross::{random_script, random_tx};
 use super::{bytes, text};
-use crate::script::{Flags, TxContext, verify_input};
+use crate::{Flags, TxContext, verify_input};
 
 /// How many spends are recorded.
 const SPENDS: u64 = 160;
@@ -30,7 +30,7 @@ const FREEZE: &str = "OUTRIGGER_FREEZE";
 
 /// The cases of a file, made anew where that is asked for.
 fn cases(file: &str, make: impl Fn() -> Vec<Value>) -> Vec<Value> {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/script/tests/data").join(file);
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/data").join(file);
     if std::env::var_os(FREEZE).is_some() {
         let rows: Vec<String> = make().iter().map(Value::to_string).collect();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -21,7 +21,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 use serde_json::Value;
 
-use crate::vectors::read as vectors;
+use outrigger_vectors::read as vectors;
 
 /// The rows of a file of vectors that are tests: comments are rows of a single text.
 fn rows(vectors: &Value) -> impl Iterator<Item = &Vec<Value>> {

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use bitcoin::Script;
 
 use super::Machine;
-use crate::script::encoding::{check_pubkey_encoding, check_signature_encoding};
-use crate::script::limits::{MAX_PUBKEYS_PER_MULTISIG, VALIDATION_WEIGHT_PER_SIGOP_PASSED};
-use crate::script::parse::find_and_delete;
-use crate::script::{Checker, Element, Flags, ScriptError, SigVersion};
+use crate::encoding::{check_pubkey_encoding, check_signature_encoding};
+use crate::limits::{MAX_PUBKEYS_PER_MULTISIG, VALIDATION_WEIGHT_PER_SIGOP_PASSED};
+use crate::parse::find_and_delete;
+use crate::{Checker, Element, Flags, ScriptError, SigVersion};
 
 impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
     /// OP_CHECKSIG and OP_CHECKSIGVERIFY: `(signature pubkey -- bool)`.

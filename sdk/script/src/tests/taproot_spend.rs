@@ -11,7 +11,7 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, T
 use secp256k1::{Keypair, Message, Secp256k1};
 
 use super::random::Random;
-use crate::script::{Flags, ScriptError, TxContext, annex_hash, verify_input};
+use crate::{Flags, ScriptError, TxContext, annex_hash, verify_input};
 
 /// A leaf version without a meaning.
 const FUTURE_VERSION: u8 = 0xc2;

@@ -7,7 +7,7 @@ use bitcoin::{Amount, OutPoint, Transaction, TxOut};
 use serde_json::Value;
 
 use super::{asm, bytes, rows, text, vectors};
-use crate::script::{Flags, TxContext, verify_input};
+use crate::{Flags, TxContext, verify_input};
 
 /// Most satoshi that there can be.
 const MAX_MONEY: u64 = 21_000_000 * 100_000_000;

@@ -4,7 +4,7 @@ use bitcoin::opcodes::Opcode;
 use bitcoin::opcodes::all::*;
 
 use super::Machine;
-use crate::script::{Checker, Element, ScriptError};
+use crate::{Checker, Element, ScriptError};
 
 impl<C: Checker + ?Sized> Machine<'_, '_, C> {
     /// Opcodes of one operand: `(in -- out)`.

@@ -8,9 +8,7 @@ use secp256k1::{Keypair, Message, Secp256k1};
 
 use super::random::Random;
 use super::spending_tx;
-use crate::script::{
-    Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script,
-};
+use crate::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script};
 
 /// Notes every signature that verifies, with its key.
 struct Observer<C> {

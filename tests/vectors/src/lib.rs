@@ -3,6 +3,8 @@
 //! `OUTRIGGER_VECTORS` names their folder; without it they are looked for beside the repository, in `../shared/vectors`. Where they
 //! are not there a test says so on standard error and passes; with `OUTRIGGER_VECTORS=required` it fails.
 
+#![allow(clippy::panic, reason = "a test that cannot read its vectors must fail")]
+
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,9 @@ const SETTING: &str = "OUTRIGGER_VECTORS";
 const REQUIRED: &str = "required";
 
 /// Reads a file of vectors; none, with a line on standard error, where they are not there and need not be.
+///
+/// # Panics
+/// Where they are required and cannot be read.
 #[track_caller]
 pub fn read(file: &str) -> Option<Value> {
     let beside: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "..", "shared", "vectors"].iter().collect();
@@ -40,6 +45,7 @@ fn find(setting: Option<&OsStr>, beside: &Path, file: &str) -> Result<Option<Str
 }
 
 #[test]
+
 fn vectors_that_are_required_and_missing_fail_the_test() {
     let missing = Path::new("/nonexistent/vectors");
     assert_eq!(find(None, missing, "a.json"), Ok(None));

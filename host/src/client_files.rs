@@ -13,9 +13,10 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat, openat2, renameat, unlinkat};
 use rustix::io::Errno;
 
@@ -251,7 +252,7 @@ impl Journal {
     }
 
     fn change(&self, change: impl FnOnce(&mut BTreeSet<PathBuf>)) -> io::Result<()> {
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.noted.lock();
         let mut changed = noted.clone();
         change(&mut changed);
         self.write(&changed)?;

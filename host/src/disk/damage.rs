@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// What stands in a file is not what was written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -36,7 +37,7 @@ static OPEN: Mutex<BTreeMap<u32, Open>> = Mutex::new(BTreeMap::new());
 static DAMAGED: AtomicUsize = AtomicUsize::new(0);
 
 fn open() -> MutexGuard<'static, BTreeMap<u32, Open>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+    OPEN.lock()
 }
 
 /// An entry of the list of open files; taken off when this is dropped.

@@ -33,11 +33,12 @@ mod tree;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use bitcoin::consensus::serialize;
 use outrigger_sdk::service::chain::{DeploymentStage, NextBlock, SpentOutputs, Tip};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use decode::decode_block;
 pub use error::NodeError;
@@ -198,12 +199,12 @@ impl EmbeddedNode {
 
     /// Tells `observer` of every change from now on.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
-        self.observers.write().unwrap_or_else(PoisonError::into_inner).push(observer);
+        self.observers.write().push(observer);
     }
 
     /// Tells the observers. The caller holds the write lock, which keeps the order.
     fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
-        let observers = self.observers.read().unwrap_or_else(PoisonError::into_inner);
+        let observers = self.observers.read();
         for event in events {
             for observer in observers.iter() {
                 observer.notify(event.clone());
@@ -227,11 +228,11 @@ impl EmbeddedNode {
     }
 
     fn pool(&self) -> RwLockReadGuard<'_, Pool> {
-        self.pool.read().unwrap_or_else(PoisonError::into_inner)
+        self.pool.read()
     }
 
     fn pool_mut(&self) -> RwLockWriteGuard<'_, Pool> {
-        self.pool.write().unwrap_or_else(PoisonError::into_inner)
+        self.pool.write()
     }
 }
 

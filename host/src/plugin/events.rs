@@ -1,11 +1,12 @@
 //! Events on their way to one instance: a bounded queue and a thread that empties it into the plugin.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Events, Result, Scope};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::contain::contain;
 
@@ -62,7 +63,7 @@ impl EventQueue {
                 if state.closed {
                     return;
                 }
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
             };
             drop(state);
             contain("telling a plugin what happened", || deliver(event));
@@ -84,7 +85,7 @@ impl EventQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -112,14 +113,14 @@ mod tests {
         assert_eq!(queue.dropped_count(), 2);
         let seen = Mutex::new(Vec::new());
         queue.run(|event| {
-            let mut seen = seen.lock().unwrap();
+            let mut seen = seen.lock();
             seen.push(event);
             if seen.len() == QUEUE_DEPTH - 1 {
                 queue.offer(&Event::ShuttingDown);
                 queue.close();
             }
         });
-        let seen = seen.into_inner().unwrap();
+        let seen = seen.into_inner();
         assert_eq!(seen.len(), QUEUE_DEPTH, "one is dropped at the end, and the farewell is heard");
         assert_eq!((&seen[1], seen.last()), (&Event::MempoolChanged { sequence: 1 }, Some(&Event::ShuttingDown)));
     }

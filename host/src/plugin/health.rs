@@ -1,8 +1,9 @@
 //! How a plugin fares: what its functions did, and what went wrong, in all its instances so far.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// What a plugin did so far, in all its instances.
 #[derive(Default)]
@@ -86,12 +87,12 @@ impl Health {
     /// The code of something ended in a fault.
     pub fn fault(&self, what: String) {
         self.faults.fetch_add(1, Ordering::Relaxed);
-        *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+        *self.last_fault.lock() = Some(what);
     }
 
     /// What the last fault was.
     pub fn last_fault(&self) -> Option<String> {
-        self.last_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_fault.lock().clone()
     }
 }
 

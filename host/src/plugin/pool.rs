@@ -5,8 +5,10 @@
 //! a part of the share.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::contain::contain;
 
@@ -129,12 +131,10 @@ impl Pool {
         self.shared.arrived.notify_all();
         let deadline = Instant::now() + patience;
         while state.threads > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if Instant::now() >= deadline {
                 return false;
             }
-            let waited = self.shared.ended.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.ended.wait_until(&mut state, deadline);
         }
         true
     }
@@ -192,7 +192,7 @@ fn less(counts: &mut HashMap<u64, usize>, owner: u64) {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // The counts are whole after every operation, so a panic elsewhere cannot have damaged them.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// How many threads there should be: one more for each that is lost.
@@ -227,7 +227,7 @@ impl Shared {
                 self.ended.notify_all();
                 return None;
             }
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.arrived.wait(&mut state);
         }
     }
 }
@@ -302,7 +302,7 @@ mod tests {
         let one_is_left = |state: &State| state.threads == 1;
         let mut state = pool.shared.lock();
         while !one_is_left(&state) {
-            state = pool.shared.ended.wait(state).unwrap();
+            pool.shared.ended.wait(&mut state);
         }
         drop(state);
         assert!(pool.stop(Duration::from_secs(60)));

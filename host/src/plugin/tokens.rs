@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// How many parts there are. Tokens that follow each other belong to different ones.
 const PARTS: usize = 32;
@@ -63,6 +64,6 @@ impl<T> ByToken<T> {
 impl<T> Part<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
         // What is kept is whole after every operation, so a panic elsewhere cannot have damaged it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

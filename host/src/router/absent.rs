@@ -1,8 +1,9 @@
 //! Calls of methods that nobody answers, though the host knows whose they are.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::groups;
 use crate::plugin::registry::{Plugin, Registry};
@@ -41,7 +42,7 @@ impl Absent {
 
     /// Whether nothing was said of the method for a while.
     fn is_news(&self, method: &str, now: Instant) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         told.retain(|_, at| now.saturating_duration_since(*at) < SILENCE);
         let is_news = told.len() < MAX_METHODS && !told.contains_key(method);
         if is_news {

@@ -4,11 +4,12 @@
 //! contends for.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::manifest::MethodSpec;
+use parking_lot::{Mutex, MutexGuard};
 
 /// How many threads have a shard of their own. More than serve connections on most machines; others share.
 const SHARDS: usize = 64;
@@ -85,7 +86,7 @@ impl Active {
 impl Shard {
     fn lock(&self) -> MutexGuard<'_, Slots> {
         // The places are whole after every operation, so a panic elsewhere cannot have damaged them.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The door between the network edge and the router: clients are heard from the start, and answered once all is up.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use outrigger_sdk::{Code, RpcError};
+use parking_lot::Mutex;
 
 use super::Router;
 use crate::rpc::{Call, Dispatch, Failure};
@@ -19,7 +20,7 @@ pub struct Door {
 impl Door {
     /// The host begins with a part of its start.
     pub fn stage(&self, stage: &'static str) {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+        *self.stage.lock() = stage;
     }
 
     /// From now on calls are answered.
@@ -29,7 +30,7 @@ impl Door {
     }
 
     fn starting(&self) -> Failure {
-        let stage = *self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let stage = *self.stage.lock();
         Failure::Rpc(RpcError::new(Code::IN_WARMUP, stage))
     }
 }

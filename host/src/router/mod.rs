@@ -260,18 +260,3 @@ impl Dispatch for Router {
         answer
     }
 }
-
-/// A wallet's name as it stands in a URI's path.
-pub fn percent_encode(name: &str) -> String {
-    use std::fmt::Write;
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
-}

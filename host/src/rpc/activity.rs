@@ -1,8 +1,8 @@
 //! Signs of life of a connection, and what they say of how long it may last.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::Limits;
@@ -39,7 +39,7 @@ impl Activity {
     }
 
     fn life(&self) -> MutexGuard<'_, Life> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Bytes came; with them a head that says in two ways where its body ends, if it is `ambiguous`.

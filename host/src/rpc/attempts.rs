@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::sleep;
 
 /// How many wrong credentials of an address are looked at without a pause between them.
@@ -153,7 +153,7 @@ impl Attempts {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Guesser>> {
         // The table is whole after every operation, so a panic elsewhere cannot have damaged it.
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.addresses.lock()
     }
 }
 

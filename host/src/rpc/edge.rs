@@ -16,6 +16,7 @@ use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper::body::Body;
+use percent_encoding::percent_decode_str;
 use tokio::time::{sleep, timeout};
 use zeroize::Zeroize;
 
@@ -275,7 +276,9 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, Refusal> {
         return Ok(None);
     }
     let name = path.strip_prefix("/wallet/").ok_or(Refusal::NoSuchPath)?;
-    let name = String::from_utf8(percent_decoded(name.as_bytes())).unwrap_or_else(|error| no_wallet(error.as_bytes()));
+    // A percent sign without two hex digits stands for itself.
+    let name = percent_decode_str(name).collect::<Vec<_>>();
+    let name = String::from_utf8(name).unwrap_or_else(|error| no_wallet(error.as_bytes()));
     Ok(Some(Arc::from(name)))
 }
 
@@ -283,35 +286,6 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, Refusal> {
 /// kept; a control character stands in no wallet's name.
 fn no_wallet(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned() + "\0"
-}
-
-/// `text` with its `%XX` escapes undone. A percent sign without two hex digits stands for itself.
-fn percent_decoded(text: &[u8]) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((first, tail)) = rest.split_first() {
-        match escaped_byte(rest) {
-            Some((byte, after)) => {
-                decoded.push(byte);
-                rest = after;
-            }
-            None => {
-                decoded.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    decoded
-}
-
-/// The byte whose escape `text` begins with, and what follows it.
-fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
-    let [b'%', high, low, after @ ..] = text else {
-        return None;
-    };
-    let high = char::from(*high).to_digit(16)?;
-    let low = char::from(*low).to_digit(16)?;
-    Some((u8::try_from(high << 4 | low).ok()?, after))
 }
 
 /// Whether `chunked` is the only transfer coding of a request: no other is undone here.

@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::figures::EdgeFigures;
@@ -98,7 +99,7 @@ impl Places {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is whole after every operation, so a panic elsewhere cannot have damaged it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

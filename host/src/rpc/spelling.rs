@@ -4,13 +4,13 @@
 //! so it is given a request with that header to read, once, and the extensions of that are kept.
 
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
 
 use http::{Extensions, Response};
 use http_body_util::Empty;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 
 /// A request with the header as bitcoind writes it, after which its client closes.
@@ -25,7 +25,7 @@ pub(super) async fn of_challenge() -> Extensions {
     let (mut client, server) = tokio::io::duplex(ROOM);
     let kept = Mutex::new(Extensions::new());
     let keep = service_fn(|request: http::Request<hyper::body::Incoming>| {
-        *kept.lock().unwrap_or_else(PoisonError::into_inner) = request.into_parts().0.extensions;
+        *kept.lock() = request.into_parts().0.extensions;
         async { Ok::<_, Infallible>(Response::new(Empty::<bytes::Bytes>::new())) }
     });
     let mut reader = http1::Builder::new();
@@ -33,5 +33,5 @@ pub(super) async fn of_challenge() -> Extensions {
     if client.write_all(SPECIMEN).await.is_err() || reader.await.is_err() {
         tracing::debug!("the spelling of a header could not be had");
     }
-    kept.into_inner().unwrap_or_else(PoisonError::into_inner)
+    kept.into_inner()
 }

@@ -4,9 +4,11 @@
 //! more than the bound, the connections are reset that have taken nothing for the longest time.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::figures::EdgeFigures;
 use super::places::Link;
@@ -83,7 +85,7 @@ impl Unread {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is whole after every operation, so a panic elsewhere cannot have damaged it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

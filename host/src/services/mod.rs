@@ -7,11 +7,12 @@ mod chain;
 mod mempool;
 mod wallet;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use outrigger_sdk::abi::ExportedService;
 use outrigger_sdk::service::chain::Tip;
 use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result, Scope, ServiceError, Signer, Wallet};
+use parking_lot::Mutex;
 
 pub use chain::ChainService;
 pub use mempool::MempoolService;
@@ -55,11 +56,6 @@ impl Drop for ScopeGuard {
         // Its snapshots are closed when nobody waits for that.
         let _scope = self.scopes.open.of(self.token).remove(&self.token);
     }
-}
-
-/// Locks data that is whole after every operation, so that a panic elsewhere cannot have damaged it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Scopes {
@@ -109,7 +105,7 @@ impl OwnScopes {
 impl CallScope {
     /// Reads the chain as this call sees it.
     fn with_chain<T>(&self, node: &EmbeddedNode, read: impl FnOnce(&ChainSnapshot) -> Result<T>) -> Result<T> {
-        let mut chain = lock(&self.chain);
+        let mut chain = self.chain.lock();
         let snapshot = match chain.take() {
             Some(snapshot) => snapshot,
             None => node.snapshot()?,
@@ -119,12 +115,12 @@ impl CallScope {
 
     /// The tip as this call sees it: its snapshot's, or, without opening one, the newest.
     fn tip(&self, node: &EmbeddedNode) -> Result<Tip> {
-        Ok(lock(&self.chain).as_ref().map_or_else(|| node.tip(), ChainSnapshot::tip))
+        Ok(self.chain.lock().as_ref().map_or_else(|| node.tip(), ChainSnapshot::tip))
     }
 
     /// Reads the wallet as this call sees it.
     fn with_view<T>(&self, manager: &WalletManager, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
-        let mut view = lock(&self.view);
+        let mut view = self.view.lock();
         let opened = match view.take() {
             Some(opened) => opened,
             None => manager.select(self.selected()?)?,
@@ -156,8 +152,8 @@ impl CallScope {
 
     /// Lets go of the snapshots, so that what was written is seen.
     fn refresh(&self) {
-        *lock(&self.chain) = None;
-        *lock(&self.view) = None;
+        *self.chain.lock() = None;
+        *self.view.lock() = None;
     }
 }
 

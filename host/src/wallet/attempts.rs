@@ -4,13 +4,12 @@
 //! refused. The passphrase of the owner waits as long as a wrong one would: whether it is right is known only afterwards.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, ServiceError};
-
-use super::lock;
+use parking_lot::Mutex;
 
 /// How long the attempt after a wrong passphrase waits. Each further one in a row doubles it.
 const FIRST_DELAY: Duration = Duration::from_millis(250);
@@ -28,7 +27,7 @@ pub struct AllAttempts(Mutex<HashMap<String, Arc<UnlockAttempts>>>);
 impl AllAttempts {
     /// Those of a wallet.
     pub fn of(&self, wallet: &str) -> Arc<UnlockAttempts> {
-        let mut all = lock(&self.0);
+        let mut all = self.0.lock();
         // What no loaded wallet has, and nobody guessed at, tells nothing.
         all.retain(|_, attempts| Arc::strong_count(attempts) > 1 || attempts.wrong() > 0);
         all.entry(wallet.to_owned()).or_default().clone()
@@ -89,16 +88,16 @@ impl UnlockAttempts {
     /// # Errors
     /// `Refused` while another one waits; those of the attempt, of which `PassphraseIncorrect` slows the next.
     pub fn make<T>(&self, attempt: impl FnOnce() -> ServiceResult<T>) -> ServiceResult<T> {
-        let wait = lock(&self.0).admit(Instant::now());
+        let wait = self.0.lock().admit(Instant::now());
         let wait = wait.ok_or_else(|| ServiceError::new(ErrorKind::Refused, BUSY))?;
         if !wait.is_zero() {
             thread::sleep(wait);
-            lock(&self.0).waiting = false;
+            self.0.lock().waiting = false;
         }
         let outcome = attempt();
         match &outcome {
-            Ok(_) => lock(&self.0).note(true, Instant::now()),
-            Err(error) if error.kind == ErrorKind::PassphraseIncorrect => lock(&self.0).note(false, Instant::now()),
+            Ok(_) => self.0.lock().note(true, Instant::now()),
+            Err(error) if error.kind == ErrorKind::PassphraseIncorrect => self.0.lock().note(false, Instant::now()),
             Err(_) => {}
         }
         outcome
@@ -106,7 +105,7 @@ impl UnlockAttempts {
 
     /// How many wrong passphrases were tried since the host started.
     pub fn wrong(&self) -> u64 {
-        lock(&self.0).wrong
+        self.0.lock().wrong
     }
 }
 
@@ -147,11 +146,11 @@ mod tests {
         all.of("guessed").make(wrong).unwrap_err();
         drop(all.of("other"));
         assert_eq!((all.of("guessed").wrong(), all.of("other").wrong()), (1, 0));
-        assert_eq!(lock(&all.of("guessed").0).delay(), FIRST_DELAY);
+        assert_eq!(all.of("guessed").0.lock().delay(), FIRST_DELAY);
         let loaded = all.of("loaded");
         drop(all.of("other"));
         drop(all.of("guessed"));
-        let mut kept: Vec<_> = lock(&all.0).keys().cloned().collect();
+        let mut kept: Vec<_> = all.0.lock().keys().cloned().collect();
         kept.sort();
         assert_eq!(kept, ["guessed", "loaded"], "what tells nothing is not kept");
         drop(loaded);
@@ -165,6 +164,6 @@ mod tests {
         assert_eq!(attempts.wrong(), 0);
         assert!(failed(ErrorKind::PassphraseIncorrect).is_err());
         attempts.make(|| Ok(())).unwrap();
-        assert_eq!((attempts.wrong(), lock(&attempts.0).wrong_in_a_row), (1, 0));
+        assert_eq!((attempts.wrong(), attempts.0.lock().wrong_in_a_row), (1, 0));
     }
 }

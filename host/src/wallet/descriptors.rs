@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::str::FromStr as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use bitcoin::bip32::{ChildNumber, Xpub};
@@ -11,9 +11,9 @@ use bitcoin::secp256k1::Secp256k1;
 use bitcoin::{CompressedPublicKey, Network, ScriptBuf};
 use outrigger_sdk::descriptor::{Checksum, Descriptor, ExpandError, Expansion};
 use outrigger_sdk::parallel::map;
+use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
-use super::lock;
 use super::multiples::Children;
 
 /// How many parsed descriptors are kept; beyond it the cache starts anew.
@@ -64,17 +64,17 @@ impl DescriptorCache {
 
     /// Forgets all: it is parsed and derived anew where it is asked for.
     pub fn clear(&self) {
-        *lock(&self.parsed) = HashMap::new();
-        *lock(&self.expanded) = Expanded::default();
+        *self.parsed.lock() = HashMap::new();
+        *self.expanded.lock() = Expanded::default();
     }
 
     /// The parsed form of a stored descriptor's public text.
     pub fn get(&self, number: u32, public: &str) -> Result<Arc<Descriptor>> {
-        if let Some(parsed) = lock(&self.parsed).get(public) {
+        if let Some(parsed) = self.parsed.lock().get(public) {
             return Ok(parsed.clone());
         }
         let parsed = Arc::new(parse_stored(number, public, self.network)?);
-        let mut cache = lock(&self.parsed);
+        let mut cache = self.parsed.lock();
         if cache.len() >= MAX_CACHED {
             cache.clear();
         }
@@ -86,7 +86,7 @@ impl DescriptorCache {
     pub fn expand(&self, mut wanted: Vec<(Place, Arc<Descriptor>)>) -> Expansions {
         let mut expansions = Expansions::new();
         {
-            let cache = lock(&self.expanded);
+            let cache = self.expanded.lock();
             wanted.retain(|(place, _)| match cache.expansions.get(place) {
                 Some(expansion) => expansions.insert(*place, expansion.clone()).is_some(),
                 None => true,
@@ -94,7 +94,7 @@ impl DescriptorCache {
         }
         let expand = |(place, descriptor): (Place, Arc<Descriptor>)| Some((place, descriptor.expand(place.1).ok()?));
         let expanded = map(wanted, EXPANSIONS_PER_BATCH, expand);
-        let mut cache = lock(&self.expanded);
+        let mut cache = self.expanded.lock();
         for (place, expansion) in expanded.into_iter().flatten() {
             let expansion = Arc::new(expansion);
             cache.insert(place, &expansion);
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(first.len(), 20);
         let again = cache.expand(all);
         assert!(first.iter().all(|(place, expansion)| Arc::ptr_eq(expansion, &again[place])));
-        let mut cache = lock(&cache.expanded);
+        let mut cache = cache.expanded.lock();
         // Each counts as two: itself and its key.
         assert_eq!(cache.keys, 40);
         cache.keys = MAX_EXPANDED_KEYS - 1;

@@ -2,7 +2,7 @@
 //! lags behind the chain).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bitcoin::Txid;
@@ -11,7 +11,9 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{CreateOptions, Synced, TxState, WalletInfo, WalletKind, check_text};
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
 use outrigger_sdk::wire::Secret;
+use parking_lot::Mutex;
 
+use super::Shared;
 use super::attempts::UnlockAttempts;
 use super::descriptors::DescriptorCache;
 use super::error::{Result, WalletError};
@@ -26,7 +28,6 @@ use super::signing::SealedBranches;
 use super::store::rows::{BlockRow, MetaRow};
 use super::store::tables::put;
 use super::store::{LAYOUT, Store};
-use super::{Shared, lock};
 
 /// The longest time a wallet stays unlocked, in seconds, as walletpassphrase bounds it.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
@@ -176,7 +177,7 @@ impl Wallet {
     /// # Errors
     /// `WalletLocked`.
     pub(super) fn sealing(&self) -> Result<SealingKey> {
-        match &*lock(&self.lock) {
+        match &*self.lock.lock() {
             Lock::Plain(key) => Ok(key.clone()),
             Lock::Unlocked { key, deadline, .. } if *deadline > Instant::now() => Ok(key.clone()),
             Lock::Locked | Lock::Unlocked { .. } => Err(ErrorKind::WalletLocked.into()),
@@ -185,7 +186,7 @@ impl Wallet {
 
     /// Whether it is encrypted, whether it is locked, and until when it is unlocked, in seconds.
     pub(super) fn lock_state(&self) -> (bool, bool, u64) {
-        match &*lock(&self.lock) {
+        match &*self.lock.lock() {
             Lock::Plain(_) => (false, false, 0),
             Lock::Unlocked { until, deadline, .. } if *deadline > Instant::now() => (true, false, *until),
             Lock::Locked | Lock::Unlocked { .. } => (true, true, 0),
@@ -194,7 +195,7 @@ impl Wallet {
 
     /// Wipes the key when its time has come. It counts as locked from that very moment, whenever this is called.
     pub(super) fn lock_if_due(&self) {
-        let mut state = lock(&self.lock);
+        let mut state = self.lock.lock();
         if matches!(&*state, Lock::Unlocked { deadline, .. } if *deadline <= Instant::now()) {
             *state = Lock::Locked;
             drop(state);
@@ -242,7 +243,7 @@ impl Wallet {
                 let detail = "Error: wallet does not contain private keys, nothing to encrypt.";
                 return Err(ServiceError::new(ErrorKind::Refused, detail).into());
             }
-            let former = match &*lock(&self.lock) {
+            let former = match &*self.lock.lock() {
                 Lock::Plain(former) => former.clone(),
                 _ => return Err(self.wrong_state(true, "encryptwallet").into()),
             };
@@ -254,7 +255,7 @@ impl Wallet {
                 write.add_default_descriptors(&key)?;
             }
             // Within the write, so that nothing can be sealed with the former key between its commit and the lock.
-            *lock(&self.lock) = Lock::Locked;
+            *self.lock.lock() = Lock::Locked;
             Ok(())
         })
         .or_else(|error| self.restore_lock(error))?;
@@ -265,7 +266,7 @@ impl Wallet {
 
     /// After a write that may have failed before or after it locked the wallet: what the store says holds.
     fn restore_lock(&self, error: WalletError) -> Result<()> {
-        *lock(&self.lock) = Self::stored_lock(&self.store)?;
+        *self.lock.lock() = Self::stored_lock(&self.store)?;
         Err(error)
     }
 
@@ -279,7 +280,7 @@ impl Wallet {
         let seconds = seconds.min(MAX_UNLOCK_SECONDS);
         let until = self.shared.chain.time(Scope::NONE)?.saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
-        *lock(&self.lock) = Lock::Unlocked { key, until, deadline };
+        *self.lock.lock() = Lock::Unlocked { key, until, deadline };
         self.shared.follower.alarm(deadline, Due::Lock, self.slot);
         self.tell_lock(false);
         Ok(())
@@ -305,7 +306,7 @@ impl Wallet {
 
     /// Locks it, given that it is encrypted.
     fn lock_now(&self) {
-        let was = std::mem::replace(&mut *lock(&self.lock), Lock::Locked);
+        let was = std::mem::replace(&mut *self.lock.lock(), Lock::Locked);
         if matches!(was, Lock::Unlocked { .. }) {
             self.tell_lock(true);
         }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use heed::EnvClosingEvent;
 use outrigger_sdk::service::chain::{BlockRef, Tip};
 use outrigger_sdk::service::wallet::{CreateOptions, RescanProgress};
 use outrigger_sdk::service::{Chain, ErrorKind, Mempool, Result as ServiceResult, Scope, ServiceError};
+use parking_lot::Mutex;
 use rustix::process::{Resource, getrlimit};
 
 use super::attempts::AllAttempts;
@@ -25,7 +26,7 @@ use super::rescan;
 use super::scrub::Scrubber;
 use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
-use super::{Settings, Shared, Sink, backup, files, lock};
+use super::{Settings, Shared, Sink, backup, files};
 use crate::aside::aside;
 use crate::client_files::{ClientFileError, ClientFiles, Folders, UNFINISHED};
 use crate::disk::{self, pages::Fault};
@@ -80,7 +81,7 @@ pub(super) struct Taken<'m> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        lock(&self.manager.taken).remove(&self.name);
+        self.manager.taken.lock().remove(&self.name);
     }
 }
 
@@ -163,7 +164,7 @@ impl WalletManager {
 
     /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile.
     pub(super) fn take(&self, name: &str) -> ServiceResult<Taken<'_>> {
-        if !lock(&self.taken).insert(name.to_owned()) {
+        if !self.taken.lock().insert(name.to_owned()) {
             return Err(ServiceError::new(ErrorKind::Refused, "Wallet already loading."));
         }
         Ok(Taken { manager: self, name: name.to_owned() })
@@ -171,11 +172,11 @@ impl WalletManager {
 
     /// Waits for the end of an environment that is being closed.
     fn wait_closed(&self, name: &str, folder: &Path) -> ServiceResult<()> {
-        let event = lock(&self.closing).remove(name);
+        let event = self.closing.lock().remove(name);
         if let Some(event) = event
             && !event.wait_timeout(CLOSING_PATIENCE)
         {
-            lock(&self.closing).insert(name.to_owned(), event);
+            self.closing.lock().insert(name.to_owned(), event);
             return Err(cannot_load(folder, "It is still in use by a running call."));
         }
         Ok(())
@@ -183,7 +184,7 @@ impl WalletManager {
 
     fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
         let Some(load) = load else { return Ok(()) };
-        let _list = lock(&self.list);
+        let _list = self.list.lock();
         Ok(files::set_load_on_startup(&self.dir, name, load)?)
     }
 
@@ -217,7 +218,7 @@ impl WalletManager {
         wallet.asked.store(true, Ordering::Relaxed);
         let tip = self.shared.chain.tip(Scope::NONE)?;
         // What it was told it has worked in before the snapshot is taken, so that this shows all of it.
-        if self.follower.is_done(wallet) && lock(&wallet.lag).is_none() {
+        if self.follower.is_done(wallet) && wallet.lag.lock().is_none() {
             let view = WalletView::open(wallet.clone())?;
             if view.synced().hash == tip.hash {
                 return Ok(view);
@@ -275,7 +276,7 @@ impl WalletManager {
             name: wallet.name().to_owned(),
             height: wallet.synced().height,
             rescan: wallet.rescan_progress(),
-            lagging: lock(&wallet.lag).is_some() || wallet.feed.failure().is_some(),
+            lagging: wallet.lag.lock().is_some() || wallet.feed.failure().is_some(),
             wrong_passphrases: wallet.attempts.wrong(),
         };
         self.follower.loaded().iter().map(status).collect()
@@ -439,7 +440,7 @@ impl WalletManager {
         wallet.rescan_reserve()?;
         let event = wallet.store.closing();
         self.follower.remove(&wallet);
-        lock(&self.closing).insert(name.clone(), event);
+        self.closing.lock().insert(name.clone(), event);
         self.set_load_on_startup(&name, load_on_startup)?;
         // What was begun for it comes to its end, and holds up nobody who makes or loads another.
         wallet.feed.wait_quiet();
@@ -490,7 +491,7 @@ fn store_places(wallets: &[Arc<Wallet>]) {
 /// # Errors
 /// `Storage` where a wallet could not follow the chain when it last tried.
 fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
-    let Some(text) = lock(&wallet.lag).as_ref().map(|lag| lag.text.clone()) else { return Ok(()) };
+    let Some(text) = wallet.lag.lock().as_ref().map(|lag| lag.text.clone()) else { return Ok(()) };
     let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
     Err(ServiceError::new(ErrorKind::Storage, detail))
 }

@@ -42,8 +42,8 @@ mod view;
 mod write;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitcoin::Network;
 use outrigger_sdk::service::events::Event;
@@ -111,9 +111,4 @@ struct Shared {
     scrubber: Arc<Scrubber>,
     /// The host is stopping: imports that take long are given up.
     stopping: AtomicBool,
-}
-
-/// Locks a mutex. What these guard stays whole if a thread panics between two statements, so poison is ignored.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

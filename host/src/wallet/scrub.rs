@@ -12,18 +12,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bitcoin::hashes::{Hash, sha256};
+use parking_lot::{Condvar, Mutex};
 use zeroize::Zeroizing;
 
 use super::error::Result;
 use super::follow::thread::Follower;
 use super::live::Wallet;
-use super::lock;
 use super::store::rows::{ScrubRow, TraceRow};
 use super::store::tables::{SCRUB, get, put};
 use super::write::Write;
@@ -138,7 +138,7 @@ impl Wallet {
 
     /// Whether nothing is left to remove.
     fn try_scrub(&self) -> Result<bool> {
-        let _alone = lock(&self.scrubbing);
+        let _alone = self.scrubbing.lock();
         let t = self.store.tables;
         let (mark, filler) = {
             let txn = self.store.read()?;
@@ -233,7 +233,7 @@ impl Scrubber {
 
     /// A wallet is to be tried again: soon where this is the first time that it failed.
     fn wake(self: &Arc<Self>, first: bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if first || !state.running {
             (state.pause, state.woken) = (FIRST_PAUSE, true);
         }
@@ -252,7 +252,7 @@ impl Scrubber {
     /// Stops the thread and waits for its end.
     pub fn stop(&self) {
         let thread = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.stopping = true;
             state.follower = None;
             state.thread.take()
@@ -276,12 +276,11 @@ impl Scrubber {
 
     /// The wallets to try after the next pause; none when there are none, and the thread ends.
     fn next(&self) -> Option<Vec<Arc<Wallet>>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             let pause = state.pause;
             state.woken = false;
-            let waited = self.changed.wait_timeout_while(state, pause, |state| !state.stopping && !state.woken);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_while_for(&mut state, |state| !state.stopping && !state.woken, pause);
             // One that has come meanwhile is tried as soon as the first one was.
             if !state.woken {
                 break;
@@ -317,19 +316,19 @@ mod tests {
     #[test]
     fn a_wallet_that_cannot_be_freed_of_a_secret_is_tried_less_and_less_often() {
         let scrubber = Arc::new(Scrubber::default());
-        lock(&scrubber.state).running = true;
+        scrubber.state.lock().running = true;
         scrubber.wake(true);
         let pauses = (0..4).map(|_| {
-            lock(&scrubber.state).woken = false;
+            scrubber.state.lock().woken = false;
             // As the thread does at each attempt that fails; nothing waits here, and nothing is loaded.
-            let pause = std::mem::take(&mut lock(&scrubber.state).pause);
-            lock(&scrubber.state).pause = (2 * pause).min(LAST_PAUSE);
+            let pause = std::mem::take(&mut scrubber.state.lock().pause);
+            scrubber.state.lock().pause = (2 * pause).min(LAST_PAUSE);
             scrubber.wake(false);
             pause
         });
         assert_eq!(pauses.collect::<Vec<_>>(), [1, 2, 4, 8].map(|times| FIRST_PAUSE * times));
         scrubber.wake(true);
-        assert_eq!(lock(&scrubber.state).pause, FIRST_PAUSE, "another wallet has come");
+        assert_eq!(scrubber.state.lock().pause, FIRST_PAUSE, "another wallet has come");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bitcoin::secp256k1::SecretKey;
 use bitcoin::{PrivateKey, ScriptBuf};
@@ -17,12 +17,12 @@ use outrigger_sdk::service::signer::{SignBatch, SignRequest};
 use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::sign::sign_digest;
 use outrigger_sdk::wire::Blob;
+use parking_lot::Mutex;
 
 use super::descriptors::{Expansions, Place, parse_stored};
 use super::error::{Result, WalletError};
 use super::keypool::{private_key_at, private_key_of};
 use super::live::Wallet;
-use super::lock;
 use super::seal::SealingKey;
 use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
@@ -253,19 +253,19 @@ pub(super) struct SealedBranches(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
 impl SealedBranches {
     /// Forgets all.
     pub(super) fn clear(&self) {
-        *lock(&self.0) = HashMap::new();
+        *self.0.lock() = HashMap::new();
     }
 
     /// What was kept for a sealed text. The text is known by its sealed form, which has a nonce of its own: one that was
     /// replaced or sealed anew is another one.
     fn open(&self, sealed_text: &[u8], sealing: &SealingKey) -> Option<PrivateBranches> {
-        let sealed = lock(&self.0).get(sealed_text).cloned()?;
+        let sealed = self.0.lock().get(sealed_text).cloned()?;
         PrivateBranches::from_bytes(&sealing.open(sealed_text, &sealed)?)
     }
 
     fn keep(&self, sealed_text: &[u8], sealing: &SealingKey, branches: &PrivateBranches) -> Result<()> {
         let sealed = sealing.seal(sealed_text, &branches.to_bytes())?;
-        let mut kept = lock(&self.0);
+        let mut kept = self.0.lock();
         if kept.len() >= MAX_BRANCHES {
             kept.clear();
         }

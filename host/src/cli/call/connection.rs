@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::arguments::ArgumentError;
 use crate::config::{NoHome, expand_home};
-use crate::router::percent_encode;
 
 /// The error of a host that has no such method.
 pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -116,7 +116,10 @@ impl Connection {
     }
 }
 
+/// What stands for itself in a wallet's name in a path: what RFC 3986 reserves for nothing.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// The path of calls, for a wallet or for none in particular.
 fn path(wallet: Option<&str>) -> String {
-    wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", percent_encode(wallet)))
+    wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", utf8_percent_encode(wallet, UNRESERVED)))
 }

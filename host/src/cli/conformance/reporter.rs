@@ -8,8 +8,9 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::protocol::{Finding, Message, Step};
 use crate::plugin::instance::probe::{Entry, Watch};
@@ -67,7 +68,7 @@ impl Reporter {
     /// Tells something.
     pub fn tell(&self, message: &Message) {
         let line = serde_json::to_string(message).unwrap_or_default() + "\n";
-        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut socket = self.socket.lock();
         if socket.write_all(line.as_bytes()).is_err() {
             // Nobody would hear of anything any more.
             std::process::exit(EXIT_ALONE);
@@ -84,14 +85,14 @@ impl Reporter {
 
     fn set(&self, setting: Option<String>) {
         self.tell(&Message::Setting(setting.clone()));
-        *self.setting.lock().unwrap_or_else(PoisonError::into_inner) = setting;
+        *self.setting.lock() = setting;
     }
 
     /// Tells that something is wrong with the plugin, once for each method and setting.
     pub fn found(&self, finding: Finding) {
-        let finding = finding.in_setting(self.setting.lock().unwrap_or_else(PoisonError::into_inner).as_deref());
+        let finding = finding.in_setting(self.setting.lock().as_deref());
         let key = (finding.method.clone(), finding.what.clone());
-        if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
+        if self.told.lock().insert(key) {
             self.tell(&Message::Found(finding));
         }
     }

@@ -12,9 +12,11 @@ mod record;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
 
 pub use record::{Kept, Records, Stored};
 
@@ -52,10 +54,6 @@ pub struct Journal {
     rewriting: Mutex<Option<JoinHandle<()>>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Journal {
     /// Reads the journal in `dir`, and opens it for what follows. What cannot be read is logged, and not there.
     pub fn open(dir: &Path) -> (Self, Stored) {
@@ -83,14 +81,14 @@ impl Journal {
     /// Writes down what changed.
     pub fn append(&self, records: &Records) {
         if !records.as_bytes().is_empty() {
-            lock(&self.shared.state).append(records.as_bytes());
+            self.shared.state.lock().append(records.as_bytes());
         }
     }
 
     /// Writes the journal anew in the background, where it has grown too long for a mempool that takes `usage` bytes of
     /// memory, or could not be written for a while.
     pub fn tend(&self, usage: u64, pool: &Arc<RwLock<Pool>>) {
-        let mut state = lock(&self.shared.state);
+        let mut state = self.shared.state.lock();
         let due = state.retry.is_some_and(|retry| retry <= Instant::now());
         let long = state.file.is_some() && state.len > usage.saturating_mul(2).saturating_add(SLACK);
         if (due || long) && state.since.is_none() {
@@ -108,7 +106,7 @@ impl Journal {
                 shared.failed(&io::Error::other("writing it anew failed by a panic"));
             }
         };
-        let mut rewriting = lock(&self.rewriting);
+        let mut rewriting = self.rewriting.lock();
         if let Some(last) = rewriting.take() {
             // It has ended, or another would not begin.
             let _ = last.join();
@@ -122,31 +120,31 @@ impl Journal {
     /// Writes the journal anew at once, where it is not what the mempool is: `differs` says that it has more or less in
     /// it.
     pub fn settle(&self, differs: bool, pool: &RwLock<Pool>) {
-        if differs || lock(&self.shared.state).file.is_none() {
+        if differs || self.shared.state.lock().file.is_none() {
             self.rewrite_now(pool);
         }
     }
 
     /// Puts what was written on the disk.
     pub fn finish(&self, pool: &RwLock<Pool>) {
-        let synced = lock(&self.shared.state).file.as_ref().map(File::sync_all);
+        let synced = self.shared.state.lock().file.as_ref().map(File::sync_all);
         if !matches!(synced, Some(Ok(()))) {
             self.rewrite_now(pool);
         }
     }
 
     fn rewrite_now(&self, pool: &RwLock<Pool>) {
-        if let Some(thread) = lock(&self.rewriting).take() {
+        if let Some(thread) = self.rewriting.lock().take() {
             let _ = thread.join();
         }
-        lock(&self.shared.state).since = Some(Vec::new());
+        self.shared.state.lock().since = Some(Vec::new());
         self.shared.rewrite(pool);
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        if let Some(thread) = lock(&self.rewriting).take() {
+        if let Some(thread) = self.rewriting.lock().take() {
             let _ = thread.join();
         }
     }
@@ -173,7 +171,7 @@ impl Shared {
     /// caller has set `since`.
     fn rewrite(&self, pool: &RwLock<Pool>) {
         let written = self.write_new(pool).and_then(|(mut file, len)| {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             let since = state.since.take().unwrap_or_default();
             file.write_all(&since)?;
             std::fs::rename(self.dir.join(NEW_FILE), self.dir.join(FILE))?;
@@ -193,7 +191,7 @@ impl Shared {
             _ => {}
         }
         let mut file = append_to(&path)?;
-        let snapshot = pool.read().unwrap_or_else(PoisonError::into_inner).snapshot();
+        let snapshot = pool.read().snapshot();
         let records = snapshot.records();
         file.write_all(records.as_bytes())?;
         file.sync_all()?;
@@ -202,7 +200,7 @@ impl Shared {
 
     fn failed(&self, error: &io::Error) {
         tracing::error!(%error, "the mempool's journal cannot be written anew; it will be tried again");
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.since = None;
         state.retry = Some(Instant::now() + RETRY);
     }

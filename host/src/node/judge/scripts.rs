@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use bitcoin::{Transaction, TxOut, Wtxid};
+use parking_lot::Mutex;
 
 use outrigger_sdk::script::{Flags, ScriptError, TxContext, verify_input};
 
@@ -31,13 +31,13 @@ struct Known {
 impl ScriptCache {
     /// Whether all scripts of a transaction are known to be good under `flags`.
     pub fn contains(&self, wtxid: &Wtxid, flags: Flags) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known.flags.get(wtxid).is_some_and(|good| good.contains(flags))
     }
 
     /// Notes that all scripts of a transaction are good under `flags`; the oldest of too many is forgotten.
     pub fn insert(&self, wtxid: Wtxid, flags: Flags) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.flags.insert(wtxid, flags).is_none() {
             known.order.push_back(wtxid);
         }
@@ -87,7 +87,7 @@ pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(
             }
             if let Err((input, error)) = verify_transaction(job.tx, job.spent.clone(), flags) {
                 first_failed.fetch_min(index, Ordering::Relaxed);
-                let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut failure = failure.lock();
                 if failure.is_none_or(|(earlier, ..)| index < earlier) {
                     *failure = Some((index, input, error));
                 }
@@ -103,5 +103,5 @@ pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(
             }
         });
     }
-    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    failure.into_inner().map_or(Ok(()), Err)
 }

@@ -6,12 +6,13 @@
 
 mod choose;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::service::chain::Tip;
 use outrigger_sdk::service::mempool::Selection;
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use super::mempool::Pool;
 use super::params::Settings;
@@ -103,7 +104,7 @@ impl Selector {
         state.waiting += 1;
         self.shared.work.notify_one();
         while !state.ended && !state.last.as_ref().is_some_and(is_current) {
-            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.shared.done.wait(&mut state);
         }
         state.waiting -= 1;
         match state.last.as_ref().filter(|last| is_current(last)) {
@@ -140,11 +141,11 @@ impl Drop for Ending<'_> {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
-    fn pool(&self) -> std::sync::RwLockReadGuard<'_, Pool> {
-        self.pool.read().unwrap_or_else(PoisonError::into_inner)
+    fn pool(&self) -> parking_lot::RwLockReadGuard<'_, Pool> {
+        self.pool.read()
     }
 
     /// The thread.
@@ -165,23 +166,22 @@ impl Shared {
                 return false;
             }
             let now = Instant::now();
-            state = if state.changed && (state.waiting > 0 || now >= rested) {
+            if state.changed && (state.waiting > 0 || now >= rested) {
                 state.changed = false;
                 return true;
             } else if now < rested {
-                self.work.wait_timeout(state, rested - now).unwrap_or_else(PoisonError::into_inner).0
+                self.work.wait_until(&mut state, rested);
             } else {
                 state.idle = true;
-                let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.work.wait(&mut state);
                 state.idle = false;
-                state
-            };
+            }
         }
     }
 
     /// Selects, and keeps the outcome.
     fn select(&self) -> Arc<Chosen> {
-        let _selecting = self.selecting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _selecting = self.selecting.lock();
         let (chosen, tip, sequence) = {
             let pool = self.pool();
             (choose(&pool, &self.settings), pool.tip(), pool.sequence())

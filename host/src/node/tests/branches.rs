@@ -1,11 +1,12 @@
 //! Branches: what is stored, what is judged, and which chain is the best.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, Block, BlockHash, Transaction};
 use outrigger_sdk::service::chain::{BlockRef, BlockState, Verdict};
+use parking_lot::Mutex;
 
 use super::super::observer::{NodeEvent, Observer};
 use super::super::{EmbeddedNode, NodeError};
@@ -200,7 +201,7 @@ impl Observer for Recorder {
             NodeEvent::TransactionAdded { .. } => "in".to_owned(),
             NodeEvent::TransactionRemoved { reason, .. } => format!("out {reason:?}"),
         };
-        self.0.lock().unwrap().push(text);
+        self.0.lock().push(text);
     }
 }
 
@@ -217,7 +218,7 @@ fn observers_hear_what_became_of_the_chain_in_order() {
     // A branch that fails half-way leaves no trace.
     let bad = Draft::on(&node, fork, &[], 2).finish();
     submit(&node, &bad);
-    let events = recorder.0.lock().unwrap().clone();
+    let events = recorder.0.lock().clone();
     assert_eq!(events, ["+1", "=1", "+2", "=2", "-2", "+2", "+3", "=3"]);
 }
 

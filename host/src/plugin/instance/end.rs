@@ -1,7 +1,7 @@
 //! Taking an instance down, in order and within a time.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ impl Instance {
     pub fn retire(self: &Arc<Self>, patience: Duration) {
         let deadline = Instant::now() + patience;
         let sooner = |by: &Instant| *by <= deadline;
-        let mut ends_by = self.ends_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends_by = self.ends_by.lock();
         if !ends_by.as_ref().is_some_and(sooner) {
             *ends_by = Some(deadline);
         }
@@ -56,7 +56,7 @@ impl Instance {
         self.events.close();
         let asked = asked.ok();
         let idle = || {
-            let deliverer = self.deliverer.lock().unwrap_or_else(PoisonError::into_inner);
+            let deliverer = self.deliverer.lock();
             self.leases.load(Ordering::SeqCst) == 0
                 && deliverer.as_ref().is_none_or(JoinHandle::is_finished)
                 && asked.as_ref().is_none_or(JoinHandle::is_finished)
@@ -75,7 +75,7 @@ impl Instance {
 
     /// Waits until something is so, or until the end must have come. Whether it was.
     fn wait_for_end(&self, done: impl Fn() -> bool) -> bool {
-        let ends_by = || *self.ends_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends_by = || *self.ends_by.lock();
         wait_until(|| ends_by().is_some_and(|by| Instant::now() >= by), done)
     }
 

@@ -13,9 +13,9 @@ pub mod start;
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_sdk::memory::wipe_stack;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{RpcError, wire};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::{Calls, Run};
 use super::events::EventQueue;
@@ -200,7 +201,7 @@ impl Since {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+        self.since.lock()
     }
 }
 

@@ -2,10 +2,10 @@
 //! bytes may not return.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::abi::OwnedBytes;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::contain::contain;
 
@@ -47,7 +47,7 @@ impl<T: Send + 'static> Releaser<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn give(&'static self, item: T) {
@@ -97,8 +97,7 @@ impl<T: Send + 'static> Releaser<T> {
                 return Some(item);
             }
             let limit = if state.waiting.is_empty() { IDLE } else { self.patience };
-            let (again, waited) = self.arrived.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner);
-            state = again;
+            let waited = self.arrived.wait_for(&mut state, limit);
             if waited.timed_out() && limit == IDLE && state.waiting.is_empty() {
                 state.threads.retain(|(own, _)| *own != id);
                 return None;

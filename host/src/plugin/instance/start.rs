@@ -1,15 +1,16 @@
 //! Bringing an instance up to where calls may follow.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use outrigger_sdk::abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK};
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Events, Log};
 use outrigger_sdk::text::printable;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::answers::{Context, host_table};
@@ -152,7 +153,7 @@ impl Instance {
             }
         };
         let deliverer = self.spawn("events", move || queue.run(deliver))?;
-        *self.deliverer.lock().unwrap_or_else(PoisonError::into_inner) = Some(deliverer);
+        *self.deliverer.lock() = Some(deliverer);
         let instance = Arc::downgrade(self);
         let cancel = move || {
             for token in notices {

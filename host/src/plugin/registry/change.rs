@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::note::{self, Change, Subject};
-use super::{Configured, Plugin, Registry, RegistryError, Serving, lock};
+use super::{Configured, Plugin, Registry, RegistryError, Serving};
 use crate::plugin::instance::Instance;
 
 /// How long the calls of a replaced or stopped instance may go on, in the background, before they are answered for it.
@@ -42,7 +42,7 @@ impl Registry {
     /// # Errors
     /// Whatever keeps it from starting.
     pub fn start_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         self.noted(Change::Start, name, asked_by, || self.start_named(name))
     }
 
@@ -62,7 +62,7 @@ impl Registry {
     /// # Errors
     /// Whatever keeps the new one from starting.
     pub fn reload_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         self.noted(Change::Reload, name, asked_by, || self.reload_named(name))
     }
 
@@ -82,7 +82,7 @@ impl Registry {
     /// # Errors
     /// When there is no such plugin, or it does not run.
     pub fn stop_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         self.noted(Change::Stop, name, asked_by, || self.stop_named(name))
     }
 
@@ -159,7 +159,7 @@ impl Registry {
 
     /// Lets a change take effect, unless the host is stopping.
     pub(super) fn publish(&self, serving: Serving) -> Result<(), ChangeError> {
-        let stopped = lock(&self.stopped);
+        let stopped = self.stopped.lock();
         if *stopped {
             return Err(ChangeError::Stopping);
         }
@@ -169,7 +169,7 @@ impl Registry {
 
     /// Lets an instance that is not served any more come to its end in the background.
     pub(super) fn retire(&self, instance: &Arc<Instance>) {
-        let mut retired = lock(&self.retired);
+        let mut retired = self.retired.lock();
         retired.retain(|instance| !instance.is_gone());
         retired.push(instance.clone());
         drop(retired);

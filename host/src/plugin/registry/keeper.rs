@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::note::{self, Change, Subject};
-use super::{Plugin, Registry, Serving, lock};
+use super::{Plugin, Registry, Serving};
 use crate::contain::contain;
 use crate::plugin::instance::Trouble;
 
@@ -38,7 +38,7 @@ pub(super) fn start(registry: &Arc<Registry>, troubles: Receiver<(u64, Trouble)>
 impl Registry {
     /// Starts the plugin of an instance again, if it still is the plugin's, may be restarted, and was not too often.
     fn tend(&self, instance: u64, trouble: Trouble) {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         let serving = self.serving();
         let of = |plugin: &Plugin| plugin.instance.as_ref().is_some_and(|own| own.id == instance);
         let Some(position) = serving.plugins.iter().position(of) else { return };

@@ -11,14 +11,15 @@ mod routes;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use outrigger_sdk::manifest::OptionError;
 use outrigger_sdk::service::events::Event;
+use parking_lot::Mutex;
 
 use super::calls::Calls;
 use super::file::FileError;
@@ -258,7 +259,7 @@ impl Registry {
     /// # Errors
     /// The first thing that went wrong, and with which plugin.
     pub fn start(&self, configured: Configured) -> Result<(), Failure> {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
         let outcome = self.start_all(&mut plugins).and_then(|()| {
             let routes = self.routes(&plugins, &configured.routes);
@@ -307,7 +308,7 @@ impl Registry {
     ) -> Result<Arc<Code>, RegistryError> {
         // What can be refused without running any of its code is refused here.
         let file = check::read(&plugin.config, &self.environment.folders)?;
-        *lock(&self.read) = Some(Subject::read(&file));
+        *self.read.lock() = Some(Subject::read(&file));
         let id = &file.manifest.id;
         let same = others.find_map(|other| other.code.as_ref().filter(|code| code.manifest.id == *id));
         if let Some(first) = same {
@@ -327,7 +328,7 @@ impl Registry {
 
     /// What was read of a plugin's file since this was last asked.
     fn just_read(&self) -> Option<Subject> {
-        lock(&self.read).take()
+        self.read.lock().take()
     }
 
     /// Makes an instance of the code the plugin's.
@@ -372,7 +373,7 @@ impl Registry {
     /// An instance that has not ended, also one that is not served any more.
     pub fn instance_by_id(&self, id: u64) -> Option<Arc<Instance>> {
         let serving = self.serving.load().running().find(|instance| instance.id == id).cloned();
-        serving.or_else(|| lock(&self.retired).iter().find(|instance| instance.id == id).cloned())
+        serving.or_else(|| self.retired.lock().iter().find(|instance| instance.id == id).cloned())
     }
 
     /// Tells all plugins of an event.
@@ -384,12 +385,12 @@ impl Registry {
 
     /// Stops all plugins.
     pub fn stop(&self) {
-        *lock(&self.stopped) = true;
+        *self.stopped.lock() = true;
         let mut instances: Vec<_> = self.serving.load().running().cloned().collect();
         for instance in &instances {
             note::made(Change::Stop, "the host, which stops", &Subject::running(&instance.code));
         }
-        instances.append(&mut lock(&self.retired));
+        instances.append(&mut self.retired.lock());
         end_all(&instances);
     }
 }
@@ -404,9 +405,4 @@ fn end_all(instances: &[Arc<Instance>]) {
     for instance in instances {
         instance.wait_ended(deadline);
     }
-}
-
-/// Locks data that is whole after every operation, so that a panic elsewhere cannot have damaged it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,17 +1,17 @@
 //! Blocks as all wallets read them: fetched, decoded and hashed once.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Block, BlockHash, Transaction, Txid};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::{Chain, Scope};
+use parking_lot::Mutex;
 
 use super::blocks::previous;
 use super::index::{Index, WalletNumber, paying_interests, spending_interests};
 use crate::wallet::error::{Result, WalletError};
-use crate::wallet::lock;
 
 /// How many blocks are kept at most, and how many bytes of them.
 const MAX_BLOCKS: usize = 16;
@@ -84,7 +84,7 @@ impl Blocks {
     /// [`WalletError::MissingBlock`] where the chain cannot give it.
     pub fn get(&self, chain: &dyn Chain, hash: BlockHash) -> Result<Arc<Decoded>> {
         let place = self.place(hash);
-        let mut block = lock(&place);
+        let mut block = place.lock();
         if let Some(block) = &*block {
             return Ok(block.clone());
         }
@@ -96,7 +96,7 @@ impl Blocks {
     }
 
     fn place(&self, hash: BlockHash) -> Slotted {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let found = kept.iter().position(|(other, _)| *other == hash).and_then(|at| kept.remove(at));
         let entry = found.unwrap_or_else(|| (hash, Slotted::default()));
         let place = entry.1.clone();
@@ -105,12 +105,12 @@ impl Blocks {
     }
 
     fn trim(&self) {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let mut bytes = 0;
         let mut number = 0;
         kept.retain(|(_, place)| {
             // One that is being read right now has no size yet, and counts when it has.
-            bytes += place.try_lock().ok().and_then(|block| block.as_ref().map(|block| block.size)).unwrap_or(0);
+            bytes += place.try_lock().and_then(|block| block.as_ref().map(|block| block.size)).unwrap_or(0);
             number += 1;
             number == 1 || (number <= MAX_BLOCKS && bytes <= MAX_BYTES)
         });
@@ -142,7 +142,7 @@ mod tests {
         for hash in &hashes {
             blocks.get(&chain, *hash).unwrap();
         }
-        assert_eq!(lock(&blocks.kept).len(), MAX_BLOCKS);
+        assert_eq!(blocks.kept.lock().len(), MAX_BLOCKS);
         let last = blocks.get(&chain, hashes[19]).unwrap();
         assert!(Arc::ptr_eq(&last, &blocks.get(&chain, hashes[19]).unwrap()));
         assert!(!Arc::ptr_eq(&first, &blocks.get(&chain, hashes[0]).unwrap()));

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 
 use bitcoin::BlockHash;
 use outrigger_sdk::service::wallet::Synced;
+use parking_lot::{Condvar, Mutex};
 
 use crate::node::observer::NodeEvent;
 use crate::wallet::live::Wallet;
-use crate::wallet::lock;
 
 /// How much may wait for one wallet. Beyond, it is not told event by event, but reads the chain and the mempool.
 const MAX_WAITING: usize = 50_000;
@@ -140,13 +139,13 @@ impl Feed {
 
     /// Where the wallet stands.
     pub fn place(&self) -> Place {
-        lock(&self.state).place
+        self.state.lock().place
     }
 
     /// Moves a wallet with nothing to do from one block to another, if it stands there and what is between leaves it
     /// untouched. False where it has to be told: it is touched, or has more to do.
     pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&Place) -> bool) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.stage != Stage::Idle || self.is_behind() {
             return false;
         }
@@ -162,12 +161,12 @@ impl Feed {
 
     /// Moves the wallet to a block with which nothing of it changes. For one who works on it.
     pub fn stand_at(&self, now: Synced) {
-        lock(&self.state).place.now = now;
+        self.state.lock().place.now = now;
     }
 
     /// A write that began with `began` was committed and stored `stored` as the wallet's place.
     pub fn note_stored(&self, began: Synced, stored: Synced) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.place.stored = stored.hash;
         if began != stored {
             state.place.now = stored;
@@ -176,18 +175,18 @@ impl Feed {
 
     /// Nothing of the wallet is confirmed or made impossible above this height any more.
     pub fn set_top(&self, height: u32) {
-        lock(&self.state).place.top = height;
+        self.state.lock().place.top = height;
     }
 
     /// Something of the wallet is confirmed or made impossible at this height.
     pub fn note_height(&self, height: u32) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.place.top = state.place.top.max(height);
     }
 
     /// Adds something to do. Whether the wallet must be queued for a thread, as it was idle.
     pub fn push(&self, item: Item) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.stopping || matches!(state.stage, Stage::Failed(_)) {
             return false;
         }
@@ -208,7 +207,7 @@ impl Feed {
 
     /// Begins a turn: takes some of what is to be done. None where nothing is to be done any more.
     pub fn begin(&self, most: usize) -> Option<Vec<Item>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.stopping || state.stage != Stage::Queued {
             return None;
         }
@@ -219,7 +218,7 @@ impl Feed {
 
     /// Ends a turn that had taken items worth `taken` and leaves `rest` of them to be done. Whether there is more to do.
     pub fn end(&self, taken: u64, rest: Vec<Item>) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.done += taken.saturating_sub(worth(&rest));
         for item in rest.into_iter().rev() {
             state.items.push_front(item);
@@ -234,7 +233,7 @@ impl Feed {
 
     /// The thread that worked on it panicked: nobody will again.
     pub fn fail(&self, reason: String) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.items.clear();
         state.stage = Stage::Failed(reason);
         drop(state);
@@ -243,7 +242,7 @@ impl Feed {
 
     /// Why it failed, if it did.
     pub fn failure(&self) -> Option<String> {
-        match &lock(&self.state).stage {
+        match &self.state.lock().stage {
             Stage::Failed(reason) => Some(reason.clone()),
             _ => None,
         }
@@ -252,12 +251,12 @@ impl Feed {
     /// How much it was ever told.
     #[cfg(test)]
     pub fn told(&self) -> u64 {
-        lock(&self.state).pushed
+        self.state.lock().pushed
     }
 
     /// Waits until everything that was pushed before this call has been taken over.
     pub fn wait(&self) -> Waited {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let target = state.pushed;
         loop {
             if let Stage::Failed(reason) = &state.stage {
@@ -269,21 +268,21 @@ impl Feed {
             if state.stopping {
                 return Waited::Stopped;
             }
-            state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.progress.wait(&mut state);
         }
     }
 
     /// Nothing more is to be done for it.
     pub fn stop(&self) {
-        lock(&self.state).stopping = true;
+        self.state.lock().stopping = true;
         self.progress.notify_all();
     }
 
     /// Waits until no thread works on the wallet, which was stopped.
     pub fn wait_quiet(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while state.stage == Stage::Working {
-            state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.progress.wait(&mut state);
         }
     }
 }
@@ -314,7 +313,7 @@ pub struct Pass<'w> {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        let mut turn = lock(&self.wallet.gate.turn);
+        let mut turn = self.wallet.gate.turn.lock();
         turn.held = false;
         let due = turn.due;
         drop(turn);
@@ -328,9 +327,9 @@ impl Drop for Pass<'_> {
 impl Wallet {
     /// Waits for the right to write.
     pub(in crate::wallet) fn enter(&self) -> Pass<'_> {
-        let mut turn = lock(&self.gate.turn);
+        let mut turn = self.gate.turn.lock();
         while turn.held || turn.due {
-            turn = self.gate.free.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            self.gate.free.wait(&mut turn);
         }
         turn.held = true;
         Pass { wallet: self }
@@ -338,7 +337,7 @@ impl Wallet {
 
     /// The right to write, if nobody has it.
     pub(in crate::wallet) fn enter_at_once(&self) -> Option<Pass<'_>> {
-        let mut turn = lock(&self.gate.turn);
+        let mut turn = self.gate.turn.lock();
         if turn.held || turn.due {
             return None;
         }
@@ -349,7 +348,7 @@ impl Wallet {
     /// The right to write, for the thread whose turn it is to follow for the wallet. Where another has it the wallet is
     /// queued again when that one is done.
     pub(super) fn enter_in_turn(&self) -> Option<Pass<'_>> {
-        let mut turn = lock(&self.gate.turn);
+        let mut turn = self.gate.turn.lock();
         turn.due = turn.held;
         if turn.due {
             return None;
@@ -360,7 +359,7 @@ impl Wallet {
 
     /// The wallet's turn will not come: it is not followed any more.
     pub(super) fn give_up_turn(&self) {
-        lock(&self.gate.turn).due = false;
+        self.gate.turn.lock().due = false;
         self.gate.free.notify_all();
     }
 }

@@ -9,12 +9,11 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::wallet::lock;
 use crate::wallet::store::tables::script_key;
 
 /// The number of a loaded wallet. None is given twice while the host runs.
@@ -160,14 +159,14 @@ impl Index {
     }
 
     fn read(&self, interest: u64) -> Option<RwLockReadGuard<'_, Shard>> {
-        Some(self.shard(interest)?.read().unwrap_or_else(PoisonError::into_inner))
+        Some(self.shard(interest)?.read())
     }
 
     /// Enters a wallet's interest. Whether it is new.
     pub fn add(&self, slot: WalletNumber, interest: u64) -> bool {
-        let _turn = self.turn.read().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn.read();
         let Some(shard) = self.shard(interest) else { return false };
-        let new = shard.write().unwrap_or_else(PoisonError::into_inner).add(interest as u32, slot);
+        let new = shard.write().add(interest as u32, slot);
         self.entries.fetch_add(u64::from(new), Ordering::Relaxed);
         new
     }
@@ -196,12 +195,12 @@ impl Index {
 
     /// Keeps new interests out until the guard is dropped.
     pub fn hold(&self) -> RwLockWriteGuard<'_, ()> {
-        self.turn.write().unwrap_or_else(PoisonError::into_inner)
+        self.turn.write()
     }
 
     /// A wallet that had so many entries was unloaded.
     pub fn forget(&self, slot: WalletNumber, entries: u64) {
-        let mut dead = lock(&self.dead);
+        let mut dead = self.dead.lock();
         dead.slots.insert(slot);
         dead.entries += entries;
     }
@@ -209,7 +208,7 @@ impl Index {
     /// Takes the entries of unloaded wallets out, where they have become many.
     pub fn sweep(&self) {
         let (slots, entries) = {
-            let mut dead = lock(&self.dead);
+            let mut dead = self.dead.lock();
             let living = self.entries.load(Ordering::Relaxed).saturating_sub(dead.entries);
             if dead.entries < MANY_DEAD || dead.entries < living {
                 return;
@@ -217,7 +216,7 @@ impl Index {
             (std::mem::take(&mut dead.slots), std::mem::take(&mut dead.entries))
         };
         for shard in &self.shards {
-            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            let mut shard = shard.write();
             let kept = shard.without(&slots);
             *shard = kept;
         }

@@ -14,9 +14,9 @@ use super::feed::Item;
 use super::index::{WalletNumber, paying_interests, spending_interests, transaction_interest};
 use super::thread::Follower;
 use crate::node::observer::{NodeEvent, Removal};
+use crate::wallet::Shared;
 use crate::wallet::error::Result;
 use crate::wallet::live::Wallet;
-use crate::wallet::{Shared, lock};
 
 impl Follower {
     /// Takes over one event for all wallets.
@@ -52,7 +52,7 @@ impl Follower {
     /// interests that the index does not know yet.
     fn pass_transaction(&self, event: &NodeEvent, interests: Vec<u64>) {
         let _held = self.index.hold();
-        let mut busy = lock(&self.busy);
+        let mut busy = self.busy.lock();
         let mut found = HashSet::new();
         interests.into_iter().for_each(|interest| self.index.collect(interest, &mut found));
         found.extend(busy.iter());
@@ -78,7 +78,7 @@ impl Follower {
         let Some(before) = block.previous() else { return };
         let after = synced_at(&block.info);
         let _held = self.index.hold();
-        let mut busy = lock(&self.busy);
+        let mut busy = self.busy.lock();
         let concerned = block.concerned(&self.index);
         self.for_each(|wallet| {
             if !wallet.feed.pass(before, after, |_| !concerned.contains(&wallet.slot)) {
@@ -92,7 +92,7 @@ impl Follower {
         let parent = block.previous().map(|hash| shared.chain.block_info(Scope::NONE, BlockRef::Hash { hash }));
         let Some(parent) = parent.transpose()?.flatten() else { return Ok(()) };
         let _held = self.index.hold();
-        let mut busy = lock(&self.busy);
+        let mut busy = self.busy.lock();
         self.for_each(|wallet| {
             if !wallet.feed.pass(hash, synced_at(&parent), |place| place.top < height) {
                 self.give_to(wallet, event, &mut busy);
@@ -119,7 +119,7 @@ impl Follower {
             let block = self.blocks.get(&*shared.chain, hash)?;
             self.connect_for_all(event, &block);
         }
-        let mut busy = lock(&self.busy);
+        let mut busy = self.busy.lock();
         self.for_each(|wallet| {
             if wallet.feed.place().now.hash != hash {
                 self.give_to(wallet, event, &mut busy);

@@ -5,20 +5,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
+use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 
 use super::decoded::Blocks;
 use super::feed::{Item, Waited};
 use super::index::{Index, WalletNumber};
 use super::turns::Turns;
 use crate::node::observer::NodeEvent;
+use crate::wallet::Shared;
 use crate::wallet::error::Result;
 use crate::wallet::live::Wallet;
-use crate::wallet::{Shared, lock};
 
 /// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
 const STORE_EVERY: Duration = Duration::from_secs(60);
@@ -93,12 +94,12 @@ impl Follower {
         shared.follower.turns.start(shared)?;
         let run = shared.clone();
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
-        lock(&shared.follower.inbox).thread = Some(thread);
+        shared.follower.inbox.lock().thread = Some(thread);
         Ok(())
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Loaded> {
-        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
+        self.loaded.read()
     }
 
     /// A number for a wallet that is about to be loaded.
@@ -109,7 +110,7 @@ impl Follower {
     /// Takes an event from the node for all loaded wallets. Only enqueues. One that is loaded later reads what there is.
     pub fn push(&self, event: NodeEvent) {
         if self.count() > 0 {
-            self.enqueue(&mut lock(&self.inbox), event);
+            self.enqueue(&mut self.inbox.lock(), event);
         }
     }
 
@@ -122,7 +123,7 @@ impl Follower {
 
     /// Somebody has seen a tip that the node may not have told yet: the wallets are to stand there all the same.
     pub fn see_tip(&self, hash: BlockHash, height: u32) {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.lock();
         if inbox.seen != Some(hash) {
             inbox.seen = Some(hash);
             self.enqueue(&mut inbox, NodeEvent::TipChanged { hash, height });
@@ -131,14 +132,14 @@ impl Follower {
 
     /// Makes something happen to a wallet at a time.
     pub fn alarm(&self, at: Instant, due: Due, slot: WalletNumber) {
-        lock(&self.inbox).alarms.push(Reverse((at, due, slot)));
+        self.inbox.lock().alarms.push(Reverse((at, due, slot)));
         self.arrived.notify_one();
     }
 
     /// How many alarms are set that have wallets tried again.
     #[cfg(test)]
     pub fn retries(&self) -> usize {
-        lock(&self.inbox).alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count()
+        self.inbox.lock().alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count()
     }
 
     /// The loaded wallets, in the order in which they were loaded.
@@ -180,7 +181,7 @@ impl Follower {
 
     /// Makes a wallet one of the loaded ones. The index has its interests.
     pub fn add(&self, wallet: &Arc<Wallet>) {
-        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.write();
         loaded.by_name.insert(wallet.name().to_owned(), wallet.clone());
         loaded.by_slot.insert(wallet.slot, wallet.clone());
     }
@@ -188,20 +189,20 @@ impl Follower {
     /// Takes a wallet off the loaded ones: nothing more is done for it.
     pub fn remove(&self, wallet: &Wallet) {
         {
-            let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+            let mut loaded = self.loaded.write();
             if loaded.by_slot.remove(&wallet.slot).is_some() {
                 loaded.by_name.remove(wallet.name());
             }
         }
         wallet.feed.stop();
         wallet.give_up_turn();
-        lock(&self.busy).remove(&wallet.slot);
+        self.busy.lock().remove(&wallet.slot);
         self.index.forget(wallet.slot, wallet.entries());
     }
 
     /// Gives a wallet something to do.
     pub fn give(&self, wallet: &Arc<Wallet>, item: Item) {
-        let mut busy = lock(&self.busy);
+        let mut busy = self.busy.lock();
         if wallet.feed.push(item) {
             busy.insert(wallet.slot);
             drop(busy);
@@ -230,13 +231,13 @@ impl Follower {
 
     /// Waits until a wallet has taken over everything that the node told before this call.
     pub fn wait(&self, wallet: &Wallet) -> Waited {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.lock();
         let target = inbox.told;
         while inbox.passed < target {
             if inbox.stopping {
                 return Waited::Stopped;
             }
-            inbox = self.moved.wait(inbox).unwrap_or_else(PoisonError::into_inner);
+            self.moved.wait(&mut inbox);
         }
         drop(inbox);
         wallet.feed.wait()
@@ -244,10 +245,10 @@ impl Follower {
 
     /// Ends the threads.
     pub fn stop(&self) {
-        lock(&self.inbox).stopping = true;
+        self.inbox.lock().stopping = true;
         self.arrived.notify_all();
         self.moved.notify_all();
-        let thread = lock(&self.inbox).thread.take();
+        let thread = self.inbox.lock().thread.take();
         if let Some(thread) = thread {
             // It contains its panics, so this does not fail.
             let _ = thread.join();
@@ -256,7 +257,7 @@ impl Follower {
     }
 
     fn next(&self, housekeeping: Instant) -> Next {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.lock();
         loop {
             if inbox.stopping {
                 return Next::Stop;
@@ -277,7 +278,7 @@ impl Follower {
                 return Next::Housekeeping;
             }
             let until = inbox.alarms.peek().map_or(housekeeping, |Reverse((at, ..))| housekeeping.min(*at));
-            inbox = self.arrived.wait_timeout(inbox, until - now).unwrap_or_else(PoisonError::into_inner).0;
+            self.arrived.wait_for(&mut inbox, until - now);
         }
     }
 
@@ -294,7 +295,7 @@ impl Follower {
                         );
                         self.give_all(&event);
                     }
-                    let mut inbox = lock(&self.inbox);
+                    let mut inbox = self.inbox.lock();
                     inbox.passed += 1;
                     self.passed.store(inbox.passed, Ordering::Release);
                     drop(inbox);

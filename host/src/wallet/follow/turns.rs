@@ -5,15 +5,17 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
+
 use super::feed::{Item, worth};
 use super::thread::{Due, Loose};
+use crate::wallet::Shared;
 use crate::wallet::error::Result;
 use crate::wallet::live::Wallet;
-use crate::wallet::{Shared, lock};
 
 /// The most threads that work on wallets, for all of them together. More wait for disks at a time than can run.
 pub const MAX_THREADS: usize = 8;
@@ -54,14 +56,14 @@ impl Turns {
     /// # Errors
     /// When the system has no thread to give.
     pub fn start(&self, shared: &Arc<Shared>) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.shared = Arc::downgrade(shared);
         Ok(add_thread(&mut state)?)
     }
 
     /// Queues a wallet. It is queued once at a time.
     pub fn queue(&self, wallet: Arc<Wallet>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.stopping {
             return;
         }
@@ -81,14 +83,14 @@ impl Turns {
     pub fn store_later(&self, wallet: &Arc<Wallet>) {
         // Where the disk is slow, one may still wait when it is looked after again.
         if !wallet.waits_to_be_stored.swap(true, Ordering::AcqRel) {
-            lock(&self.state).unstored.push_back(Arc::downgrade(wallet));
+            self.state.lock().unstored.push_back(Arc::downgrade(wallet));
             self.arrived.notify_one();
         }
     }
 
     /// Ends the threads after what they are doing.
     pub fn stop(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.stopping = true;
         state.ready.clear();
         state.unstored.clear();
@@ -102,7 +104,7 @@ impl Turns {
     }
 
     fn next(&self) -> Option<Work> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if state.stopping {
                 return None;
@@ -117,7 +119,7 @@ impl Turns {
                 return Some(Work::Store(wallet));
             }
             state.waiting += 1;
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.arrived.wait(&mut state);
             state.waiting -= 1;
         }
     }
@@ -132,7 +134,7 @@ impl Turns {
                     {
                         fail(shared, &wallet, &*panic);
                     }
-                    lock(&self.state).storing = false;
+                    self.state.lock().storing = false;
                     self.arrived.notify_one();
                 }
             }
@@ -157,7 +159,7 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     drop(pass);
     match outcome {
         Ok(rest) => {
-            let mut busy = lock(&shared.follower.busy);
+            let mut busy = shared.follower.busy.lock();
             let more = wallet.feed.end(taken, rest);
             // The index lacks what one that is behind has missed: it is told of everything.
             if !more && !wallet.feed.is_behind() {
@@ -182,7 +184,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
 fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
     let reason = said(panic);
     tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
-    let mut busy = lock(&shared.follower.busy);
+    let mut busy = shared.follower.busy.lock();
     wallet.feed.fail(reason);
     busy.remove(&wallet.slot);
 }
@@ -200,7 +202,7 @@ impl Wallet {
         match self.take_items(pass, items) {
             Ok(rest) => {
                 if rest.is_empty() && behind {
-                    *lock(&self.lag) = None;
+                    *self.lag.lock() = None;
                     self.feed.set_behind(false);
                     tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
                 }
@@ -216,7 +218,7 @@ impl Wallet {
 
     /// Notes why the wallet could not follow, and has it tried again, unless that is going to happen.
     fn fall_behind(&self, text: String) {
-        let mut lag = lock(&self.lag);
+        let mut lag = self.lag.lock();
         let (wait, planned) = lag.as_ref().map_or((RETRY, None), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.planned));
         if planned.is_some() {
             lag.iter_mut().for_each(|lag| lag.text.clone_from(&text));
@@ -236,7 +238,7 @@ impl Wallet {
     /// An alarm that was set for a time has rung. Whether the wallet is to be tried again: it may have caught up since, and
     /// have another alarm.
     pub(super) fn try_again(&self, at: Instant) -> bool {
-        let mut lag = lock(&self.lag);
+        let mut lag = self.lag.lock();
         let due = lag.as_mut().filter(|lag| lag.planned == Some(at));
         due.is_some_and(|lag| lag.planned.take().is_some())
     }

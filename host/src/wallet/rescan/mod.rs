@@ -10,7 +10,6 @@ mod show;
 mod wanted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -18,11 +17,11 @@ use std::time::Instant;
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::wallet::RescanProgress;
 use outrigger_sdk::service::{ErrorKind, Result as ServiceResult, ServiceError};
+use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
 use super::follow::header_time;
 use super::live::Wallet;
-use super::lock;
 use super::store::rows::RescanRow;
 use super::store::tables::put;
 use crate::contain::contain;
@@ -62,12 +61,12 @@ enum Stage {
 impl Slot {
     /// Whether a rescan is reserved, and has not begun.
     pub fn is_reserved(&self) -> bool {
-        matches!(lock(&self.state).stage, Stage::Reserved { .. })
+        matches!(self.state.lock().stage, Stage::Reserved { .. })
     }
 
     /// An import has stored where the reserved rescan begins.
     pub fn note_stored(&self, row: RescanRow) {
-        if let Stage::Reserved { stored, .. } = &mut lock(&self.state).stage {
+        if let Stage::Reserved { stored, .. } = &mut self.state.lock().stage {
             *stored = Some(row);
         }
     }
@@ -84,7 +83,7 @@ impl Wallet {
     /// # Errors
     /// `WalletRescanning`.
     pub fn rescan_reserve(&self) -> ServiceResult<u64> {
-        let mut state = lock(&self.rescan.state);
+        let mut state = self.rescan.state.lock();
         if !matches!(state.stage, Stage::Idle) {
             return Err(ErrorKind::WalletRescanning.into());
         }
@@ -99,7 +98,7 @@ impl Wallet {
     /// # Errors
     /// `Storage`.
     pub fn rescan_release(&self, rescan: u64) -> ServiceResult<()> {
-        let stored = match lock(&self.rescan.state).stage {
+        let stored = match self.rescan.state.lock().stage {
             Stage::Reserved { rescan: reserved, stored, .. } if reserved == rescan => stored,
             _ => return Ok(()),
         };
@@ -110,7 +109,7 @@ impl Wallet {
             Some(_) => self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?)),
             None => Ok(false),
         };
-        lock(&self.rescan.state).stage = Stage::Idle;
+        self.rescan.state.lock().stage = Stage::Idle;
         forgotten?;
         Ok(())
     }
@@ -130,7 +129,7 @@ impl Wallet {
     }
 
     fn rescan_launch(&self, rescan: u64, row: RescanRow) -> ServiceResult<()> {
-        let (stored, since) = match lock(&self.rescan.state).stage {
+        let (stored, since) = match self.rescan.state.lock().stage {
             Stage::Reserved { rescan: reserved, since, stored } if reserved == rescan => (stored, since),
             _ => return Err(ServiceError::new(ErrorKind::NotFound, format!("rescan {rescan} is not reserved"))),
         };
@@ -138,7 +137,7 @@ impl Wallet {
             // Not under the lock, as above.
             self.write(|write| put(write.t.meta, &mut write.txn, b"rescan", &row))?;
         }
-        let mut state = lock(&self.rescan.state);
+        let mut state = self.rescan.state.lock();
         self.rescan.abort.store(false, Ordering::SeqCst);
         if self.rescan.stopping.load(Ordering::SeqCst) {
             // What is stored goes on at the next load; nobody would end a thread that began now.
@@ -158,7 +157,7 @@ impl Wallet {
     /// # Errors
     /// None.
     pub fn rescan_abort(&self) -> ServiceResult<bool> {
-        let running = matches!(lock(&self.rescan.state).stage, Stage::Running(_));
+        let running = matches!(self.rescan.state.lock().stage, Stage::Running(_));
         if running {
             self.rescan.abort.store(true, Ordering::Relaxed);
         }
@@ -167,7 +166,7 @@ impl Wallet {
 
     /// How far the rescan has come: from its reservation on, before which nobody else can have one.
     pub(super) fn rescan_progress(&self) -> Option<RescanProgress> {
-        let since = match lock(&self.rescan.state).stage {
+        let since = match self.rescan.state.lock().stage {
             Stage::Idle => return None,
             Stage::Reserved { since, .. } | Stage::Running(since) => since,
         };
@@ -184,7 +183,7 @@ impl Wallet {
                 tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
             }
         });
-        lock(&self.rescan.state).stage = Stage::Idle;
+        self.rescan.state.lock().stage = Stage::Idle;
         (self.shared.sink)(Event::RescanFinished { wallet: self.name.clone(), rescan, outcome });
     }
 
@@ -235,7 +234,7 @@ pub fn resume(wallet: &Wallet) -> Result<()> {
 pub fn stop(wallet: &Wallet) {
     wallet.rescan.stopping.store(true, Ordering::SeqCst);
     wallet.rescan.abort.store(true, Ordering::SeqCst);
-    let thread = lock(&wallet.rescan.state).thread.take();
+    let thread = wallet.rescan.state.lock().thread.take();
     if let Some(thread) = thread {
         let _ = thread.join();
     }

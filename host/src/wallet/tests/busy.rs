@@ -9,7 +9,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::ImportOutcome;
 use outrigger_sdk::wire::Secret;
 
-use super::{Bench, descriptor, kind_of, lock};
+use super::{Bench, descriptor, kind_of};
 use crate::wallet::write::PIECE;
 
 const XPRV: &str =
@@ -108,7 +108,7 @@ fn the_other_wallets_are_locked_in_time_while_one_is_busy() {
     other.wallet().unlock(Secret::new("pass".into()), 0).unwrap();
     let locked = |event: &Event| matches!(event, Event::WalletLockChanged { locked: true, .. });
     let events = bench.events.clone();
-    at_once(&bench, move |_| while !lock(&events).iter().any(locked) {});
+    at_once(&bench, move |_| while !events.lock().iter().any(locked) {});
     drop(busy);
 }
 

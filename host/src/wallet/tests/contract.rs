@@ -1,15 +1,16 @@
 //! The contract of a wallet's store: the SDK's suite over the engine, through the services that plugins ask.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use outrigger_sdk::service::{Chain, Scope, Signer, Wallet};
 use outrigger_sdk::testing::MemoryWallet;
 use outrigger_sdk::testing::conformance::{self, Happening, Subject, TestNode};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::{WalletManager, lock, open, scratch, settings};
+use super::{WalletManager, open, scratch, settings};
 use crate::node::observer::{NodeEvent, Observer, Removal};
 use crate::services::{Keys, OwnScopes, ScopeGuard, Scopes, WalletService};
 
@@ -80,12 +81,12 @@ impl Subject for Engine {
     fn open(&self, wallet: Option<&str>) -> Scope {
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let guard = self.scopes.open(token, 0, wallet.map(Into::into), None, None);
-        lock(&self.calls).insert(token, guard);
+        self.calls.lock().insert(token, guard);
         Scope(token)
     }
 
     fn close(&self, scope: Scope) {
-        lock(&self.calls).remove(&scope.0);
+        self.calls.lock().remove(&scope.0);
     }
 
     fn keypool(&self) -> u32 {

@@ -7,7 +7,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::wire::Secret;
 
-use super::{Bench, kind_of, lock};
+use super::{Bench, kind_of};
 use crate::wallet::error::Result;
 use crate::wallet::store::rows::SealRow;
 use crate::wallet::store::tables::put;
@@ -103,7 +103,9 @@ fn states_are_checked_in_the_words_of_bitcoind() {
     wallet.unlock(secret("newer"), 10).unwrap();
     wallet.lock().unwrap();
     assert!(bench.view().info().unwrap().locked);
-    let told: Vec<bool> = lock(&bench.events)
+    let told: Vec<bool> = bench
+        .events
+        .lock()
         .iter()
         .filter_map(|event| match event {
             Event::WalletLockChanged { locked, .. } => Some(*locked),
@@ -121,7 +123,7 @@ fn it_locks_itself_when_the_time_is_over() {
     assert!(!bench.view().info().unwrap().locked);
     let deadline = Instant::now() + Duration::from_secs(20);
     let locked = |event: &Event| matches!(event, Event::WalletLockChanged { locked: true, .. });
-    while !lock(&bench.events).iter().any(locked) {
+    while !bench.events.lock().iter().any(locked) {
         assert!(Instant::now() < deadline, "nobody locked it");
         std::thread::sleep(Duration::from_millis(20));
     }

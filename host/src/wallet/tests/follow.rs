@@ -7,7 +7,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
 use outrigger_sdk::service::{ErrorKind, Mempool as _, Scope};
 
-use super::{Bench, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, lock, spend};
+use super::{Bench, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, spend};
 use crate::node::observer::{NodeEvent, Observer as _, Removal};
 
 fn history(bench: &Bench, range: HistoryRange, reverse: bool) -> Vec<Known> {
@@ -63,7 +63,7 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
         bitcoin::consensus::serialize(&payment)
     );
     let told = Event::WalletTransaction { wallet: "w".into(), txid };
-    assert!(lock(&bench.events).iter().filter(|event| **event == told).count() >= 2);
+    assert!(bench.events.lock().iter().filter(|event| **event == told).count() >= 2);
     let synced = bench.view().info().unwrap().synced;
     assert_eq!((synced.hash, synced.height), (hash, 1));
 }
@@ -332,7 +332,7 @@ fn what_is_offered_again_at_the_start_is_known_to_wait_in_the_mempool() {
     assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);
     // Nothing of the mempool outlives the stop, so the wallet offers it when nobody is told of anything yet.
     bench.restart(|bench| {
-        lock(&bench.pool).clear();
+        bench.pool.lock().clear();
         bench.mempool.clear();
     });
     assert_eq!(bench.mempool.ids(Scope::NONE).unwrap(), [payment.compute_txid()]);

@@ -1,7 +1,7 @@
 //! Many wallets: what a block or a transaction costs those that it does not touch, and what the failure of one does.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use bitcoin::{Network, OutPoint};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::TxState;
+use parking_lot::Mutex;
 
 use super::{Bench, Reader, elsewhere, foreign, kind_of, settings, spend};
 use crate::wallet::follow::MAX_THREADS;
@@ -204,7 +205,7 @@ fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
     let trap = armed.clone();
     let sink = move |event| {
         let told = matches!(&event, Event::WalletTransaction { wallet, .. } if wallet == "w");
-        assert!(!(told && std::mem::take(&mut *super::lock(&trap))), "the trap");
+        assert!(!(told && std::mem::take(&mut *trap.lock())), "the trap");
     };
     let finder = Arc::new(Reader(bench.chain.clone()));
     let (chain, mempool) = (bench.chain.clone(), bench.mempool.clone());

@@ -16,7 +16,7 @@ mod truth;
 mod wallets;
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::deserialize;
@@ -34,10 +34,11 @@ use outrigger_sdk::service::wallet::{
 use outrigger_sdk::service::{Chain, ErrorKind, Result as ServiceResult};
 use outrigger_sdk::testing::{MemoryChain, MemoryMempool};
 use outrigger_sdk::wire::Secret;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::follow::header_time;
-use super::{Settings, WalletManager, WalletView, lock};
+use super::{Settings, WalletManager, WalletView};
 use crate::node::find::{Finder, Findings, Found, FoundBlock, ScriptSet, matching};
 use crate::node::observer::{NodeEvent, Observer, Removal};
 
@@ -119,7 +120,7 @@ fn open(
     events: &Arc<Mutex<Vec<Event>>>,
 ) -> Arc<WalletManager> {
     let events = events.clone();
-    let sink = Arc::new(move |event| lock(&events).push(event));
+    let sink = Arc::new(move |event| events.lock().push(event));
     let finder = Arc::new(Reader(chain.clone()));
     WalletManager::open(dir.path(), Network::Regtest, settings(), chain, mempool.clone(), finder, sink).unwrap()
 }
@@ -204,7 +205,7 @@ impl Bench {
     }
 
     fn accept(&self, transaction: &Transaction) {
-        lock(&self.pool).push(transaction.clone());
+        self.pool.lock().push(transaction.clone());
         self.mempool.add(transaction.clone(), 1000);
         let transaction = Arc::new(transaction.clone());
         self.manager.notify(NodeEvent::TransactionAdded {
@@ -216,7 +217,7 @@ impl Bench {
 
     /// Takes a transaction out of the mempool, if it is there.
     fn take_out(&self, txid: Txid, reason: Removal) {
-        let mut pool = lock(&self.pool);
+        let mut pool = self.pool.lock();
         let before = pool.len();
         pool.retain(|transaction| transaction.compute_txid() != txid);
         if pool.len() == before {

@@ -57,7 +57,7 @@ fn recompute(bench: &Bench, scripts: &[ScriptBuf], sent: &[OutPoint]) -> BTreeMa
         let info = bench.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
         bench.block(info.hash).txdata.iter().for_each(|transaction| take(transaction, true));
     }
-    super::lock(&bench.pool).iter().for_each(|transaction| take(transaction, false));
+    bench.pool.lock().iter().for_each(|transaction| take(transaction, false));
     coins.retain(|outpoint, _| !sent.contains(outpoint));
     coins
 }
@@ -110,7 +110,7 @@ fn run(steps: Vec<Step>) {
             }
             Step::Mine { take, ours } => {
                 counter += 1;
-                let chosen = super::lock(&bench.pool).iter().take(take).cloned().collect();
+                let chosen = bench.pool.lock().iter().take(take).cloned().collect();
                 bench.mine_to(if ours { scripts[0].clone() } else { foreign(counter) }, chosen);
             }
             Step::Disconnect { lost } => disconnect(&bench, lost, &mut sent),
@@ -136,10 +136,10 @@ fn tell_resubmitted(bench: &Bench) {
     let ids = bench.mempool.ids(Scope::NONE).unwrap();
     for raw in bench.mempool.transactions(Scope::NONE, ids).unwrap().into_iter().flatten() {
         let transaction: Transaction = bitcoin::consensus::deserialize(&raw.raw).unwrap();
-        if super::lock(&bench.pool).contains(&transaction) {
+        if bench.pool.lock().contains(&transaction) {
             continue;
         }
-        super::lock(&bench.pool).push(transaction.clone());
+        bench.pool.lock().push(transaction.clone());
         let time = bench.chain.time(Scope::NONE).unwrap();
         bench.manager.notify(NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: 0 });
     }
@@ -156,7 +156,7 @@ fn disconnect(bench: &Bench, lost: bool, sent: &mut Sent) {
     bench.disconnect();
     sent.give_up(&block.txdata[0]);
     let mut gone: Vec<_> = block.txdata.iter().filter(|t| !kept.contains(t)).map(|t| t.compute_txid()).collect();
-    let mut pool = super::lock(&bench.pool).clone();
+    let mut pool = bench.pool.lock().clone();
     pool.splice(0..0, kept.iter().cloned());
     let mut rest = Vec::new();
     for transaction in pool {
@@ -166,7 +166,7 @@ fn disconnect(bench: &Bench, lost: bool, sent: &mut Sent) {
             rest.push(transaction);
         }
     }
-    let before = super::lock(&bench.pool).clone();
+    let before = bench.pool.lock().clone();
     for transaction in before {
         bench.take_out(transaction.compute_txid(), crate::node::observer::Removal::Dropped);
     }

@@ -1,7 +1,7 @@
 //! Rescans.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
@@ -15,10 +15,11 @@ use outrigger_sdk::service::wallet::TxState;
 use outrigger_sdk::service::{Chain, ErrorKind, Result, Scope};
 use outrigger_sdk::testing::MemoryChain;
 use outrigger_sdk::wire::Blob;
+use parking_lot::Mutex;
 
 use crate::wallet::store::rows::RescanRow;
 
-use super::{Bench, descriptor, elsewhere, foreign, kind_of, lock, spend};
+use super::{Bench, descriptor, elsewhere, foreign, kind_of, spend};
 
 /// What is done once, in the middle of a write that asks the chain something.
 type Hook = Mutex<Option<Box<dyn FnOnce() + Send>>>;
@@ -48,7 +49,7 @@ impl Chain for Broken {
     fn tip(&self, scope: Scope) -> Result<Tip> {
         let tip = self.chain.tip(scope);
         if self.timed.swap(false, Ordering::Relaxed) {
-            let hook = lock(&self.hook).take();
+            let hook = self.hook.lock().take();
             hook.into_iter().for_each(|hook| hook());
         }
         tip
@@ -127,7 +128,7 @@ fn script() -> ScriptBuf {
 pub(super) fn finished(bench: &Bench) -> RescanOutcome {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let found = lock(&bench.events).iter().find_map(|event| match event {
+        let found = bench.events.lock().iter().find_map(|event| match event {
             Event::RescanFinished { wallet, outcome, .. } if wallet == "w" => Some(outcome.clone()),
             _ => None,
         });
@@ -175,7 +176,7 @@ fn a_rescan_finds_what_was_paid_before_the_import() {
     wallet.rescan_start(rescan, time_at(&bench, 51)).unwrap();
     assert_eq!(finished(&bench), RescanOutcome::Complete);
     assert_eq!(values(&bench), [50]);
-    lock(&bench.events).clear();
+    bench.events.lock().clear();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.rescan_start(rescan, 1).unwrap();
     assert_eq!(finished(&bench), RescanOutcome::Complete);
@@ -254,7 +255,7 @@ fn what_is_found_in_a_block_that_leaves_the_chain_meanwhile_is_not_confirmed() {
     let rescan = wallet.rescan_reserve().unwrap();
     let meanwhile = bench.clone();
     let (done, changed) = std::sync::mpsc::channel();
-    *lock(&broken.hook) = Some(Box::new(move || {
+    *broken.hook.lock() = Some(Box::new(move || {
         // Another wallet shows that all have been told of it.
         meanwhile.disconnect();
         meanwhile.mine(vec![]);
@@ -283,7 +284,7 @@ fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
     assert_eq!(finished(&bench), RescanOutcome::Complete);
     assert_eq!(bench.coins().len(), 2);
     // One that is given up does not come back.
-    lock(&bench.events).clear();
+    bench.events.lock().clear();
     let wallet = bench.view().wallet().clone();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.import(vec![descriptor(&format!("pkh({XPRV})"), |_| {})]).unwrap();
@@ -291,7 +292,7 @@ fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
     drop(wallet);
     bench.restart(|_| {});
     assert!(bench.view().info().unwrap().rescan.is_none());
-    assert!(lock(&bench.events).iter().all(|event| !matches!(event, Event::RescanFinished { .. })));
+    assert!(bench.events.lock().iter().all(|event| !matches!(event, Event::RescanFinished { .. })));
 }
 
 #[test]
@@ -357,13 +358,13 @@ fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
     assert!(wallet.rescan_abort().unwrap());
     assert_eq!(finished(&bench), RescanOutcome::Aborted);
 
-    lock(&bench.events).clear();
+    bench.events.lock().clear();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.rescan_start(rescan, 1).unwrap();
     drop(wallet);
     bench.restart(|bench| {
         assert_eq!(finished(bench), RescanOutcome::Aborted);
-        lock(&bench.events).clear();
+        bench.events.lock().clear();
         slow.slow.store(false, Ordering::Relaxed);
     });
     assert_eq!(finished(&bench), RescanOutcome::Complete);

@@ -4,7 +4,7 @@ mod history;
 mod sources;
 
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bitcoin::{OutPoint, ScriptBuf};
 use heed::RoTxn;
@@ -92,7 +92,7 @@ impl WalletView {
     /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
     fn stored_info(&self) -> Result<WalletInfo> {
         let number = self.txn.id();
-        let told = || self.wallet.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = || self.wallet.told.lock();
         if let Some((of, info)) = &*told()
             && *of == number
         {

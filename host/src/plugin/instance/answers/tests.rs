@@ -1,11 +1,11 @@
 //! The host's functions, called as a plugin calls them.
 
 use std::pin::pin;
-use std::sync::Mutex;
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::{Log, Scope};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::plugin::instance::test_library;
@@ -15,7 +15,7 @@ struct Lines(Mutex<Vec<String>>);
 
 impl Log for Lines {
     fn write(&self, _: Scope, _: Level, message: String) -> outrigger_sdk::service::Result<()> {
-        self.0.lock().unwrap().push(message);
+        self.0.lock().push(message);
         Ok(())
     }
 }
@@ -66,7 +66,7 @@ fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_noth
     // plugin in C may.
     // SAFETY: as above.
     let late = unsafe { call_log(log) };
-    assert_eq!((late, lines.0.lock().unwrap().len()), (ErrorKind::Stale as i32, 0));
+    assert_eq!((late, lines.0.lock().len()), (ErrorKind::Stale as i32, 0));
 }
 
 /// Asks the first function of a service's table, with a request that is not read.

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hasher};
 use std::mem::offset_of;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::abi::{
     ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, HostTable, OwnedBytes, Releases, STATUS_OK, ServiceTable, caught,
 };
 use outrigger_sdk::service::ErrorKind;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::doors::{Door, Offer};
 
@@ -138,11 +139,6 @@ unsafe impl Send for StrictHost {}
 // SAFETY: as above.
 unsafe impl Sync for StrictHost {}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics under these locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl StrictHost {
     /// A host of a minor version (one above ours for a newer one) with these services.
     pub fn new(minor: u32, offers: Vec<Offer>) -> &'static Self {
@@ -202,7 +198,7 @@ impl StrictHost {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 
     /// Makes a token for a call.
@@ -267,7 +263,7 @@ impl StrictHost {
             if left.is_zero() || !state.calls.values().any(|record| open(&record)) {
                 return state.calls.values().filter(open).map(|record| record.name.clone()).collect();
             }
-            state = self.answered.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.answered.wait_for(&mut state, left);
         }
     }
 
@@ -312,17 +308,17 @@ impl StrictHost {
     /// Stops the next service that is asked on behalf of a call, until [`StrictHost::spring`] or for a short time. `reached`
     /// is told when it comes to that.
     pub fn ambush(&self, token: u64, reached: Sender<()>) {
-        *lock(&self.ambush) = Some(Ambush { token, reached });
+        *self.ambush.lock() = Some(Ambush { token, reached });
     }
 
     /// Lets the stopped service go on.
     pub fn spring(&self) {
-        *lock(&self.ambush) = None;
+        *self.ambush.lock() = None;
         self.sprung.notify_all();
     }
 
     fn walk_into_ambush(&self, token: u64) {
-        let mut ambush = lock(&self.ambush);
+        let mut ambush = self.ambush.lock();
         match ambush.as_ref() {
             Some(Ambush { token: watched, reached }) if *watched == token && reached.send(()).is_ok() => {}
             _ => return,
@@ -334,7 +330,7 @@ impl StrictHost {
                 *ambush = None;
                 return;
             }
-            ambush = self.sprung.wait_timeout(ambush, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.sprung.wait_for(&mut ambush, left);
         }
     }
 

@@ -102,7 +102,7 @@ async fn gateway_serves_layers_that_batch() {
     assert_eq!(response.as_ref(), expected);
     let notification = Notification::new("echo".into(), None);
     assert!(gateway.notification(notification).await.is_notification());
-    let calls = recorder.0.lock().expect("lock");
+    let calls = recorder.0.lock();
     assert_eq!(calls.len(), 3);
     assert_eq!(calls.last().map(|call| call.params.as_bytes()), Some(b"[]".as_slice()));
 }

@@ -5,12 +5,13 @@ mod batches;
 mod layers;
 mod singles;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use jsonrpsee::core::middleware::RpcServiceBuilder;
 use outrigger_sdk::RpcError;
+use parking_lot::Mutex;
 
 use super::*;
 use crate::rpc::dispatch::{Call, Dispatch};
@@ -27,7 +28,7 @@ impl Dispatch for Recorder {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
         let method = call.method.clone();
         let params = call.params.clone();
-        self.0.lock().expect("lock").push(call);
+        self.0.lock().push(call);
         match method.as_str() {
             "getblockcount" => Ok(Bytes::from_static(b"101")),
             "echo" => Ok(params.into_bytes()),
@@ -51,7 +52,7 @@ async fn ask_as(caller: &Caller, limits: &Limits, body: &[u8]) -> (u16, String, 
     let reply = answer(&service, caller, Some(Arc::from("w")), body, limits).await;
     let text = reply.body.collect().await.expect("infallible").to_bytes();
     let text = String::from_utf8(text.to_vec()).expect("utf8");
-    let calls = std::mem::take(&mut *recorder.0.lock().expect("lock"));
+    let calls = std::mem::take(&mut *recorder.0.lock());
     (reply.status.as_u16(), text, calls)
 }
 

@@ -1,7 +1,7 @@
 //! The history plugin's own code over the wallet engine, in one process and without a network.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use outrigger_history::HistoryPlugin;
 use outrigger_sdk::params::Params;
@@ -9,9 +9,10 @@ use outrigger_sdk::plugin::ReplySink;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::testing::TestHost;
 use outrigger_sdk::{Call, Plugin, Reply, RpcError};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::super::{Bench, lock};
+use super::super::Bench;
 use crate::services::{Keys, OwnScopes, Scopes, WalletService};
 
 /// A started plugin.
@@ -26,11 +27,11 @@ struct Answer(Mutex<Option<Result<Vec<u8>, RpcError>>>);
 
 impl ReplySink for Answer {
     fn reply(&self, _: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        lock(&self.0).replace(outcome).is_none()
+        self.0.lock().replace(outcome).is_none()
     }
 
     fn wanted(&self, _: u64) -> bool {
-        lock(&self.0).is_none()
+        self.0.lock().is_none()
     }
 }
 
@@ -57,7 +58,7 @@ impl Asked {
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None };
         self.plugin.call(call, Reply::new(token, answer.clone()));
-        let outcome = lock(&answer.0).take().expect("it answers at once");
+        let outcome = answer.0.lock().take().expect("it answers at once");
         outcome.map(|json| String::from_utf8(json).unwrap()).map_err(|error| error.message)
     }
 }

@@ -14,7 +14,7 @@ use outrigger_sdk::service::wallet::{ImportOutcome, Ownership};
 use outrigger_sdk::service::{Chain, Mempool, Scope};
 use serde_json::json;
 
-use super::super::{Bench, foreign, lock, spend};
+use super::super::{Bench, foreign, spend};
 use super::asked::Asked;
 use super::cast::{INDEXES, Late, NOTE, Role, STRANGER, first_imports, late, roles};
 use super::naive::{Naive, Named, RawBlock};
@@ -412,11 +412,11 @@ impl World {
         view.wallet().rescan_start(rescan, 0).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         let ended = |event: &Event| matches!(event, Event::RescanFinished { rescan: number, .. } if *number == rescan);
-        while !lock(&self.bench.events).iter().any(ended) {
+        while !self.bench.events.lock().iter().any(ended) {
             assert!(Instant::now() < deadline, "the rescan does not end");
             std::thread::sleep(Duration::from_micros(200));
         }
-        lock(&self.bench.events).clear();
+        self.bench.events.lock().clear();
         self.naive.rescan(self.now());
         self.adopt();
     }

@@ -9,15 +9,15 @@ use outrigger_sdk::service::wallet::{
 };
 use outrigger_sdk::standard::address;
 
-use crate::Question;
+use crate::CallContext;
 use crate::error::HistoryError;
 use crate::json;
-use crate::lens::{Lens, satoshi};
 use crate::texts::DescriptorTexts;
+use crate::viewpoint::{WalletViewpoint, satoshi};
 
 /// A transaction of the wallet, with the batch that it came in.
 #[derive(Clone, Copy)]
-pub struct Told<'a> {
+pub struct WalletTx<'a> {
     /// It.
     pub transaction: WalletTransactionView<'a>,
     /// What the moment says of it.
@@ -26,7 +26,7 @@ pub struct Told<'a> {
     pub batch: HistoryBatchView<'a>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> WalletTx<'a> {
     /// Opens a row of a batch.
     pub fn open(row: &HistoryRowView<'a>, batch: HistoryBatchView<'a>) -> Result<Self, HistoryError> {
         let (transaction, outlook) = row.open()?;
@@ -56,11 +56,11 @@ pub struct Entry<'a> {
 
 /// The entries of a transaction: all sent ones in the order of the outputs, then all received ones.
 pub fn entries<'a>(
-    lens: Lens,
+    viewpoint: WalletViewpoint,
     transaction: &WalletTransactionView<'a>,
     selection: Selection<'_>,
 ) -> impl Iterator<Item = Entry<'a>> {
-    let (fee, outputs) = (lens.fee(transaction), transaction.outputs);
+    let (fee, outputs) = (viewpoint.fee(transaction), transaction.outputs);
     // In a transaction that spends ours, change is shown only where it was asked for.
     let change = selection.change || fee.is_none();
     let shown = move || outputs.iter().enumerate().filter(move |(_, output)| change || !output.change);
@@ -69,15 +69,15 @@ pub fn entries<'a>(
     let wanted = move |output: &WalletOutputView<'_>| {
         selection.label.is_none_or(|label| output.label.unwrap_or_default() == label)
     };
-    let received = (selection.any_depth || lens.depth(transaction) >= 0).then(shown).into_iter().flatten();
-    let received = received.filter(move |(_, output)| lens.owns(output) && wanted(output));
+    let received = (selection.any_depth || viewpoint.depth(transaction) >= 0).then(shown).into_iter().flatten();
+    let received = received.filter(move |(_, output)| viewpoint.owns(output) && wanted(output));
     sent.chain(received.map(|(vout, output)| Entry { output, vout, sent: None }))
 }
 
-/// Writes entries, one after the other.
-pub struct Teller<'q> {
+/// Writes the entries of gettransaction, listtransactions and listsinceblock as JSON, one after the other.
+pub struct EntryWriter<'q> {
     /// From where transactions are looked at.
-    pub lens: Lens,
+    pub viewpoint: WalletViewpoint,
     texts: DescriptorTexts<'q>,
     /// The keys that all entries of the transaction at hand share, written once, led by a comma.
     shared: Vec<u8>,
@@ -85,16 +85,16 @@ pub struct Teller<'q> {
     address: String,
 }
 
-impl<'q> Teller<'q> {
-    /// A teller for one call.
-    pub fn new(question: &'q Question<'q>, lens: Lens) -> Self {
-        Self { lens, texts: DescriptorTexts::new(question), shared: Vec::new(), address: String::new() }
+impl<'q> EntryWriter<'q> {
+    /// A writer for one call.
+    pub fn new(context: &'q CallContext<'q>, viewpoint: WalletViewpoint) -> Self {
+        Self { viewpoint, texts: DescriptorTexts::new(context), shared: Vec::new(), address: String::new() }
     }
 
     /// Prepares for the entries of a transaction, with the keys that all three RPCs share.
-    pub fn begin(&mut self, told: &Told<'_>) {
+    pub fn begin(&mut self, tx: &WalletTx<'_>) {
         self.shared.clear();
-        write_shared(&mut self.shared, self.lens, told);
+        write_shared(&mut self.shared, self.viewpoint, tx);
     }
 
     /// Writes an entry of the transaction that was begun, without the keys that it shares with the others where these
@@ -102,27 +102,27 @@ impl<'q> Teller<'q> {
     pub fn write(
         &mut self,
         out: &mut Vec<u8>,
-        told: &Told<'_>,
+        tx: &WalletTx<'_>,
         entry: Entry<'_>,
         with_block: bool,
     ) -> Result<(), HistoryError> {
-        let (lens, transaction, output) = (self.lens, &told.transaction, &entry.output);
+        let (viewpoint, transaction, output) = (self.viewpoint, &tx.transaction, &entry.output);
         out.push(b'{');
         if transaction.debit_watch_only > 0 || output.ownership == Ownership::WatchOnly {
             json::key!(out, "involvesWatchonly");
             json::boolean(out, true);
         }
         self.address.clear();
-        if address::write_address(output.script, lens.network, &mut self.address) {
+        if address::write_address(output.script, viewpoint.network, &mut self.address) {
             json::key!(out, "address");
             json::plain(out, &self.address);
         }
         if entry.sent.is_none() {
-            self.texts.write(out, output.descriptors, told.batch)?;
+            self.texts.write(out, output.descriptors, tx.batch)?;
         }
         let value = satoshi(output.value);
         json::key!(out, "category");
-        json::plain(out, if entry.sent.is_some() { "send" } else { lens.category(transaction) });
+        json::plain(out, if entry.sent.is_some() { "send" } else { viewpoint.category(transaction) });
         json::key!(out, "amount");
         json::bitcoin(out, if entry.sent.is_some() { -value } else { value });
         if let Some(label) = output.label {
@@ -154,13 +154,13 @@ impl<'q> Teller<'q> {
     pub fn write_all(
         &mut self,
         out: &mut Vec<u8>,
-        told: &Told<'_>,
+        tx: &WalletTx<'_>,
         selection: Selection<'_>,
     ) -> Result<(), HistoryError> {
-        self.begin(told);
-        for entry in entries(self.lens, &told.transaction, selection) {
+        self.begin(tx);
+        for entry in entries(self.viewpoint, &tx.transaction, selection) {
             json::item(out);
-            self.write(out, told, entry, true)?;
+            self.write(out, tx, entry, true)?;
         }
         Ok(())
     }
@@ -172,8 +172,8 @@ fn write_abandoned(out: &mut Vec<u8>, abandoned: bool) {
 }
 
 /// The keys that all three RPCs share.
-pub fn write_shared(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
-    let (transaction, depth) = (&told.transaction, lens.depth(&told.transaction));
+pub fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>) {
+    let (transaction, depth) = (&tx.transaction, viewpoint.depth(&tx.transaction));
     json::key!(out, "confirmations");
     json::signed(out, depth);
     if transaction.coinbase {
@@ -193,7 +193,7 @@ pub fn write_shared(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
         }
         _ => {
             json::key!(out, "trusted");
-            json::boolean(out, told.outlook.trusted);
+            json::boolean(out, tx.outlook.trusted);
         }
     }
     json::key!(out, "txid");
@@ -201,9 +201,9 @@ pub fn write_shared(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
     json::key!(out, "wtxid");
     json::hash(out, transaction.wtxid.as_byte_array());
     json::key!(out, "walletconflicts");
-    json::hashes(out, told.outlook.conflicts.iter());
+    json::hashes(out, tx.outlook.conflicts.iter());
     json::key!(out, "mempoolconflicts");
-    json::hashes(out, told.outlook.mempool_conflicts.iter());
+    json::hashes(out, tx.outlook.mempool_conflicts.iter());
     json::key!(out, "time");
     json::unsigned(out, transaction.time);
     json::key!(out, "timereceived");
@@ -211,7 +211,7 @@ pub fn write_shared(out: &mut Vec<u8>, lens: Lens, told: &Told<'_>) {
     json::key!(out, "bip125-replaceable");
     json::plain(
         out,
-        match told.outlook.replaceable {
+        match tx.outlook.replaceable {
             _ if depth > 0 => "no",
             Replaceable::No => "no",
             Replaceable::Yes => "yes",

@@ -6,11 +6,11 @@
 mod entry;
 mod error;
 mod json;
-mod lens;
 mod list;
 mod since;
 mod single;
 mod texts;
+mod viewpoint;
 
 use std::sync::OnceLock;
 
@@ -23,7 +23,7 @@ use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use error::HistoryError;
-use lens::Lens;
+use viewpoint::WalletViewpoint;
 
 /// The plugin.
 pub struct HistoryPlugin {
@@ -38,39 +38,39 @@ impl Plugin for HistoryPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let question = Question { host: &self.host, network: &self.network, scope: call.scope, params: &call.params };
+        let context = CallContext { host: &self.host, network: &self.network, scope: call.scope, params: &call.params };
         let answer = match call.method {
-            "gettransaction" => single::get_transaction(&question),
-            "listsinceblock" => since::list_since_block(&question),
-            "listtransactions" => list::list_transactions(&question),
-            "abandontransaction" => single::abandon_transaction(&question),
+            "gettransaction" => single::get_transaction(&context),
+            "listsinceblock" => since::list_since_block(&context),
+            "listtransactions" => list::list_transactions(&context),
+            "abandontransaction" => single::abandon_transaction(&context),
             other => Err(RpcError::no_method(other).into()),
         };
         reply.send_json(answer.map_err(RpcError::from));
     }
 }
 
-/// A call on its way through this plugin.
-struct Question<'a> {
+/// One call: the services that it asks, its scope and its parameters.
+struct CallContext<'a> {
     host: &'a Host,
     network: &'a OnceLock<Network>,
     scope: Scope,
     params: &'a Params,
 }
 
-impl Question<'_> {
+impl CallContext<'_> {
     /// The wallet of the call.
     fn wallet(&self) -> Result<WalletInfo, HistoryError> {
         Ok(self.host.wallet.info(self.scope)?)
     }
 
     /// From where transactions are looked at; watched scripts count by default in a wallet without private keys.
-    fn lens(&self, wallet: &WalletInfo, watch_only: &Value) -> Result<Lens, HistoryError> {
+    fn viewpoint(&self, wallet: &WalletInfo, watch_only: &Value) -> Result<WalletViewpoint, HistoryError> {
         let watch_only = match watch_only {
             Value::Null => !wallet.private_keys_enabled,
             given => flag(given)?,
         };
-        Ok(Lens { synced: wallet.synced, watch_only, network: self.network()? })
+        Ok(WalletViewpoint { synced: wallet.synced, watch_only, network: self.network()? })
     }
 
     fn network(&self) -> Result<Network, HistoryError> {

@@ -6,25 +6,25 @@ use outrigger_sdk::params::{int32, text};
 use outrigger_sdk::service::wallet::{HistoryBatch, HistoryQuery, HistoryRange};
 use outrigger_sdk::wire::{Blob, Encoded};
 
-use crate::Question;
-use crate::entry::{Entry, Selection, Teller, Told, entries};
+use crate::CallContext;
+use crate::entry::{Entry, EntryWriter, Selection, WalletTx, entries};
 use crate::error::HistoryError;
 
 /// The batches of a range of the history.
 pub struct Batches<'q> {
-    question: &'q Question<'q>,
+    context: &'q CallContext<'q>,
     query: HistoryQuery,
     ended: bool,
 }
 
 impl<'q> Batches<'q> {
     /// The batches of `range`, of at most `limit` transactions each.
-    pub fn new(question: &'q Question<'q>, range: HistoryRange, reverse: bool, limit: u32) -> Self {
-        Self { question, query: HistoryQuery { range, reverse, after: None, limit }, ended: false }
+    pub fn new(context: &'q CallContext<'q>, range: HistoryRange, reverse: bool, limit: u32) -> Self {
+        Self { context, query: HistoryQuery { range, reverse, after: None, limit }, ended: false }
     }
 
     fn read(&mut self) -> Result<Encoded<HistoryBatch>, HistoryError> {
-        let batch = self.question.host.wallet.history(self.question.scope, self.query.clone())?;
+        let batch = self.context.host.wallet.history(self.context.scope, self.query.clone())?;
         self.query.after = batch.view()?.next.map(|next| Blob(next.to_vec()));
         self.ended = self.query.after.is_none();
         Ok(batch)
@@ -47,13 +47,13 @@ impl Iterator for Batches<'_> {
 /// Shows each transaction of some batches to `visit`, until they end or it says that it has enough.
 pub fn walk(
     batches: Batches<'_>,
-    mut visit: impl FnMut(&Told<'_>) -> Result<ControlFlow<()>, HistoryError>,
+    mut visit: impl FnMut(&WalletTx<'_>) -> Result<ControlFlow<()>, HistoryError>,
 ) -> Result<(), HistoryError> {
     for batch in batches {
         let batch = batch?;
         let batch = batch.view()?;
         for row in batch.rows {
-            if visit(&Told::open(&row, batch)?)?.is_break() {
+            if visit(&WalletTx::open(&row, batch)?)?.is_break() {
                 return Ok(());
             }
         }
@@ -63,9 +63,9 @@ pub fn walk(
 
 /// listtransactions. Walks back from the newest until enough entries are there, and gives them oldest first; so within
 /// one transaction their order is reversed.
-pub fn list_transactions(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
-    let wallet = question.wallet()?;
-    let params = question.params;
+pub fn list_transactions(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+    let wallet = context.wallet()?;
+    let params = context.params;
     let label = params.given(0).map(text).transpose()?;
     if label == Some("") {
         return Err(HistoryError::EmptyLabel);
@@ -73,21 +73,22 @@ pub fn list_transactions(question: &Question<'_>) -> Result<Vec<u8>, HistoryErro
     let selection = Selection { label: label.filter(|label| *label != "*"), ..Selection::default() };
     let count = params.given(1).map_or(Ok(10), int32)?;
     let skip = params.given(2).map_or(Ok(0), int32)?;
-    let lens = question.lens(&wallet, params.get(3))?;
+    let viewpoint = context.viewpoint(&wallet, params.get(3))?;
     let count = usize::try_from(count).map_err(|_| HistoryError::NegativeCount)?;
     let skip = usize::try_from(skip).map_err(|_| HistoryError::NegativeSkip)?;
-    let mut list = Backwards { teller: Teller::new(question, lens), items: Vec::new(), ends: Vec::new(), skip, count };
+    let mut list =
+        Backwards { writer: EntryWriter::new(context, viewpoint), items: Vec::new(), ends: Vec::new(), skip, count };
     if count > 0 {
         // So many suffice, unless some have no entry.
         let limit = u32::try_from(count.saturating_add(skip)).unwrap_or(u32::MAX);
-        walk(Batches::new(question, HistoryRange::All, true, limit), |told| list.add(told, selection))?;
+        walk(Batches::new(context, HistoryRange::All, true, limit), |tx| list.add(tx, selection))?;
     }
     Ok(list.end())
 }
 
 /// Entries that are written newest first and given oldest first.
 struct Backwards<'q> {
-    teller: Teller<'q>,
+    writer: EntryWriter<'q>,
     /// The entries, each with a comma behind it.
     items: Vec<u8>,
     /// Where each ends, without its comma.
@@ -100,20 +101,20 @@ struct Backwards<'q> {
 
 impl Backwards<'_> {
     /// Adds the entries of a transaction, as far as they are wanted.
-    fn add(&mut self, told: &Told<'_>, selection: Selection<'_>) -> Result<ControlFlow<()>, HistoryError> {
-        self.teller.begin(told);
-        for entry in entries(self.teller.lens, &told.transaction, selection) {
+    fn add(&mut self, tx: &WalletTx<'_>, selection: Selection<'_>) -> Result<ControlFlow<()>, HistoryError> {
+        self.writer.begin(tx);
+        for entry in entries(self.writer.viewpoint, &tx.transaction, selection) {
             if self.skip > 0 {
                 self.skip -= 1;
             } else if self.ends.len() < self.count {
-                self.push(told, entry)?;
+                self.push(tx, entry)?;
             }
         }
         Ok(if self.ends.len() < self.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 
-    fn push(&mut self, told: &Told<'_>, entry: Entry<'_>) -> Result<(), HistoryError> {
-        self.teller.write(&mut self.items, told, entry, true)?;
+    fn push(&mut self, tx: &WalletTx<'_>, entry: Entry<'_>) -> Result<(), HistoryError> {
+        self.writer.write(&mut self.items, tx, entry, true)?;
         self.ends.push(self.items.len());
         self.items.push(b',');
         Ok(())

@@ -12,10 +12,10 @@ use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::wallet::{HistoryBatch, HistoryBatchView, HistoryRange, HistoryRowView, Synced};
 use outrigger_sdk::wire::Encoded;
 
-use crate::entry::{Selection, Teller, Told};
+use crate::entry::{EntryWriter, Selection, WalletTx};
 use crate::error::HistoryError;
 use crate::list::{Batches, walk};
-use crate::{Question, json};
+use crate::{CallContext, json};
 
 /// Everything since the block that a client named.
 struct Since {
@@ -26,13 +26,13 @@ struct Since {
 }
 
 /// listsinceblock.
-pub fn list_since_block(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
-    let wallet = question.wallet()?;
-    let params = question.params;
-    let since = since(question, wallet.synced)?;
+pub fn list_since_block(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+    let wallet = context.wallet()?;
+    let params = context.params;
+    let since = since(context, wallet.synced)?;
     let target = params.given(1).map_or(Ok(1), int32)?;
     let target = u32::try_from(target).ok().filter(|target| *target >= 1).ok_or(HistoryError::TargetConfirmations)?;
-    let lens = question.lens(&wallet, params.get(2))?;
+    let viewpoint = context.viewpoint(&wallet, params.get(2))?;
     let include_removed = params.flag_or(3, true)?;
     let change = params.flag_or(4, false)?;
     let label = params.given(5).map(text).transpose()?;
@@ -41,28 +41,28 @@ pub fn list_since_block(question: &Question<'_>) -> Result<Vec<u8>, HistoryError
     }
     let selection = Selection { label, change, any_depth: false };
 
-    let mut teller = Teller::new(question, lens);
+    let mut writer = EntryWriter::new(context, viewpoint);
     let mut reply = Vec::from(b"{\"transactions\":[".as_slice());
-    listed(question, &mut teller, selection, since.fork, &mut reply)?;
+    listed(context, &mut writer, selection, since.fork, &mut reply)?;
     reply.push(b']');
     if include_removed {
         reply.extend_from_slice(b",\"removed\":[");
-        removed(question, &mut teller, selection, &since, &mut reply)?;
+        removed(context, &mut writer, selection, &since, &mut reply)?;
         reply.push(b']');
     }
     json::key!(&mut reply, "lastblock");
-    json::hash(&mut reply, last_block(question, wallet.synced, target)?.as_byte_array());
+    json::hash(&mut reply, last_block(context, wallet.synced, target)?.as_byte_array());
     reply.push(b'}');
     Ok(reply)
 }
 
-fn since(question: &Question<'_>, synced: Synced) -> Result<Since, HistoryError> {
-    let given = question.params.given(0).map(text).transpose()?.filter(|hash| !hash.is_empty());
+fn since(context: &CallContext<'_>, synced: Synced) -> Result<Since, HistoryError> {
+    let given = context.params.given(0).map(text).transpose()?.filter(|hash| !hash.is_empty());
     let Some(given) = given else {
         return Ok(Since { block: None, fork: None });
     };
     let hash = BlockHash::from_byte_array(hash_text(given, "blockhash")?);
-    let (chain, scope) = (&question.host.chain, question.scope);
+    let (chain, scope) = (&context.host.chain, context.scope);
     let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or(HistoryError::UnknownBlock)?;
     let fork = chain.fork_point(scope, hash)?.ok_or(HistoryError::UnknownBlock)?;
     // The wallet may stand on a branch that was left a moment ago: then what both share is lower still.
@@ -72,28 +72,28 @@ fn since(question: &Question<'_>, synced: Synced) -> Result<Since, HistoryError>
 
 /// The transactions above the fork: in the order of the chain, then the others by their arrival.
 fn listed(
-    question: &Question<'_>,
-    teller: &mut Teller<'_>,
+    context: &CallContext<'_>,
+    writer: &mut EntryWriter<'_>,
     selection: Selection<'_>,
     fork: Option<u32>,
     reply: &mut Vec<u8>,
 ) -> Result<(), HistoryError> {
     let from_height = fork.map_or(0, |fork| fork + 1);
-    let batches = |range| Batches::new(question, range, false, u32::MAX);
-    let mut tell = |told: &Told<'_>| teller.write_all(reply, told, selection);
-    walk(batches(HistoryRange::Confirmed { from_height }), |told| tell(told).map(ControlFlow::Continue))?;
+    let batches = |range| Batches::new(context, range, false, u32::MAX);
+    let mut tell = |tx: &WalletTx<'_>| writer.write_all(reply, tx, selection);
+    walk(batches(HistoryRange::Confirmed { from_height }), |tx| tell(tx).map(ControlFlow::Continue))?;
 
     // The conflicted ones come by the height of their conflict: they are kept until their turn, as the host gave them.
     let conflicted = batches(HistoryRange::Conflicted { from_height }).collect::<Result<Vec<_>, _>>()?;
     let conflicted = by_arrival(&conflicted)?;
     let mut waiting = conflicted.iter().peekable();
-    walk(batches(HistoryRange::Unconfirmed), |told| {
-        while let Some((_, row, batch)) = waiting.next_if(|(arrival, ..)| *arrival < told.transaction.arrival) {
-            tell(&Told::open(row, *batch)?)?;
+    walk(batches(HistoryRange::Unconfirmed), |tx| {
+        while let Some((_, row, batch)) = waiting.next_if(|(arrival, ..)| *arrival < tx.transaction.arrival) {
+            tell(&WalletTx::open(row, *batch)?)?;
         }
-        tell(told).map(ControlFlow::Continue)
+        tell(tx).map(ControlFlow::Continue)
     })?;
-    waiting.try_for_each(|(_, row, batch)| tell(&Told::open(row, *batch)?))
+    waiting.try_for_each(|(_, row, batch)| tell(&WalletTx::open(row, *batch)?))
 }
 
 /// A row with the number by which it is sorted, and its batch.
@@ -114,8 +114,8 @@ fn by_arrival(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>>, Hist
 
 /// The wallet's transactions of the blocks from the named one back to the fork, whatever became of them.
 fn removed(
-    question: &Question<'_>,
-    teller: &mut Teller<'_>,
+    context: &CallContext<'_>,
+    writer: &mut EntryWriter<'_>,
     selection: Selection<'_>,
     since: &Since,
     reply: &mut Vec<u8>,
@@ -123,16 +123,16 @@ fn removed(
     let selection = Selection { any_depth: true, ..selection };
     let mut at = since.block.as_ref().map(|block| (block.hash, block.height));
     while let (Some((hash, height)), Some(fork)) = (at, since.fork) {
-        if height <= fork || on_wallet_chain(question, teller.lens.synced, hash)? {
+        if height <= fork || on_wallet_chain(context, writer.viewpoint.synced, hash)? {
             break;
         }
-        let raw = question.host.chain.block(question.scope, hash)?.ok_or(HistoryError::UnreadableBlock)?;
+        let raw = context.host.chain.block(context.scope, hash)?.ok_or(HistoryError::UnreadableBlock)?;
         let block: Block = consensus::deserialize(&raw).map_err(|_| HistoryError::UnreadableBlock)?;
         let txids: Vec<Txid> = block.txdata.iter().map(bitcoin::Transaction::compute_txid).collect();
-        let found = question.host.wallet.transactions(question.scope, txids)?;
+        let found = context.host.wallet.transactions(context.scope, txids)?;
         let batch = found.view()?;
         for row in batch.rows {
-            teller.write_all(reply, &Told::open(&row, batch)?, selection)?;
+            writer.write_all(reply, &WalletTx::open(&row, batch)?, selection)?;
         }
         at = Some((block.header.prev_blockhash, height - 1));
     }
@@ -140,15 +140,15 @@ fn removed(
 }
 
 /// Whether a block is an ancestor of the wallet's last one.
-fn on_wallet_chain(question: &Question<'_>, synced: Synced, hash: BlockHash) -> Result<bool, HistoryError> {
-    let (chain, scope) = (&question.host.chain, question.scope);
+fn on_wallet_chain(context: &CallContext<'_>, synced: Synced, hash: BlockHash) -> Result<bool, HistoryError> {
+    let (chain, scope) = (&context.host.chain, context.scope);
     let Some(block) = chain.block_info(scope, BlockRef::Hash { hash })? else { return Ok(false) };
-    Ok(block.height <= synced.height && ancestor(question, synced, block.height)? == hash)
+    Ok(block.height <= synced.height && ancestor(context, synced, block.height)? == hash)
 }
 
 /// The block at a height of the chain that ends with the wallet's last block.
-fn ancestor(question: &Question<'_>, synced: Synced, height: u32) -> Result<BlockHash, HistoryError> {
-    let (chain, scope) = (&question.host.chain, question.scope);
+fn ancestor(context: &CallContext<'_>, synced: Synced, height: u32) -> Result<BlockHash, HistoryError> {
+    let (chain, scope) = (&context.host.chain, context.scope);
     let mut hash = synced.hash;
     loop {
         let block = chain.block_info(scope, BlockRef::Hash { hash })?.ok_or(HistoryError::UnknownBlock)?;
@@ -166,7 +166,7 @@ fn ancestor(question: &Question<'_>, synced: Synced, height: u32) -> Result<Bloc
 }
 
 /// The `target`-th block from the wallet's last one backwards, or the genesis block.
-fn last_block(question: &Question<'_>, synced: Synced, target: u32) -> Result<BlockHash, HistoryError> {
+fn last_block(context: &CallContext<'_>, synced: Synced, target: u32) -> Result<BlockHash, HistoryError> {
     let height = (synced.height + 1).saturating_sub(target);
-    ancestor(question, synced, height)
+    ancestor(context, synced, height)
 }

@@ -8,31 +8,31 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::Synced;
 use outrigger_sdk::standard::json::transaction_json;
 
-use crate::entry::{Selection, Teller, Told, entries, write_shared};
+use crate::entry::{EntryWriter, Selection, WalletTx, entries, write_shared};
 use crate::error::HistoryError;
-use crate::{Question, json};
+use crate::{CallContext, json};
 
 /// Bytes of most answers besides the transaction's own, which are two characters each.
 const REPLY_BYTES: usize = 1024;
 
 /// gettransaction.
-pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
-    let wallet = question.wallet()?;
-    let txid = Txid::from_byte_array(hash(question.params.get(0), "txid")?);
-    let lens = question.lens(&wallet, question.params.get(1))?;
-    let verbose = question.params.flag_or(2, false)?;
-    let service = &question.host.wallet;
-    let found = service.transactions(question.scope, vec![txid])?;
+pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+    let wallet = context.wallet()?;
+    let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
+    let viewpoint = context.viewpoint(&wallet, context.params.get(1))?;
+    let verbose = context.params.flag_or(2, false)?;
+    let service = &context.host.wallet;
+    let found = service.transactions(context.scope, vec![txid])?;
     let batch = found.view()?;
-    let told = batch.rows.iter().next().map(|row| Told::open(&row, batch)).transpose()?;
-    let raw = service.raw_transactions(question.scope, vec![txid])?.pop().flatten();
-    let (Some(told), Some(raw)) = (told, raw) else {
+    let tx = batch.rows.iter().next().map(|row| WalletTx::open(&row, batch)).transpose()?;
+    let raw = service.raw_transactions(context.scope, vec![txid])?.pop().flatten();
+    let (Some(tx), Some(raw)) = (tx, raw) else {
         return Err(HistoryError::UnknownTransaction);
     };
 
-    let transaction = &told.transaction;
-    let fee = lens.fee(transaction);
-    let amount = lens.credit(transaction) - lens.debit(transaction) - fee.unwrap_or(0);
+    let transaction = &tx.transaction;
+    let fee = viewpoint.fee(transaction);
+    let amount = viewpoint.credit(transaction) - viewpoint.debit(transaction) - fee.unwrap_or(0);
     let mut reply = Vec::with_capacity(REPLY_BYTES + 2 * raw.len());
     reply.push(b'{');
     json::key!(&mut reply, "amount");
@@ -41,13 +41,13 @@ pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError>
         json::key!(&mut reply, "fee");
         json::bitcoin(&mut reply, fee);
     }
-    write_shared(&mut reply, lens, &told);
-    let mut teller = Teller::new(question, lens);
+    write_shared(&mut reply, viewpoint, &tx);
+    let mut writer = EntryWriter::new(context, viewpoint);
     json::key!(&mut reply, "details");
     reply.push(b'[');
-    for entry in entries(lens, transaction, Selection::default()) {
+    for entry in entries(viewpoint, transaction, Selection::default()) {
         json::item(&mut reply);
-        teller.write(&mut reply, &told, entry, false)?;
+        writer.write(&mut reply, &tx, entry, false)?;
     }
     reply.push(b']');
     json::key!(&mut reply, "hex");
@@ -55,10 +55,10 @@ pub fn get_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError>
     if verbose {
         let decoded: Transaction = consensus::deserialize(&raw).map_err(|_| HistoryError::Damaged(txid))?;
         json::key!(&mut reply, "decoded");
-        serde_json::to_writer(&mut reply, &transaction_json(&decoded, lens.network))
+        serde_json::to_writer(&mut reply, &transaction_json(&decoded, viewpoint.network))
             .map_err(|error| RpcError::internal(error.to_string()))?;
     }
-    write_last_block(&mut reply, lens.synced);
+    write_last_block(&mut reply, viewpoint.synced);
     reply.push(b'}');
     Ok(reply)
 }
@@ -75,10 +75,10 @@ fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
 }
 
 /// abandontransaction.
-pub fn abandon_transaction(question: &Question<'_>) -> Result<Vec<u8>, HistoryError> {
-    question.wallet()?;
-    let txid = Txid::from_byte_array(hash(question.params.get(0), "txid")?);
-    question.host.wallet.abandon(question.scope, txid).map_err(|error| match error.kind {
+pub fn abandon_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+    context.wallet()?;
+    let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
+    context.host.wallet.abandon(context.scope, txid).map_err(|error| match error.kind {
         ErrorKind::NotFound => HistoryError::UnknownTransaction,
         ErrorKind::Refused => HistoryError::NotAbandonable,
         _ => error.into(),

@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use outrigger_sdk::service::wallet::HistoryBatchView;
 use outrigger_sdk::wire::ListView;
 
-use crate::Question;
+use crate::CallContext;
 use crate::error::HistoryError;
 use crate::json;
 
 /// The texts that one call has asked for so far.
 pub struct DescriptorTexts<'q> {
-    question: &'q Question<'q>,
+    context: &'q CallContext<'q>,
     /// As JSON, quotes included; none for a number that the wallet does not know.
     known: BTreeMap<u32, Option<Vec<u8>>>,
 }
 
 impl<'q> DescriptorTexts<'q> {
     /// None asked for yet.
-    pub fn new(question: &'q Question<'q>) -> Self {
-        Self { question, known: BTreeMap::new() }
+    pub fn new(context: &'q CallContext<'q>) -> Self {
+        Self { context, known: BTreeMap::new() }
     }
 
     /// Writes the key `parent_descs` with the texts of these descriptors. Of a batch that names others that are not known
@@ -51,7 +51,7 @@ impl<'q> DescriptorTexts<'q> {
             unknown.extend(named.filter(|number| !self.known.contains_key(number)));
         }
         let numbers: Vec<u32> = unknown.into_iter().collect();
-        let texts = self.question.host.wallet.descriptor_texts(self.question.scope, numbers.clone())?;
+        let texts = self.context.host.wallet.descriptor_texts(self.context.scope, numbers.clone())?;
         for (number, text) in numbers.into_iter().zip(texts) {
             let quoted = text.map(|text| {
                 let mut quoted = Vec::with_capacity(text.len() + 2);

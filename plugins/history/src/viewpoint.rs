@@ -1,4 +1,4 @@
-//! From where a transaction is looked at: its depth, and what of it is ours.
+//! What the wallet says of a transaction: its depth, and which of its inputs and outputs are ours.
 
 use bitcoin::Network;
 use outrigger_sdk::service::wallet::{Ownership, Synced, TxState, WalletOutputView, WalletTransactionView};
@@ -6,9 +6,9 @@ use outrigger_sdk::service::wallet::{Ownership, Synced, TxState, WalletOutputVie
 /// The depth from which a coinbase can be spent.
 pub const COINBASE_MATURITY_DEPTH: i64 = 101;
 
-/// From where a transaction is looked at.
+/// The block that the wallet has reached, which depths are counted from, and whether watch-only outputs are its own.
 #[derive(Clone, Copy)]
-pub struct Lens {
+pub struct WalletViewpoint {
     /// The block up to which the wallet has followed the chain: depths are counted from here.
     pub synced: Synced,
     /// Whether watched scripts count as ours.
@@ -17,7 +17,7 @@ pub struct Lens {
     pub network: Network,
 }
 
-impl Lens {
+impl WalletViewpoint {
     /// How deep a transaction is: 0 when unconfirmed, negative when another one made it impossible.
     pub fn depth(&self, transaction: &WalletTransactionView<'_>) -> i64 {
         let depth_of = |height: u32| i64::from(self.synced.height) - i64::from(height) + 1;

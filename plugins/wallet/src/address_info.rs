@@ -7,7 +7,7 @@ use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingDa
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use serde_json::{Map, Value, json};
 
-use crate::Question;
+use crate::CallContext;
 use crate::error::WalletError;
 
 /// The `hdseedid` of keys that come from a descriptor.
@@ -20,12 +20,12 @@ const X_LEN: usize = 32;
 const MAX_DEPTH: u8 = 3;
 
 /// `getaddressinfo`: what the text of an address tells, and what the wallet knows of it.
-pub fn get_address_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let legacy = question.wallet()?.kind == WalletKind::Legacy;
-    let network = question.network()?;
-    let script = address::to_script(question.params.text(0)?, network)
+pub fn get_address_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let legacy = context.wallet()?.kind == WalletKind::Legacy;
+    let network = context.network()?;
+    let script = address::to_script(context.params.text(0)?, network)
         .map_err(|error| WalletError::AddressReason(error.message))?;
-    let known = question.host.wallet.scripts(question.scope, vec![script.clone()])?.pop().flatten();
+    let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
     let known = known.map(|known| if legacy { without_descriptors(known) } else { known });
     Ok(Value::Object(describe(&script, known.as_ref(), network)))
 }

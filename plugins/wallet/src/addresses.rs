@@ -6,27 +6,27 @@ use outrigger_sdk::service::wallet::{AddressType, WalletInfo, WalletKind};
 use outrigger_sdk::standard::address;
 use serde_json::{Value, json};
 
-use crate::Question;
+use crate::CallContext;
 use crate::arguments::{address_type, label};
 use crate::error::WalletError;
 
 /// `getnewaddress`: a fresh address for receiving, entered in the address book.
-pub fn get_new_address(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
+pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
     require_keys(&wallet, false)?;
-    let label = label(question.params.given(0))?;
-    let kind = requested_type(&wallet, question.params.given(1))?;
-    let script = question.host.wallet.new_address(question.scope, kind, false, Some(label))?;
-    address_json(question, &script)
+    let label = label(context.params.given(0))?;
+    let kind = requested_type(&wallet, context.params.given(1))?;
+    let script = context.host.wallet.new_address(context.scope, kind, false, Some(label))?;
+    address_json(context, &script)
 }
 
 /// `getrawchangeaddress`: a fresh address for change.
-pub fn get_raw_change_address(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
+pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
     require_keys(&wallet, true)?;
-    let kind = requested_type(&wallet, question.params.given(0))?;
-    let script = question.host.wallet.new_address(question.scope, kind, true, None)?;
-    address_json(question, &script)
+    let kind = requested_type(&wallet, context.params.given(0))?;
+    let script = context.host.wallet.new_address(context.scope, kind, true, None)?;
+    address_json(context, &script)
 }
 
 /// Refuses where no source of a side, of any type, has an address to give.
@@ -43,17 +43,17 @@ fn requested_type(wallet: &WalletInfo, value: Option<&Value>) -> Result<AddressT
     }
 }
 
-fn address_json(question: &Question<'_>, script: &ScriptBuf) -> Result<Value, WalletError> {
-    let text = address::from_script(script, question.network()?);
+fn address_json(context: &CallContext<'_>, script: &ScriptBuf) -> Result<Value, WalletError> {
+    let text = address::from_script(script, context.network()?);
     Ok(json!(text.ok_or_else(|| RpcError::internal("the wallet derived a script that has no address"))?))
 }
 
 /// `setlabel`: sets the label of an address, ours or not.
-pub fn set_label(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    question.wallet()?;
-    let text = question.params.text(0)?;
-    let script = address::to_script(text, question.network()?).map_err(|_| WalletError::Address)?;
-    let label = label(question.params.given(1))?;
-    question.host.wallet.set_label(question.scope, script, label)?;
+pub fn set_label(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    context.wallet()?;
+    let text = context.params.text(0)?;
+    let script = address::to_script(text, context.network()?).map_err(|_| WalletError::Address)?;
+    let label = label(context.params.given(1))?;
+    context.host.wallet.set_label(context.scope, script, label)?;
     Ok(Value::Null)
 }

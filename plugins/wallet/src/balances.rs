@@ -8,7 +8,7 @@ use outrigger_sdk::service::wallet::{Ownership, Synced, WalletInfo};
 use serde_json::{Value, json};
 
 use crate::error::WalletError;
-use crate::{Question, arguments, coins, reuse};
+use crate::{CallContext, arguments, coins, reuse};
 
 /// Sums of coins, in satoshi.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -35,14 +35,14 @@ pub struct Balances {
 /// Sums up the wallet's coins; trusted ones count from a depth on. With `avoid_reuse`, coins of scripts that the wallet has
 /// spent from count apart, but for coinbases that may not be spent yet.
 pub fn balances(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     wallet: &WalletInfo,
     min_depth: i32,
     avoid_reuse: bool,
 ) -> Result<Balances, WalletError> {
     let mut balances = Balances::default();
-    let spent_from = if avoid_reuse { reuse::spent_from(question)? } else { HashSet::new() };
-    for coin in coins::all(question)? {
+    let spent_from = if avoid_reuse { reuse::spent_from(context)? } else { HashSet::new() };
+    for coin in coins::all(context)? {
         let totals = match coin.ownership {
             Ownership::Spendable => &mut balances.mine,
             Ownership::WatchOnly => balances.watch_only.get_or_insert_default(),
@@ -92,9 +92,9 @@ impl Totals {
 }
 
 /// `getbalances`.
-pub fn get_balances(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
-    let balances = balances(question, &wallet, 0, wallet.avoid_reuse)?;
+pub fn get_balances(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
+    let balances = balances(context, &wallet, 0, wallet.avoid_reuse)?;
     let mut object = serde_json::Map::new();
     object.insert("mine".into(), balances.mine.to_json(wallet.avoid_reuse.then_some(balances.used)));
     if let Some(watch_only) = balances.watch_only {
@@ -106,16 +106,16 @@ pub fn get_balances(question: &mut Question<'_>) -> Result<Value, WalletError> {
 
 /// `getbalance`: the trusted balance from a depth on, with what is watched where that is asked for. Watched coins count
 /// by default in a wallet without private keys.
-pub fn get_balance(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
-    let params = &question.params;
+pub fn get_balance(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
+    let params = &context.params;
     if params.given(0).is_some_and(|dummy| dummy != "*") {
         return Err(WalletError::AccountName);
     }
     let min_depth = params.given(1).map_or(Ok(0), int32)?;
     let watch_only = params.flag_or(2, !wallet.private_keys_enabled)?;
     let avoid_reuse = arguments::avoid_reuse(params.given(3), &wallet)?;
-    let balances = balances(question, &wallet, min_depth, avoid_reuse)?;
+    let balances = balances(context, &wallet, min_depth, avoid_reuse)?;
     let watched = balances.watch_only.filter(|_| watch_only).map_or(0, |totals| totals.trusted);
     Ok(money(balances.mine.trusted.saturating_add(watched)))
 }

@@ -10,7 +10,7 @@ use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::wallet::{AddressType, WalletInfo};
 use outrigger_sdk::standard::{ScriptKind, classify};
 
-use crate::Question;
+use crate::CallContext;
 use crate::arguments::{DEFAULT_ADDRESS_TYPE, type_name};
 use crate::error::WalletError;
 use crate::payment::{ChangeScript, Recipient};
@@ -27,7 +27,7 @@ impl Change {
     /// # Errors
     /// Where the wallet fails; that it has no address is an error only once it is needed.
     pub fn reserve(
-        question: &Question<'_>,
+        context: &CallContext<'_>,
         wallet: &WalletInfo,
         recipients: &[Recipient],
     ) -> Result<Self, WalletError> {
@@ -36,7 +36,7 @@ impl Change {
         if !has_source(wallet, kind) {
             return Ok(Self(Err(missing())));
         }
-        match question.host.wallet.new_address(question.scope, kind, true, None) {
+        match context.host.wallet.new_address(context.scope, kind, true, None) {
             Ok(script) => Ok(Self(Ok(script))),
             Err(error) if error.kind == ErrorKind::KeypoolRanOut => Ok(Self(Err(RpcError::from(error).message))),
             Err(error) if error.kind == ErrorKind::Refused => Ok(Self(Err(missing()))),
@@ -46,10 +46,10 @@ impl Change {
 
     /// Gives the address back, since no payment came of it. A failure is only logged: the client is told why there is no
     /// payment.
-    pub fn give_back(self, question: &Question<'_>) {
+    pub fn give_back(self, context: &CallContext<'_>) {
         let Ok(script) = self.0 else { return };
-        if let Err(error) = question.host.wallet.return_address(question.scope, script) {
-            question.host.log(Level::Warn, format!("an unused change address could not be given back: {error}"));
+        if let Err(error) = context.host.wallet.return_address(context.scope, script) {
+            context.host.log(Level::Warn, format!("an unused change address could not be given back: {error}"));
         }
     }
 
@@ -60,11 +60,11 @@ impl Change {
 
     /// What matters of it for weights and fees. Where the wallet cannot say what spending it takes, that of P2WPKH in P2SH is
     /// assumed, as Bitcoin Core does.
-    pub fn size(&self, question: &Question<'_>) -> Result<ChangeScript, WalletError> {
+    pub fn size(&self, context: &CallContext<'_>) -> Result<ChangeScript, WalletError> {
         let Ok(script) = &self.0 else { return Ok(ChangeScript::unknown()) };
-        let infos = question.host.wallet.scripts(question.scope, vec![script.clone()])?;
+        let infos = context.host.wallet.scripts(context.scope, vec![script.clone()])?;
         let known = infos.into_iter().flatten().map(|info| (script.clone(), info)).collect();
-        let signable = signable_keys(question, &known)?;
+        let signable = signable_keys(context, &known)?;
         let solving = known.get(script).map(|info| &info.solving);
         let spending = solving.and_then(|solving| input_size(script, solving, &|key| signable.contains(key)));
         Ok(ChangeScript::new(script, spending))

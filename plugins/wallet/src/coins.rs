@@ -7,7 +7,7 @@ use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{ScriptInfo, Synced, TxState, WalletCoin};
 
-use crate::Question;
+use crate::CallContext;
 use crate::error::WalletError;
 
 /// The depth at which a coinbase may be spent.
@@ -17,11 +17,11 @@ const MATURE_DEPTH: u32 = 101;
 const BATCH: u32 = 1000;
 
 /// All coins of the wallet, by outpoint.
-pub fn all(question: &Question<'_>) -> Result<Vec<WalletCoin>, WalletError> {
+pub fn all(context: &CallContext<'_>) -> Result<Vec<WalletCoin>, WalletError> {
     let mut coins = Vec::new();
     let mut after = None;
     loop {
-        let batch = question.host.wallet.coins(question.scope, after, BATCH)?;
+        let batch = context.host.wallet.coins(context.scope, after, BATCH)?;
         coins.extend(batch.coins);
         after = batch.next;
         if after.is_none() {
@@ -50,14 +50,14 @@ pub fn is_present(coin: &WalletCoin) -> bool {
 
 /// What the wallet knows of the scripts of these coins.
 pub fn scripts_of<'a>(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     coins: impl IntoIterator<Item = &'a WalletCoin>,
 ) -> Result<HashMap<ScriptBuf, ScriptInfo>, WalletError> {
     let distinct: HashSet<&ScriptBuf> = coins.into_iter().map(|coin| &coin.script).collect();
     let distinct: Vec<ScriptBuf> = distinct.into_iter().cloned().collect();
     let mut known = HashMap::with_capacity(distinct.len());
     for scripts in distinct.chunks(BATCH as usize) {
-        let infos = question.host.wallet.scripts(question.scope, scripts.to_vec())?;
+        let infos = context.host.wallet.scripts(context.scope, scripts.to_vec())?;
         known.extend(scripts.iter().cloned().zip(infos).filter_map(|(script, info)| Some((script, info?))));
     }
     Ok(known)
@@ -65,14 +65,14 @@ pub fn scripts_of<'a>(
 
 /// The texts of the descriptors that each coin comes from, as they were imported.
 pub fn parent_texts(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     coins: &[WalletCoin],
 ) -> Result<HashMap<OutPoint, Vec<String>>, WalletError> {
     let wanted: HashSet<OutPoint> = coins.iter().map(|coin| coin.outpoint).collect();
     let txids: Vec<Txid> = wanted.iter().map(|outpoint| outpoint.txid).collect::<HashSet<_>>().into_iter().collect();
     let mut numbers = HashMap::with_capacity(wanted.len());
     for txids in txids.chunks(BATCH as usize) {
-        let found = question.host.wallet.transactions(question.scope, txids.to_vec())?;
+        let found = context.host.wallet.transactions(context.scope, txids.to_vec())?;
         for row in found.view().map_err(ServiceError::from)?.rows {
             let (transaction, _) = row.open()?;
             for (vout, output) in (0_u32..).zip(transaction.outputs.iter()) {
@@ -84,7 +84,7 @@ pub fn parent_texts(
         }
     }
     let distinct: Vec<u32> = numbers.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
-    let texts = question.host.wallet.descriptor_texts(question.scope, distinct.clone())?;
+    let texts = context.host.wallet.descriptor_texts(context.scope, distinct.clone())?;
     let texts: HashMap<u32, String> =
         distinct.into_iter().zip(texts).filter_map(|(number, text)| Some((number, text?))).collect();
     let of = |numbers: Vec<u32>| numbers.iter().filter_map(|number| texts.get(number).cloned()).collect();
@@ -93,7 +93,7 @@ pub fn parent_texts(
 
 /// The mempool's entries of the transactions of unconfirmed coins.
 pub fn mempool_entries(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     coins: &[WalletCoin],
 ) -> Result<HashMap<Txid, MempoolEntry>, WalletError> {
     let unconfirmed = coins.iter().filter(|coin| coin.state == TxState::InMempool).map(|coin| coin.outpoint.txid);
@@ -101,6 +101,6 @@ pub fn mempool_entries(
     if txids.is_empty() {
         return Ok(HashMap::new());
     }
-    let entries = question.host.mempool.entries(question.scope, txids)?;
+    let entries = context.host.mempool.entries(context.scope, txids)?;
     Ok(entries.into_iter().flatten().map(|entry| (entry.txid, entry)).collect())
 }

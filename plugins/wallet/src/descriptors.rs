@@ -5,7 +5,7 @@ use outrigger_sdk::service::wallet::DescriptorInfo;
 use serde::Serialize;
 
 use crate::error::WalletError;
-use crate::{Question, to_json};
+use crate::{CallContext, to_json};
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -45,16 +45,16 @@ impl<'a> Entry<'a> {
 
 /// `listdescriptors`: the wallet's descriptors by their text, with private keys where that is asked for. The texts go
 /// into the answer without a copy that would not be wiped.
-pub fn list_descriptors(question: &mut Question<'_>) -> Result<Vec<u8>, WalletError> {
-    let wallet = question.wallet()?;
-    let private = question.params.flag_or(0, false)?;
+pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
+    let wallet = context.wallet()?;
+    let private = context.params.flag_or(0, false)?;
     if private && wallet.locked {
         return Err(ErrorKind::WalletLocked.into());
     }
-    let descriptors = question.host.wallet.descriptors(question.scope, private)?;
+    let descriptors = context.host.wallet.descriptors(context.scope, private)?;
     if private {
         // A descriptor that reads the same without private keys has none.
-        let public = question.host.wallet.descriptors(question.scope, false)?;
+        let public = context.host.wallet.descriptors(context.scope, false)?;
         let same = |(with, without): (&DescriptorInfo, &DescriptorInfo)| with.text == without.text;
         if descriptors.iter().zip(&public).any(same) {
             return Err(WalletError::NoPrivateDescriptor);

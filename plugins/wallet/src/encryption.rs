@@ -3,7 +3,7 @@
 use outrigger_sdk::service::wallet::WalletInfo;
 use serde_json::{Value, json};
 
-use crate::Question;
+use crate::CallContext;
 use crate::error::WalletError;
 
 /// The longest time to unlock for, in seconds; longer ones are cut to it.
@@ -13,9 +13,9 @@ const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
 const ENCRYPTED: &str = "wallet encrypted; The keypool has been flushed and a new HD seed was generated. You need to make a new backup with the backupwallet RPC.";
 
 /// `encryptwallet`: seals the keys and locks the wallet.
-pub fn encrypt_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let passphrase = question.take_secret(0);
-    let wallet = question.wallet()?;
+pub fn encrypt_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let passphrase = context.take_secret(0);
+    let wallet = context.wallet()?;
     if !wallet.private_keys_enabled {
         return Err(WalletError::NothingToEncrypt);
     }
@@ -26,42 +26,42 @@ pub fn encrypt_wallet(question: &mut Question<'_>) -> Result<Value, WalletError>
     if passphrase.expose().is_empty() {
         return Err(WalletError::EmptyPassphrase);
     }
-    question.host.wallet.encrypt(question.scope, passphrase)?;
+    context.host.wallet.encrypt(context.scope, passphrase)?;
     Ok(json!(ENCRYPTED))
 }
 
 /// `walletpassphrase`: unlocks the wallet for a time in seconds.
-pub fn wallet_passphrase(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let passphrase = question.take_secret(0);
-    require_encrypted(&question.wallet()?, "walletpassphrase")?;
-    let seconds = outrigger_sdk::params::int64(question.params.get(1))?;
+pub fn wallet_passphrase(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let passphrase = context.take_secret(0);
+    require_encrypted(&context.wallet()?, "walletpassphrase")?;
+    let seconds = outrigger_sdk::params::int64(context.params.get(1))?;
     let seconds = u64::try_from(seconds).map_err(|_| WalletError::NegativeTimeout)?;
     if passphrase.expose().is_empty() {
         return Err(WalletError::EmptyPassphrase);
     }
-    question.host.wallet.unlock(question.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS))?;
+    context.host.wallet.unlock(context.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS))?;
     Ok(Value::Null)
 }
 
 /// `walletpassphrasechange`: seals the keys with another passphrase.
-pub fn wallet_passphrase_change(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let (old, new) = (question.take_secret(0), question.take_secret(1));
-    let wallet = question.wallet()?;
+pub fn wallet_passphrase_change(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let (old, new) = (context.take_secret(0), context.take_secret(1));
+    let wallet = context.wallet()?;
     require_encrypted(&wallet, "walletpassphrasechange")?;
     refuse_during_rescan(&wallet, "changing the passphrase")?;
     if old.expose().is_empty() || new.expose().is_empty() {
         return Err(WalletError::EmptyPassphrase);
     }
-    question.host.wallet.change_passphrase(question.scope, old, new)?;
+    context.host.wallet.change_passphrase(context.scope, old, new)?;
     Ok(Value::Null)
 }
 
 /// `walletlock`: locks the wallet now.
-pub fn wallet_lock(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
+pub fn wallet_lock(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
     require_encrypted(&wallet, "walletlock")?;
     refuse_during_rescan(&wallet, "locking the wallet")?;
-    question.host.wallet.lock(question.scope)?;
+    context.host.wallet.lock(context.scope)?;
     Ok(Value::Null)
 }
 

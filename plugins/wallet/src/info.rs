@@ -3,7 +3,7 @@
 use outrigger_sdk::service::wallet::{WalletInfo, WalletKind};
 use serde_json::{Map, Value, json};
 
-use crate::Question;
+use crate::CallContext;
 use crate::balances::{balances, last_processed_block, money};
 use crate::error::WalletError;
 
@@ -14,14 +14,14 @@ const WALLET_VERSION: u32 = 169_900;
 const MILLION: f64 = 1_000_000.0;
 
 /// `getwalletinfo`: the keys of Bitcoin Core 29 in their order, and no others, for typed clients refuse those.
-pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
-    let mine = balances(question, &wallet, 0, wallet.avoid_reuse)?.mine;
+pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
+    let mine = balances(context, &wallet, 0, wallet.avoid_reuse)?.mine;
     let scanning = match &wallet.rescan {
         Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
         None => json!(false),
     };
-    let keypool_oldest = keypool_oldest(question, &wallet)?;
+    let keypool_oldest = keypool_oldest(context, &wallet)?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("walletname", json!(wallet.name));
@@ -59,15 +59,15 @@ pub fn get_wallet_info(question: &mut Question<'_>) -> Result<Value, WalletError
 }
 
 /// `getwalletbackupinfo`: whether the wallet should be backed up, and when it was.
-pub fn get_wallet_backup_info(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
+pub fn get_wallet_backup_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
     Ok(json!({"walletname": wallet.name, "backup_needed": wallet.backup_needed, "last_backup": wallet.last_backup}))
 }
 
 /// `keypoololdest`, which only legacy wallets have: when the oldest key of the keypool was made, or now where that is empty.
-fn keypool_oldest(question: &Question<'_>, wallet: &WalletInfo) -> Result<Option<u64>, WalletError> {
+fn keypool_oldest(context: &CallContext<'_>, wallet: &WalletInfo) -> Result<Option<u64>, WalletError> {
     match (wallet.kind, wallet.keypool_oldest) {
-        (WalletKind::Legacy, 0) => Ok(Some(question.host.chain.time(question.scope)?)),
+        (WalletKind::Legacy, 0) => Ok(Some(context.host.chain.time(context.scope)?)),
         (WalletKind::Legacy, oldest) => Ok(Some(oldest)),
         _ => Ok(None),
     }

@@ -9,7 +9,7 @@ use outrigger_sdk::service::wallet::LabelledScript;
 use outrigger_sdk::standard::address;
 use serde_json::{Map, Value, json};
 
-use crate::Question;
+use crate::CallContext;
 use crate::arguments::label;
 use crate::error::WalletError;
 
@@ -34,10 +34,10 @@ impl Purpose {
 
 /// All entries of the address book. Ours are for receiving; others are in it because they were paid, or are to be, and stay so
 /// whatever is imported.
-fn book(question: &Question<'_>) -> Result<Vec<(LabelledScript, Purpose)>, WalletError> {
+fn book(context: &CallContext<'_>) -> Result<Vec<(LabelledScript, Purpose)>, WalletError> {
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
-        let batch = question.host.wallet.labels(question.scope, after, BATCH)?;
+        let batch = context.host.wallet.labels(context.scope, after, BATCH)?;
         let sending: HashSet<ScriptBuf> = batch.sending.into_iter().collect();
         let purpose = |entry: &LabelledScript| {
             if sending.contains(&entry.script) { Purpose::Send } else { Purpose::Receive }
@@ -54,9 +54,9 @@ fn book(question: &Question<'_>) -> Result<Vec<(LabelledScript, Purpose)>, Walle
 }
 
 /// `listlabels`: the labels in use, sorted; those of one purpose where that is asked for.
-pub fn list_labels(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    question.wallet()?;
-    let purpose = match question.params.given(0).map(text).transpose()? {
+pub fn list_labels(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    context.wallet()?;
+    let purpose = match context.params.given(0).map(text).transpose()? {
         None | Some("") => None,
         Some("receive") => Some(Purpose::Receive),
         // A purpose of releases long gone: no entry has it.
@@ -65,17 +65,17 @@ pub fn list_labels(question: &mut Question<'_>) -> Result<Value, WalletError> {
         Some(_) => return Err(WalletError::UnknownPurpose),
     };
     let wanted = |(_, of): &(LabelledScript, Purpose)| purpose.is_none_or(|purpose| *of == purpose);
-    let labels: BTreeSet<String> = book(question)?.into_iter().filter(wanted).map(|(entry, _)| entry.label).collect();
+    let labels: BTreeSet<String> = book(context)?.into_iter().filter(wanted).map(|(entry, _)| entry.label).collect();
     Ok(json!(labels))
 }
 
 /// `getaddressesbylabel`: the addresses with a label.
-pub fn get_addresses_by_label(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    question.wallet()?;
-    let label = label(Some(question.params.get(0)))?;
-    let network = question.network()?;
+pub fn get_addresses_by_label(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    context.wallet()?;
+    let label = label(Some(context.params.get(0)))?;
+    let network = context.network()?;
     let mut found = BTreeMap::new();
-    for (entry, purpose) in book(question)?.into_iter().filter(|(entry, _)| entry.label == label) {
+    for (entry, purpose) in book(context)?.into_iter().filter(|(entry, _)| entry.label == label) {
         let text = address::from_script(&entry.script, network);
         let text = text.ok_or_else(|| RpcError::internal("a script without an address has a label"))?;
         found.insert(text, purpose.name());

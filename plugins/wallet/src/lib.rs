@@ -65,14 +65,14 @@ impl Plugin for WalletPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let answer = self.answer(call.method, Question { host: &self.host, scope: call.scope, params: call.params });
+        let answer = self.answer(call.method, CallContext { host: &self.host, scope: call.scope, params: call.params });
         reply.send_json(answer.map_err(RpcError::from));
     }
 }
 
 impl WalletPlugin {
-    fn answer(&self, method: &str, mut question: Question<'_>) -> Result<Vec<u8>, WalletError> {
-        let q = &mut question;
+    fn answer(&self, method: &str, mut context: CallContext<'_>) -> Result<Vec<u8>, WalletError> {
+        let q = &mut context;
         match method {
             "createwallet" => manage::create_wallet(q).and_then(to_json),
             "loadwallet" => manage::load_wallet(q).and_then(to_json),
@@ -110,14 +110,14 @@ fn to_json<T: Serialize>(value: T) -> Result<Vec<u8>, WalletError> {
     serde_json::to_vec(&value).map_err(|error| RpcError::internal(error.to_string()).into())
 }
 
-/// A call on its way through this plugin.
-struct Question<'a> {
+/// One call: the services that it asks, its scope and its parameters.
+struct CallContext<'a> {
     host: &'a Host,
     scope: Scope,
     params: Params,
 }
 
-impl Question<'_> {
+impl CallContext<'_> {
     /// The wallet of the call.
     fn wallet(&self) -> Result<WalletInfo, WalletError> {
         Ok(self.host.wallet.info(self.scope)?)

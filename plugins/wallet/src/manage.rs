@@ -5,7 +5,7 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::CreateOptions;
 use serde_json::{Map, Value, json};
 
-use crate::Question;
+use crate::CallContext;
 use crate::error::WalletError;
 
 /// What createwallet says of a passphrase without a character.
@@ -13,10 +13,10 @@ const EMPTY_PASSPHRASE: &str = "Empty string given as passphrase, wallet will no
 
 /// `createwallet`: makes a wallet and loads it. Without `descriptors` it takes both kinds of imports; an explicit true
 /// or false makes a wallet of one kind.
-pub fn create_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let passphrase_given = question.params.given(3).is_some();
-    let passphrase = question.take_secret(3);
-    let params = &question.params;
+pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let passphrase_given = context.params.given(3).is_some();
+    let passphrase = context.take_secret(3);
+    let params = &context.params;
     let name = params.text(0)?.to_owned();
     let disable_private_keys = params.flag_or(1, false)?;
     let mut warnings = Vec::new();
@@ -38,15 +38,15 @@ pub fn create_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> 
         descriptors: params.given(5).map(flag).transpose()?,
         load_on_startup: params.given(6).map(flag).transpose()?,
     };
-    warnings.extend(question.host.wallet.create(question.scope, options)?);
+    warnings.extend(context.host.wallet.create(context.scope, options)?);
     Ok(named(Some(name), warnings))
 }
 
 /// `loadwallet`: loads a wallet that is on disk.
-pub fn load_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let name = question.params.text(0)?.to_owned();
-    let load_on_startup = question.params.given(1).map(flag).transpose()?;
-    let loaded = question.host.wallet.load(question.scope, name.clone(), load_on_startup);
+pub fn load_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let name = context.params.text(0)?.to_owned();
+    let load_on_startup = context.params.given(1).map(flag).transpose()?;
+    let loaded = context.host.wallet.load(context.scope, name.clone(), load_on_startup);
     let warnings = loaded.map_err(|error| match error.kind {
         // The general words for this kind speak of the wallet that a request's path names.
         ErrorKind::WalletNotLoaded if !error.detail.is_empty() => WalletError::CannotLoad(error.detail),
@@ -56,11 +56,11 @@ pub fn load_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
 }
 
 /// `unloadwallet`: unloads the wallet of the path or of the argument.
-pub fn unload_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let argument = question.params.given(0).map(text).transpose()?;
-    let name = wallet_to_unload(question, argument)?;
-    let load_on_startup = question.params.given(1).map(flag).transpose()?;
-    let warnings = question.host.wallet.unload(question.scope, name, load_on_startup)?;
+pub fn unload_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let argument = context.params.given(0).map(text).transpose()?;
+    let name = wallet_to_unload(context, argument)?;
+    let load_on_startup = context.params.given(1).map(flag).transpose()?;
+    let warnings = context.host.wallet.unload(context.scope, name, load_on_startup)?;
     Ok(named(None, warnings))
 }
 
@@ -68,16 +68,16 @@ pub fn unload_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> 
 ///
 /// Which wallet a path names is only seen by asking for the wallet of the call. Where a single one is loaded, that
 /// answers the same with and without a path, and it counts as named.
-fn wallet_to_unload(question: &Question<'_>, argument: Option<&str>) -> Result<String, WalletError> {
-    let wallet = &question.host.wallet;
-    let of_call = wallet.info(question.scope).map(|info| info.name).map_err(|error| error.kind);
+fn wallet_to_unload(context: &CallContext<'_>, argument: Option<&str>) -> Result<String, WalletError> {
+    let wallet = &context.host.wallet;
+    let of_call = wallet.info(context.scope).map(|info| info.name).map_err(|error| error.kind);
     let Some(argument) = argument else {
         return of_call.map_err(|kind| match kind {
             ErrorKind::WalletNotSpecified | ErrorKind::NoWallet => WalletError::WalletNotNamed,
             other => other.into(),
         });
     };
-    let loaded = wallet.list(question.scope)?;
+    let loaded = wallet.list(context.scope)?;
     let differs = match &of_call {
         Ok(name) => name != argument && loaded.len() > 1,
         Err(ErrorKind::WalletNotLoaded) => loaded.iter().any(|name| name == argument),
@@ -87,13 +87,13 @@ fn wallet_to_unload(question: &Question<'_>, argument: Option<&str>) -> Result<S
 }
 
 /// `listwallets`: the loaded wallets.
-pub fn list_wallets(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    Ok(json!(question.host.wallet.list(question.scope)?))
+pub fn list_wallets(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    Ok(json!(context.host.wallet.list(context.scope)?))
 }
 
 /// `listwalletdir`: the wallets on disk.
-pub fn list_wallet_dir(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let names = question.host.wallet.directory(question.scope)?;
+pub fn list_wallet_dir(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let names = context.host.wallet.directory(context.scope)?;
     let wallets: Vec<Value> = names.into_iter().map(|name| json!({"name": name})).collect();
     Ok(json!({"wallets": wallets}))
 }

@@ -1,4 +1,4 @@
-//! From coins and terms to an unsigned payment: which coins, what the recipients get, the fee and the change.
+//! From coins and a payment request to an unsigned payment: which coins, what the recipients get, the fee and the change.
 //!
 //! Everything is integer satoshi and weight units. The fee of a payment is its feerate times its virtual size, rounded up;
 //! without change also what was too little for change.
@@ -23,7 +23,7 @@ const DUST_FEERATE: u64 = 3000;
 /// The number of [`Rank`]s.
 pub const RANKS: u8 = 4;
 
-/// How gladly a coin is spent; the smaller, the sooner.
+/// Spending priority of a coin, lower first.
 pub type Rank = u8;
 
 /// A coin that the wallet can spend.
@@ -37,7 +37,7 @@ pub struct Spendable {
     pub script: ScriptBuf,
     /// What spending it takes.
     pub size: InputSize,
-    /// How gladly it is spent.
+    /// Its spending priority.
     pub rank: Rank,
 }
 
@@ -52,9 +52,9 @@ pub struct Recipient {
     pub subtract_fee: bool,
 }
 
-/// What is to be paid, and how.
+/// What is to be paid, and at which feerate.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Terms {
+pub struct PaymentRequest {
     /// To whom how much. Where the fee is taken off the amounts of several, the first of these pays what is left over of
     /// equal shares.
     pub recipients: Vec<Recipient>,
@@ -95,9 +95,9 @@ impl ChangeScript {
     }
 }
 
-/// How the money of a payment is divided, in satoshi.
+/// What the selected coins are split into: payments, change and fee, in satoshi.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Division {
+pub struct FeeSplit {
     /// What the recipients get, in their order.
     pub paid: Vec<u64>,
     /// What comes back, if that is worth an output.
@@ -146,7 +146,7 @@ pub fn check_dust(recipients: &[Recipient]) -> Result<(), WalletError> {
     if dust { Err(WalletError::AmountTooSmall) } else { Ok(()) }
 }
 
-impl Terms {
+impl PaymentRequest {
     /// What all recipients are to get, in satoshi.
     fn amount(&self) -> u64 {
         self.recipients.iter().fold(0, |sum, recipient| sum.saturating_add(recipient.amount))
@@ -272,7 +272,7 @@ impl Terms {
     ///
     /// # Errors
     /// Where the amounts do not bear the fee, or the fee or the weight is beyond its limit.
-    pub fn divide(&self, coins: &[&Spendable], change: ChangeScript) -> Result<Division, WalletError> {
+    pub fn divide(&self, coins: &[&Spendable], change: ChangeScript) -> Result<FeeSplit, WalletError> {
         let total = coins.iter().fold(0_u64, |sum, coin| sum.saturating_add(coin.value));
         let surplus = total.checked_sub(self.amount()).ok_or(WalletError::InsufficientFunds)?;
         let with = self.weight(coins, Some(&change));
@@ -280,25 +280,25 @@ impl Terms {
         let (fee_with, fee_without) = (fee(self.feerate, with), fee(self.feerate, without));
         let subtract_fee = self.subtract_fee();
         let left = if subtract_fee { Some(surplus) } else { surplus.checked_sub(fee_with) };
-        let division = match left.filter(|left| *left >= change.least(self.feerate)) {
+        let split = match left.filter(|left| *left >= change.least(self.feerate)) {
             Some(left) => {
                 let paid = self.paid(if subtract_fee { fee_with } else { 0 })?;
-                Division { paid, change: Some(left), fee: fee_with }
+                FeeSplit { paid, change: Some(left), fee: fee_with }
             }
             None if subtract_fee => {
                 let missing = fee_without.saturating_sub(surplus);
-                Division { paid: self.paid(missing)?, change: None, fee: surplus + missing }
+                FeeSplit { paid: self.paid(missing)?, change: None, fee: surplus + missing }
             }
             None if surplus < fee_without => return Err(WalletError::InsufficientFunds),
-            None => Division { paid: self.paid(0)?, change: None, fee: surplus },
+            None => FeeSplit { paid: self.paid(0)?, change: None, fee: surplus },
         };
-        if division.fee > MAX_FEE {
+        if split.fee > MAX_FEE {
             return Err(WalletError::FeeTooHigh);
         }
         if with > MAX_WEIGHT {
             return Err(WalletError::TooManyInputs);
         }
-        Ok(division)
+        Ok(split)
     }
 
     /// What the recipients get, where so much of the fee is taken off their amounts: in equal shares, the first of those

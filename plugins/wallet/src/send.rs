@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use crate::arguments::{self, avoid_reuse};
 use crate::change::Change;
 use crate::error::WalletError;
-use crate::payment::{Rank, Recipient, Spendable, Terms, check_dust, output, unsigned};
+use crate::payment::{PaymentRequest, Rank, Recipient, Spendable, check_dust, output, unsigned};
 use crate::weight::{input_size, keys_for};
-use crate::{Question, WalletPlugin, coins, locktime, recipients, reuse};
+use crate::{CallContext, WalletPlugin, coins, locktime, recipients, reuse};
 
 /// The sequence of a payment that can be replaced (BIP 125).
 const REPLACEABLE: Sequence = Sequence(0xffff_fffd);
@@ -35,7 +35,7 @@ const MAX_TARGET: i64 = 1008;
 /// The names of estimate modes, in any case.
 const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
 
-/// The depth from which a coin that others paid us is spent gladly, in blocks.
+/// The depth from which a coin that others paid us is spent without restraint, in blocks.
 const SETTLED_DEPTH: u32 = 6;
 /// The length up to which chains of our own unconfirmed transactions are continued without need.
 const SHORT_CHAIN: u64 = 2;
@@ -52,7 +52,7 @@ struct Feerate {
 
 /// A checked request.
 struct Request {
-    terms: Terms,
+    payment: PaymentRequest,
     sequence: Sequence,
     fee_reason: &'static str,
     verbose: bool,
@@ -63,13 +63,13 @@ struct Request {
 }
 
 /// `sendtoaddress`: pays one recipient.
-pub fn send_to_address(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
-    send(question, plugin, Request::to_address)
+pub fn send_to_address(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+    send(context, plugin, Request::to_address)
 }
 
 /// `sendmany`: pays several recipients in one transaction.
-pub fn send_many(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
-    send(question, plugin, Request::to_many)
+pub fn send_many(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+    send(context, plugin, Request::to_many)
 }
 
 /// Makes a payment, signs it, gives it to the mempool.
@@ -77,33 +77,33 @@ pub fn send_many(question: &mut Question<'_>, plugin: &WalletPlugin) -> Result<V
 /// Payments are made one after the other, from before the wallet is looked at until the mempool has the payment, and coins
 /// that the mempool's transactions spend are not chosen: two payments at once would else replace one another.
 fn send(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     plugin: &WalletPlugin,
-    read: fn(&Question<'_>, Option<u64>, &WalletInfo) -> Result<Request, WalletError>,
+    read: fn(&CallContext<'_>, Option<u64>, &WalletInfo) -> Result<Request, WalletError>,
 ) -> Result<Value, WalletError> {
     let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
-    let request = read(question, plugin.fallback_feerate, &question.wallet()?)?;
-    let change = Change::reserve(question, &question.wallet()?, &request.terms.recipients)?;
+    let request = read(context, plugin.fallback_feerate, &context.wallet()?)?;
+    let change = Change::reserve(context, &context.wallet()?, &request.payment.recipients)?;
     // Reserving wrote to the wallet: what is read from here on is of one moment after that.
-    let wallet = question.wallet()?;
-    let paid = pay(question, &wallet, &request, &change).and_then(|signed| submit(question, &signed));
+    let wallet = context.wallet()?;
+    let paid = pay(context, &wallet, &request, &change).and_then(|signed| submit(context, &signed));
     // The change address of a payment that the mempool has refused is as free as that of one that was not made, unless the
     // wallet has met it, which `return_address` finds out.
-    let txid = paid.inspect_err(|_| change.give_back(question))?;
+    let txid = paid.inspect_err(|_| change.give_back(context))?;
     for (key, text) in &request.metadata {
-        store(question, txid, key, text);
+        store(context, txid, key, text);
     }
     Ok(if request.verbose { json!({"txid": txid, "fee_reason": request.fee_reason}) } else { json!(txid) })
 }
 
 /// The texts at these positions that are not empty, under the keys that they are stored with.
 fn metadata(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     texts: &[(usize, &'static str)],
 ) -> Result<Vec<(&'static str, String)>, WalletError> {
     let mut metadata = Vec::new();
     for (index, key) in texts {
-        let text = question.params.given(*index).map(text).transpose()?.unwrap_or_default();
+        let text = context.params.given(*index).map(text).transpose()?.unwrap_or_default();
         if text.len() > MAX_TEXT_LEN {
             return Err(WalletError::TextTooLong(key, text.len()));
         }
@@ -116,24 +116,24 @@ fn metadata(
 
 impl Request {
     fn new(
-        question: &Question<'_>,
+        context: &CallContext<'_>,
         explicit: Option<u64>,
         fallback: Option<u64>,
         recipients: Vec<Recipient>,
         replaceable: Option<bool>,
     ) -> Result<Self, WalletError> {
         check_dust(&recipients)?;
-        let Feerate { feerate, reason } = feerate(question, explicit, fallback)?;
-        let terms = Terms { recipients, feerate };
-        terms.check()?;
+        let Feerate { feerate, reason } = feerate(context, explicit, fallback)?;
+        let payment = PaymentRequest { recipients, feerate };
+        payment.check()?;
         let sequence = if replaceable.unwrap_or(true) { REPLACEABLE } else { FINAL };
-        Ok(Self { terms, sequence, fee_reason: reason, verbose: false, avoid_reuse: false, metadata: Vec::new() })
+        Ok(Self { payment, sequence, fee_reason: reason, verbose: false, avoid_reuse: false, metadata: Vec::new() })
     }
 
     /// Reads the arguments of `sendtoaddress` in release 29's order of checks.
-    fn to_address(question: &Question<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
-        let params = &question.params;
-        let metadata = metadata(question, &[(2, "comment"), (3, "to")])?;
+    fn to_address(context: &CallContext<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
+        let params = &context.params;
+        let metadata = metadata(context, &[(2, "comment"), (3, "to")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
         let avoid_reuse = avoid_reuse(params.given(8), wallet)?;
         let explicit = fee_options(params.given(6), params.given(7), params.given(9))?;
@@ -142,7 +142,7 @@ impl Request {
         }
         let text = params.text(0)?;
         let script =
-            address::to_script(text, question.network()?).map_err(|_| WalletError::AddressAmong(text.to_owned()))?;
+            address::to_script(text, context.network()?).map_err(|_| WalletError::AddressAmong(text.to_owned()))?;
         let amount = amount::from_json(params.get(1))?;
         let subtract_fee = params.flag_or(4, false)?;
         let verbose = params.flag_or(10, false)?;
@@ -150,19 +150,19 @@ impl Request {
             return Err(WalletError::PrivateKeysDisabled);
         }
         let recipients = vec![Recipient { script, amount, subtract_fee }];
-        let request = Self::new(question, explicit, fallback, recipients, replaceable)?;
+        let request = Self::new(context, explicit, fallback, recipients, replaceable)?;
         Ok(Self { verbose, avoid_reuse, metadata, ..request })
     }
 
     /// Reads the arguments of `sendmany`, whose recipients are looked at before the wallet is. It spends coins of used
     /// addresses also from a wallet that avoids reuse, as bitcoind's does.
-    fn to_many(question: &Question<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
-        let params = &question.params;
+    fn to_many(context: &CallContext<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
+        let params = &context.params;
         recipients::check_dummy(params.given(0))?;
-        let metadata = metadata(question, &[(3, "comment")])?;
+        let metadata = metadata(context, &[(3, "comment")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
         let explicit = fee_options(params.given(6), params.given(7), params.given(8))?;
-        let mut recipients = recipients::read(params.get(1), params.given(4), question.network()?)?;
+        let mut recipients = recipients::read(params.get(1), params.given(4), context.network()?)?;
         let verbose = params.flag_or(9, false)?;
         if wallet.locked {
             return Err(ErrorKind::WalletLocked.into());
@@ -175,7 +175,7 @@ impl Request {
         }
         // The order of the outputs, and who bears the odd satoshi of a shared fee, tell nothing of the request.
         recipients.shuffle(&mut thread_rng());
-        let request = Self::new(question, explicit, fallback, recipients, replaceable)?;
+        let request = Self::new(context, explicit, fallback, recipients, replaceable)?;
         Ok(Self { verbose, metadata, ..request })
     }
 }
@@ -208,8 +208,8 @@ fn fee_options(
 }
 
 /// The feerate to pay: the explicit one, or the fallback, which rises to what the mempool takes now.
-fn feerate(question: &Question<'_>, explicit: Option<u64>, fallback: Option<u64>) -> Result<Feerate, WalletError> {
-    let mempool = question.host.mempool.info(question.scope)?;
+fn feerate(context: &CallContext<'_>, explicit: Option<u64>, fallback: Option<u64>) -> Result<Feerate, WalletError> {
+    let mempool = context.host.mempool.info(context.scope)?;
     let minimum = mempool.relay_feerate;
     match (explicit, fallback) {
         (Some(feerate), _) if feerate < minimum => Err(WalletError::FeerateTooLow { feerate, minimum }),
@@ -225,8 +225,8 @@ fn feerate(question: &Question<'_>, explicit: Option<u64>, fallback: Option<u64>
     }
 }
 
-/// The coins to choose from.
-struct Purse {
+/// The coins that may be selected.
+struct AvailableCoins {
     coins: Vec<Spendable>,
     scripts: HashMap<ScriptBuf, ScriptInfo>,
     /// Whether coins were left out because their chain of unconfirmed transactions is too long.
@@ -235,36 +235,40 @@ struct Purse {
 
 /// Makes and signs the payment.
 fn pay(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     wallet: &WalletInfo,
     request: &Request,
     change: &Change,
 ) -> Result<Transaction, WalletError> {
-    let purse = open_purse(question, wallet, request.avoid_reuse)?;
-    let terms = &request.terms;
-    let sized = change.size(question)?;
-    let chosen = terms.choose(&purse.coins, sized).map_err(|error| match error {
-        WalletError::InsufficientFunds if purse.chains_too_long => WalletError::UnconfirmedChain,
+    let available = available_coins(context, wallet, request.avoid_reuse)?;
+    let payment = &request.payment;
+    let sized = change.size(context)?;
+    let chosen = payment.choose(&available.coins, sized).map_err(|error| match error {
+        WalletError::InsufficientFunds if available.chains_too_long => WalletError::UnconfirmedChain,
         other => other,
     })?;
-    let division = terms.divide(&chosen, sized)?;
-    let paid = division.paid.iter().zip(&terms.recipients);
+    let split = payment.divide(&chosen, sized)?;
+    let paid = split.paid.iter().zip(&payment.recipients);
     let mut outputs: Vec<TxOut> = paid.map(|(value, recipient)| output(*value, recipient.script.clone())).collect();
-    if let Some(value) = division.change {
+    if let Some(value) = split.change {
         // Where the change stands must not tell it from the rest.
         outputs.insert(thread_rng().gen_range(0..=outputs.len()), output(value, change.script()?.clone()));
     }
-    let now = question.host.chain.time(question.scope)?;
+    let now = context.host.chain.time(context.scope)?;
     let lock_time = locktime::against_fee_sniping(&wallet.synced, now, &mut thread_rng());
     let transaction = unsigned(&chosen, outputs, request.sequence, lock_time);
-    sign(question, transaction, &chosen, &purse.scripts)
+    sign(context, transaction, &chosen, &available.scripts)
 }
 
 /// Gathers the coins that can be spent now: ours, mature, confirmed or our own trusted change, not spent by the mempool, and
 /// of a form whose keys we hold; those of scripts that were spent from are left out where that is asked for.
-fn open_purse(question: &Question<'_>, wallet: &WalletInfo, avoid_reuse: bool) -> Result<Purse, WalletError> {
-    let spent_from = if avoid_reuse { reuse::spent_from(question)? } else { HashSet::new() };
-    let mut candidates = coins::all(question)?;
+fn available_coins(
+    context: &CallContext<'_>,
+    wallet: &WalletInfo,
+    avoid_reuse: bool,
+) -> Result<AvailableCoins, WalletError> {
+    let spent_from = if avoid_reuse { reuse::spent_from(context)? } else { HashSet::new() };
+    let mut candidates = coins::all(context)?;
     candidates.retain(|coin| {
         let confirmed = matches!(coin.state, TxState::Confirmed { .. });
         let own_change = coin.state == TxState::InMempool && coin.trusted && coin.from_us;
@@ -274,30 +278,30 @@ fn open_purse(question: &Question<'_>, wallet: &WalletInfo, avoid_reuse: bool) -
             && !spent_from.contains(&coin.script)
     });
     let outpoints: Vec<OutPoint> = candidates.iter().map(|coin| coin.outpoint).collect();
-    let mut spenders = question.host.mempool.spenders(question.scope, outpoints)?.into_iter();
+    let mut spenders = context.host.mempool.spenders(context.scope, outpoints)?.into_iter();
     candidates.retain(|_| spenders.next().flatten().is_none());
-    let parents = coins::mempool_entries(question, &candidates)?;
-    let scripts = coins::scripts_of(question, &candidates)?;
-    let signable = signable_keys(question, &scripts)?;
-    let mut purse = Purse { coins: Vec::new(), scripts: HashMap::new(), chains_too_long: false };
+    let parents = coins::mempool_entries(context, &candidates)?;
+    let scripts = coins::scripts_of(context, &candidates)?;
+    let signable = signable_keys(context, &scripts)?;
+    let mut available = AvailableCoins { coins: Vec::new(), scripts: HashMap::new(), chains_too_long: false };
     for coin in candidates {
         let depth = coins::depth(&coin, &wallet.synced);
         let info = scripts.get(&coin.script);
         let size = info.and_then(|info| input_size(&coin.script, &info.solving, &|key| signable.contains(key)));
         match (size, rank(&coin, depth, parents.get(&coin.outpoint.txid))) {
             (None, _) => {}
-            (Some(_), None) => purse.chains_too_long = true,
+            (Some(_), None) => available.chains_too_long = true,
             (Some(size), Some(rank)) => {
                 let (outpoint, value, script) = (coin.outpoint, coin.value, coin.script);
-                purse.coins.push(Spendable { outpoint, value, script, size, rank });
+                available.coins.push(Spendable { outpoint, value, script, size, rank });
             }
         }
     }
-    purse.scripts = scripts;
-    Ok(purse)
+    available.scripts = scripts;
+    Ok(available)
 }
 
-/// How gladly a coin is spent; none where the mempool would not take what spends it. Settled ones first, then all that are
+/// The spending priority of a coin; none where the mempool would not take what spends it. Settled ones first, then all that are
 /// confirmed, then our own change in short chains, then in longer ones.
 fn rank(coin: &WalletCoin, depth: u32, parent: Option<&MempoolEntry>) -> Option<Rank> {
     let chain = parent.map_or(1, |entry| entry.ancestor_count.max(entry.descendant_count));
@@ -312,7 +316,7 @@ fn rank(coin: &WalletCoin, depth: u32, parent: Option<&MempoolEntry>) -> Option<
 
 /// The public keys behind these scripts that the wallet signs with.
 pub fn signable_keys(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     scripts: &HashMap<ScriptBuf, ScriptInfo>,
 ) -> Result<HashSet<Vec<u8>>, WalletError> {
     let keys: HashSet<Vec<u8>> = scripts.iter().flat_map(|(script, info)| keys_for(script, &info.solving)).collect();
@@ -320,12 +324,12 @@ pub fn signable_keys(
         return Ok(keys);
     }
     let asked: Vec<Blob> = keys.iter().cloned().map(Blob).collect();
-    let available = question.host.signer.available(question.scope, scripts.keys().cloned().collect(), asked)?;
+    let available = context.host.signer.available(context.scope, scripts.keys().cloned().collect(), asked)?;
     Ok(keys.into_iter().zip(available).filter(|(_, available)| *available).map(|(key, _)| key).collect())
 }
 
 fn sign(
-    question: &Question<'_>,
+    context: &CallContext<'_>,
     mut transaction: Transaction,
     chosen: &[&Spendable],
     scripts: &HashMap<ScriptBuf, ScriptInfo>,
@@ -338,17 +342,17 @@ fn sign(
     }
     let spent: Vec<Option<TxOut>> = chosen.iter().map(|coin| Some(output(coin.value, coin.script.clone()))).collect();
     let owned: HashSet<&ScriptBuf> = chosen.iter().map(|coin| &coin.script).collect();
-    let keys = WalletKeys::new(&*question.host.signer, question.scope, owned.into_iter().cloned().collect());
+    let keys = WalletKeys::new(&*context.host.signer, context.scope, owned.into_iter().cloned().collect());
     let errors = sign_transaction(&mut transaction, &spent, &known, &keys, Sighash::DEFAULT)?;
     if errors.iter().any(Option::is_some) { Err(WalletError::SigningFailed) } else { Ok(transaction) }
 }
 
 /// Gives the payment to the mempool. A refused one is stored nowhere.
-fn submit(question: &Question<'_>, signed: &Transaction) -> Result<Txid, WalletError> {
+fn submit(context: &CallContext<'_>, signed: &Transaction) -> Result<Txid, WalletError> {
     /// The limit of the fee has been checked.
     const NO_LIMIT: u64 = 0;
     let raw = Blob(consensus::serialize(signed));
-    match question.host.mempool.submit(question.scope, raw, NO_LIMIT)? {
+    match context.host.mempool.submit(context.scope, raw, NO_LIMIT)? {
         Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(txid),
         Admission::Rejected { reason, detail } if detail.is_empty() => Err(WalletError::Rejected(reason)),
         Admission::Rejected { reason, detail } => Err(WalletError::Rejected(format!("{reason}, {detail}"))),
@@ -365,14 +369,14 @@ fn submit(question: &Question<'_>, signed: &Transaction) -> Result<Txid, WalletE
 ///
 /// A call's snapshot may be older than the payment. Writing lets go of it, and what comes next waits until the wallet has
 /// seen what the mempool has: so where the wallet does not know the payment yet, a second attempt finds it.
-fn store(question: &Question<'_>, txid: Txid, key: &str, text: &str) {
-    let attempt = || question.host.wallet.set_metadata(question.scope, txid, key.to_owned(), text.to_owned());
+fn store(context: &CallContext<'_>, txid: Txid, key: &str, text: &str) {
+    let attempt = || context.host.wallet.set_metadata(context.scope, txid, key.to_owned(), text.to_owned());
     let stored = attempt().or_else(|error| match error.kind {
         ErrorKind::NotFound => attempt(),
         _ => Err(error),
     });
     if let Err(error) = stored {
         let message = format!("the {key} of payment {txid} could not be stored: {error}");
-        question.host.log(Level::Warn, message);
+        context.host.log(Level::Warn, message);
     }
 }

@@ -15,7 +15,7 @@ use crate::address_info::{redeem_script, witness_script};
 use crate::arguments::{addresses, wrong_type};
 use crate::balances::money;
 use crate::error::WalletError;
-use crate::{Question, coins, reuse};
+use crate::{CallContext, coins, reuse};
 
 /// The default of `maxconf`.
 const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
@@ -95,8 +95,8 @@ impl Options {
 }
 
 impl Filter {
-    fn parse(question: &Question<'_>, network: Network) -> Result<Self, WalletError> {
-        let params = &question.params;
+    fn parse(context: &CallContext<'_>, network: Network) -> Result<Self, WalletError> {
+        let params = &context.params;
         Ok(Self {
             min_depth: params.given(0).map_or(Ok(1), int32)?,
             max_depth: params.given(1).map_or(Ok(DEFAULT_MAX_DEPTH), int32)?,
@@ -137,15 +137,15 @@ impl Filter {
 }
 
 /// `listunspent`: coins by outpoint.
-pub fn list_unspent(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
-    let network = question.network()?;
-    let filter = Filter::parse(question, network)?;
-    let coins = filter.select(coins::all(question)?, &wallet);
-    let scripts = coins::scripts_of(question, &coins)?;
-    let entries = coins::mempool_entries(question, &coins)?;
-    let parents = coins::parent_texts(question, &coins)?;
-    let spent_from = if wallet.avoid_reuse { Some(reuse::spent_from(question)?) } else { None };
+pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
+    let network = context.network()?;
+    let filter = Filter::parse(context, network)?;
+    let coins = filter.select(coins::all(context)?, &wallet);
+    let scripts = coins::scripts_of(context, &coins)?;
+    let entries = coins::mempool_entries(context, &coins)?;
+    let parents = coins::parent_texts(context, &coins)?;
+    let spent_from = if wallet.avoid_reuse { Some(reuse::spent_from(context)?) } else { None };
     let entry = |coin: &WalletCoin| {
         let about = About {
             depth: coins::depth(coin, &wallet.synced),

@@ -4,7 +4,7 @@ use outrigger_sdk::params::{flag, int32};
 use outrigger_sdk::service::ErrorKind;
 use serde_json::{Value, json};
 
-use crate::Question;
+use crate::CallContext;
 use crate::error::WalletError;
 use crate::manage::named;
 
@@ -23,19 +23,19 @@ const IMMUTABLE: [&str; 6] = [
 const RESCAN_NEEDED: &str = "You need to rescan the blockchain in order to correctly mark used destinations in the past. Until this is done, some destinations may be considered unused, even if the opposite is the case.";
 
 /// `backupwallet`: copies the wallet to a file of the host's system.
-pub fn backup_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    question.wallet()?;
-    let file = question.params.text(0)?.to_owned();
-    question.host.wallet.backup(question.scope, file)?;
+pub fn backup_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    context.wallet()?;
+    let file = context.params.text(0)?.to_owned();
+    context.host.wallet.backup(context.scope, file)?;
     Ok(Value::Null)
 }
 
 /// `restorewallet`: makes a wallet from a backup and loads it.
-pub fn restore_wallet(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let name = question.params.text(0)?.to_owned();
-    let file = question.params.text(1)?.to_owned();
-    let load_on_startup = question.params.given(2).map(flag).transpose()?;
-    let restored = question.host.wallet.restore(question.scope, name.clone(), file, load_on_startup);
+pub fn restore_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let name = context.params.text(0)?.to_owned();
+    let file = context.params.text(1)?.to_owned();
+    let load_on_startup = context.params.given(2).map(flag).transpose()?;
+    let restored = context.host.wallet.restore(context.scope, name.clone(), file, load_on_startup);
     let warnings = restored.map_err(|error| match error.kind {
         ErrorKind::NotFound => WalletError::NoBackup,
         ErrorKind::WalletExists => WalletError::CannotRestore(error.detail),
@@ -46,9 +46,9 @@ pub fn restore_wallet(question: &mut Question<'_>) -> Result<Value, WalletError>
 }
 
 /// `keypoolrefill`: derives scripts ahead.
-pub fn keypool_refill(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
-    let size = match question.params.given(0) {
+pub fn keypool_refill(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
+    let size = match context.params.given(0) {
         None => None,
         Some(size) => Some(u32::try_from(int32(size)?).map_err(|_| WalletError::KeypoolSize)?),
     };
@@ -56,18 +56,18 @@ pub fn keypool_refill(question: &mut Question<'_>) -> Result<Value, WalletError>
         return Err(ErrorKind::WalletLocked.into());
     }
     // bitcoind takes 0 for its default, too.
-    question.host.wallet.refill_keypool(question.scope, size.filter(|size| *size > 0))?;
+    context.host.wallet.refill_keypool(context.scope, size.filter(|size| *size > 0))?;
     // The sum of all kinds counts. A wallet that has nothing to derive from has none of what was asked for.
-    let wallet = question.wallet()?;
+    let wallet = context.wallet()?;
     let ahead = wallet.keypool_external.saturating_add(wallet.keypool_internal);
     if ahead < size.unwrap_or(0).into() { Err(WalletError::KeypoolNotFilled) } else { Ok(Value::Null) }
 }
 
 /// `setwalletflag`: of the flags of release 29 only `avoid_reuse` can be changed.
-pub fn set_wallet_flag(question: &mut Question<'_>) -> Result<Value, WalletError> {
-    let wallet = question.wallet()?;
-    let name = question.params.text(0)?.to_owned();
-    let value = question.params.flag_or(1, true)?;
+pub fn set_wallet_flag(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
+    let name = context.params.text(0)?.to_owned();
+    let value = context.params.flag_or(1, true)?;
     if IMMUTABLE.contains(&name.as_str()) {
         return Err(WalletError::ImmutableFlag(name));
     }
@@ -77,7 +77,7 @@ pub fn set_wallet_flag(question: &mut Question<'_>) -> Result<Value, WalletError
     if wallet.avoid_reuse == value {
         return Err(WalletError::FlagIsSet { name, value });
     }
-    question.host.wallet.set_avoid_reuse(question.scope, value)?;
+    context.host.wallet.set_avoid_reuse(context.scope, value)?;
     let mut answer = json!({"flag_name": name, "flag_state": value});
     if value && let Some(object) = answer.as_object_mut() {
         object.insert("warnings".to_owned(), json!(RESCAN_NEEDED));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::WalletError;
-use crate::payment::{ChangeScript, Division, Recipient, Spendable, Terms, check_dust, fee};
+use crate::payment::{ChangeScript, FeeSplit, PaymentRequest, Recipient, Spendable, check_dust, fee};
 use crate::weight::InputSize;
 use outrigger_sdk::service::wallet::AddressType;
 
@@ -12,30 +12,30 @@ fn spendable(value: u64, number: u32, rank: u8) -> Spendable {
     Spendable { outpoint, value, script, size: InputSize::of_type(AddressType::Bech32), rank }
 }
 
-fn terms(amount: u64, subtract_fee: bool, feerate: u64) -> Terms {
+fn terms(amount: u64, subtract_fee: bool, feerate: u64) -> PaymentRequest {
     let recipient = Recipient { script: TestKey::new(2).script(Form::Wpkh), amount, subtract_fee };
-    Terms { recipients: vec![recipient], feerate }
+    PaymentRequest { recipients: vec![recipient], feerate }
 }
 
-/// Terms of several recipients: how much, and whether the fee is taken off that.
-fn many(amounts: &[(u64, bool)]) -> Terms {
+/// A request with several recipients: how much, and whether the fee is taken off that.
+fn many(amounts: &[(u64, bool)]) -> PaymentRequest {
     let recipients = amounts.iter().flat_map(|(amount, subtract)| terms(*amount, *subtract, 1000).recipients);
-    Terms { recipients: recipients.collect(), feerate: 1000 }
+    PaymentRequest { recipients: recipients.collect(), feerate: 1000 }
 }
 
 fn change() -> ChangeScript {
     ChangeScript::new(&TestKey::new(3).script(Form::Wpkh), Some(InputSize::of_type(AddressType::Bech32)))
 }
 
-/// The values chosen, and their division.
-fn pay(values: &[(u64, u8)], terms: &Terms) -> Result<(Vec<u64>, Division), WalletError> {
+/// The values chosen, and what they are split into.
+fn pay(values: &[(u64, u8)], terms: &PaymentRequest) -> Result<(Vec<u64>, FeeSplit), WalletError> {
     let coins: Vec<Spendable> =
         (0..).zip(values).map(|(number, (value, rank))| spendable(*value, number, *rank)).collect();
     let chosen = terms.choose(&coins, change())?;
-    let division = terms.divide(&chosen, change())?;
+    let split = terms.divide(&chosen, change())?;
     let total: u64 = chosen.iter().map(|coin| coin.value).sum();
-    assert_eq!(division.paid.iter().sum::<u64>() + division.change.unwrap_or(0) + division.fee, total, "money is kept");
-    Ok((chosen.iter().map(|coin| coin.value).collect(), division))
+    assert_eq!(split.paid.iter().sum::<u64>() + split.change.unwrap_or(0) + split.fee, total, "money is kept");
+    Ok((chosen.iter().map(|coin| coin.value).collect(), split))
 }
 
 #[test]
@@ -48,19 +48,19 @@ fn fees_are_rounded_up() {
 
 #[test]
 fn one_input_with_change_pays_for_141_virtual_bytes() {
-    let (chosen, division) = pay(&[(100_000, 0)], &terms(50_000, false, 1000)).unwrap();
+    let (chosen, split) = pay(&[(100_000, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [100_000]);
-    assert_eq!(division, Division { paid: vec![50_000], change: Some(49_859), fee: 141 });
-    let (_, division) = pay(&[(100_000, 0)], &terms(50_000, false, 5500)).unwrap();
-    assert_eq!(division.fee, 776);
+    assert_eq!(split, FeeSplit { paid: vec![50_000], change: Some(49_859), fee: 141 });
+    let (_, split) = pay(&[(100_000, 0)], &terms(50_000, false, 5500)).unwrap();
+    assert_eq!(split.fee, 776);
 }
 
 #[test]
 fn an_amount_that_a_coin_matches_needs_no_change() {
     // One input and one output: 110 virtual bytes.
-    let (chosen, division) = pay(&[(90_000, 0), (50_110, 0)], &terms(50_000, false, 1000)).unwrap();
+    let (chosen, split) = pay(&[(90_000, 0), (50_110, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [50_110]);
-    assert_eq!(division, Division { paid: vec![50_000], change: None, fee: 110 });
+    assert_eq!(split, FeeSplit { paid: vec![50_000], change: None, fee: 110 });
     // A satoshi less does not suffice, so the other is taken.
     let (chosen, _) = pay(&[(90_000, 0), (50_109, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [90_000]);
@@ -70,8 +70,8 @@ fn an_amount_that_a_coin_matches_needs_no_change() {
 fn dust_is_left_to_the_miner() {
     // 294 satoshi are the least a P2WPKH output may hold.
     let with = |value| pay(&[(value, 0)], &terms(50_000, false, 1000)).unwrap().1;
-    assert_eq!(with(50_000 + 141 + 294), Division { paid: vec![50_000], change: Some(294), fee: 141 });
-    assert_eq!(with(50_000 + 141 + 293), Division { paid: vec![50_000], change: None, fee: 141 + 293 });
+    assert_eq!(with(50_000 + 141 + 294), FeeSplit { paid: vec![50_000], change: Some(294), fee: 141 });
+    assert_eq!(with(50_000 + 141 + 293), FeeSplit { paid: vec![50_000], change: None, fee: 141 + 293 });
 }
 
 #[test]
@@ -84,15 +84,15 @@ fn change_that_costs_more_to_spend_than_it_is_worth_is_left_too() {
 
 #[test]
 fn the_fee_can_be_taken_off_the_amount() {
-    let (_, division) = pay(&[(100_000, 0)], &terms(100_000, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: vec![99_890], change: None, fee: 110 });
-    let (_, division) = pay(&[(100_000, 0)], &terms(60_000, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: vec![59_859], change: Some(40_000), fee: 141 });
+    let (_, split) = pay(&[(100_000, 0)], &terms(100_000, true, 1000)).unwrap();
+    assert_eq!(split, FeeSplit { paid: vec![99_890], change: None, fee: 110 });
+    let (_, split) = pay(&[(100_000, 0)], &terms(60_000, true, 1000)).unwrap();
+    assert_eq!(split, FeeSplit { paid: vec![59_859], change: Some(40_000), fee: 141 });
     // What is too little for change pays for the fee first.
-    let (_, division) = pay(&[(100_000, 0)], &terms(99_950, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: vec![99_890], change: None, fee: 110 });
-    let (_, division) = pay(&[(100_000, 0)], &terms(99_800, true, 1000)).unwrap();
-    assert_eq!(division, Division { paid: vec![99_800], change: None, fee: 200 });
+    let (_, split) = pay(&[(100_000, 0)], &terms(99_950, true, 1000)).unwrap();
+    assert_eq!(split, FeeSplit { paid: vec![99_890], change: None, fee: 110 });
+    let (_, split) = pay(&[(100_000, 0)], &terms(99_800, true, 1000)).unwrap();
+    assert_eq!(split, FeeSplit { paid: vec![99_800], change: None, fee: 200 });
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn a_fee_that_eats_the_amount_is_refused() {
 fn the_whole_balance_less_the_exact_fee_can_be_sent() {
     // Two inputs and one output: 177 virtual bytes.
     let values = [(10_000, 0), (20_000, 0)];
-    let (chosen, division) = pay(&values, &terms(30_000 - 177, false, 1000)).unwrap();
-    assert_eq!((chosen.len(), division.change), (2, None));
+    let (chosen, split) = pay(&values, &terms(30_000 - 177, false, 1000)).unwrap();
+    assert_eq!((chosen.len(), split.change), (2, None));
     assert_eq!(pay(&values, &terms(30_000 - 176, false, 1000)).unwrap_err(), WalletError::InsufficientFunds);
 }
 
@@ -151,8 +151,8 @@ fn sendtoaddress_takes_a_lighter_choice_where_the_closest_is_too_heavy() {
     let mut values = vec![(1000, 0); 1800];
     values.push((5_000_000, 0));
     let exact = 1800 * (1000 - 68);
-    let (chosen, division) = pay(&values, &terms(exact, false, 1000)).unwrap();
-    assert_eq!((chosen, division.change.is_some()), (vec![5_000_000], true));
+    let (chosen, split) = pay(&values, &terms(exact, false, 1000)).unwrap();
+    assert_eq!((chosen, split.change.is_some()), (vec![5_000_000], true));
     // The largest coins are each of many keys, and too heavy together; the others suffice.
     let heavy = InputSize { script_sig: 1650, witness: None };
     let coin = |number, value, size| Spendable { size, ..spendable(value, number, 0) };
@@ -182,8 +182,8 @@ fn sendtoaddress_weighs_change_by_its_own_script() {
 #[test]
 fn each_recipient_weighs_what_it_is() {
     // 31 virtual bytes for each output more.
-    let (_, division) = pay(&[(100_000, 0)], &many(&[(10_000, false); 3])).unwrap();
-    assert_eq!(division, Division { paid: vec![10_000; 3], change: Some(70_000 - 203), fee: 203 });
+    let (_, split) = pay(&[(100_000, 0)], &many(&[(10_000, false); 3])).unwrap();
+    assert_eq!(split, FeeSplit { paid: vec![10_000; 3], change: Some(70_000 - 203), fee: 203 });
     // From 253 outputs on their count takes two bytes more; the change counts.
     let fee_of = |outputs| pay(&[(1_000_000, 0)], &many(&vec![(1000, false); outputs])).unwrap().1.fee;
     assert_eq!(fee_of(251), 141 + 250 * 31);
@@ -194,11 +194,11 @@ fn each_recipient_weighs_what_it_is() {
 fn the_fee_is_shared_by_those_who_pay_it() {
     let divide = |amounts: &[(u64, bool)], value| pay(&[(value, 0)], &many(amounts));
     // 203 satoshi in two shares, the first bearing the odd one.
-    let (_, division) = divide(&[(10_000, false), (10_000, true), (10_000, true)], 100_000).unwrap();
-    assert_eq!(division, Division { paid: vec![10_000, 9898, 9899], change: Some(70_000), fee: 203 });
+    let (_, split) = divide(&[(10_000, false), (10_000, true), (10_000, true)], 100_000).unwrap();
+    assert_eq!(split, FeeSplit { paid: vec![10_000, 9898, 9899], change: Some(70_000), fee: 203 });
     // Without change 172 satoshi, of which 72 are there.
-    let (_, division) = divide(&[(10_000, true), (10_000, true), (10_000, true)], 30_072).unwrap();
-    assert_eq!(division, Division { paid: vec![9966, 9967, 9967], change: None, fee: 172 });
+    let (_, split) = divide(&[(10_000, true), (10_000, true), (10_000, true)], 30_072).unwrap();
+    assert_eq!(split, FeeSplit { paid: vec![9966, 9967, 9967], change: None, fee: 172 });
     assert_eq!(divide(&[(50_000, false), (80, true)], 100_000).unwrap_err(), WalletError::AmountBelowFee);
     assert_eq!(divide(&[(50_000, true), (350, true)], 100_000).unwrap_err(), WalletError::DustAfterFee);
 }
@@ -206,9 +206,9 @@ fn the_fee_is_shared_by_those_who_pay_it() {
 #[test]
 fn data_is_no_dust_and_pays_nothing() {
     let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: 0, subtract_fee: false };
-    let with = |recipient: Recipient| Terms { recipients: vec![recipient], feerate: 1000 };
+    let with = |recipient: Recipient| PaymentRequest { recipients: vec![recipient], feerate: 1000 };
     assert_eq!((check_dust(std::slice::from_ref(&data)), with(data.clone()).check()), (Ok(()), Ok(())));
-    let (_, division) = pay(&[(10_000, 0)], &with(data.clone())).unwrap();
-    assert_eq!((division.paid, division.fee), (vec![0], 122));
+    let (_, split) = pay(&[(10_000, 0)], &with(data.clone())).unwrap();
+    assert_eq!((split.paid, split.fee), (vec![0], 122));
     assert_eq!(with(Recipient { subtract_fee: true, ..data }).check(), Err(WalletError::NothingToPay));
 }

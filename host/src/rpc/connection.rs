@@ -23,8 +23,8 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::activity::now;
+use super::busy_poll::BusyPollState;
 use super::client::{Client, InCall};
-use super::eager::Habit;
 use super::edge::{Edge, Refused};
 use super::framing::Framing;
 use super::gateway::RpcService;
@@ -193,7 +193,7 @@ struct Watched {
     client: Arc<Client>,
     framing: Framing,
     unread: UnreadReply,
-    habit: Habit,
+    polling: BusyPollState,
     /// Whether what was moved last was sent.
     answered: bool,
     /// Whether the last read left nothing behind.
@@ -203,8 +203,8 @@ struct Watched {
 impl Watched {
     fn new<S: RpcService>(client: Arc<Client>, edge: &Edge<S>) -> Self {
         let unread = UnreadReply::new(edge.unread().clone(), client.link().clone());
-        let habit = Habit::new(edge.eager().clone());
-        Self { client, framing: Framing::default(), unread, habit, answered: false, drained: true }
+        let polling = BusyPollState::new(edge.busy_poll().clone());
+        Self { client, framing: Framing::default(), unread, polling, answered: false, drained: true }
     }
 }
 
@@ -244,8 +244,8 @@ impl AsyncRead for Watched {
         };
         // The waker is set by now: what comes while nobody looks wakes the connection.
         if read.is_pending() && std::mem::take(&mut self.answered) {
-            let Self { client, habit, .. } = &mut *self;
-            read = habit.look(client.stream(), buf).map_or(Poll::Pending, Poll::Ready);
+            let Self { client, polling, .. } = &mut *self;
+            read = polling.look(client.stream(), buf).map_or(Poll::Pending, Poll::Ready);
         }
         let came = buf.filled().get(before..).unwrap_or_default();
         if !came.is_empty() {

@@ -22,8 +22,8 @@ use zeroize::Zeroize;
 
 use super::attempts::Attempts;
 use super::auth::{Authenticator, Caller, Denied};
+use super::busy_poll::BusyPoll;
 use super::client::Client;
-use super::eager::Eager;
 use super::envelope::{self, Content, Reply, ReplyBody};
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
@@ -51,7 +51,7 @@ pub(super) struct Edge<S> {
     service: S,
     auth: Arc<Authenticator>,
     limits: Limits,
-    eager: Arc<Eager>,
+    busy_poll: Arc<BusyPoll>,
     attempts: Attempts,
     unread: Arc<Unread>,
     figures: Arc<EdgeFigures>,
@@ -61,14 +61,14 @@ pub(super) struct Edge<S> {
 
 impl<S: RpcService> Edge<S> {
     pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits, challenge: Extensions) -> Self {
-        let (eager, attempts) = (Eager::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
+        let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        Self { service, auth, limits, eager, attempts, unread, figures, challenge }
+        Self { service, auth, limits, busy_poll, attempts, unread, figures, challenge }
     }
 
-    pub(super) fn eager(&self) -> &Arc<Eager> {
-        &self.eager
+    pub(super) fn busy_poll(&self) -> &Arc<BusyPoll> {
+        &self.busy_poll
     }
 
     pub(super) fn limits(&self) -> &Limits {

@@ -21,11 +21,11 @@
 mod activity;
 mod attempts;
 mod auth;
+mod busy_poll;
 mod client;
 mod connection;
 mod cookie;
 mod dispatch;
-mod eager;
 mod edge;
 mod envelope;
 mod figures;
@@ -52,7 +52,7 @@ pub use peers::Peers;
 #[cfg(test)]
 pub use server::Drained;
 pub use server::Server;
-pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Seats};
+pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
 
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ use super::limits::Limits;
 use super::peers::Peers;
 use super::places::{Place, Places};
 use super::spelling;
-use super::threads::Seats;
+use super::threads::Workers;
 
 /// Connections beyond the limit that are told so at one time. Further ones are closed unheard.
 const MAX_REFUSALS: usize = 64;
@@ -56,7 +56,7 @@ pub struct Server<S> {
     address: SocketAddr,
     edge: Arc<Edge<S>>,
     peers: Peers,
-    seats: Seats,
+    workers: Workers,
 }
 
 impl<S> std::fmt::Debug for Server<S> {
@@ -80,7 +80,7 @@ impl<S: RpcService> Server<S> {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let edge = Arc::new(Edge::new(service, auth, limits, spelling::of_challenge().await));
-        Ok(Self { listener, address, edge, peers: Peers::default(), seats: Seats::default() })
+        Ok(Self { listener, address, edge, peers: Peers::default(), workers: Workers::default() })
     }
 
     /// Also hears clients of other machines.
@@ -92,8 +92,8 @@ impl<S: RpcService> Server<S> {
 
     /// Has connections served by these threads. Without any, the runtime that accepts them serves them.
     #[must_use]
-    pub fn on(mut self, seats: Seats) -> Self {
-        self.seats = seats;
+    pub fn on(mut self, workers: Workers) -> Self {
+        self.workers = workers;
         self
     }
 
@@ -119,9 +119,9 @@ impl<S: RpcService> Server<S> {
     /// Calls that wait for something to happen (long polls) should be ended by the dispatcher when
     /// shutdown begins, or they use up the whole of that time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
-        let Self { listener, edge, peers, seats, .. } = self;
+        let Self { listener, edge, peers, workers, .. } = self;
         let (stop, stopping) = watch::channel(false);
-        let mut connections = Connections::new(edge, stopping, seats);
+        let mut connections = Connections::new(edge, stopping, workers);
         {
             let mut shutdown = std::pin::pin!(shutdown);
             loop {
@@ -151,17 +151,17 @@ impl<S: RpcService> Server<S> {
 struct Connections<S> {
     edge: Arc<Edge<S>>,
     stopping: watch::Receiver<bool>,
-    seats: Seats,
+    workers: Workers,
     places: Arc<Places>,
     refusals: Arc<Semaphore>,
     tasks: JoinSet<()>,
 }
 
 impl<S: RpcService> Connections<S> {
-    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, seats: Seats) -> Self {
+    fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
         let places = Places::new(edge.limits().max_connections, edge.figures().clone());
         let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
-        Self { edge, stopping, seats, places, refusals, tasks }
+        Self { edge, stopping, workers, places, refusals, tasks }
     }
 
     fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
@@ -182,19 +182,19 @@ impl<S: RpcService> Connections<S> {
     /// Has `stream` served for as long as it lasts, on a network thread if there is one that is not held up.
     fn serve(&mut self, stream: TcpStream, place: Place) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
-        let Some(seat) = self.seats.take() else {
+        let Some(slot) = self.workers.take() else {
             self.tasks.spawn(connection::serve(stream, place, edge, stopping));
             return Ok(());
         };
         // A socket is polled where it is served.
         let stream = stream.into_std()?;
-        let handle = seat.handle.clone();
+        let handle = slot.handle.clone();
         let work = async move {
             match TcpStream::from_std(stream) {
                 Ok(stream) => connection::serve(stream, place, edge, stopping).await,
                 Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
             }
-            drop(seat);
+            drop(slot);
         };
         self.tasks.spawn_on(work, &handle);
         Ok(())

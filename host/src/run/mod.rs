@@ -23,7 +23,7 @@ use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 use crate::plugin::{memory, trust};
 use crate::rpc::{
-    Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Seats, Server,
+    Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
 };
 pub use check::check;
 use parts::{Frame, Parts};
@@ -79,7 +79,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         .map_err(no_threads)?;
     let network = NetworkThreads::start(network_threads()).map_err(no_threads)?;
     let frame = Frame::default();
-    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.seats()));
+    let parts = runtime.block_on(serve(Arc::new(loaded), args, users, &folder, &frame, network.workers()));
     if let Ok(parts) = &parts {
         parts.stop();
     }
@@ -109,7 +109,7 @@ async fn serve(
     users: Vec<RpcUser>,
     folder: &Path,
     frame: &Frame,
-    seats: Seats,
+    workers: Workers,
 ) -> Result<Parts, RunError> {
     let rpc = &loaded.config.rpc;
     // From here on a signal stops in order; a host that has said that it is ready must not die of one.
@@ -123,7 +123,7 @@ async fn serve(
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .hearing(rpc.peers())
-        .on(seats);
+        .on(workers);
     if rpc.peers().is_local() && !rpc.listen.ip().is_loopback() {
         tracing::warn!(listen = %rpc.listen, "only this machine's clients are heard: rpc.allow_from names no network");
     }

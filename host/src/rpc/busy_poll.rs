@@ -1,10 +1,9 @@
-//! Looking for a connection's next request for a moment before its thread goes to sleep.
+//! Busy polling: after an answer, the thread looks for the connection's next request for a few microseconds before it sleeps.
 //!
-//! A client that asks one thing after the other sends its next request some microseconds after it has read an answer. To
-//! put a thread to sleep and wake it again costs more than answering most calls, so the thread that has answered looks
-//! whether the next request is there. It does so only while that pays: where nothing came in time, the connection's next
-//! requests are waited for asleep, twice as many each time; and where more clients ask than there are processors to spare,
-//! nobody is given this preference over the others.
+//! A client that makes one call after the other sends its next request some microseconds after it has read an answer.
+//! Putting a thread to sleep and waking it costs more than answering most calls. Busy polling stops where it does not pay:
+//! after a miss, the thread sleeps for the connection's next requests, twice as many after each further miss; and where
+//! more clients make calls than half of the processors, no connection is polled.
 
 use std::io;
 use std::sync::Arc;
@@ -16,25 +15,25 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
-/// After so many misses in a row a connection is not given up on for longer: some 4000 requests.
+/// After so many misses in a row the number of requests without polling grows no more: it is some 4000 then.
 const MAX_MISSES: u32 = 12;
 
 /// The most bytes that are looked for; what is longer is read on as ever. It bounds the memory that looking touches.
 const LOOK_BYTES: usize = 2048;
 
-/// Who looks for requests, among all connections of a server.
-pub(super) struct Eager {
-    /// How many threads may look at a time.
+/// What all connections of a server share.
+pub(super) struct BusyPoll {
+    /// How many threads may poll at a time.
     places: usize,
     looking: AtomicUsize,
-    /// How long one looks.
+    /// How long one polls.
     patience: Duration,
     /// How many answers there have been on all connections.
     answers: AtomicU64,
 }
 
-impl Eager {
-    /// Threads may look for so long, as long as half of the processors are left.
+impl BusyPoll {
+    /// Each poll lasts this long at most, and half of the processors are left to others.
     pub fn new(patience: Duration) -> Arc<Self> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let places = if patience.is_zero() { 0 } else { processors / 2 };
@@ -70,35 +69,35 @@ impl Eager {
     }
 }
 
-/// Whether a connection's next request is looked for, as its client has turned out.
-pub(super) struct Habit {
-    eager: Arc<Eager>,
-    /// How often in a row it was looked for in vain.
+/// Whether a connection is polled after its next answer.
+pub(super) struct BusyPollState {
+    busy_poll: Arc<BusyPoll>,
+    /// The polls in a row that found nothing.
     misses: u32,
-    /// How many requests are still waited for asleep.
+    /// How many more requests the thread sleeps for.
     asleep: u32,
     /// How many answers there had been on all connections with the last on this one.
     answers: u64,
 }
 
-impl Habit {
-    /// Of a new connection, on which nothing is known.
-    pub fn new(eager: Arc<Eager>) -> Self {
-        Self { eager, misses: 0, asleep: 0, answers: 0 }
+impl BusyPollState {
+    /// Of a new connection.
+    pub fn new(busy_poll: Arc<BusyPoll>) -> Self {
+        Self { busy_poll, misses: 0, asleep: 0, answers: 0 }
     }
 
-    /// Looks for the request after an answer, if that is likely to pay; none when there is nothing yet.
+    /// Polls for the next request after an answer, if that is likely to pay; none when nothing came.
     pub fn look(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
-        let answers = self.eager.answers.fetch_add(1, Ordering::Relaxed) + 1;
+        let answers = self.busy_poll.answers.fetch_add(1, Ordering::Relaxed) + 1;
         let others = answers - std::mem::replace(&mut self.answers, answers) - 1;
-        if others >= self.eager.places as u64 {
+        if others >= self.busy_poll.places as u64 {
             return None;
         }
         if self.asleep > 0 {
             self.asleep -= 1;
             return None;
         }
-        let found = self.eager.look(stream, buffer);
+        let found = self.busy_poll.look(stream, buffer);
         self.misses = if found.is_some() { 0 } else { (self.misses + 1).min(MAX_MISSES) };
         self.asleep = (1 << self.misses) - 1;
         found
@@ -119,44 +118,44 @@ mod tests {
         (client, listener.accept().await.expect("accept").0)
     }
 
-    fn eager(places: usize) -> Arc<Eager> {
+    fn busy_poll(places: usize) -> Arc<BusyPoll> {
         let (looking, answers) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Arc::new(Eager { places, looking, patience: Duration::from_millis(1), answers })
+        Arc::new(BusyPoll { places, looking, patience: Duration::from_millis(1), answers })
     }
 
-    fn look(habit: &mut Habit, stream: &TcpStream) -> Option<usize> {
+    fn look(polling: &mut BusyPollState, stream: &TcpStream) -> Option<usize> {
         let mut bytes = [0; 4096];
         let mut buffer = ReadBuf::new(&mut bytes);
-        habit.look(stream, &mut buffer).map(|found| found.map(|()| buffer.filled().len()).expect("read"))
+        polling.look(stream, &mut buffer).map(|found| found.map(|()| buffer.filled().len()).expect("read"))
     }
 
     #[tokio::test]
     async fn what_is_there_is_found_and_misses_are_paid_for() {
         let (mut client, stream) = pair().await;
-        let mut habit = Habit::new(eager(1));
+        let mut polling = BusyPollState::new(busy_poll(1));
         client.write_all(b"request").expect("write");
         stream.readable().await.expect("readable");
-        assert_eq!(look(&mut habit, &stream), Some(7));
-        assert_eq!((look(&mut habit, &stream), habit.asleep), (None, 1));
+        assert_eq!(look(&mut polling, &stream), Some(7));
+        assert_eq!((look(&mut polling, &stream), polling.asleep), (None, 1));
         client.write_all(b"request").expect("write");
-        assert_eq!((look(&mut habit, &stream), habit.asleep), (None, 0), "asleep");
-        assert_eq!(look(&mut habit, &stream), Some(7));
+        assert_eq!((look(&mut polling, &stream), polling.asleep), (None, 0), "asleep");
+        assert_eq!(look(&mut polling, &stream), Some(7));
         drop(client);
-        assert_eq!(look(&mut habit, &stream), Some(0), "the end");
+        assert_eq!(look(&mut polling, &stream), Some(0), "the end");
     }
 
     #[tokio::test]
     async fn nobody_is_preferred_where_many_ask() {
         let (mut client, stream) = pair().await;
-        let shared = eager(1);
-        let (mut habit, mut other) = (Habit::new(shared.clone()), Habit::new(shared.clone()));
+        let shared = busy_poll(1);
+        let (mut polling, mut other) = (BusyPollState::new(shared.clone()), BusyPollState::new(shared.clone()));
         client.write_all(b"request").expect("write");
         stream.readable().await.expect("readable");
         assert_eq!(look(&mut other, &stream), Some(7));
         client.write_all(b"request").expect("write");
-        assert_eq!(look(&mut habit, &stream), None, "another was answered since");
-        assert_eq!(look(&mut habit, &stream), Some(7));
+        assert_eq!(look(&mut polling, &stream), None, "another was answered since");
+        assert_eq!(look(&mut polling, &stream), Some(7));
         shared.looking.store(1, Ordering::Relaxed);
-        assert_eq!(look(&mut habit, &stream), None, "another looks");
+        assert_eq!(look(&mut polling, &stream), None, "another looks");
     }
 }

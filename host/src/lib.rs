@@ -1,7 +1,6 @@
 //! The host of Outrigger: it owns the network edge, the plugins, the chain and the wallet store, and leaves every
 //! operation that a client can call to a plugin.
 
-mod aside;
 mod cli;
 mod client_files;
 mod config;
@@ -14,6 +13,7 @@ mod metrics;
 mod nearest;
 mod node;
 mod notify;
+mod offload;
 mod plugin;
 mod router;
 mod rpc;

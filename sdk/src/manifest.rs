@@ -156,9 +156,9 @@ pub struct MethodSpec {
     #[serde(default)]
     pub long_running: bool,
     /// Whether a call with short parameters (up to 2 KiB) takes no more than a millisecond or two and waits for nothing but
-    /// the host's services. The host then runs it on the thread that read it from the network, where no deadline can be kept.
+    /// the host's services. The host then runs it inline, on the thread that read it from the network, where no deadline can be kept.
     #[serde(default)]
-    pub quick: bool,
+    pub inline: bool,
     /// Whether a call may compute with private keys or passphrases. When its code has returned, the host overwrites what it
     /// has left on the thread's stack.
     #[serde(default)]

@@ -102,7 +102,7 @@ fn wrong_calls_are_named_with_method_and_arguments() {
         "faultinject []: the answer is not JSON",
         "faultunreleased []: release of its answer: it did not return within 3 s",
         "faultreused []: the bytes of its answer changed after they were handed over",
-        "faultslow []: it calls itself quick, and takes more than 5 ms",
+        "faultslow []: it is marked inline, and takes more than 5 ms",
         "faultbadtext []: the message of its error -1 is not UTF-8",
         "faultunhandled []: the manifest lists the method, and the plugin answers that there is none",
     ] {

@@ -276,8 +276,8 @@ pub struct PluginConfig {
     /// The longest answer that is taken from it, in bytes, where it is not trusted; 64 MiB where it is left out.
     #[serde(default)]
     pub max_answer_bytes: Option<usize>,
-    /// Whether it is relied on to be quick where its manifest says so, and to answer JSON: its quick methods run on the
-    /// threads that serve connections, and its answers are neither checked nor bounded.
+    /// Whether it is trusted: its inline methods run on the threads that serve connections, and its answers are neither
+    /// checked nor bounded.
     #[serde(default)]
     pub trusted: bool,
     /// The services it may use.

@@ -8,10 +8,10 @@ mod absent;
 mod active;
 pub mod arguments;
 pub mod builtins;
-mod door;
+mod inline;
 mod long;
 pub mod openrpc;
-mod quick;
+mod startup_gate;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::{Code, RpcError};
 use zeroize::Zeroizing;
 
-use crate::aside::read_aside;
 use crate::contain::contain;
 use crate::metrics::{CallMetrics, Outcome};
+use crate::offload::read_offloaded;
 use crate::plugin::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use crate::plugin::instance::{Instance, Lease};
 use crate::plugin::pool::{Overloaded, Pool, contained};
@@ -32,9 +32,9 @@ use crate::rpc::{Call, Dispatch, Failure};
 use crate::services::Scopes;
 use absent::Absent;
 use builtins::Builtins;
-pub use door::Door;
+use inline::InlineCall;
 use long::LongCalls;
-use quick::Quick;
+pub use startup_gate::StartupGate;
 
 /// How often calls are looked after.
 const LOOK: Duration = Duration::from_millis(500);
@@ -42,8 +42,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// What a long poll is answered whose client has closed its sending side: where it is there after all, it reads this.
 const HALF_CLOSED: &str = "The client sends no more, and its long poll has ended";
 
-/// The longest parameters of a call that counts as quick, in bytes: what takes more to say takes longer to do.
-const QUICK_PARAMS: usize = 2048;
+/// The longest parameters of a call that may run inline, in bytes: longer ones take longer to work on.
+const INLINE_PARAMS: usize = 2048;
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -93,7 +93,7 @@ impl Router {
     async fn call_plugin(&self, lease: Lease, route: Route, mut call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
         let read = || arguments::positional(method, &call.params);
-        let params = read_aside(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
+        let params = read_offloaded(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
         let stuck = lease.stuck();
         if stuck >= self.pool.share() {
             let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);
@@ -132,7 +132,7 @@ impl Router {
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
     }
 
-    /// Has the code of a call run, on this thread if it is a quick one and `may_stay`, else on one of the pool's. Whether it
+    /// Has the code of a call run, on this thread if its method is inline and `may_stay`, else on one of the pool's. Whether it
     /// ran here, and so has returned.
     fn run(
         &self,
@@ -144,9 +144,9 @@ impl Router {
         may_stay: bool,
     ) -> Result<bool, Overloaded> {
         let method = &route.method;
-        // A quick method that is none would hold up whoever is served by the same thread, so the operator's word is needed.
-        let quick = may_stay && method.quick && lease.trusted && call.params.as_bytes().len() <= QUICK_PARAMS;
-        if let Some(_quick) = quick.then(|| Quick::begin(&route.pace)).flatten() {
+        // A slow inline method blocks its thread's connections, so only trusted plugins may run inline.
+        let inline = may_stay && method.inline && lease.trusted && call.params.as_bytes().len() <= INLINE_PARAMS;
+        if let Some(_inline) = inline.then(|| InlineCall::begin(&route.latency)).flatten() {
             contained(|| {
                 let _scope = self.scopes.open(token, lease.id, call.wallet, call.only_wallet, call.folders);
                 lease.call(token, method, params.as_bytes(), false);

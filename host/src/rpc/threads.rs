@@ -2,7 +2,7 @@
 //!
 //! Each has a tokio runtime of its own and keeps the connections that it is given. Threads that share connections wake one
 //! another for nearly every request, which costs more than most calls do. The price is that a call that runs on such a
-//! thread blocks the other connections of that thread. So only quick methods run there, and a blocked thread gets no new
+//! thread blocks the other connections of that thread. So only inline methods run there, and a blocked thread gets no new
 //! connection.
 
 use std::cell::OnceCell;
@@ -139,7 +139,7 @@ impl Drop for CallHere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aside::aside;
+    use crate::offload::offload_blocking;
 
     #[test]
     fn connections_go_to_the_thread_with_the_fewest_that_is_not_held_up() {
@@ -168,7 +168,7 @@ mod tests {
         let (tell, hear) = std::sync::mpsc::channel();
         let (told, heard) = std::sync::mpsc::channel();
         handle.clone().spawn(async move {
-            let ended = aside(|| {
+            let ended = offload_blocking(|| {
                 // Only this, which the same thread is to serve, can end it.
                 handle.spawn(async move { tell.send(()).expect("the other waits") });
                 hear.recv().is_ok()

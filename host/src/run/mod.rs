@@ -29,7 +29,7 @@ pub use check::check;
 use parts::{Frame, Parts};
 use users::users;
 
-/// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of quick methods; all
+/// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of inline methods; all
 /// other calls have threads of their own.
 const SPARE_NETWORK_THREADS: usize = 1;
 
@@ -116,7 +116,7 @@ async fn serve(
     let stopping = stop_requested(frame.stop.subscribe())?;
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
     let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
-    let service = RpcServiceBuilder::new().service(Gateway::new(frame.door.clone()));
+    let service = RpcServiceBuilder::new().service(Gateway::new(frame.gate.clone()));
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
     let server = Server::bind(rpc.listen, service, Arc::new(known), limits)
@@ -145,7 +145,7 @@ async fn serve(
             return Err(error);
         }
     };
-    frame.door.open(parts.router.clone());
+    frame.gate.open(parts.router.clone());
     let outcome = tell_metrics(&loaded, frame, &parts, edge).await;
     match &outcome {
         Err(_) => {

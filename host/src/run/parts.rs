@@ -22,7 +22,7 @@ use crate::plugin::instance::StartError;
 use crate::plugin::pool::Pool;
 use crate::plugin::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
 use crate::router::builtins::{self, Builtins};
-use crate::router::{Door, Router};
+use crate::router::{Router, StartupGate};
 use crate::services::{ChainService, HostServices, MempoolService, OwnScopes, Scopes};
 use crate::wallet::{self, WalletManager};
 
@@ -69,7 +69,7 @@ impl Observer for Hub {
 #[derive(Clone)]
 pub struct Frame {
     /// Where clients wait.
-    pub door: Arc<Door>,
+    pub gate: Arc<StartupGate>,
     /// The way to the plugins.
     pub hub: Arc<Hub>,
     /// Stops the host.
@@ -83,8 +83,8 @@ pub struct Frame {
 impl Default for Frame {
     fn default() -> Self {
         let (stop, _) = watch::channel(false);
-        let (door, hub, fatal) = Default::default();
-        Self { door, hub, stop, fatal, metrics: CallMetrics::default() }
+        let (gate, hub, fatal) = Default::default();
+        Self { gate, hub, stop, fatal, metrics: CallMetrics::default() }
     }
 }
 
@@ -121,15 +121,15 @@ impl Parts {
     /// Whatever keeps one of them from starting.
     pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
-        frame.door.stage("Loading the chain…");
+        frame.gate.stage("Loading the chain…");
         let node = open_node(config, folder, args.verify)?;
         let scopes = Arc::new(Scopes::default());
-        frame.door.stage("Loading wallets…");
+        frame.gate.stage("Loading wallets…");
         let manager = open_wallets(config, folder, &node, hub)?;
         node.observe(manager.clone());
         manager.is_told();
         node.observe(hub.clone());
-        frame.door.stage("Starting plugins…");
+        frame.gate.stage("Starting plugins…");
         let calls = Arc::new(Calls::default());
         let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
             .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;

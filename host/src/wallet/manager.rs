@@ -27,11 +27,11 @@ use super::scrub::Scrubber;
 use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
 use super::{Settings, Shared, Sink, backup, files};
-use crate::aside::aside;
 use crate::client_files::{ClientFileError, ClientFiles, Folders, UNFINISHED};
 use crate::disk::{self, pages::Fault};
 use crate::node::find::Finder;
 use crate::node::observer::{NodeEvent, Observer};
+use crate::offload::offload_blocking;
 
 /// How long loading waits for the snapshots of a wallet that was just unloaded.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
@@ -153,8 +153,8 @@ impl WalletManager {
         if self.follower.is_done(wallet) {
             return Ok(());
         }
-        // A quick call about a wallet that is busy must not hold up those about others, nor the signal to stop.
-        match aside(|| self.follower.wait(wallet)) {
+        // An inline call that waits for a busy wallet must not block calls of other wallets, nor the signal to stop.
+        match offload_blocking(|| self.follower.wait(wallet)) {
             Waited::Done => Ok(()),
             Waited::Failed(reason) => Err(failed(wallet, &reason)),
             Waited::Stopped if self.follower.get(wallet.slot).is_some() => Err(ErrorKind::ShuttingDown.into()),

@@ -104,7 +104,7 @@ pub struct Launch<'a> {
     pub id: u64,
     /// Names the plugin among all plugins and instances of this process.
     pub owner: u64,
-    /// Whether the operator relies on it to be quick where it says so, and to answer JSON.
+    /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
     pub trusted: bool,
     /// The services it may use.
     pub grants: &'a [Grant],
@@ -130,7 +130,7 @@ pub struct Instance {
     pub id: u64,
     /// Names the plugin among all plugins and instances of this process.
     pub owner: u64,
-    /// Whether the operator relies on it to be quick where it says so, and to answer JSON.
+    /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
     pub trusted: bool,
     /// Its code.
     pub code: Arc<Code>,

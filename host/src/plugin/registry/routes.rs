@@ -7,7 +7,7 @@ use outrigger_sdk::manifest::{Manifest, MethodSpec};
 
 use super::RegistryError;
 use crate::plugin::instance::Instance;
-use crate::plugin::pace::Pace;
+use crate::plugin::latency::Latency;
 
 /// A method and who answers it.
 #[derive(Clone)]
@@ -18,8 +18,8 @@ pub struct Route {
     pub method: Arc<MethodSpec>,
     /// Where it stands in the manifest.
     pub position: usize,
-    /// How it has turned out, where it is a quick one.
-    pub pace: Arc<Pace>,
+    /// How long its calls take, where it is an inline method.
+    pub latency: Arc<Latency>,
 }
 
 /// The methods by name, in order.
@@ -41,7 +41,7 @@ pub(super) fn routes(
         let methods = &instance.manifest().methods;
         let position = methods.iter().position(|method| method.name == name)?;
         let method = Arc::new(methods.get(position)?.clone());
-        Some((name, Route { instance: instance.clone(), method, position, pace: Arc::default() }))
+        Some((name, Route { instance: instance.clone(), method, position, latency: Arc::default() }))
     };
     Ok(owners(&manifests, known, overrides, builtins)?.into_iter().filter_map(route).collect())
 }

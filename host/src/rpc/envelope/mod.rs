@@ -30,7 +30,7 @@ use super::auth::Caller;
 use super::dispatch::Failure;
 use super::gateway::{Answer, OVERLOADED, Origin, RpcService};
 use super::limits::Limits;
-use crate::aside::read_aside;
+use crate::offload::read_offloaded;
 
 pub(super) use self::reply::{Content, Reply, ReplyBody};
 
@@ -63,7 +63,7 @@ pub(super) async fn answer<S: RpcService>(
         wallet,
         body: body.clone(),
     };
-    match read_aside(body.len(), || read_document(&body, limits)) {
+    match read_offloaded(body.len(), || read_document(&body, limits)) {
         Ok(Document::Single(request)) => answer_single(service, caller, origin, request).await,
         Ok(Document::Batch(elements)) => answer_batch(service, caller, &origin, &elements).await,
         Err(Rejected { dialect, id, error }) => {

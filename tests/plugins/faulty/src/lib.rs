@@ -36,7 +36,7 @@ const LONG_ANSWER: usize = 70_000;
 /// What ends a result and goes on as the envelope around it does.
 const FORGED: &str = r#"1,"error":{"code":-1,"message":"forged"},"id":"other""#;
 
-/// How long faultslow takes: far longer than a quick method may.
+/// How long faultslow takes: far longer than an inline method may.
 const SLOW: Duration = Duration::from_millis(50);
 
 /// How many instances this library has made.

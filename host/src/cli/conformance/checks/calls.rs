@@ -26,11 +26,11 @@ const CALLS_OF_THREAD: usize = 400;
 /// Every so many-th call of a thread, the call that its neighbour makes is cancelled.
 const CANCEL_EVERY: usize = 5;
 
-/// The longest that a call of a quick method may take: the host runs it on a thread that serves many connections. Far more than
+/// The longest that a call of an inline method may take: the host runs it on a thread that serves many connections. Far more than
 /// "well under a millisecond", so that neither a library without optimisation nor a crowded machine is taken for a slow method.
 const QUICK_LIMIT: Duration = Duration::from_millis(5);
 
-/// How often a quick method is called with the same arguments; half of the calls may take longer, as the first ones do.
+/// How often an inline method is called with the same arguments; half of the calls may take longer, as the first ones do.
 const QUICK_CALLS: usize = 7;
 
 /// Every method with every kind of arguments, one call after the other. Each is answered at once, or its token is kept; then
@@ -44,7 +44,7 @@ pub fn parameters(session: &Session<'_>) -> Outcome {
             call_once(&bench, &method.name, &set);
             calls += 1;
         }
-        if method.quick {
+        if method.inline {
             calls += judge_quickness(session, &bench, method);
         }
     }
@@ -63,7 +63,7 @@ fn call_once(bench: &Bench<'_>, method: &str, set: &str) -> Duration {
     took
 }
 
-/// Whether a method is as quick as it says, with a few kinds of arguments. How many calls were made.
+/// Whether an inline method is fast enough, with a few kinds of arguments. How many calls were made.
 fn judge_quickness(session: &Session<'_>, bench: &Bench<'_>, method: &MethodSpec) -> usize {
     let mut calls = 0;
     let sets = arguments::few(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
@@ -74,7 +74,7 @@ fn judge_quickness(session: &Session<'_>, bench: &Bench<'_>, method: &MethodSpec
         if times.get(QUICK_CALLS / 2).is_some_and(|median| *median > QUICK_LIMIT) {
             let call = CallName { method: method.name.clone(), arguments: set };
             let limit = QUICK_LIMIT.as_millis();
-            session.found(Finding::of(&call, format!("it calls itself quick, and takes more than {limit} ms")));
+            session.found(Finding::of(&call, format!("it is marked inline, and takes more than {limit} ms")));
             break;
         }
     }

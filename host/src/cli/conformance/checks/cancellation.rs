@@ -35,7 +35,7 @@ fn before(bench: &Bench<'_>, method: &str, set: &str) {
 fn during(bench: &Bench<'_>, method: &str, set: &str) {
     let token = bench.probe.host.open(method, set);
     let (moment, came) = channel();
-    bench.probe.host.ambush(token, moment.clone());
+    bench.probe.host.pause_at(token, moment.clone());
     std::thread::scope(|scope| {
         scope.spawn(move || {
             bench.probe.call_as(token, method, set);
@@ -44,7 +44,7 @@ fn during(bench: &Bench<'_>, method: &str, set: &str) {
         });
         let _ = came.recv();
         bench.probe.cancel(token, method, set);
-        bench.probe.host.spring();
+        bench.probe.host.resume();
     });
     bench.probe.cancel(token, method, set);
 }

@@ -109,7 +109,7 @@ fn a_panic_in_the_hosts_reply_is_a_status() {
 const SOURCES: [(&str, &str); 6] = [
     ("answers.rs", include_str!("../answers.rs")),
     ("probe/host.rs", include_str!("../probe/host.rs")),
-    ("probe/doors.rs", include_str!("../probe/doors.rs")),
+    ("probe/recording_proxy.rs", include_str!("../probe/recording_proxy.rs")),
     ("abi/bytes.rs", include_str!("../../../../../sdk/src/abi/bytes.rs")),
     ("abi/service.rs", include_str!("../../../../../sdk/src/abi/service.rs")),
     ("abi/entry.rs", include_str!("../../../../../sdk/src/abi/entry.rs")),

@@ -16,7 +16,7 @@ use outrigger_sdk::abi::{
 use outrigger_sdk::service::ErrorKind;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::doors::{Door, Offer};
+use super::recording_proxy::{Offer, RecordingProxy};
 
 /// The first token. It fits neither a double nor a signed integer: a plugin that keeps tokens in either loses them.
 const FIRST_TOKEN: u64 = 0xfedc_ba98_7654_3211;
@@ -97,7 +97,7 @@ struct State {
 }
 
 /// A moment inside a service at which a call is to be cancelled.
-struct Ambush {
+struct PausePoint {
     token: u64,
     reached: Sender<()>,
 }
@@ -119,15 +119,15 @@ pub(super) struct LongFrame {
 /// A strict host for one instance. It is never freed, so that what a plugin does too late is seen as well.
 pub struct StrictHost {
     minor: u32,
-    doors: OnceLock<HashMap<&'static str, Door>>,
+    proxies: OnceLock<HashMap<&'static str, RecordingProxy>>,
     table: OnceLock<LongTable>,
     state: Mutex<State>,
     answered: Condvar,
     tokens: AtomicU64,
     ended: AtomicBool,
-    ambush: Mutex<Option<Ambush>>,
-    /// Cancellations that the ambushed service waits for.
-    sprung: Condvar,
+    pause_point: Mutex<Option<PausePoint>>,
+    /// Cancellations that the paused service waits for.
+    resumed: Condvar,
     /// The bytes that services gave.
     pub releases: Releases,
     /// How many bytes services gave.
@@ -144,18 +144,19 @@ impl StrictHost {
     pub fn new(minor: u32, offers: Vec<Offer>) -> &'static Self {
         let host: &'static Self = Box::leak(Box::new(Self {
             minor,
-            doors: OnceLock::new(),
+            proxies: OnceLock::new(),
             table: OnceLock::new(),
             state: Mutex::default(),
             answered: Condvar::new(),
             tokens: AtomicU64::new(FIRST_TOKEN),
             ended: AtomicBool::new(false),
-            ambush: Mutex::default(),
-            sprung: Condvar::new(),
+            pause_point: Mutex::default(),
+            resumed: Condvar::new(),
             releases: Releases::default(),
             given: AtomicU32::new(0),
         }));
-        host.doors.get_or_init(|| offers.into_iter().map(|offer| (offer.name, Door::new(host, offer))).collect());
+        host.proxies
+            .get_or_init(|| offers.into_iter().map(|offer| (offer.name, RecordingProxy::new(host, offer))).collect());
         host.table.get_or_init(|| {
             let table = HostTable {
                 struct_size: host.table_size(),
@@ -305,32 +306,32 @@ impl StrictHost {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Stops the next service that is asked on behalf of a call, until [`StrictHost::spring`] or for a short time. `reached`
+    /// Stops the next service that is asked on behalf of a call, until [`StrictHost::resume`] or for a short time. `reached`
     /// is told when it comes to that.
-    pub fn ambush(&self, token: u64, reached: Sender<()>) {
-        *self.ambush.lock() = Some(Ambush { token, reached });
+    pub fn pause_at(&self, token: u64, reached: Sender<()>) {
+        *self.pause_point.lock() = Some(PausePoint { token, reached });
     }
 
     /// Lets the stopped service go on.
-    pub fn spring(&self) {
-        *self.ambush.lock() = None;
-        self.sprung.notify_all();
+    pub fn resume(&self) {
+        *self.pause_point.lock() = None;
+        self.resumed.notify_all();
     }
 
-    fn walk_into_ambush(&self, token: u64) {
-        let mut ambush = self.ambush.lock();
-        match ambush.as_ref() {
-            Some(Ambush { token: watched, reached }) if *watched == token && reached.send(()).is_ok() => {}
+    fn wait_at_pause_point(&self, token: u64) {
+        let mut pause_point = self.pause_point.lock();
+        match pause_point.as_ref() {
+            Some(PausePoint { token: watched, reached }) if *watched == token && reached.send(()).is_ok() => {}
             _ => return,
         }
         let deadline = Instant::now() + CANCEL_PATIENCE;
-        while ambush.is_some() {
+        while pause_point.is_some() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                *ambush = None;
+                *pause_point = None;
                 return;
             }
-            self.sprung.wait_for(&mut ambush, left);
+            self.resumed.wait_for(&mut pause_point, left);
         }
     }
 
@@ -360,7 +361,7 @@ impl StrictHost {
         if busy {
             self.note_call(scope, format!("it asked {function} while another thread used the same scope"));
         }
-        self.walk_into_ambush(scope);
+        self.wait_at_pause_point(scope);
         Ok(())
     }
 
@@ -408,8 +409,8 @@ unsafe extern "C" fn find_service(ctx: *const c_void, name: Bytes) -> *const Ser
             host.note(None, format!("it asked for the service {name} after stop had returned"));
             return std::ptr::null();
         }
-        let door = host.doors.get().and_then(|doors| doors.get(std::str::from_utf8(name).ok()?));
-        door.map_or(std::ptr::null(), Door::table)
+        let proxy = host.proxies.get().and_then(|proxies| proxies.get(std::str::from_utf8(name).ok()?));
+        proxy.map_or(std::ptr::null(), RecordingProxy::table)
     });
     found.unwrap_or(std::ptr::null())
 }

@@ -3,17 +3,17 @@
 //!
 //! A running host has [`super::Instance`], which does what is usual and mends what a plugin breaks. Here nothing is mended.
 
-mod doors;
 mod host;
+mod recording_proxy;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outrigger_sdk::abi::{Bytes, CallFrame, OwnedBytes, PluginTable, STATUS_OK};
 
-pub use doors::Offer;
 pub use host::{Answer, CallName, Fault, StrictHost};
 use host::{BEYOND, LongFrame};
+pub use recording_proxy::Offer;
 
 /// What lent memory is overwritten with when it is taken back.
 const TAKEN_BACK: u8 = 0xa5;

@@ -6,7 +6,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 pub const LONG_TEXT: usize = 256 << 10;
 
 /// Does `work` so that the connections that this thread serves, where it serves any, are served by another meanwhile.
-pub fn aside<R>(work: impl FnOnce() -> R) -> R {
+pub fn offload_blocking<R>(work: impl FnOnce() -> R) -> R {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         _ => work(),
@@ -14,6 +14,6 @@ pub fn aside<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// Reads `length` bytes of text by `read`: what is long, aside.
-pub fn read_aside<R>(length: usize, read: impl FnOnce() -> R) -> R {
-    if length < LONG_TEXT { read() } else { aside(read) }
+pub fn read_offloaded<R>(length: usize, read: impl FnOnce() -> R) -> R {
+    if length < LONG_TEXT { read() } else { offload_blocking(read) }
 }

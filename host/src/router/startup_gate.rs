@@ -1,4 +1,4 @@
-//! The door between the network edge and the router: clients are heard from the start, and answered once all is up.
+//! The gate in front of the router: until the host has started, every call is answered that it is starting.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 use super::Router;
 use crate::rpc::{Call, Dispatch, Failure};
 
-/// Answers error -28 while the host starts, as bitcoind does, and leads to the router from then on.
+/// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router from then on.
 #[derive(Default)]
-pub struct Door {
+pub struct StartupGate {
     router: OnceLock<Arc<Router>>,
     /// What the host is doing instead of answering.
     stage: Mutex<&'static str>,
 }
 
-impl Door {
+impl StartupGate {
     /// The host begins with a part of its start.
     pub fn stage(&self, stage: &'static str) {
         *self.stage.lock() = stage;
@@ -25,7 +25,7 @@ impl Door {
 
     /// From now on calls are answered.
     pub fn open(&self, router: Arc<Router>) {
-        // A door that is open stays so.
+        // A gate that is open stays open.
         let _ = self.router.set(router);
     }
 
@@ -35,7 +35,7 @@ impl Door {
     }
 }
 
-impl Dispatch for Door {
+impl Dispatch for StartupGate {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
         match self.router.get() {
             Some(router) => router.dispatch(call).await,
@@ -51,8 +51,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_door_says_what_the_host_is_doing() {
-        let door = Door::default();
-        door.stage("Loading wallets…");
+        let gate = StartupGate::default();
+        gate.stage("Loading wallets…");
         let (user, params) = (Arc::from("u"), Params::none());
         let call = Call {
             method: "uptime".into(),
@@ -64,7 +64,7 @@ mod tests {
             client: None,
             folders: None,
         };
-        let answer = door.dispatch(call).await;
+        let answer = gate.dispatch(call).await;
         assert_eq!(answer, Err(Failure::Rpc(RpcError::new(Code::IN_WARMUP, "Loading wallets…"))));
     }
 }

@@ -1,4 +1,4 @@
-//! Services with a door in front: each function of a service is reached through one of ours, which notes who comes.
+//! Services behind proxies that record who calls them: each function of a service is reached through one of ours.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -35,23 +35,23 @@ impl Offer {
     }
 }
 
-/// A service behind its door.
-pub struct Door {
+/// A service behind its proxy.
+pub struct RecordingProxy {
     table: TableBox,
 }
 
-/// What the `ctx` of a door's table points to; it is never freed.
-struct Room {
+/// What the `ctx` of a proxy's table points to; it is never freed.
+struct ProxyContext {
     host: &'static StrictHost,
     offer: Offer,
 }
 
-impl Door {
-    /// Puts a door of a host before a service.
+impl RecordingProxy {
+    /// Puts a proxy of a host before a service.
     pub fn new(host: &'static StrictHost, offer: Offer) -> Self {
         let len = offer.len;
-        let room: &Room = Box::leak(Box::new(Room { host, offer }));
-        Self { table: TableBox::new((&raw const *room).cast(), FORWARDS.into_iter().take(len)) }
+        let context: &ProxyContext = Box::leak(Box::new(ProxyContext { host, offer }));
+        Self { table: TableBox::new((&raw const *context).cast(), FORWARDS.into_iter().take(len)) }
     }
 
     /// The table. It is valid as long as `self`.
@@ -67,10 +67,10 @@ unsafe extern "C" fn forward<const N: usize>(
     response: *mut OwnedBytes,
 ) -> i32 {
     let answered = caught(|| {
-        // SAFETY: `ctx` is the room of the door whose table held this function.
-        let room = unsafe { &*ctx.cast::<Room>() };
+        // SAFETY: `ctx` is the context of the proxy whose table held this function.
+        let context = unsafe { &*ctx.cast::<ProxyContext>() };
         // SAFETY: the request is the plugin's, which lends it until we return.
-        unsafe { room.ask(N, scope, request) }
+        unsafe { context.ask(N, scope, request) }
     });
     let (status, bytes) = answered.unwrap_or((ErrorKind::Internal as i32, OwnedBytes::EMPTY));
     // SAFETY: the plugin passes memory that can be written and holds nothing to release.
@@ -78,8 +78,8 @@ unsafe extern "C" fn forward<const N: usize>(
     status
 }
 
-impl Room {
-    /// Asks a function of the service behind the door.
+impl ProxyContext {
+    /// Asks a function of the service behind the proxy.
     ///
     /// # Safety
     /// `request` holds readable bytes.
@@ -91,7 +91,7 @@ impl Room {
         let status = match host.enter_service(&function_name, scope) {
             Err(kind) => kind as i32,
             Ok(()) => {
-                // SAFETY: the service is kept by the room and never freed, so its table may be read.
+                // SAFETY: the service is kept by the context and never freed, so its table may be read.
                 let service = unsafe { (*offer.service.table()).ctx };
                 // SAFETY: the function stands in the service's table; the request is readable, and `inner` can be written.
                 let status = unsafe { function(service, scope, request, &mut inner) };

@@ -1,0 +1,33 @@
+//! Calls of inline methods, which run on the thread that read them from the network.
+//!
+//! Handing a call to another thread and its answer back costs more than most calls do. A method that its manifest marks
+//! `inline` runs without that. One that turns out slow runs on the pool for a while, like all others.
+
+use std::time::Instant;
+
+use crate::plugin::latency::Latency;
+use crate::rpc::CallHere;
+
+/// A call that runs inline on this thread.
+pub struct InlineCall<'a> {
+    latency: &'a Latency,
+    began: Instant,
+    _here: CallHere,
+}
+
+impl<'a> InlineCall<'a> {
+    /// Begins a call of an inline method with this latency. None where it has to run on the pool.
+    pub fn begin(latency: &'a Latency) -> Option<Self> {
+        if latency.takes_pool() {
+            return None;
+        }
+        let began = Instant::now();
+        CallHere::begin(began).map(|here| Self { latency, began, _here: here })
+    }
+}
+
+impl Drop for InlineCall<'_> {
+    fn drop(&mut self) {
+        self.latency.add(self.began.elapsed());
+    }
+}

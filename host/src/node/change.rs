@@ -10,11 +10,11 @@ use outrigger_sdk::service::chain::Tip;
 
 use super::decode::NamedBlock;
 use super::journal::Records;
-use super::judge::{self, Court, JudgeError, Parent, Refusal};
 use super::mempool::{Seniority, View};
 use super::observer::NodeEvent;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
+use super::validation::{self, ConnectError, Parent, ValidationContext, ValidationError};
 use super::{Best, EmbeddedNode, NodeError};
 
 /// A change under way.
@@ -30,7 +30,7 @@ pub(super) struct Change<'a> {
     /// Those that were found valid on the way.
     pub connected: HashSet<BlockHash>,
     /// Those that were found to break a rule.
-    pub refused: HashMap<BlockHash, Refusal>,
+    pub refused: HashMap<BlockHash, ValidationError>,
 }
 
 impl EmbeddedNode {
@@ -72,8 +72,8 @@ impl EmbeddedNode {
 
 impl Change<'_> {
     /// The state of the chain within the change.
-    fn court(&self) -> Court<'_> {
-        Court {
+    fn context(&self) -> ValidationContext<'_> {
+        ValidationContext {
             params: &self.node.params,
             store: &self.node.store,
             txn: &self.txn,
@@ -88,7 +88,7 @@ impl Change<'_> {
         Some(Parent { height: entry.height, median_time: entry.median_time })
     }
 
-    /// Adds a header that was judged.
+    /// Adds a header that was validated.
     pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) -> Result<(), NodeError> {
         self.touched = true;
         self.node.store.insert_entry(&mut self.txn, &hash, &entry)?;
@@ -130,7 +130,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Goes to the best branch, judging the blocks on the way; a block that breaks a rule is marked, and the best
+    /// Goes to the best branch, and validates the blocks on the way; a block that breaks a rule is marked, and the best
     /// branch that remains is tried.
     pub fn activate(&mut self) -> Result<(), NodeError> {
         while let Some(best) = self.tree.best().filter(|best| *best != self.tip) {
@@ -141,11 +141,11 @@ impl Change<'_> {
             for hash in self.tree.path(fork, best) {
                 match self.connect(hash) {
                     Ok(()) => {}
-                    Err(JudgeError::Node(error)) => return Err(error),
-                    Err(JudgeError::Refused(refusal)) => {
-                        tracing::info!(block = %hash, reason = %refusal.reason, "block refused");
+                    Err(ConnectError::Node(error)) => return Err(error),
+                    Err(ConnectError::Refused(error)) => {
+                        tracing::info!(block = %hash, reason = %error.reason, "block refused");
                         self.fail(hash)?;
-                        self.refused.insert(hash, refusal);
+                        self.refused.insert(hash, error);
                         break;
                     }
                 }
@@ -155,12 +155,12 @@ impl Change<'_> {
     }
 
     /// Judges a stored block on the tip and connects it.
-    fn connect(&mut self, hash: BlockHash) -> Result<(), JudgeError> {
+    fn connect(&mut self, hash: BlockHash) -> Result<(), ConnectError> {
         let entry = *self.tree.known(&hash)?;
         let parent = self.parent(&self.tip).ok_or_else(|| NodeError::corrupt("index", self.tip))?;
         let block = self.take_block(&hash)?;
         let scripts = entry.validity < Validity::Connected;
-        let effect = judge::connect(&self.court(), &block, &parent, scripts)?;
+        let effect = validation::connect(&self.context(), &block, &parent, scripts)?;
         self.node.store.connect(&mut self.txn, &hash, entry.height, &block, &effect.spent)?;
         self.update(&hash, |entry| entry.validity = Validity::Connected)?;
         self.blocks.insert(hash, block);

@@ -15,7 +15,6 @@ mod deployments;
 mod error;
 pub mod find;
 mod journal;
-mod judge;
 mod mempool;
 pub mod observer;
 mod params;
@@ -28,6 +27,7 @@ mod submit;
 mod time;
 mod transactions;
 mod tree;
+mod validation;
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +46,6 @@ pub use params::{MempoolLimits, Settings};
 pub use snapshot::ChainSnapshot;
 
 use journal::Journal;
-use judge::ScriptCache;
 use mempool::Pool;
 use observer::{NodeEvent, Observer};
 use params::ChainParams;
@@ -55,6 +54,7 @@ use store::Store;
 use store::rows::{BlockEntry, Failure, Validity};
 use time::Clock;
 use tree::Tree;
+use validation::ScriptCache;
 
 /// A node that is its own chain.
 pub struct EmbeddedNode {

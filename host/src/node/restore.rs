@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bitcoin::{Transaction, TxOut, Txid};
 
 use super::journal::{Kept, Stored};
-use super::judge::{check_transaction, verify_transaction};
 use super::mempool::{Offer, Rejection, Terms, View};
+use super::validation::{check_transaction, verify_transaction};
 use super::{EmbeddedNode, NodeError};
 use outrigger_sdk::script::Flags;
 

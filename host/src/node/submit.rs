@@ -7,16 +7,16 @@ use outrigger_sdk::service::chain::Verdict;
 
 use super::change::Change;
 use super::decode::{NamedBlock, decode_block};
-use super::judge::{
-    self, Court, JudgeError, Parent, Refusal, check_block, check_header, check_in_context, check_proof_of_work,
-    fill_coinbase_witness,
-};
 use super::store::rows::{BlockEntry, Failure, Validity};
+use super::validation::{
+    self, ConnectError, Parent, ValidationContext, ValidationError, check_block, check_header, check_in_context,
+    check_proof_of_work, fill_coinbase_witness,
+};
 use super::{EmbeddedNode, NodeError};
 
-impl From<Refusal> for Verdict {
-    fn from(refusal: Refusal) -> Self {
-        Self::Invalid { reason: refusal.reason.into_owned(), detail: refusal.detail }
+impl From<ValidationError> for Verdict {
+    fn from(error: ValidationError) -> Self {
+        Self::Invalid { reason: error.reason.into_owned(), detail: error.detail }
     }
 }
 
@@ -40,17 +40,17 @@ impl EmbeddedNode {
             return Ok(Verdict::NotBestPrevious);
         }
         let parent = Parent { height: tip.height, median_time: tip.median_time };
-        let court = Court {
+        let context = ValidationContext {
             params: &self.params,
             store: &self.store,
             txn: &txn,
             cache: &self.cache,
             threads: self.settings.script_threads,
         };
-        match judge::judge(&court, &block, &parent, self.time()) {
+        match validation::validate_block(&context, &block, &parent, self.time()) {
             Ok(_) => Ok(Verdict::Valid),
-            Err(JudgeError::Refused(refusal)) => Ok(refusal.into()),
-            Err(JudgeError::Node(error)) => Err(error),
+            Err(ConnectError::Refused(error)) => Ok(error.into()),
+            Err(ConnectError::Node(error)) => Err(error),
         }
     }
 
@@ -67,8 +67,8 @@ impl EmbeddedNode {
         };
         let filled = (follows && fill_coinbase_witness(&mut block)).then(|| serialize(&*block));
         // Before the hash is looked up: other bytes than those that are known can have it.
-        if let Err(refusal) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
-            return Ok(refusal.into());
+        if let Err(error) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
+            return Ok(error.into());
         }
         let raw = filled.as_deref().unwrap_or(raw);
         self.change(|change| change.accept_block(hash, block, raw))
@@ -149,8 +149,8 @@ impl Change<'_> {
             let failed = entry.failure != Failure::None;
             return Ok(if failed { Err(Verdict::DuplicateInvalid) } else { Ok(()) });
         }
-        if let Err(refusal) = self.judge_header(header) {
-            return Ok(Err(refusal.into()));
+        if let Err(error) = self.validate_header(header) {
+            return Ok(Err(error.into()));
         }
         let before = *self.tree.known(&header.prev_blockhash)?;
         let entry = BlockEntry {
@@ -168,11 +168,11 @@ impl Change<'_> {
         Ok(Ok(()))
     }
 
-    fn judge_header(&self, header: &Header) -> Result<(), Refusal> {
+    fn validate_header(&self, header: &Header) -> Result<(), ValidationError> {
         check_proof_of_work(header, &self.node.params)?;
-        let before = self.tree.get(&header.prev_blockhash).ok_or_else(|| Refusal::new("prev-blk-not-found"))?;
+        let before = self.tree.get(&header.prev_blockhash).ok_or_else(|| ValidationError::new("prev-blk-not-found"))?;
         if before.failure != Failure::None {
-            return Err(Refusal::new("bad-prevblk"));
+            return Err(ValidationError::new("bad-prevblk"));
         }
         let parent = Parent { height: before.height, median_time: before.median_time };
         check_header(header, &parent, &self.node.params, self.node.time())
@@ -188,17 +188,17 @@ impl Change<'_> {
         }
         let before = block.header.prev_blockhash;
         let parent = self.parent(&before).ok_or_else(|| NodeError::corrupt("index", before))?;
-        if let Err(refusal) = check_in_context(&block, &parent) {
-            if !refusal.mutated {
+        if let Err(error) = check_in_context(&block, &parent) {
+            if !error.mutated {
                 self.fail(hash)?;
             }
-            return Ok(refusal.into());
+            return Ok(error.into());
         }
         self.store_block(hash, raw, block.txdata.len())?;
         self.keep_block(hash, block);
         self.activate()?;
-        Ok(if let Some(refusal) = self.refused.remove(&hash) {
-            refusal.into()
+        Ok(if let Some(error) = self.refused.remove(&hash) {
+            error.into()
         } else if self.connected.contains(&hash) {
             Verdict::Valid
         } else {

@@ -4,8 +4,8 @@ use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::decode::decode_transaction;
-use super::judge::{check_transaction, verify_transaction};
 use super::mempool::{Admissible, Entry, FeeRate, Offer, Pool, Rejection, Terms, View};
+use super::validation::{check_transaction, verify_transaction};
 use super::{EmbeddedNode, NodeError};
 use outrigger_sdk::script::Flags;
 
@@ -121,8 +121,8 @@ impl EmbeddedNode {
         Ok(match examined {
             Ok(admissible) => self.admit(admissible, max_feerate, keep),
             Err(Rejection::Node(error)) => return Err(error),
-            Err(Rejection::Refused(refusal)) => {
-                Admission::Rejected { reason: refusal.reason.into_owned(), detail: refusal.detail }
+            Err(Rejection::Refused(error)) => {
+                Admission::Rejected { reason: error.reason.into_owned(), detail: error.detail }
             }
             Err(Rejection::Known) => Admission::Known { txid: offer.txid },
             Err(Rejection::InChain) => Admission::AlreadyInChain,

@@ -12,9 +12,9 @@ use outrigger_sdk::service::chain::DeploymentStage;
 
 use super::NodeError;
 use super::deployments::Signals;
-use super::judge::median;
 use super::params::MEDIAN_TIME_SPAN;
 use super::store::rows::{BlockEntry, Failure, Validity};
+use super::validation::median;
 
 /// A block or header in the tree.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ const MAX_ANCESTORS: u32 = 500;
 const LOCK_TIME_THRESHOLD: u32 = 500_000_000;
 
 /// Judges transactions in one snapshot.
-pub struct Judge<'a> {
+pub struct TrustResolver<'a> {
     t: &'a Tables,
     txn: &'a RoTxn<'a>,
     synced: Synced,
@@ -25,8 +25,8 @@ pub struct Judge<'a> {
     known: HashMap<Txid, bool>,
 }
 
-impl<'a> Judge<'a> {
-    /// A judge for a snapshot of a wallet that stands at `synced`.
+impl<'a> TrustResolver<'a> {
+    /// A resolver for a snapshot of a wallet that stands at `synced`.
     pub fn new(t: &'a Tables, txn: &'a RoTxn<'a>, synced: Synced, shared: &Shared) -> Result<Self> {
         Ok(Self { t, txn, synced, now: shared.chain.time(Scope::NONE)?, known: HashMap::new() })
     }

@@ -12,10 +12,10 @@ use super::replace::check_replacement;
 use super::{Pool, View};
 use crate::node::NodeError;
 use crate::node::decode::Ids;
-use crate::node::judge::{
-    Refusal, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
-};
 use crate::node::observer::{NodeEvent, Removal};
+use crate::node::validation::{
+    ValidationError, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
+};
 use outrigger_sdk::script::{Flags, transaction_sigop_cost};
 
 /// The cost of signature operations that a transaction may have.
@@ -78,7 +78,7 @@ pub struct Seniority {
 #[derive(Debug)]
 pub enum Rejection {
     /// It breaks a rule.
-    Refused(Refusal),
+    Refused(ValidationError),
     /// It is here already.
     Known,
     /// It is confirmed already, with unspent outputs.
@@ -89,9 +89,9 @@ pub enum Rejection {
     Node(NodeError),
 }
 
-impl From<Refusal> for Rejection {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl From<ValidationError> for Rejection {
+    fn from(error: ValidationError) -> Self {
+        Self::Refused(error)
     }
 }
 
@@ -137,7 +137,7 @@ impl Pool {
             return Err(if entry.wtxid == offer.wtxid {
                 Rejection::Known
             } else {
-                Refusal::new("txn-same-nonwitness-data-in-mempool").into()
+                ValidationError::new("txn-same-nonwitness-data-in-mempool").into()
             });
         }
         let conflicts: BTreeSet<_> =
@@ -147,9 +147,9 @@ impl Pool {
         };
         let lock = sequence_lock(tx, coins.iter().map(|coin| coin.height), |height| view.median_time_at(height))?;
         if !lock.allows(view.next_height(), view.tip.median_time) {
-            return Err(Refusal::new("non-BIP68-final").into());
+            return Err(ValidationError::new("non-BIP68-final").into());
         }
-        let fee = check_inputs(tx, &coins, view.next_height()).map_err(Refusal::from)?;
+        let fee = check_inputs(tx, &coins, view.next_height()).map_err(ValidationError::from)?;
         if self.limits.require_standard {
             check_spends(tx, &coins)?;
         }
@@ -160,17 +160,17 @@ impl Pool {
     }
 
     /// The checks that need no coins.
-    fn check_alone(&self, view: &View, tx: &Transaction) -> Result<(), Refusal> {
+    fn check_alone(&self, view: &View, tx: &Transaction) -> Result<(), ValidationError> {
         check_transaction(tx)?;
         if tx.is_coinbase() {
-            return Err(Refusal::new("coinbase"));
+            return Err(ValidationError::new("coinbase"));
         }
         if self.limits.require_standard {
             check_standard(tx, &self.limits)?;
         }
         check_size(tx)?;
         if !is_final(tx, view.next_height(), view.tip.median_time) {
-            return Err(Refusal::new("non-final"));
+            return Err(ValidationError::new("non-final"));
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Pool {
             check_dust(tx, fee, delta, &self.limits)?;
         }
         if sigops > MAX_SIGOPS_COST {
-            return Err(Refusal::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
+            return Err(ValidationError::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
         }
         if terms.is_held_to_limits() {
             self.check_feerate(size, modified, now)?;
@@ -234,18 +234,27 @@ impl Pool {
         })
     }
 
-    fn check_feerate(&self, size: u64, modified_fee: i64, now: u64) -> Result<(), Refusal> {
+    fn check_feerate(&self, size: u64, modified_fee: i64, now: u64) -> Result<(), ValidationError> {
         let check = |rate: u64, reason: &'static str| {
             let needed = FeeRate(rate).fee(size);
             let short = i128::from(modified_fee) < i128::from(needed);
-            if short { Err(Refusal::new(reason).with_detail(format!("{modified_fee} < {needed}"))) } else { Ok(()) }
+            if short {
+                Err(ValidationError::new(reason).with_detail(format!("{modified_fee} < {needed}")))
+            } else {
+                Ok(())
+            }
         };
         check(self.demanded_feerate(now), "mempool min fee not met")?;
         check(self.limits.relay_feerate, "min relay fee not met")
     }
 
     /// Checks a transaction's place among the others. Gives those that it would replace.
-    fn check_place(&self, entry: &Entry, terms: Terms, conflicts: BTreeSet<Txid>) -> Result<BTreeSet<Txid>, Refusal> {
+    fn check_place(
+        &self,
+        entry: &Entry,
+        terms: Terms,
+        conflicts: BTreeSet<Txid>,
+    ) -> Result<BTreeSet<Txid>, ValidationError> {
         let inputs = entry.tx.input.iter().map(|input| input.previous_output.txid);
         let parents: BTreeSet<_> = inputs.filter(|parent| self.graph.get(parent).is_some()).collect();
         let ancestors = self.graph.ancestors(parents.iter().copied());
@@ -261,14 +270,14 @@ impl Pool {
             self.check_chain_limits(&measured)?;
         }
         if let Some(conflict) = measured.ancestors.intersection(&measured.conflicts).next() {
-            return Err(Refusal::new("bad-txns-spends-conflicting-tx")
+            return Err(ValidationError::new("bad-txns-spends-conflicting-tx")
                 .with_detail(format!("{} spends conflicting transaction {conflict}", entry.txid)));
         }
         check_replacement(&self.graph, &self.limits, &entry.tx, &measured)
     }
 
     /// Checks how many transactions build on each other, and how large they are together.
-    fn check_chain_limits(&self, measured: &Measured) -> Result<(), Refusal> {
+    fn check_chain_limits(&self, measured: &Measured) -> Result<(), ValidationError> {
         let mut limits = ChainLimits {
             ancestors: self.limits.max_ancestors,
             ancestor_size: self.limits.max_ancestor_size,
@@ -280,7 +289,7 @@ impl Pool {
             limits.descendants += 1;
             limits.descendant_size += self.graph.get(replaced).map_or(0, |entry| entry.descendants.size);
         }
-        let Err(refusal) = self.check_chain(measured, &limits) else { return Ok(()) };
+        let Err(error) = self.check_chain(measured, &limits) else { return Ok(()) };
         let carved_out = ChainLimits {
             ancestors: 2,
             descendants: limits.descendants + 1,
@@ -288,13 +297,13 @@ impl Pool {
             ..limits
         };
         let carved = measured.size <= CARVE_OUT_SIZE && self.check_chain(measured, &carved_out).is_ok();
-        if carved { Ok(()) } else { Err(refusal) }
+        if carved { Ok(()) } else { Err(error) }
     }
 
     /// Goes from the parents to all they build on, the least id of those found so far being the next, as bitcoind does:
     /// what is told of several limits depends on the order.
-    fn check_chain(&self, measured: &Measured, limits: &ChainLimits) -> Result<(), Refusal> {
-        let refuse = |detail: String| Err(Refusal::new("too-long-mempool-chain").with_detail(detail));
+    fn check_chain(&self, measured: &Measured, limits: &ChainLimits) -> Result<(), ValidationError> {
+        let refuse = |detail: String| Err(ValidationError::new("too-long-mempool-chain").with_detail(detail));
         let ChainLimits { ancestors, ancestor_size, descendants, descendant_size } = limits;
         if measured.parents.len() as u64 + 1 > *ancestors {
             return refuse(format!("too many unconfirmed parents [limit: {ancestors}]"));
@@ -340,7 +349,7 @@ impl Pool {
 }
 
 /// Verifies a transaction's scripts by the rules of relay, unless that was done before.
-fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), Refusal> {
+fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), ValidationError> {
     let cache = &view.node.cache;
     if cache.contains(&offer.wtxid, Flags::STANDARD) {
         return Ok(());
@@ -348,7 +357,7 @@ fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), Refus
     let flags = if view.node.settings.mempool.require_standard { Flags::STANDARD } else { Flags::CONSENSUS };
     let spent = coins.iter().map(|coin| coin.output.clone()).collect();
     if let Err((index, error)) = verify_transaction(&offer.tx, spent, flags) {
-        return Err(Refusal::new(format!("mempool-script-verify-flag-failed ({error})"))
+        return Err(ValidationError::new(format!("mempool-script-verify-flag-failed ({error})"))
             .with_detail(describe_input(&offer.tx, index)));
     }
     cache.insert(offer.wtxid, flags);

@@ -5,8 +5,8 @@ use bitcoin::script::Instruction;
 use bitcoin::{Script, Transaction, TxOut, Witness, WitnessVersion};
 use outrigger_sdk::service::chain::Coin;
 
-use crate::node::judge::{Refusal, is_unspendable};
 use crate::node::params::MempoolLimits;
+use crate::node::validation::{ValidationError, is_unspendable};
 use outrigger_sdk::script::script_sigop_count;
 
 use super::entry::FeeRate;
@@ -99,19 +99,19 @@ fn is_small_multisig(script: &Script) -> bool {
 ///
 /// # Errors
 /// The first thing that is not, as bitcoind words it.
-pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Refusal> {
+pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), ValidationError> {
     if !(1..=3).contains(&tx.version.0) {
-        return Err(Refusal::new("version"));
+        return Err(ValidationError::new("version"));
     }
     if tx.weight().to_wu() > MAX_WEIGHT {
-        return Err(Refusal::new("tx-size"));
+        return Err(ValidationError::new("tx-size"));
     }
     for input in &tx.input {
         if input.script_sig.len() > MAX_SCRIPT_SIG {
-            return Err(Refusal::new("scriptsig-size"));
+            return Err(ValidationError::new("scriptsig-size"));
         }
         if !input.script_sig.is_push_only() {
-            return Err(Refusal::new("scriptsig-not-pushonly"));
+            return Err(ValidationError::new("scriptsig-not-pushonly"));
         }
     }
     let mut data = 0;
@@ -119,14 +119,14 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Re
         match kind(&output.script_pubkey) {
             Kind::Payment | Kind::FutureWitness => {}
             Kind::Data if output.script_pubkey.len() <= limits.max_data_carrier => data += 1,
-            Kind::Data | Kind::Unknown => return Err(Refusal::new("scriptpubkey")),
+            Kind::Data | Kind::Unknown => return Err(ValidationError::new("scriptpubkey")),
         }
     }
     if dust_count(tx, limits) > MAX_DUST_OUTPUTS {
-        return Err(Refusal::new("dust"));
+        return Err(ValidationError::new("dust"));
     }
     if data > 1 {
-        return Err(Refusal::new("multi-op-return"));
+        return Err(ValidationError::new("multi-op-return"));
     }
     Ok(())
 }
@@ -135,17 +135,17 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Re
 ///
 /// # Errors
 /// `tx-size-small`.
-pub fn check_size(tx: &Transaction) -> Result<(), Refusal> {
-    if tx.base_size() < MIN_SIZE { Err(Refusal::new("tx-size-small")) } else { Ok(()) }
+pub fn check_size(tx: &Transaction) -> Result<(), ValidationError> {
+    if tx.base_size() < MIN_SIZE { Err(ValidationError::new("tx-size-small")) } else { Ok(()) }
 }
 
 /// Whether a transaction with an output not worth spending pays nothing, so that nobody mines it for itself.
 ///
 /// # Errors
 /// `dust`.
-pub fn check_dust(tx: &Transaction, fee: u64, delta: i64, limits: &MempoolLimits) -> Result<(), Refusal> {
+pub fn check_dust(tx: &Transaction, fee: u64, delta: i64, limits: &MempoolLimits) -> Result<(), ValidationError> {
     if (fee != 0 || delta != 0) && dust_count(tx, limits) > 0 {
-        return Err(Refusal::new("dust").with_detail("tx with dust output must be 0-fee".to_owned()));
+        return Err(ValidationError::new("dust").with_detail("tx with dust output must be 0-fee".to_owned()));
     }
     Ok(())
 }
@@ -168,7 +168,7 @@ fn dust_limit(output: &TxOut, rate: FeeRate) -> u64 {
 ///
 /// # Errors
 /// `bad-txns-nonstandard-inputs`, then `bad-witness-nonstandard`.
-pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), Refusal> {
+pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), ValidationError> {
     let inputs = || tx.input.iter().zip(coins.iter().map(|coin| coin.output.script_pubkey.as_script()));
     let plain = inputs().all(|(input, script)| match kind(script) {
         Kind::Payment if script.is_p2sh() => last_push(&input.script_sig)
@@ -177,12 +177,12 @@ pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), Refusal> {
         Kind::FutureWitness | Kind::Data | Kind::Unknown => false,
     });
     if !plain {
-        return Err(Refusal::new("bad-txns-nonstandard-inputs"));
+        return Err(ValidationError::new("bad-txns-nonstandard-inputs"));
     }
     let witnesses = inputs().all(|(input, script)| {
         input.witness.is_empty() || is_standard_witness(&input.witness, &input.script_sig, script)
     });
-    if witnesses { Ok(()) } else { Err(Refusal::new("bad-witness-nonstandard")) }
+    if witnesses { Ok(()) } else { Err(ValidationError::new("bad-witness-nonstandard")) }
 }
 
 /// What a scriptSig of pushes leaves on top of the stack.
@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn reason(tx: &Transaction) -> Option<String> {
-        check_standard(tx, &MempoolLimits::default()).err().map(|refusal| refusal.reason.into_owned())
+        check_standard(tx, &MempoolLimits::default()).err().map(|error| error.reason.into_owned())
     }
 
     fn wpkh() -> Vec<u8> {

@@ -7,8 +7,8 @@ use bitcoin::{Transaction, Txid};
 use super::admit::Measured;
 use super::entry::FeeRate;
 use super::graph::Graph;
-use crate::node::judge::{Money, Refusal};
 use crate::node::params::MempoolLimits;
+use crate::node::validation::{Money, ValidationError};
 
 /// How many transactions may be replaced at once, those that build on them included.
 const MAX_REPLACED: u64 = 100;
@@ -22,12 +22,12 @@ pub fn check_replacement(
     limits: &MempoolLimits,
     tx: &Transaction,
     offered: &Measured,
-) -> Result<BTreeSet<Txid>, Refusal> {
+) -> Result<BTreeSet<Txid>, ValidationError> {
     if offered.conflicts.is_empty() {
         return Ok(BTreeSet::new());
     }
     let txid = offered.txid;
-    let insufficient = |detail: String| Refusal::new("insufficient fee").with_detail(detail);
+    let insufficient = |detail: String| ValidationError::new("insufficient fee").with_detail(detail);
     let rate = FeeRate::paid(offered.modified_fee, offered.size);
     let conflicting = || offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
     for conflict in conflicting() {
@@ -38,7 +38,7 @@ pub fn check_replacement(
     }
     let count: u64 = conflicting().map(|conflict| conflict.descendants.count).sum();
     if count > MAX_REPLACED {
-        return Err(Refusal::new("too many potential replacements").with_detail(format!(
+        return Err(ValidationError::new("too many potential replacements").with_detail(format!(
             "rejecting replacement {txid}; too many potential replacements ({count} > {MAX_REPLACED})"
         )));
     }
@@ -47,7 +47,7 @@ pub fn check_replacement(
     for (index, input) in tx.input.iter().enumerate() {
         let parent = input.previous_output.txid;
         if !before.contains(&parent) && graph.get(&parent).is_some() {
-            return Err(Refusal::new("replacement-adds-unconfirmed")
+            return Err(ValidationError::new("replacement-adds-unconfirmed")
                 .with_detail(format!("replacement {txid} adds unconfirmed input, idx {index}")));
         }
     }
@@ -57,10 +57,10 @@ pub fn check_replacement(
 }
 
 /// Whether a transaction pays what those it replaces paid, and for being relayed itself.
-fn check_fee(limits: &MempoolLimits, offered: &Measured, old_fees: i64) -> Result<(), Refusal> {
+fn check_fee(limits: &MempoolLimits, offered: &Measured, old_fees: i64) -> Result<(), ValidationError> {
     let txid = offered.txid;
     let money = |amount: i64| Money(amount.max(0).unsigned_abs());
-    let refuse = |detail: String| Err(Refusal::new("insufficient fee").with_detail(detail));
+    let refuse = |detail: String| Err(ValidationError::new("insufficient fee").with_detail(detail));
     let more = offered.modified_fee.saturating_sub(old_fees);
     if more < 0 {
         return refuse(format!(

@@ -10,9 +10,9 @@ use std::iter::Peekable;
 use bitcoin::Txid;
 use outrigger_sdk::service::mempool::{Selected, SharedBlob};
 
-use crate::node::judge::is_final;
 use crate::node::mempool::{Entry, FeeRate, Pool, Rate, Totals};
 use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, Settings, WITNESS_SCALE_FACTOR};
+use crate::node::validation::is_final;
 
 /// After how many packages in a row that do not fit the block counts as full, if it nearly is.
 const MAX_FAILURES: usize = 1_000;

@@ -1,7 +1,7 @@
 //! The chain's tables in LMDB, and how they are read and written.
 //!
 //! One environment holds all of them, so that one transaction sees or changes them together. Nothing here knows a
-//! rule: what is written has been judged.
+//! rule: what is written has been validated.
 //!
 //! A commit puts the pages of a change on the disk, and leaves to the system when the page that makes them the newest
 //! follows: a kill loses nothing, a loss of power at most the last change, and the tables are whole in any case, since the

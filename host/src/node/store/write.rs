@@ -12,7 +12,7 @@ use super::rows::{BlockEntry, TxRow, outpoint_key, push_coin};
 use super::{Store, meta};
 use crate::node::NodeError;
 use crate::node::decode::NamedBlock;
-use crate::node::judge::is_unspendable;
+use crate::node::validation::is_unspendable;
 
 /// The bytes of a block's header.
 const HEADER_SIZE: usize = 80;
@@ -76,12 +76,12 @@ impl Store {
     /// As [`Store::write`].
     pub fn put_block(&self, txn: &mut RwTxn, hash: &BlockHash, raw: &[u8]) -> Result<(), NodeError> {
         self.blocks.put(txn, hash.as_byte_array(), raw)?;
-        // It was judged as it came.
+        // It was validated when it came.
         self.checked.note(hash);
         Ok(())
     }
 
-    /// Puts a judged block on the best chain: coins, undo data, transactions, digest, tip.
+    /// Puts a validated block on the best chain: coins, undo data, transactions, digest, tip.
     ///
     /// # Errors
     /// As [`Store::write`].

@@ -1,4 +1,4 @@
-//! Branches: what is stored, what is judged, and which chain is the best.
+//! Branches: what is stored, what is validated, and which chain is the best.
 
 use std::sync::Arc;
 
@@ -272,7 +272,7 @@ fn submitblock_judges_a_block_by_itself_before_it_looks_at_what_is_known() {
     assert_eq!(tips(), before);
     assert_eq!(submit(&node, &good), Verdict::Valid);
     assert_eq!(submit(&node, &good), Verdict::Duplicate);
-    // Other bytes under a known hash are judged, not taken for the block.
+    // Other bytes under a known hash are validated, not taken for the block.
     let mut other = good.clone();
     other.txdata.push(other.txdata[0].clone());
     let Verdict::Invalid { reason, .. } = submit(&node, &other) else { panic!("not the block that is known") };

@@ -8,8 +8,8 @@ use outrigger_sdk::service::chain::{BlockRef, Verdict};
 use proptest::prelude::*;
 
 use super::super::EmbeddedNode;
-use super::super::judge::is_unspendable;
 use super::super::store::rows::outpoint_key;
+use super::super::validation::is_unspendable;
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
 

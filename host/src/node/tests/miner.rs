@@ -12,7 +12,7 @@ use bitcoin::{
 use outrigger_sdk::service::chain::{BlockRef, Verdict};
 
 use super::super::EmbeddedNode;
-use super::super::judge::merkle_root;
+use super::super::validation::merkle_root;
 
 /// The script that the witness must show: it succeeds by itself.
 const ANYONE: [u8; 1] = [0x51];

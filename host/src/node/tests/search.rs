@@ -149,7 +149,7 @@ fn a_block_whose_bytes_are_gone_is_told() {
         let mut txn = node.store.write().unwrap();
         node.store.put_block(&mut txn, &block.block_hash(), &bytes).unwrap();
         txn.commit().unwrap();
-        // What was judged when it came is not judged again before the next start.
+        // What was validated when it came is not validated again before the next start.
         node.reopen();
         let blocks = find(&node);
         assert_eq!(blocks.len(), 1);

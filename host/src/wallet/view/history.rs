@@ -18,7 +18,7 @@ use crate::disk::{self, Pair, TableError};
 use crate::wallet::error::{Result, WalletError};
 use crate::wallet::ownership::{is_long_label, label};
 use crate::wallet::store::tables::OF_WALLET;
-use crate::wallet::trust::{Judge, replaceable};
+use crate::wallet::trust::{TrustResolver, replaceable};
 
 /// From how many bytes on a batch takes no further transactions. So much stays in the nearer caches between the copy into
 /// it and its reader, and the allocator keeps it at hand for the next batch.
@@ -45,7 +45,7 @@ impl WalletView {
     }
 
     fn read_transactions(&self, txids: &[Txid]) -> Result<Encoded<HistoryBatch>> {
-        let mut outlooks = Outlooks { view: self, judge: None };
+        let mut outlooks = Outlooks { view: self, trust: None };
         let mut batch = HistoryWriter::with_capacity(SPARE_BYTES);
         for txid in txids {
             if let Some(row) = self.t().stored(&self.txn, txid)? {
@@ -101,7 +101,7 @@ impl WalletView {
     ) -> Result<Encoded<HistoryBatch>> {
         let limit = query.limit.max(1) as usize;
         let mut rows = Rows { view: self, ahead: None, last: None };
-        let mut outlooks = Outlooks { view: self, judge: None };
+        let mut outlooks = Outlooks { view: self, trust: None };
         let mut batch = HistoryWriter::with_capacity(BATCH_BYTES + SPARE_BYTES);
         let mut last: &[u8] = &[];
         let mut some: Vec<Pair<'_>> = Vec::with_capacity(AT_A_TIME);
@@ -227,7 +227,7 @@ fn arrival(key: &[u8]) -> u64 {
 struct Outlooks<'v> {
     view: &'v WalletView,
     /// Called in with the first transaction that needs judging.
-    judge: Option<Judge<'v>>,
+    trust: Option<TrustResolver<'v>>,
 }
 
 impl Outlooks<'_> {
@@ -261,14 +261,14 @@ impl Outlooks<'_> {
 
     fn foresee(&mut self, row: &WalletTransaction) -> Result<Outlook> {
         let view = self.view;
-        let judge = match &mut self.judge {
-            Some(judge) => judge,
-            empty => empty.insert(Judge::new(view.t(), &view.txn, view.synced(), &view.wallet.shared)?),
+        let trust = match &mut self.trust {
+            Some(trust) => trust,
+            empty => empty.insert(TrustResolver::new(view.t(), &view.txn, view.synced(), &view.wallet.shared)?),
         };
         Ok(Outlook {
             conflicts: if row.contested { view.conflicts(row.txid, &row.inputs)? } else { Vec::new() },
             mempool_conflicts: view.mempool_conflicts(row)?,
-            trusted: judge.trusted(row)?,
+            trusted: trust.trusted(row)?,
             replaceable: replaceable(&view.wallet.shared, row)?,
         })
     }

@@ -27,7 +27,7 @@ use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, get, number_from, number_from_key, txid_from};
 use super::store::{Snapshot, Tables};
-use super::trust::Judge;
+use super::trust::TrustResolver;
 use sources::{Side, keypool_oldest};
 
 /// The most coins that one answer holds.
@@ -213,7 +213,7 @@ impl WalletView {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
         let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let mut judge = Judge::new(self.t(), &self.txn, self.synced, &self.wallet.shared)?;
+        let mut trust = TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared)?;
         let mut coins = Vec::with_capacity(rows.len());
         for (key, row) in rows {
             let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
@@ -222,7 +222,7 @@ impl WalletView {
             let trusted = match row.state {
                 TxState::Confirmed { .. } => true,
                 _ => match self.t().transaction(&self.txn, &txid)? {
-                    Some(transaction) => judge.trusted(&transaction)?,
+                    Some(transaction) => trust.trusted(&transaction)?,
                     None => false,
                 },
             };

@@ -3,7 +3,7 @@
 use bitcoin::Transaction;
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
 
-use super::Refusal;
+use super::ValidationError;
 use crate::node::decode::NamedBlock;
 
 /// How the script of the commitment's output begins: OP_RETURN, a push of 36 bytes, the header of the commitment.
@@ -44,18 +44,18 @@ fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
 ///
 /// # Errors
 /// `bad-witness-nonce-size`, `bad-witness-merkle-match`, and `unexpected-witness` where there is no commitment.
-pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), Refusal> {
+pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError> {
     let Some(coinbase) = block.txdata.first() else { return Ok(()) };
     let Some(committed) = commitment(coinbase) else {
         let has_witness = block.txdata.iter().any(|tx| tx.input.iter().any(|input| !input.witness.is_empty()));
-        return if has_witness { Err(Refusal::mutated("unexpected-witness")) } else { Ok(()) };
+        return if has_witness { Err(ValidationError::mutated("unexpected-witness")) } else { Ok(()) };
     };
     let witness = coinbase.input.first().map(|input| &input.witness);
     let reserved = witness
         .filter(|witness| witness.len() == 1)
         .and_then(|witness| witness.last())
         .filter(|reserved| reserved.len() == HASH_SIZE)
-        .ok_or_else(|| Refusal::mutated("bad-witness-nonce-size"))?;
+        .ok_or_else(|| ValidationError::mutated("bad-witness-nonce-size"))?;
     let zero = sha256d::Hash::all_zeros();
     let others = block.ids().iter().skip(1).map(|ids| ids.wtxid.into());
     let (root, _) = merkle_root(std::iter::once(zero).chain(others).collect());
@@ -63,7 +63,7 @@ pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), Refusal> {
     engine.input(root.as_byte_array());
     engine.input(reserved);
     if sha256d::Hash::from_engine(engine).as_byte_array() != committed {
-        return Err(Refusal::mutated("bad-witness-merkle-match"));
+        return Err(ValidationError::mutated("bad-witness-merkle-match"));
     }
     Ok(())
 }

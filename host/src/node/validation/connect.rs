@@ -6,7 +6,9 @@ use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::chain::{Coin, SpentOutputs};
 
 use super::scripts::{Job, describe_input, verify_all};
-use super::{Court, InputError, JudgeError, Parent, Refusal, check_inputs, is_unspendable, sequence_lock};
+use super::{
+    ConnectError, InputError, Parent, ValidationContext, ValidationError, check_inputs, is_unspendable, sequence_lock,
+};
 use crate::node::NodeError;
 use crate::node::decode::NamedBlock;
 use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_MONEY};
@@ -19,24 +21,34 @@ pub struct Effect {
     pub spent: Vec<SpentOutputs>,
 }
 
-/// Checks what a block does to the coins as its parent left them. The chain that `court` shows must end with the
+/// Checks what a block does to the coins as its parent left them. The chain that `context` shows must end with the
 /// parent. `scripts` is false for a block whose scripts were found good before.
 ///
 /// # Errors
-/// [`JudgeError::Refused`] with the first rule that the block breaks.
-pub fn connect(court: &Court, block: &NamedBlock, parent: &Parent, scripts: bool) -> Result<Effect, JudgeError> {
-    let result = check_coins(court, block, parent, scripts);
+/// [`ConnectError::Refused`] with the first rule that the block breaks.
+pub fn connect(
+    context: &ValidationContext,
+    block: &NamedBlock,
+    parent: &Parent,
+    scripts: bool,
+) -> Result<Effect, ConnectError> {
+    let result = check_coins(context, block, parent, scripts);
     // That a transaction overwrites another is told before anything else that is wrong. One that does is wrong otherwise,
     // too, since what it spends was spent by that other one; only a coinbase spends nothing.
-    let suspects = if matches!(result, Err(JudgeError::Refused(_))) { block.txdata.len() } else { 1 };
-    match overwriting(court, block.txids().take(suspects))? {
-        Some(refusal) => Err(refusal.into()),
+    let suspects = if matches!(result, Err(ConnectError::Refused(_))) { block.txdata.len() } else { 1 };
+    match overwriting(context, block.txids().take(suspects))? {
+        Some(error) => Err(error.into()),
         None => result,
     }
 }
 
-fn check_coins(court: &Court, block: &NamedBlock, parent: &Parent, scripts: bool) -> Result<Effect, JudgeError> {
-    let mut session = Session::new(court, block, parent);
+fn check_coins(
+    context: &ValidationContext,
+    block: &NamedBlock,
+    parent: &Parent,
+    scripts: bool,
+) -> Result<Effect, ConnectError> {
+    let mut session = Session::new(context, block, parent);
     let mut jobs = Vec::new();
     let mut found = Ok(());
     for (index, (tx, ids)) in block.transactions().enumerate() {
@@ -44,43 +56,46 @@ fn check_coins(court: &Court, block: &NamedBlock, parent: &Parent, scripts: bool
         if found.is_err() {
             break;
         }
-        if scripts && index > 0 && !court.cache.contains(&ids.wtxid, Flags::CONSENSUS) {
+        if scripts && index > 0 && !context.cache.contains(&ids.wtxid, Flags::CONSENSUS) {
             let coins = session.spent.last().map_or(&[][..], |spent| &spent.coins);
             jobs.push(Job { tx, spent: coins.iter().map(|coin| coin.output.clone()).collect() });
         }
     }
-    if let Err(JudgeError::Node(error)) = found {
+    if let Err(ConnectError::Node(error)) = found {
         return Err(error.into());
     }
     // A script that fails comes before whatever is wrong with a later transaction, and before the coinbase's amount.
-    verify_all(&jobs, Flags::CONSENSUS, court.threads).map_err(|(job, input, error)| {
+    verify_all(&jobs, Flags::CONSENSUS, context.threads).map_err(|(job, input, error)| {
         let detail = jobs.get(job).map(|job| describe_input(job.tx, input)).unwrap_or_default();
-        Refusal::new(format!("mandatory-script-verify-flag-failed ({error})")).with_detail(detail)
+        ValidationError::new(format!("mandatory-script-verify-flag-failed ({error})")).with_detail(detail)
     })?;
     found?;
-    let allowed = court.params.subsidy(parent.height + 1).saturating_add(session.fees);
+    let allowed = context.params.subsidy(parent.height + 1).saturating_add(session.fees);
     if let Some(coinbase) = block.txdata.first().filter(|coinbase| total(coinbase) > allowed) {
         let detail = format!("coinbase pays too much (actual={} vs limit={allowed})", total(coinbase));
-        return Err(Refusal::new("bad-cb-amount").with_detail(detail).into());
+        return Err(ValidationError::new("bad-cb-amount").with_detail(detail).into());
     }
     Ok(Effect { spent: session.spent })
 }
 
-/// The refusal of a transaction that spends what is not there.
-fn missing(txid: Txid) -> Refusal {
+/// The error of a transaction that spends what is not there.
+fn missing(txid: Txid) -> ValidationError {
     let detail = format!("CheckTxInputs: inputs missing/spent in transaction {txid}");
-    Refusal::new("bad-txns-inputs-missingorspent").with_detail(detail)
+    ValidationError::new("bad-txns-inputs-missingorspent").with_detail(detail)
 }
 
 /// Whether one of these ids is that of a transaction whose outputs are not all spent (BIP 30).
-fn overwriting(court: &Court, mut txids: impl Iterator<Item = Txid>) -> Result<Option<Refusal>, NodeError> {
-    let found = txids.find_map(|txid| match court.store.has_coin_of(court.txn, &txid) {
+fn overwriting(
+    context: &ValidationContext,
+    mut txids: impl Iterator<Item = Txid>,
+) -> Result<Option<ValidationError>, NodeError> {
+    let found = txids.find_map(|txid| match context.store.has_coin_of(context.txn, &txid) {
         Ok(false) => None,
         found => Some(found),
     });
     Ok(found
         .transpose()?
-        .map(|_| Refusal::new("bad-txns-BIP30").with_detail("tried to overwrite transaction".to_owned())))
+        .map(|_| ValidationError::new("bad-txns-BIP30").with_detail("tried to overwrite transaction".to_owned())))
 }
 
 fn total(tx: &Transaction) -> u64 {
@@ -89,7 +104,7 @@ fn total(tx: &Transaction) -> u64 {
 
 /// The coins in the middle of a block.
 struct Session<'a> {
-    court: &'a Court<'a>,
+    context: &'a ValidationContext<'a>,
     block: &'a NamedBlock,
     parent: &'a Parent,
     /// The transactions so far, and their positions.
@@ -102,10 +117,10 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(court: &'a Court<'a>, block: &'a NamedBlock, parent: &'a Parent) -> Self {
+    fn new(context: &'a ValidationContext<'a>, block: &'a NamedBlock, parent: &'a Parent) -> Self {
         let count = block.txdata.len();
         Self {
-            court,
+            context,
             block,
             parent,
             done: HashMap::with_capacity(count),
@@ -117,13 +132,13 @@ impl<'a> Session<'a> {
     }
 
     /// Checks the next transaction in all but its scripts, and moves its coins.
-    fn apply(&mut self, tx: &Transaction, txid: Txid, index: usize) -> Result<(), JudgeError> {
+    fn apply(&mut self, tx: &Transaction, txid: Txid, index: usize) -> Result<(), ConnectError> {
         let coins = if index == 0 { Vec::new() } else { self.spend(tx, txid)? };
         let mut outputs = coins.iter().map(|coin| &coin.output);
         let cost = transaction_sigop_cost(tx, |_| outputs.next(), Flags::CONSENSUS).map_err(|_| missing(txid))?;
         self.sigops += cost;
         if self.sigops > MAX_BLOCK_SIGOPS_COST {
-            return Err(Refusal::new("bad-blk-sigops").with_detail("too many sigops".to_owned()).into());
+            return Err(ValidationError::new("bad-blk-sigops").with_detail("too many sigops".to_owned()).into());
         }
         self.gone.extend(tx.input.iter().take(coins.len()).map(|input| input.previous_output));
         self.done.insert(txid, index);
@@ -136,14 +151,16 @@ impl<'a> Session<'a> {
         if self.gone.contains(outpoint) {
             return Ok(None);
         }
-        let Some(index) = self.done.get(&outpoint.txid) else { return self.court.store.coin(self.court.txn, outpoint) };
+        let Some(index) = self.done.get(&outpoint.txid) else {
+            return self.context.store.coin(self.context.txn, outpoint);
+        };
         let output = self.block.txdata.get(*index).and_then(|tx| tx.output.get(outpoint.vout as usize));
         let output = output.filter(|output| !is_unspendable(&output.script_pubkey)).cloned();
         Ok(output.map(|output| Coin { output, height: self.parent.height + 1, coinbase: *index == 0 }))
     }
 
     /// The coins a transaction spends, once they are found to be there, mature, enough and not locked.
-    fn spend(&mut self, tx: &Transaction, txid: Txid) -> Result<Vec<Coin>, JudgeError> {
+    fn spend(&mut self, tx: &Transaction, txid: Txid) -> Result<Vec<Coin>, ConnectError> {
         let height = self.parent.height + 1;
         let mut coins = Vec::with_capacity(tx.input.len());
         for input in &tx.input {
@@ -151,29 +168,29 @@ impl<'a> Session<'a> {
             coins.push(coin.ok_or_else(|| missing(txid))?);
         }
         let fee = check_inputs(tx, &coins, height).map_err(|error: InputError| {
-            let refusal = Refusal::from(error);
-            let detail = format!("{} in transaction {txid}", refusal.detail);
-            refusal.with_detail(detail)
+            let error = ValidationError::from(error);
+            let detail = format!("{} in transaction {txid}", error.detail);
+            error.with_detail(detail)
         })?;
         self.fees = self.fees.saturating_add(fee);
         if fee > MAX_MONEY {
-            return Err(Refusal::new("bad-txns-fee-outofrange").into());
+            return Err(ValidationError::new("bad-txns-fee-outofrange").into());
         }
         if self.fees > MAX_MONEY {
             let detail = "accumulated fee in the block out of range".to_owned();
-            return Err(Refusal::new("bad-txns-accumulated-fee-outofrange").with_detail(detail).into());
+            return Err(ValidationError::new("bad-txns-accumulated-fee-outofrange").with_detail(detail).into());
         }
         let heights = coins.iter().map(|coin| coin.height);
         let lock = sequence_lock(tx, heights, |height| self.median_time_at(height))?;
         if !lock.allows(height, self.parent.median_time) {
             let detail = format!("contains a non-BIP68-final transaction {txid}");
-            return Err(Refusal::new("bad-txns-nonfinal").with_detail(detail).into());
+            return Err(ValidationError::new("bad-txns-nonfinal").with_detail(detail).into());
         }
         Ok(coins)
     }
 
     fn median_time_at(&self, height: u32) -> Result<u32, NodeError> {
-        let Court { store, txn, .. } = self.court;
+        let ValidationContext { store, txn, .. } = self.context;
         let hash = store.hash_at(txn, height)?.ok_or_else(|| NodeError::corrupt("best", height))?;
         Ok(store.known_entry(txn, &hash)?.median_time)
     }

@@ -4,7 +4,7 @@ use bitcoin::script::Builder;
 use bitcoin::{Script, ScriptBuf};
 
 use super::witness::{check_commitment, merkle_root};
-use super::{Parent, Refusal, check_transaction, is_final};
+use super::{Parent, ValidationError, check_transaction, is_final};
 use crate::node::decode::NamedBlock;
 use crate::node::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, WITNESS_SCALE_FACTOR};
 use outrigger_sdk::script::legacy_sigop_count;
@@ -16,39 +16,39 @@ const HEADER_SIZE: usize = 80;
 ///
 /// # Errors
 /// The first rule that is broken: merkle root, size, coinbase, transactions, legacy signature operations.
-pub fn check_block(block: &NamedBlock) -> Result<(), Refusal> {
+pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
     let (root, mutated) = merkle_root(block.txids().map(Into::into).collect());
     if root != block.header.merkle_root.into() {
-        return Err(Refusal::mutated("bad-txnmrklroot"));
+        return Err(ValidationError::mutated("bad-txnmrklroot"));
     }
     if mutated {
-        return Err(Refusal::mutated("bad-txns-duplicate"));
+        return Err(ValidationError::mutated("bad-txns-duplicate"));
     }
     let Some((coinbase, others)) = block.txdata.split_first() else {
-        return Err(Refusal::new("bad-blk-length"));
+        return Err(ValidationError::new("bad-blk-length"));
     };
     let count = block.txdata.len();
     let stripped = HEADER_SIZE
         + bitcoin::VarInt::from(count).size()
         + block.txdata.iter().map(bitcoin::Transaction::base_size).sum::<usize>();
     if exceeds_weight(count) || exceeds_weight(stripped) {
-        return Err(Refusal::new("bad-blk-length").with_detail("size limits failed".to_owned()));
+        return Err(ValidationError::new("bad-blk-length").with_detail("size limits failed".to_owned()));
     }
     if !coinbase.is_coinbase() {
-        return Err(Refusal::new("bad-cb-missing"));
+        return Err(ValidationError::new("bad-cb-missing"));
     }
     if others.iter().any(bitcoin::Transaction::is_coinbase) {
-        return Err(Refusal::new("bad-cb-multiple").with_detail("more than one coinbase".to_owned()));
+        return Err(ValidationError::new("bad-cb-multiple").with_detail("more than one coinbase".to_owned()));
     }
     for (tx, ids) in block.transactions() {
-        check_transaction(tx).map_err(|refusal| {
-            let detail = format!("Transaction check failed (tx hash {}) {}", ids.txid, refusal.detail);
-            refusal.with_detail(detail)
+        check_transaction(tx).map_err(|error| {
+            let detail = format!("Transaction check failed (tx hash {}) {}", ids.txid, error.detail);
+            error.with_detail(detail)
         })?;
     }
     let sigops: u64 = block.txdata.iter().map(legacy_sigop_count).sum();
     if sigops * WITNESS_SCALE_FACTOR > MAX_BLOCK_SIGOPS_COST {
-        return Err(Refusal::new("bad-blk-sigops").with_detail("out-of-bounds SigOpCount".to_owned()));
+        return Err(ValidationError::new("bad-blk-sigops").with_detail("out-of-bounds SigOpCount".to_owned()));
     }
     Ok(())
 }
@@ -62,19 +62,19 @@ fn exceeds_weight(bytes: usize) -> bool {
 ///
 /// # Errors
 /// `bad-txns-nonfinal`, `bad-cb-height`, what is wrong with the witness commitment, `bad-blk-weight`, in this order.
-pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), Refusal> {
+pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), ValidationError> {
     let height = parent.height + 1;
     if block.txdata.iter().any(|tx| !is_final(tx, height, parent.median_time)) {
-        return Err(Refusal::new("bad-txns-nonfinal").with_detail("non-final transaction".to_owned()));
+        return Err(ValidationError::new("bad-txns-nonfinal").with_detail("non-final transaction".to_owned()));
     }
     let script = block.txdata.first().and_then(|tx| tx.input.first()).map(|input| input.script_sig.as_script());
     if !script.is_some_and(|script| begins_with_height(script, height)) {
-        return Err(Refusal::new("bad-cb-height"));
+        return Err(ValidationError::new("bad-cb-height"));
     }
     check_commitment(block)?;
     if block.weight().to_wu() > MAX_BLOCK_WEIGHT {
         let detail = "ContextualCheckBlock : weight limit failed";
-        return Err(Refusal::new("bad-blk-weight").with_detail(detail.to_owned()));
+        return Err(ValidationError::new("bad-blk-weight").with_detail(detail.to_owned()));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use bitcoin::Target;
 use bitcoin::block::Header;
 
-use super::{Parent, Refusal};
+use super::{Parent, ValidationError};
 use crate::node::params::{ChainParams, MAX_FUTURE_BLOCK_TIME};
 
 /// The versions below this were outlawed by BIP 34, BIP 66 and BIP 65 in turn.
@@ -19,11 +19,11 @@ pub fn median(times: &mut [u32]) -> u32 {
 ///
 /// # Errors
 /// `high-hash`.
-pub fn check_proof_of_work(header: &Header, params: &ChainParams) -> Result<(), Refusal> {
-    let refusal = || Refusal::new("high-hash");
-    let target = target(header.bits.to_consensus()).ok_or_else(refusal)?;
-    let limit = self::target(params.bits).ok_or_else(refusal)?;
-    if target > limit || !target.is_met_by(header.block_hash()) { Err(refusal()) } else { Ok(()) }
+pub fn check_proof_of_work(header: &Header, params: &ChainParams) -> Result<(), ValidationError> {
+    let error = || ValidationError::new("high-hash");
+    let target = target(header.bits.to_consensus()).ok_or_else(error)?;
+    let limit = self::target(params.bits).ok_or_else(error)?;
+    if target > limit || !target.is_met_by(header.block_hash()) { Err(error()) } else { Ok(()) }
 }
 
 /// The target of a compact form; none when that is negative, zero or beyond 256 bits.
@@ -42,19 +42,19 @@ fn target(bits: u32) -> Option<Target> {
 ///
 /// # Errors
 /// `bad-diffbits`, `time-too-old`, `time-too-new`, `bad-version(0x...)`, in this order.
-pub fn check_header(header: &Header, parent: &Parent, params: &ChainParams, now: u64) -> Result<(), Refusal> {
+pub fn check_header(header: &Header, parent: &Parent, params: &ChainParams, now: u64) -> Result<(), ValidationError> {
     if header.bits.to_consensus() != params.bits {
-        return Err(Refusal::new("bad-diffbits"));
+        return Err(ValidationError::new("bad-diffbits"));
     }
     if header.time <= parent.median_time {
-        return Err(Refusal::new("time-too-old"));
+        return Err(ValidationError::new("time-too-old"));
     }
     if u64::from(header.time) > now.saturating_add(MAX_FUTURE_BLOCK_TIME) {
-        return Err(Refusal::new("time-too-new"));
+        return Err(ValidationError::new("time-too-new"));
     }
     let version = header.version.to_consensus();
     if version < MIN_VERSION {
-        return Err(Refusal::new(format!("bad-version(0x{version:08x})")));
+        return Err(ValidationError::new(format!("bad-version(0x{version:08x})")));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use bitcoin::opcodes::all::OP_RETURN;
 use bitcoin::{Script, Transaction};
 use outrigger_sdk::service::chain::Coin;
 
-use super::Refusal;
+use super::ValidationError;
 use crate::node::params::{
     COINBASE_MATURITY, LOCKTIME_THRESHOLD, MAX_BLOCK_WEIGHT, MAX_MONEY, MAX_SCRIPT_SIZE, WITNESS_SCALE_FACTOR,
 };
@@ -31,40 +31,40 @@ pub fn is_unspendable(script: &Script) -> bool {
 ///
 /// # Errors
 /// The first rule that is broken, in the order of bitcoind's `CheckTransaction`.
-pub fn check_transaction(tx: &Transaction) -> Result<(), Refusal> {
+pub fn check_transaction(tx: &Transaction) -> Result<(), ValidationError> {
     if tx.input.is_empty() {
-        return Err(Refusal::new("bad-txns-vin-empty"));
+        return Err(ValidationError::new("bad-txns-vin-empty"));
     }
     if tx.output.is_empty() {
-        return Err(Refusal::new("bad-txns-vout-empty"));
+        return Err(ValidationError::new("bad-txns-vout-empty"));
     }
     if (tx.base_size() as u64).saturating_mul(WITNESS_SCALE_FACTOR) > MAX_BLOCK_WEIGHT {
-        return Err(Refusal::new("bad-txns-oversize"));
+        return Err(ValidationError::new("bad-txns-oversize"));
     }
     let mut total = 0_u64;
     for output in &tx.output {
         let value = output.value.to_sat();
         if i64::try_from(value).is_err() {
-            return Err(Refusal::new("bad-txns-vout-negative"));
+            return Err(ValidationError::new("bad-txns-vout-negative"));
         }
         if value > MAX_MONEY {
-            return Err(Refusal::new("bad-txns-vout-toolarge"));
+            return Err(ValidationError::new("bad-txns-vout-toolarge"));
         }
         total = total.saturating_add(value);
         if total > MAX_MONEY {
-            return Err(Refusal::new("bad-txns-txouttotal-toolarge"));
+            return Err(ValidationError::new("bad-txns-txouttotal-toolarge"));
         }
     }
     let mut seen = HashSet::with_capacity(tx.input.len());
     if !tx.input.iter().all(|input| seen.insert(input.previous_output)) {
-        return Err(Refusal::new("bad-txns-inputs-duplicate"));
+        return Err(ValidationError::new("bad-txns-inputs-duplicate"));
     }
     if tx.is_coinbase() {
         if tx.input.iter().any(|input| !COINBASE_SCRIPT_SIZE.contains(&input.script_sig.len())) {
-            return Err(Refusal::new("bad-cb-length"));
+            return Err(ValidationError::new("bad-cb-length"));
         }
     } else if tx.input.iter().any(|input| input.previous_output.is_null()) {
-        return Err(Refusal::new("bad-txns-prevout-null"));
+        return Err(ValidationError::new("bad-txns-prevout-null"));
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ pub enum InputError {
     BelowOutputs(u64, u64),
 }
 
-impl From<InputError> for Refusal {
+impl From<InputError> for ValidationError {
     fn from(error: InputError) -> Self {
         match error {
             InputError::Immature(depth) => Self::new("bad-txns-premature-spend-of-coinbase")

@@ -1,7 +1,7 @@
-//! The judge: the one place where a block is checked, whether it is to be connected or only proposed.
+//! Validation: the one place where a block is checked, whether it is to be connected or only proposed.
 //!
 //! [`check_block`] is what a block is by itself, [`check_in_context`] what it must be on its parent, [`connect()`] what
-//! it does to the coins. [`judge`] runs all of them on the tip. None of them writes: who connects a block persists the
+//! it does to the coins. [`validate_block`] runs all of them on the tip. None of them writes: who connects a block persists the
 //! [`Effect`] that comes out, a BIP 23 proposal throws it away.
 //!
 //! Reasons are worded as bitcoind words them, and found in its order, so that of several faults the same one is told.
@@ -29,7 +29,7 @@ use super::store::{Reading, Store};
 
 /// A rule that a block or transaction breaks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
+pub struct ValidationError {
     /// The reason, as bitcoind words it.
     pub reason: Cow<'static, str>,
     /// More of it; may be empty.
@@ -38,13 +38,13 @@ pub struct Refusal {
     pub mutated: bool,
 }
 
-impl Refusal {
-    /// A refusal for `reason`.
+impl ValidationError {
+    /// An error with this `reason`.
     pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { reason: reason.into(), detail: String::new(), mutated: false }
     }
 
-    /// A refusal of bytes which may not be those that the hash commits to.
+    /// An error about bytes which may not be those that the hash commits to.
     pub fn mutated(reason: &'static str) -> Self {
         Self { mutated: true, ..Self::new(reason) }
     }
@@ -55,22 +55,22 @@ impl Refusal {
     }
 }
 
-/// Why no verdict in favour was reached.
+/// Why a block was not connected.
 #[derive(Debug)]
-pub enum JudgeError {
+pub enum ConnectError {
     /// A rule is broken.
-    Refused(Refusal),
+    Refused(ValidationError),
     /// The node failed.
     Node(NodeError),
 }
 
-impl From<Refusal> for JudgeError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl From<ValidationError> for ConnectError {
+    fn from(error: ValidationError) -> Self {
+        Self::Refused(error)
     }
 }
 
-impl From<NodeError> for JudgeError {
+impl From<NodeError> for ConnectError {
     fn from(error: NodeError) -> Self {
         Self::Node(error)
     }
@@ -85,9 +85,9 @@ pub struct Parent {
     pub median_time: u32,
 }
 
-/// What the judge consults beside the block.
+/// What validation needs beside the block.
 #[derive(Clone, Copy)]
-pub struct Court<'a> {
+pub struct ValidationContext<'a> {
     /// The rules.
     pub params: &'a ChainParams,
     /// The chain's tables.
@@ -100,13 +100,18 @@ pub struct Court<'a> {
     pub threads: usize,
 }
 
-/// Judges a block on the tip in full, except for its proof of work.
+/// Validates a block on the tip in full, except for its proof of work.
 ///
 /// # Errors
-/// [`JudgeError::Refused`] with the first rule that the block breaks.
-pub fn judge(court: &Court, block: &NamedBlock, parent: &Parent, now: u64) -> Result<Effect, JudgeError> {
-    check_header(&block.header, parent, court.params, now)?;
+/// [`ConnectError::Refused`] with the first rule that the block breaks.
+pub fn validate_block(
+    context: &ValidationContext,
+    block: &NamedBlock,
+    parent: &Parent,
+    now: u64,
+) -> Result<Effect, ConnectError> {
+    check_header(&block.header, parent, context.params, now)?;
     check_block(block)?;
     check_in_context(block, parent)?;
-    connect(court, block, parent, true)
+    connect(context, block, parent, true)
 }

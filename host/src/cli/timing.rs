@@ -18,7 +18,7 @@ use crate::plugin::answer::DEFAULT_MAX_BYTES;
 use crate::plugin::calls::Calls;
 use crate::plugin::file::PluginFile;
 use crate::plugin::grants::{Grant, ServiceSource};
-use crate::plugin::instance::{Code, Instance, Launch};
+use crate::plugin::instance::{Instance, Launch, LoadedLibrary};
 
 /// Calls before the first that counts.
 const WARM_UP: usize = 1_000;
@@ -57,7 +57,7 @@ pub fn time(args: &TimeArgs) -> Result<String, String> {
 }
 
 fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, String> {
-    let code = Arc::new(Code::open(file, folder).map_err(|error| error.to_string())?);
+    let code = Arc::new(LoadedLibrary::open(file, folder).map_err(|error| error.to_string())?);
     let named = |method: &&MethodSpec| method.name == args.method;
     let method = code.manifest.methods.iter().find(named).ok_or("the plugin's manifest has no such method")?;
     let calls = Arc::new(Calls::default());
@@ -66,7 +66,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     services.0.chain.mine(vec![]);
     services.0.wallet.set(Some(WalletState::empty("timed")));
     let grants = ["chain/1", "mempool/1", "wallet/1", "signer/1", "events/1", "log/1"].map(Grant::all);
-    let (trouble, _troubles) = std::sync::mpsc::channel();
+    let (failures, _troubles) = std::sync::mpsc::channel();
     let launch = Launch {
         id: 1,
         owner: 1,
@@ -78,7 +78,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
         deadline: None,
         max_answer_bytes: DEFAULT_MAX_BYTES,
         health: Arc::default(),
-        trouble,
+        failures,
     };
     let instance = Instance::start(&code, launch).map_err(|error| error.to_string())?;
     let timed = (0..WARM_UP + CALLS).map(|_| once(&instance, &calls, method, args)).collect::<Result<Vec<_>, _>>();

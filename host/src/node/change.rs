@@ -9,9 +9,9 @@ use heed::RwTxn;
 use outrigger_sdk::service::chain::Tip;
 
 use super::decode::NamedBlock;
-use super::journal::Records;
-use super::mempool::{Seniority, View};
+use super::mempool::{EntryTime, View};
 use super::observer::NodeEvent;
+use super::persistence::Records;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
 use super::validation::{self, ConnectError, Parent, ValidationContext, ValidationError};
@@ -215,8 +215,8 @@ impl Change<'_> {
         let homeless = homeless(&off, &on);
         // Written down before the commit: a kill right after it must find them in the chain or in the journal.
         let mut records = Records::default();
-        let seniority = Seniority { time: node.time(), height: tip.height, unbroadcast: false };
-        homeless.iter().for_each(|(_, raw)| records.kept(raw, seniority));
+        let entry_time = EntryTime { time: node.time(), height: tip.height, unbroadcast: false };
+        homeless.iter().for_each(|(_, raw)| records.kept(raw, entry_time));
         node.journal.append(&records);
         // Whoever reads the mempool sees it of the old tip until this ends, and of the new one then.
         let mut pool = node.pool_mut();

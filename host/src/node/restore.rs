@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bitcoin::{Transaction, TxOut, Txid};
 
-use super::journal::{Kept, Stored};
 use super::mempool::{Offer, Rejection, Terms, View};
+use super::persistence::{Kept, Stored};
 use super::validation::{check_transaction, verify_transaction};
 use super::{EmbeddedNode, NodeError};
 use outrigger_sdk::script::Flags;
@@ -58,7 +58,7 @@ impl EmbeddedNode {
         let (mut pool, now) = (self.pool_mut(), self.time());
         let mut missing = Vec::new();
         for kept in kept {
-            match pool.examine(&view, &kept.offer, Terms::Kept(kept.seniority)) {
+            match pool.examine(&view, &kept.offer, Terms::Kept(kept.entry_time)) {
                 // Nobody hears the node yet.
                 Ok(admissible) => drop(pool.admit(admissible, now, &mut Vec::new())),
                 Err(Rejection::MissingInputs) => missing.push(kept),

@@ -51,9 +51,9 @@ pub enum Terms {
     New,
     /// Again, after a reorganisation: it need not pay, nor keep within the limits of what builds on what. What it had
     /// when it first came is kept, if it did.
-    Again(Option<Seniority>),
+    Again(Option<EntryTime>),
     /// Anew, after a start: it keeps what it had before, and must satisfy every rule.
-    Kept(Seniority),
+    Kept(EntryTime),
 }
 
 impl Terms {
@@ -63,9 +63,9 @@ impl Terms {
     }
 }
 
-/// What an entry keeps when it is put back.
+/// When an entry came, which it keeps when it is put back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seniority {
+pub struct EntryTime {
     /// When it came, in seconds.
     pub time: u64,
     /// The tip's height when it came.
@@ -209,10 +209,10 @@ impl Pool {
         if terms.is_held_to_limits() {
             self.check_feerate(size, modified, now)?;
         }
-        let Seniority { time, height, unbroadcast } = match terms {
-            Terms::Again(Some(seniority)) | Terms::Kept(seniority) => seniority,
-            Terms::Again(None) => Seniority { time: now, height: view.tip.height, unbroadcast: false },
-            Terms::New => Seniority { time: now, height: view.tip.height, unbroadcast: true },
+        let EntryTime { time, height, unbroadcast } = match terms {
+            Terms::Again(Some(entry_time)) | Terms::Kept(entry_time) => entry_time,
+            Terms::Again(None) => EntryTime { time: now, height: view.tip.height, unbroadcast: false },
+            Terms::New => EntryTime { time: now, height: view.tip.height, unbroadcast: true },
         };
         Ok(Entry {
             tx: offer.tx.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitcoin::{Transaction, Txid, Wtxid};
 use outrigger_sdk::service::mempool::MempoolEntry;
 
-use super::admit::Seniority;
+use super::admit::EntryTime;
 
 /// Below this a sequence number signals that the transaction may be replaced (BIP 125).
 const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;
@@ -163,8 +163,8 @@ impl Entry {
     }
 
     /// What it keeps when it is put back.
-    pub fn seniority(&self) -> Seniority {
-        Seniority { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
+    pub fn entry_time(&self) -> EntryTime {
+        EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
     }
 
     /// What the service tells of it; `replaceable` says whether it or one it builds on signals that.

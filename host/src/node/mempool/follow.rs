@@ -32,7 +32,7 @@ impl Pool {
         self.sequence += 1;
         let now = view.node.time();
         if !on.is_empty() {
-            self.floor.block(now, self.fullness());
+            self.min_feerate.block(now, self.fullness());
         }
         self.trim(now, events);
     }
@@ -84,7 +84,7 @@ impl Pool {
     }
 
     fn put_back(&mut self, view: &View, entry: Entry, chain: &Confirmed, events: &mut Vec<NodeEvent>) {
-        let seniority = entry.seniority();
+        let entry_time = entry.entry_time();
         let Entry { tx, raw, txid, wtxid, .. } = entry;
         let reason = if chain.txids.contains(&txid) {
             Removal::Confirmed
@@ -92,7 +92,7 @@ impl Pool {
             Removal::Conflict
         } else {
             let offer = Offer { tx, raw, txid, wtxid };
-            match self.examine(view, &offer, Terms::Again(Some(seniority))) {
+            match self.examine(view, &offer, Terms::Again(Some(entry_time))) {
                 Ok(admissible) => {
                     self.graph.insert(admissible.entry);
                     return;

@@ -2,14 +2,14 @@
 //!
 //! Invariants: `spent` names for every outpoint that an entry spends that entry; parents and children mirror each
 //! other; each entry's totals are the sums over its ancestors and descendants, itself included; each entry stands in
-//! `ranks` where its totals put it.
+//! `sort_indexes.rs` where its totals put it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bitcoin::{OutPoint, Txid};
 
 use super::entry::{Entry, Totals};
-use super::ranks::{Places, Ranks};
+use super::sort_indexes::{SortIndexes, SortKeys};
 
 /// The entries and their links.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub struct Graph {
     entries: HashMap<Txid, Entry>,
     order: BTreeMap<u64, Txid>,
     spent: HashMap<OutPoint, Txid>,
-    ranks: Ranks,
+    indexes: SortIndexes,
     next_order: u64,
     /// The sum over all entries.
     pub totals: Totals,
@@ -42,17 +42,17 @@ impl Graph {
 
     /// All entries, the best to mine first: by the rate of each with all it builds on.
     pub fn best_first(&self) -> impl Iterator<Item = &Entry> {
-        self.ranks.best_first().filter_map(|txid| self.entries.get(txid))
+        self.indexes.best_first().filter_map(|txid| self.entries.get(txid))
     }
 
     /// The entry that is least worth keeping: whose rate, with all that build on it, is the lowest.
     pub fn worst(&self) -> Option<&Entry> {
-        self.get(self.order.get(&self.ranks.worst()?)?)
+        self.get(self.order.get(&self.indexes.worst()?)?)
     }
 
     /// The entries that came before a time, in seconds.
     pub fn older_than(&self, time: u64) -> impl Iterator<Item = Txid> {
-        self.ranks.older_than(time).filter_map(|order| self.order.get(&order)).copied()
+        self.indexes.older_than(time).filter_map(|order| self.order.get(&order)).copied()
     }
 
     /// The entry that spends an outpoint.
@@ -121,16 +121,16 @@ impl Graph {
         self.fees = self.fees.saturating_add(entry.fee);
         self.unbroadcast += u64::from(entry.unbroadcast);
         self.order.insert(entry.order, txid);
-        self.ranks.insert(Places::of(&entry));
+        self.indexes.insert(SortKeys::of(&entry));
         self.entries.insert(txid, entry);
     }
 
     /// Changes an entry's totals.
     fn change(&mut self, txid: &Txid, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(txid) {
-            let before = Places::of(entry);
+            let before = SortKeys::of(entry);
             change(entry);
-            self.ranks.shift(before, Places::of(entry));
+            self.indexes.shift(before, SortKeys::of(entry));
         }
     }
 
@@ -145,7 +145,7 @@ impl Graph {
             self.change(descendant, |descendant| descendant.ancestors.subtract(&own));
         }
         let entry = self.entries.remove(txid)?;
-        self.ranks.remove(Places::of(&entry));
+        self.indexes.remove(SortKeys::of(&entry));
         for parent in &entry.parents {
             if let Some(parent) = self.entries.get_mut(parent) {
                 parent.children.remove(txid);
@@ -190,7 +190,7 @@ impl Graph {
         let order = std::mem::take(&mut self.order);
         let mut entries = std::mem::take(&mut self.entries);
         self.spent.clear();
-        self.ranks = Ranks::default();
+        self.indexes = SortIndexes::default();
         (self.totals, self.usage, self.fees, self.unbroadcast) = (Totals::default(), 0, 0, 0);
         order.into_values().filter_map(|txid| entries.remove(&txid)).collect()
     }
@@ -211,9 +211,9 @@ impl Graph {
             for child in &entry.children {
                 assert!(self.entries[child].parents.contains(&entry.txid));
             }
-            assert!(self.ranks.has(Places::of(entry)), "places of {}", entry.txid);
+            assert!(self.indexes.has(SortKeys::of(entry)), "places of {}", entry.txid);
         }
-        assert_eq!(self.ranks.counts(), [self.entries.len(); 3]);
+        assert_eq!(self.indexes.counts(), [self.entries.len(); 3]);
         assert_eq!(self.totals, totals);
         assert_eq!(self.order.len(), self.entries.len());
         assert_eq!(self.unbroadcast, self.entries.values().filter(|entry| entry.unbroadcast).count() as u64);

@@ -6,12 +6,12 @@
 
 mod admit;
 mod entry;
-mod floor;
 mod follow;
 mod graph;
+mod min_feerate;
 mod policy;
-mod ranks;
 mod replace;
+mod sort_indexes;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use outrigger_sdk::service::chain::{Coin, Tip};
 use outrigger_sdk::service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_sdk::wire::Blob;
 
-pub use admit::{Admissible, Offer, Rejection, Seniority, Terms};
+pub use admit::{Admissible, EntryTime, Offer, Rejection, Terms};
 pub use entry::{Entry, FeeRate, Rate, Totals};
 
-use super::journal::Records;
 use super::observer::{NodeEvent, Removal};
 use super::params::MempoolLimits;
+use super::persistence::Records;
 use super::store::Reading;
 use super::{EmbeddedNode, NodeError};
-use floor::{Floor, Fullness};
 use graph::Graph;
+use min_feerate::{Fullness, RollingMinFeerate};
 
 /// The chain as the mempool consults it.
 pub struct View<'a> {
@@ -80,14 +80,14 @@ pub struct Pool {
     /// Counts the transactions that came and those that left, for whatever reason.
     moves: u64,
     /// What is demanded since the mempool was full.
-    floor: Floor,
+    min_feerate: RollingMinFeerate,
     /// What changed and is not in the journal yet.
     records: Records,
 }
 
 /// A mempool at one moment, as its journal has it.
 pub struct Snapshot {
-    transactions: Vec<(Arc<[u8]>, Seniority)>,
+    transactions: Vec<(Arc<[u8]>, EntryTime)>,
     deltas: Vec<(Txid, i64)>,
 }
 
@@ -95,7 +95,7 @@ impl Snapshot {
     /// The journal's records.
     pub fn records(&self) -> Records {
         let mut records = Records::default();
-        self.transactions.iter().for_each(|(raw, seniority)| records.kept(raw, *seniority));
+        self.transactions.iter().for_each(|(raw, entry_time)| records.kept(raw, *entry_time));
         self.deltas.iter().for_each(|(txid, delta)| records.prioritised(txid, *delta));
         records
     }
@@ -111,7 +111,7 @@ impl Pool {
             deltas: HashMap::new(),
             sequence: 1,
             moves: 1,
-            floor: Floor::default(),
+            min_feerate: RollingMinFeerate::default(),
             records: Records::default(),
         }
     }
@@ -133,7 +133,7 @@ impl Pool {
 
     /// What the journal of this mempool must say. Copies nothing.
     pub fn snapshot(&self) -> Snapshot {
-        let kept = |entry: &Entry| (entry.raw.clone(), entry.seniority());
+        let kept = |entry: &Entry| (entry.raw.clone(), entry.entry_time());
         Snapshot {
             transactions: self.graph.in_order().map(kept).collect(),
             deltas: self.deltas.iter().map(|(txid, delta)| (*txid, *delta)).collect(),
@@ -174,7 +174,7 @@ impl Pool {
 
     /// The feerate demanded because the mempool was full, in satoshi per 1000 virtual bytes; 0 for none.
     fn demanded_feerate(&self, now: u64) -> u64 {
-        self.floor.at(now, self.fullness())
+        self.min_feerate.at(now, self.fullness())
     }
 
     fn fullness(&self) -> Fullness {
@@ -289,7 +289,7 @@ impl Pool {
             let paid = FeeRate::paid(worst.descendants.fees, worst.descendants.size).0;
             let rate = paid.saturating_add(self.limits.incremental_feerate);
             let txid = worst.txid;
-            self.floor.raise(rate, now, self.fullness());
+            self.min_feerate.raise(rate, now, self.fullness());
             self.remove_all([txid], Removal::Dropped, events);
         }
     }

@@ -12,7 +12,7 @@ use outrigger_sdk::abi::{
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::{Code, RpcError};
 
-use super::{Code as Library, release};
+use super::{LoadedLibrary as Library, release};
 use crate::plugin::answer::{AnswerRules, BadAnswer};
 use crate::plugin::calls::{Answer, Calls, Unwanted};
 use crate::plugin::health::Health;

@@ -38,7 +38,7 @@ pub use start::StartError;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A plugin's code, opened: instances are made of it, now or again later.
-pub struct Code {
+pub struct LoadedLibrary {
     /// Its file, for the operator.
     pub file: PathBuf,
     /// The SHA-256 of the file's content, in hexadecimal.
@@ -52,7 +52,7 @@ pub struct Code {
 
 /// A library that was not loaded, of a plugin with these methods.
 #[cfg(test)]
-fn test_library(methods: &[&str]) -> Arc<Code> {
+fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
     use outrigger_sdk::abi::plugin_table;
     use outrigger_sdk::{Call, Host, Plugin, Reply};
 
@@ -68,7 +68,7 @@ fn test_library(methods: &[&str]) -> Arc<Code> {
     let methods: Vec<_> =
         methods.iter().map(|name| serde_json::json!({"name": name, "category": "Test", "help": ""})).collect();
     let manifest = serde_json::json!({"id": "idle", "version": "1", "summary": "", "methods": methods}).to_string();
-    Arc::new(Code {
+    Arc::new(LoadedLibrary {
         file: PathBuf::new(),
         hash: String::new(),
         abi_minor: 0,
@@ -77,7 +77,7 @@ fn test_library(methods: &[&str]) -> Arc<Code> {
     })
 }
 
-impl Code {
+impl LoadedLibrary {
     /// Opens a copy of the file in `copies`. The file's content need not be kept.
     ///
     /// # Errors
@@ -89,9 +89,9 @@ impl Code {
     }
 }
 
-/// Something went wrong in an instance that its keeper should know of.
+/// How an instance failed, for its supervisor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum PluginFailure {
     /// A call or an event ended in a fault.
     Fault,
     /// None of the threads that it may take comes back.
@@ -120,8 +120,8 @@ pub struct Launch<'a> {
     pub max_answer_bytes: usize,
     /// How the plugin has fared so far, in this instance and earlier ones.
     pub health: Arc<Health>,
-    /// Where trouble is told, with the instance's id.
-    pub trouble: Sender<(u64, Trouble)>,
+    /// Where failures are reported, with the instance's id.
+    pub failures: Sender<(u64, PluginFailure)>,
 }
 
 /// An instance of a plugin.
@@ -133,7 +133,7 @@ pub struct Instance {
     /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
     pub trusted: bool,
     /// Its code.
-    pub code: Arc<Code>,
+    pub code: Arc<LoadedLibrary>,
     /// The services it was granted.
     pub grants: Vec<Grant>,
     /// How long a call may take that the manifest does not call long-running.
@@ -164,7 +164,7 @@ pub struct Instance {
     cancelling: Since,
     /// Since when an event is being delivered.
     delivering: Since,
-    trouble: Sender<(u64, Trouble)>,
+    failures: Sender<(u64, PluginFailure)>,
     deliverer: Mutex<Option<JoinHandle<()>>>,
     // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
     host_table: &'static HostTable,
@@ -339,7 +339,7 @@ impl Instance {
         tracing::error!(plugin = self.manifest().id, "{what}: a fault of the plugin");
         self.damaged.store(true, Ordering::Relaxed);
         self.health.fault(what);
-        self.tell_keeper(Trouble::Fault);
+        self.tell_supervisor(PluginFailure::Fault);
     }
 
     /// A call's deadline has passed, and it was answered for the plugin.
@@ -357,13 +357,13 @@ impl Instance {
     pub fn does_not_return(&self, method: &str, share: usize) {
         tracing::error!(plugin = self.manifest().id, method, "a call has not returned by its deadline");
         if self.stuck() >= share {
-            self.tell_keeper(Trouble::Stuck);
+            self.tell_supervisor(PluginFailure::Stuck);
         }
     }
 
-    fn tell_keeper(&self, trouble: Trouble) {
-        // Without a keeper the process is at its end, or this is a test without one.
-        let _ = self.trouble.send((self.id, trouble));
+    fn tell_supervisor(&self, failure: PluginFailure) {
+        // Without a supervisor the process is at its end, or this is a test without one.
+        let _ = self.failures.send((self.id, failure));
     }
 
     /// Leaves the notice that nobody waits for a call any more. Each call is cancelled at most once this way, so there are

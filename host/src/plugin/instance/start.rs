@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::answers::{Context, host_table};
-use super::{Code, Instance, Launch, Since};
+use super::{Instance, Launch, LoadedLibrary, Since};
 use crate::contain::contain;
 use crate::plugin::answer::AnswerRules;
 use crate::plugin::events::{EventQueue, EventsService};
@@ -62,7 +62,7 @@ impl Instance {
     ///
     /// # Errors
     /// What kept it from starting; nothing of the instance is left then, unless it does not return.
-    pub fn start(code: &Arc<Code>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
+    pub fn start(code: &Arc<LoadedLibrary>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;
         let events = EventQueue::new(code.manifest.events.clone());
@@ -97,7 +97,7 @@ impl Instance {
             cancels,
             cancelling: Since::default(),
             delivering: Since::default(),
-            trouble: launch.trouble,
+            failures: launch.failures,
             deliverer: Mutex::new(None),
             host_table: Box::leak(Box::new(host_table(context))),
             context,

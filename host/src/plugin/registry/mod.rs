@@ -5,9 +5,9 @@
 
 mod change;
 mod check;
-mod keeper;
 mod note;
 mod routes;
+mod supervisor;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use super::calls::Calls;
 use super::file::FileError;
 use super::grants::ServiceSource;
 use super::health::Health;
-use super::instance::{Code, Instance, Launch, StartError, Trouble, start};
+use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, StartError, start};
 use crate::config::PluginConfig;
 pub use change::ChangeError;
 pub use check::check;
@@ -150,7 +150,7 @@ pub struct Plugin {
     /// As configured.
     pub config: PluginConfig,
     /// Its code, as last opened; none when it never was.
-    pub code: Option<Arc<Code>>,
+    pub code: Option<Arc<LoadedLibrary>>,
     /// Its instance while it runs.
     pub instance: Option<Arc<Instance>>,
     /// How it has fared.
@@ -158,7 +158,7 @@ pub struct Plugin {
     /// Names it among all plugins and instances of this process: what it may take of the pool it has in all its instances
     /// together.
     owner: u64,
-    /// When the host itself started it again after trouble, newest last.
+    /// When the host itself started it again after a failure, newest last.
     restarts: Vec<Instant>,
     /// How often it did so in all.
     pub restart_count: u64,
@@ -210,16 +210,16 @@ pub struct Registry {
     retired: Mutex<Vec<Arc<Instance>>>,
     /// Set by the host's stopping; held while a change takes effect.
     stopped: Mutex<bool>,
-    trouble: Sender<(u64, Trouble)>,
+    failures: Sender<(u64, PluginFailure)>,
 }
 
 impl Registry {
     /// A registry without plugins.
     ///
     /// # Errors
-    /// When the system gives no thread for its keeper.
+    /// When the system gives no thread for its supervisor.
     pub fn new(environment: Environment) -> std::io::Result<Arc<Self>> {
-        let (trouble, troubles) = channel();
+        let (failures, reported) = channel();
         let registry = Arc::new(Self {
             environment,
             next_id: AtomicU64::new(1),
@@ -228,9 +228,9 @@ impl Registry {
             read: Mutex::default(),
             retired: Mutex::default(),
             stopped: Mutex::new(false),
-            trouble,
+            failures,
         });
-        keeper::start(&registry, troubles)?;
+        supervisor::start(&registry, reported)?;
         Ok(registry)
     }
 
@@ -305,7 +305,7 @@ impl Registry {
         &self,
         plugin: &Plugin,
         mut others: impl Iterator<Item = &'a Plugin>,
-    ) -> Result<Arc<Code>, RegistryError> {
+    ) -> Result<Arc<LoadedLibrary>, RegistryError> {
         // What can be refused without running any of its code is refused here.
         let file = check::read(&plugin.config, &self.environment.folders)?;
         *self.read.lock() = Some(Subject::read(&file));
@@ -322,7 +322,7 @@ impl Registry {
         check::check_settings(&plugin.config, &file.manifest, &*self.environment.services)?;
         let (id, copies) = (id.clone(), self.environment.copies.clone());
         // The library's constructors run here.
-        let code = start::in_time(&id, move || Code::open(file, &copies), drop)??;
+        let code = start::in_time(&id, move || LoadedLibrary::open(file, &copies), drop)??;
         Ok(Arc::new(code))
     }
 
@@ -332,7 +332,7 @@ impl Registry {
     }
 
     /// Makes an instance of the code the plugin's.
-    fn launch(&self, plugin: &mut Plugin, code: Arc<Code>) -> Result<(), RegistryError> {
+    fn launch(&self, plugin: &mut Plugin, code: Arc<LoadedLibrary>) -> Result<(), RegistryError> {
         let options = code
             .manifest
             .options(&plugin.config.options)
@@ -348,7 +348,7 @@ impl Registry {
             deadline: plugin.config.deadline(self.environment.deadline),
             max_answer_bytes: plugin.config.max_answer_bytes(),
             health: plugin.health.clone(),
-            trouble: self.trouble.clone(),
+            failures: self.failures.clone(),
         };
         plugin.instance = Some(Instance::start(&code, launch)?);
         plugin.code = Some(code);

@@ -6,7 +6,7 @@ use outrigger_sdk::text::printable;
 
 use super::Plugin;
 use crate::plugin::file::PluginFile;
-use crate::plugin::instance::Code;
+use crate::plugin::instance::LoadedLibrary;
 
 /// What is done with a plugin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ impl Subject {
     }
 
     /// A plugin whose code was opened.
-    pub fn running(code: &Code) -> Self {
+    pub fn running(code: &LoadedLibrary) -> Self {
         let (manifest, hash) = (&code.manifest, code.hash.clone());
         Self { id: manifest.id.clone(), version: manifest.version.clone(), hash }
     }

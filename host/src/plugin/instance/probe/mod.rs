@@ -90,9 +90,9 @@ unsafe impl Sync for Probe<'_> {}
 
 /// Memory that is lent for the time of one function and overwritten afterwards, so that a plugin that keeps a pointer into it
 /// reads what nobody wrote there.
-struct Lent(Vec<u8>);
+struct BorrowedBytes(Vec<u8>);
 
-impl Lent {
+impl BorrowedBytes {
     fn new(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
     }
@@ -138,7 +138,7 @@ impl<'a> Probe<'a> {
     }
 
     fn init(&self, options: &str) -> Result<(), Refusal> {
-        let lent = Lent::new(options.as_bytes());
+        let lent = BorrowedBytes::new(options.as_bytes());
         let mut error = OwnedBytes::EMPTY;
         let status = self.inside(Entry::Init, self.table.init, |init| {
             // SAFETY: a fresh handle of this table; the host is never freed, the options outlive the call, and `error` can
@@ -172,7 +172,8 @@ impl<'a> Probe<'a> {
 
     /// Makes a call whose token was opened before.
     pub fn call_as(&self, token: u64, method: &str, arguments: &str) {
-        let (lent_method, lent_arguments) = (Lent::new(method.as_bytes()), Lent::new(arguments.as_bytes()));
+        let (lent_method, lent_arguments) =
+            (BorrowedBytes::new(method.as_bytes()), BorrowedBytes::new(arguments.as_bytes()));
         let long = LongFrame {
             frame: CallFrame {
                 struct_size: self.host.frame_size(),
@@ -207,7 +208,7 @@ impl<'a> Probe<'a> {
 
     /// Tells the plugin of an event.
     pub fn event(&self, event: &[u8], name: &str) {
-        let lent = Lent::new(event);
+        let lent = BorrowedBytes::new(event);
         let status = self.inside(Entry::Event, self.table.event, |deliver| {
             // SAFETY: as in `call_as`; the bytes outlive it.
             unsafe { deliver(self.handle, lent.bytes()) }

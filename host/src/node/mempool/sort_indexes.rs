@@ -1,6 +1,6 @@
-//! The entries in the orders in which they are taken: into blocks, out of a full mempool, and out when they are old.
+//! Indexes over the entries: in the order in which they are mined, evicted from a full mempool, and expire.
 //!
-//! Each change of an entry's totals moves it, so that whoever takes never has to look at them all.
+//! Each change of an entry's totals updates them, so that nobody has to look at all entries.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,16 +9,16 @@ use bitcoin::Txid;
 
 use super::entry::{Entry, Rate};
 
-/// An entry's places.
+/// An entry's keys in the indexes.
 #[derive(Clone, Copy)]
-pub struct Places {
+pub struct SortKeys {
     mining: (Rate, Reverse<Txid>),
     keeping: (Rate, Reverse<u64>),
     age: (u64, u64),
 }
 
-impl Places {
-    /// The places of an entry as it stands.
+impl SortKeys {
+    /// The keys of an entry as it is.
     pub fn of(entry: &Entry) -> Self {
         Self {
             mining: (entry.mining_rate(), Reverse(entry.txid)),
@@ -28,9 +28,9 @@ impl Places {
     }
 }
 
-/// The orders. Entries are named by their id, or by their place in the order of arrival.
+/// The indexes. They hold an entry's id, or its number in the order of arrival.
 #[derive(Default)]
-pub struct Ranks {
+pub struct SortIndexes {
     /// By the rate they are chosen by, and of equal ones the lowest id last.
     mining: BTreeSet<(Rate, Reverse<Txid>)>,
     /// By the rate they are kept by, and of equal ones the latest first.
@@ -39,23 +39,23 @@ pub struct Ranks {
     age: BTreeSet<(u64, u64)>,
 }
 
-impl Ranks {
+impl SortIndexes {
     /// Adds an entry.
-    pub fn insert(&mut self, places: Places) {
+    pub fn insert(&mut self, places: SortKeys) {
         self.mining.insert(places.mining);
         self.keeping.insert(places.keeping);
         self.age.insert(places.age);
     }
 
     /// Takes an entry out.
-    pub fn remove(&mut self, places: Places) {
+    pub fn remove(&mut self, places: SortKeys) {
         self.mining.remove(&places.mining);
         self.keeping.remove(&places.keeping);
         self.age.remove(&places.age);
     }
 
     /// Moves an entry whose totals have changed.
-    pub fn shift(&mut self, before: Places, after: Places) {
+    pub fn shift(&mut self, before: SortKeys, after: SortKeys) {
         if before.mining != after.mining {
             self.mining.remove(&before.mining);
             self.mining.insert(after.mining);
@@ -89,7 +89,7 @@ impl Ranks {
 
     /// Whether an entry stands where it must.
     #[cfg(test)]
-    pub fn has(&self, places: Places) -> bool {
+    pub fn has(&self, places: SortKeys) -> bool {
         self.mining.contains(&places.mining) && self.keeping.contains(&places.keeping) && self.age.contains(&places.age)
     }
 }

@@ -1,5 +1,5 @@
-//! The feerate that a mempool demands which has been full: it rises with each package that had to go, and falls again
-//! with time once a block has made room.
+//! The minimum feerate after evictions: it rises with each package that was evicted, and decays with time once a block has
+//! made room.
 
 /// After how many seconds the feerate has halved, while the mempool is more than half full.
 const HALF_LIFE: f64 = 12.0 * 3_600.0;
@@ -32,7 +32,7 @@ impl Fullness {
 
 /// The feerate, in satoshi per 1000 virtual bytes. It is no amount of money, and decays by fractions as bitcoind's does.
 #[derive(Clone, Copy, Default)]
-pub struct Floor {
+pub struct RollingMinFeerate {
     rate: f64,
     /// When it was reckoned last, in seconds.
     since: u64,
@@ -40,7 +40,7 @@ pub struct Floor {
     falling: bool,
 }
 
-impl Floor {
+impl RollingMinFeerate {
     /// The feerate at a time in seconds; 0 while there is no demand.
     pub fn at(&self, now: u64, fullness: Fullness) -> u64 {
         let Self { rate, falling, .. } = self.fallen(now, fullness);
@@ -87,32 +87,32 @@ mod tests {
 
     #[test]
     fn it_stays_until_a_block_comes_and_halves_from_then_on() {
-        let mut floor = Floor::default();
-        assert_eq!(floor.at(5, full(0)), 0);
-        floor.raise(16_000, 5, full(900));
-        floor.raise(8_000, 5, full(900));
-        assert_eq!(floor.at(1_000 * HOUR, full(900)), 16_000);
-        floor.block(1_000 * HOUR, full(900));
-        assert_eq!(floor.at(1_000 * HOUR + STEP, full(900)), 16_000);
-        assert_eq!(floor.at(1_012 * HOUR, full(900)), 8_000);
-        assert_eq!(floor.at(1_012 * HOUR, full(499)), 4_000);
-        assert_eq!(floor.at(1_012 * HOUR, full(249)), 1_000);
+        let mut min_feerate = RollingMinFeerate::default();
+        assert_eq!(min_feerate.at(5, full(0)), 0);
+        min_feerate.raise(16_000, 5, full(900));
+        min_feerate.raise(8_000, 5, full(900));
+        assert_eq!(min_feerate.at(1_000 * HOUR, full(900)), 16_000);
+        min_feerate.block(1_000 * HOUR, full(900));
+        assert_eq!(min_feerate.at(1_000 * HOUR + STEP, full(900)), 16_000);
+        assert_eq!(min_feerate.at(1_012 * HOUR, full(900)), 8_000);
+        assert_eq!(min_feerate.at(1_012 * HOUR, full(499)), 4_000);
+        assert_eq!(min_feerate.at(1_012 * HOUR, full(249)), 1_000);
         // Below half a step there is no demand any more.
-        assert_eq!(floor.at(1_060 * HOUR, full(900)), 1_000);
-        assert_eq!(floor.at(1_061 * HOUR, full(900)), 0);
+        assert_eq!(min_feerate.at(1_060 * HOUR, full(900)), 1_000);
+        assert_eq!(min_feerate.at(1_061 * HOUR, full(900)), 0);
     }
 
     #[test]
     fn a_rise_stops_the_fall() {
-        let mut floor = Floor::default();
-        floor.raise(16_000, HOUR, full(900));
-        floor.block(HOUR, full(900));
-        floor.raise(16_001, 13 * HOUR, full(900));
-        assert_eq!(floor.at(100 * HOUR, full(900)), 16_001);
-        floor.raise(20_000, 13 * HOUR, full(900));
-        assert_eq!(floor.at(100 * HOUR, full(900)), 20_000);
-        floor.block(100 * HOUR, full(900));
-        floor.block(112 * HOUR, full(900));
-        assert_eq!(floor.at(124 * HOUR, full(900)), 5_000);
+        let mut min_feerate = RollingMinFeerate::default();
+        min_feerate.raise(16_000, HOUR, full(900));
+        min_feerate.block(HOUR, full(900));
+        min_feerate.raise(16_001, 13 * HOUR, full(900));
+        assert_eq!(min_feerate.at(100 * HOUR, full(900)), 16_001);
+        min_feerate.raise(20_000, 13 * HOUR, full(900));
+        assert_eq!(min_feerate.at(100 * HOUR, full(900)), 20_000);
+        min_feerate.block(100 * HOUR, full(900));
+        min_feerate.block(112 * HOUR, full(900));
+        assert_eq!(min_feerate.at(124 * HOUR, full(900)), 5_000);
     }
 }

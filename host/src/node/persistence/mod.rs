@@ -1,4 +1,4 @@
-//! The journal: what brings the mempool back after a start.
+//! Mempool persistence: a journal that brings the mempool back after a start.
 //!
 //! Every change of the mempool is written to the end of a file before it is answered. A kill loses nothing of it, since
 //! what was written is the system's; a loss of power may lose what the system had not put on the disk yet. Where the file

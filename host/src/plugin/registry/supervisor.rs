@@ -1,4 +1,4 @@
-//! The keeper: starts plugins again that ran into trouble, where their manifest allows it.
+//! The supervisor: restarts plugins that failed, where their manifest allows it.
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Weak};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::note::{self, Change, Subject};
 use super::{Plugin, Registry, Serving};
 use crate::contain::contain;
-use crate::plugin::instance::Trouble;
+use crate::plugin::instance::PluginFailure;
 
 /// How often a plugin is started again within [`RESTART_WINDOW`]; after that it goes on as it is.
 const MAX_RESTARTS: usize = 5;
@@ -19,25 +19,25 @@ const MAX_LOST_THREADS: usize = 16;
 /// The time in which restarts count.
 const RESTART_WINDOW: Duration = Duration::from_secs(600);
 
-/// Starts the keeper's thread; it ends with the registry.
-pub(super) fn start(registry: &Arc<Registry>, troubles: Receiver<(u64, Trouble)>) -> std::io::Result<()> {
+/// Starts the supervisor's thread; it ends with the registry.
+pub(super) fn start(registry: &Arc<Registry>, failures: Receiver<(u64, PluginFailure)>) -> std::io::Result<()> {
     let registry: Weak<Registry> = Arc::downgrade(registry);
     let work = move || {
-        for (instance, trouble) in troubles {
+        for (instance, failure) in failures {
             match registry.upgrade() {
                 Some(registry) => {
-                    contain("starting a plugin again", || registry.tend(instance, trouble));
+                    contain("starting a plugin again", || registry.tend(instance, failure));
                 }
                 None => return,
             }
         }
     };
-    std::thread::Builder::new().name("plugin-keeper".to_owned()).spawn(work).map(drop)
+    std::thread::Builder::new().name("supervisor".to_owned()).spawn(work).map(drop)
 }
 
 impl Registry {
     /// Starts the plugin of an instance again, if it still is the plugin's, may be restarted, and was not too often.
-    fn tend(&self, instance: u64, trouble: Trouble) {
+    fn tend(&self, instance: u64, failure: PluginFailure) {
         let _turn = self.turn.lock();
         let serving = self.serving();
         let of = |plugin: &Plugin| plugin.instance.as_ref().is_some_and(|own| own.id == instance);
@@ -45,9 +45,9 @@ impl Registry {
         let Some(plugin) = serving.plugins.get(position) else { return };
         let Some(code) = &plugin.code else { return };
         let outcome = if code.manifest.restartable { self.start_again(&serving, position) } else { Err(None) };
-        let why = match trouble {
-            Trouble::Fault => "the host, after a fault",
-            Trouble::Stuck => "the host, since its calls do not end",
+        let why = match failure {
+            PluginFailure::Fault => "the host, after a fault",
+            PluginFailure::Stuck => "the host, since its calls do not end",
         };
         let reason = match outcome {
             Ok(()) => {
@@ -55,7 +55,7 @@ impl Registry {
                 return;
             }
             // A fault that may not be mended is written where it happened; the instance goes on.
-            Err(None) if trouble == Trouble::Fault => return,
+            Err(None) if failure == PluginFailure::Fault => return,
             Err(None) => "it does not end its calls".to_owned(),
             Err(Some(reason)) => reason,
         };

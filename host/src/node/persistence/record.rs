@@ -10,7 +10,7 @@ use bitcoin::hashes::{Hash, sha256d};
 use bitcoin::{Transaction, Txid};
 use outrigger_sdk::wire::{self, Blob, Reader, Wire, WireError};
 
-use crate::node::mempool::{Entry, Offer, Seniority};
+use crate::node::mempool::{Entry, EntryTime, Offer};
 
 /// What a journal begins with: its kind, and the version of its records.
 pub const HEADER: [u8; 8] = *b"ORMPOOL1";
@@ -34,12 +34,12 @@ pub struct Records(Vec<u8>);
 impl Records {
     /// A transaction came.
     pub fn added(&mut self, entry: &Entry) {
-        self.kept(&entry.raw, entry.seniority());
+        self.kept(&entry.raw, entry.entry_time());
     }
 
     /// A transaction that came, with what it keeps.
-    pub fn kept(&mut self, raw: &[u8], seniority: Seniority) {
-        let Seniority { time, height, unbroadcast } = seniority;
+    pub fn kept(&mut self, raw: &[u8], entry_time: EntryTime) {
+        let EntryTime { time, height, unbroadcast } = entry_time;
         let mut content = Vec::with_capacity(raw.len() + 18);
         content.push(tag::ADDED);
         content.extend_from_slice(&time.to_le_bytes());
@@ -83,7 +83,7 @@ pub struct Kept {
     /// It.
     pub offer: Offer,
     /// When it came.
-    pub seniority: Seniority,
+    pub entry_time: EntryTime,
 }
 
 /// What a journal says.
@@ -151,7 +151,7 @@ impl Replay {
                 let tx = deserialize::<Transaction>(&raw).map_err(|_| reader.error())?;
                 // The first journals did not say.
                 let unbroadcast = reader.rest_or(false)?;
-                let kept = Kept { offer: Offer::new(tx, &raw), seniority: Seniority { time, height, unbroadcast } };
+                let kept = Kept { offer: Offer::new(tx, &raw), entry_time: EntryTime { time, height, unbroadcast } };
                 self.remove(&kept.offer.txid);
                 self.positions.insert(kept.offer.txid, self.transactions.len());
                 self.transactions.push(Some(kept));
@@ -196,8 +196,8 @@ mod tests {
         tx
     }
 
-    fn seniority(time: u64, height: u32) -> Seniority {
-        Seniority { time, height, unbroadcast: true }
+    fn entry_time(time: u64, height: u32) -> EntryTime {
+        EntryTime { time, height, unbroadcast: true }
     }
 
     fn journal(records: &Records) -> Vec<u8> {
@@ -212,7 +212,7 @@ mod tests {
         let mut records = Records::default();
         let mut ends = Vec::new();
         for number in 0..5 {
-            records.kept(&serialize(&transaction(number)), seniority(1_000 + u64::from(number), 7));
+            records.kept(&serialize(&transaction(number)), entry_time(1_000 + u64::from(number), 7));
             ends.push(HEADER.len() + records.as_bytes().len());
         }
         (records, ends)
@@ -225,14 +225,14 @@ mod tests {
         records.removed(&id(1));
         records.removed(&id(9));
         records.removed(&id(0));
-        records.kept(&serialize(&transaction(0)), seniority(5, 6));
+        records.kept(&serialize(&transaction(0)), entry_time(5, 6));
         records.prioritised(&id(3), -40);
         records.prioritised(&id(4), 40);
         records.prioritised(&id(4), 0);
         let stored = Stored::read(&journal(&records));
         assert_eq!((numbers(&stored), stored.damaged), (vec![2, 3, 4, 0], 0));
-        assert_eq!(stored.transactions[0].seniority, seniority(1_002, 7));
-        assert_eq!(stored.transactions[3].seniority, seniority(5, 6));
+        assert_eq!(stored.transactions[0].entry_time, entry_time(1_002, 7));
+        assert_eq!(stored.transactions[3].entry_time, entry_time(5, 6));
         assert_eq!(stored.deltas.into_iter().collect::<Vec<_>>(), [(id(3), -40)]);
     }
 
@@ -244,7 +244,7 @@ mod tests {
         records.push(&content);
         let stored = Stored::read(&journal(&records));
         assert_eq!((numbers(&stored), stored.damaged), (vec![3], 0));
-        assert_eq!(stored.transactions[0].seniority, Seniority { time: 9, height: 8, unbroadcast: false });
+        assert_eq!(stored.transactions[0].entry_time, EntryTime { time: 9, height: 8, unbroadcast: false });
     }
 
     #[test]

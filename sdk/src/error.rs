@@ -9,13 +9,13 @@ use std::fmt;
 ///
 /// A newtype and not an enum: a plugin may answer with a code of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Code(pub i32);
+pub struct RpcErrorCode(pub i32);
 
-/// Declares the constants of [`Code`] and describes them for the C header.
+/// Declares the constants of [`RpcErrorCode`] and describes them for the C header.
 macro_rules! codes {
     ($(#[doc = $doc:literal] $name:ident = $code:literal,)*) => {
-        impl Code {
-            $(#[doc = $doc] pub const $name: Code = Code($code);)*
+        impl RpcErrorCode {
+            $(#[doc = $doc] pub const $name: RpcErrorCode = RpcErrorCode($code);)*
 
             /// Every code, with its name and what it means.
             pub(crate) const ALL: &'static [(Self, &'static str, &'static str)] =
@@ -95,51 +95,51 @@ codes! {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RpcError {
     /// Tells programs what went wrong.
-    pub code: Code,
+    pub code: RpcErrorCode,
     /// Tells people what went wrong, and what was found.
     pub message: String,
 }
 
 impl RpcError {
     /// An error of `code` that reads `message`.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    pub fn new(code: RpcErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     /// -1, what bitcoind answers where a handler threw a plain exception.
     pub fn misc(message: impl Into<String>) -> Self {
-        Self::new(Code::MISC, message)
+        Self::new(RpcErrorCode::MISC, message)
     }
 
     /// -3, a declared type was not met.
     pub fn type_error(message: impl Into<String>) -> Self {
-        Self::new(Code::TYPE, message)
+        Self::new(RpcErrorCode::TYPE, message)
     }
 
     /// -8, a value out of its range.
     pub fn invalid_parameter(message: impl Into<String>) -> Self {
-        Self::new(Code::INVALID_PARAMETER, message)
+        Self::new(RpcErrorCode::INVALID_PARAMETER, message)
     }
 
     /// -4, the wallet refuses.
     pub fn wallet(message: impl Into<String>) -> Self {
-        Self::new(Code::WALLET, message)
+        Self::new(RpcErrorCode::WALLET, message)
     }
 
     /// -5, a bad key or address, or an unknown block or transaction.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::new(Code::INVALID_ADDRESS_OR_KEY, message)
+        Self::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message)
     }
 
     /// -32601, for a method that the manifest lists and the plugin does not have. A client never sees it: `outrigger plugin check`
     /// finds it first.
     pub fn no_method(method: &str) -> Self {
-        Self::new(Code::METHOD_NOT_FOUND, format!("The plugin has no method {method}"))
+        Self::new(RpcErrorCode::METHOD_NOT_FOUND, format!("The plugin has no method {method}"))
     }
 
     /// -32603, a failure that is not the caller's.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Code::INTERNAL, message)
+        Self::new(RpcErrorCode::INTERNAL, message)
     }
 }
 

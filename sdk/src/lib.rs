@@ -53,7 +53,7 @@ pub mod testing;
 pub mod text;
 pub mod wire;
 
-pub use error::{Code, RpcError};
+pub use error::{RpcError, RpcErrorCode};
 pub use plugin::{Call, Host, Plugin, Reply};
 // What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
 #[doc(inline)]

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use outrigger_sdk::params::Params;
-//! use outrigger_sdk::{Code, RpcError};
+//! use outrigger_sdk::{RpcErrorCode, RpcError};
 //! use serde_json::json;
 //!
 //! #[derive(serde::Deserialize, PartialEq, Debug)]
@@ -21,7 +21,7 @@
 //! assert_eq!(params.read::<Option<bool>>(2, "verbose")?, None);
 //!
 //! let error = params.read::<u32>(1, "height").unwrap_err();
-//! assert_eq!(error.code, Code::TYPE);
+//! assert_eq!(error.code, RpcErrorCode::TYPE);
 //! assert_eq!(error.message, "height: invalid type: object, expected an integer from 0 to 4294967295");
 //!
 //! // As bitcoind has it: any argument may be null, and the words are its own.

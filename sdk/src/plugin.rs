@@ -80,7 +80,7 @@ pub trait ReplySink: Send + Sync {
 ///
 /// use outrigger_sdk::serde_json::{Map, Value, json};
 /// use outrigger_sdk::testing::TestHost;
-/// use outrigger_sdk::{Call, Code, Host, Plugin, Reply, RpcError};
+/// use outrigger_sdk::{Call, RpcErrorCode, Host, Plugin, Reply, RpcError};
 ///
 /// #[derive(Default)]
 /// struct Sums {

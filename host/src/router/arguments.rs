@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -25,7 +25,7 @@ const ARGS: &str = "args";
 /// -8 for names that the method does not have and parameters that are given twice, -1 with the help text for a wrong number, -3 for
 /// a wrong type where types are checked.
 pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<String>, RpcError> {
-    let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(Code::PARSE, "Parse error"))?;
+    let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
     let values: Vec<Cow<'_, str>> = if params.is_named() {
         from_names(method, text)?
     } else {

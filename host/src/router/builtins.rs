@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
 use outrigger_sdk::text::printable;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -121,7 +121,7 @@ impl Builtins {
                 let methods = self.specs.iter().chain(plugins).map(|spec| &**spec);
                 Ok(openrpc::document(methods.filter(|spec| call.may_call(&spec.name))))
             }
-            _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")),
+            _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")),
         }
     }
 
@@ -140,9 +140,9 @@ impl Builtins {
         };
         let done = tokio::task::spawn_blocking(change).await;
         done.map_err(|_| RpcError::internal("The change was lost"))?.map_err(|error| match error {
-            ChangeError::Unknown(_) => RpcError::new(Code::INVALID_PARAMETER, error.to_string()),
-            ChangeError::Stopping => RpcError::new(Code::CLIENT_NOT_CONNECTED, error.to_string()),
-            _ => RpcError::new(Code::MISC, error.to_string()),
+            ChangeError::Unknown(_) => RpcError::new(RpcErrorCode::INVALID_PARAMETER, error.to_string()),
+            ChangeError::Stopping => RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, error.to_string()),
+            _ => RpcError::new(RpcErrorCode::MISC, error.to_string()),
         })
     }
 
@@ -198,8 +198,8 @@ fn generate(params: &Params) -> RpcError {
     let spec = serde_json::from_value(json!({"name": GENERATE, "category": "hidden", "help": ""}));
     let refused = spec.ok().and_then(|spec| arguments::positional(&spec, params).err());
     match refused {
-        None => RpcError::new(Code::METHOD_NOT_FOUND, GENERATE_HELP),
-        Some(error) if error.code == Code::MISC => RpcError::misc(GENERATE_HELP),
+        None => RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, GENERATE_HELP),
+        Some(error) if error.code == RpcErrorCode::MISC => RpcError::misc(GENERATE_HELP),
         Some(error) => error,
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use zeroize::Zeroizing;
 
 use crate::contain::contain;
@@ -84,7 +84,7 @@ impl Router {
                 return Some(Ok((lease, route)));
             }
             if closed.replace(route.instance.id) == Some(route.instance.id) {
-                return Some(Err(RpcError::new(Code::CLIENT_NOT_CONNECTED, "Shutting down")));
+                return Some(Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down")));
             }
         }
     }
@@ -118,7 +118,7 @@ impl Router {
                 let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
                 match long::wait(answer, client, is_kept).await {
                     Some(answer) => answer,
-                    None => return Err(Failure::Rpc(RpcError::new(Code::CLIENT_NOT_CONNECTED, HALF_CLOSED))),
+                    None => return Err(Failure::Rpc(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, HALF_CLOSED))),
                 }
             }
             None => answer.await,
@@ -248,7 +248,7 @@ impl Dispatch for Router {
                 Some(answer) => answer.map_err(Failure::Rpc),
                 None => {
                     self.absent.called(&call.method, &self.registry);
-                    Err(Failure::Rpc(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")))
+                    Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
                 }
             },
         };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use parking_lot::Mutex;
 
 use super::Router;
@@ -31,7 +31,7 @@ impl StartupGate {
 
     fn starting(&self) -> Failure {
         let stage = *self.stage.lock();
-        Failure::Rpc(RpcError::new(Code::IN_WARMUP, stage))
+        Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, stage))
     }
 }
 
@@ -65,6 +65,6 @@ mod tests {
             folders: None,
         };
         let answer = gate.dispatch(call).await;
-        assert_eq!(answer, Err(Failure::Rpc(RpcError::new(Code::IN_WARMUP, "Loading wallets…"))));
+        assert_eq!(answer, Err(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
     }
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
 use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, ResponsePayload};
 use jsonrpsee::types::{ErrorObject, Id, Request};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::value::RawValue;
 
 use super::client::Client;
@@ -121,7 +121,7 @@ fn written_out(id: Id<'_>, answer: Result<Bytes, Failure>) -> MethodResponse {
             Ok(raw) => MethodResponse::response(id, ResponsePayload::success(raw), usize::MAX),
             Err(error) => {
                 let found = format!("the result of the call is not JSON: {error}");
-                MethodResponse::error(id, error_object(RpcError::new(Code::INTERNAL, found)))
+                MethodResponse::error(id, error_object(RpcError::new(RpcErrorCode::INTERNAL, found)))
             }
         },
         Err(failure) => MethodResponse::error(id, error_object(failure.into_rpc_error())),

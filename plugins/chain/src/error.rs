@@ -1,7 +1,7 @@
 //! Every way in which the operations on the chain refuse, and bitcoind's code and message for each.
 
 use outrigger_sdk::service::ServiceError;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -168,8 +168,8 @@ impl From<ChainError> for RpcError {
             | E::MockTimeOffRegtest
             | E::HeaderMissing
             | E::AlreadyDownloaded
-            | E::NoSuchPeer => Code::MISC,
-            E::WrongType { .. } => Code::TYPE,
+            | E::NoSuchPeer => RpcErrorCode::MISC,
+            E::WrongType { .. } => RpcErrorCode::TYPE,
             E::BlockNotFound
             | E::BlockHashNotFound
             | E::GenesisCoinbase
@@ -177,7 +177,7 @@ impl From<ChainError> for RpcError {
             | E::NoSuchTransaction
             | E::NotInMempool
             | E::Address(_)
-            | E::Descriptor(_) => Code::INVALID_ADDRESS_OR_KEY,
+            | E::Descriptor(_) => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
             E::HeightOutOfRange
             | E::NegativeHeight(_)
             | E::HeightAfterTip { .. }
@@ -196,12 +196,12 @@ impl From<ChainError> for RpcError {
             | E::Create(_)
             | E::DuplicateAddress(_)
             | E::Range(_)
-            | E::MockTime(_) => Code::INVALID_PARAMETER,
-            E::Undecodable | E::NothingToSend | E::NothingToTry(_) => Code::DESERIALIZATION,
-            E::Burns | E::FeeTooHigh | E::MissingInputs => Code::VERIFY,
-            E::Rejected(_) => Code::VERIFY_REJECTED,
-            E::AlreadyInChain => Code::VERIFY_ALREADY_IN_CHAIN,
-            E::Damaged(_) => Code::INTERNAL,
+            | E::MockTime(_) => RpcErrorCode::INVALID_PARAMETER,
+            E::Undecodable | E::NothingToSend | E::NothingToTry(_) => RpcErrorCode::DESERIALIZATION,
+            E::Burns | E::FeeTooHigh | E::MissingInputs => RpcErrorCode::VERIFY,
+            E::Rejected(_) => RpcErrorCode::VERIFY_REJECTED,
+            E::AlreadyInChain => RpcErrorCode::VERIFY_ALREADY_IN_CHAIN,
+            E::Damaged(_) => RpcErrorCode::INTERNAL,
         };
         Self::new(code, error.to_string())
     }

@@ -2,7 +2,7 @@
 
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::wire::WireError;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// A rule that a call broke, or a service that failed it.
 #[derive(Debug, thiserror::Error)]
@@ -57,14 +57,14 @@ impl From<HistoryError> for RpcError {
             HistoryError::Argument(error) => return error.clone(),
             HistoryError::Service(error) => return error.clone().into(),
             HistoryError::UnknownTransaction | HistoryError::UnknownBlock | HistoryError::NotAbandonable => {
-                Code::INVALID_ADDRESS_OR_KEY
+                RpcErrorCode::INVALID_ADDRESS_OR_KEY
             }
             HistoryError::TargetConfirmations
             | HistoryError::EmptyLabel
             | HistoryError::NegativeCount
-            | HistoryError::NegativeSkip => Code::INVALID_PARAMETER,
-            HistoryError::ReservedLabel => Code::WALLET_INVALID_LABEL,
-            HistoryError::UnreadableBlock | HistoryError::Damaged(_) => Code::INTERNAL,
+            | HistoryError::NegativeSkip => RpcErrorCode::INVALID_PARAMETER,
+            HistoryError::ReservedLabel => RpcErrorCode::WALLET_INVALID_LABEL,
+            HistoryError::UnreadableBlock | HistoryError::Damaged(_) => RpcErrorCode::INTERNAL,
         };
         Self::new(code, error.to_string())
     }

@@ -5,7 +5,7 @@ use outrigger_sdk::descriptor::DescriptorError;
 use outrigger_sdk::descriptor::without_private_keys;
 use outrigger_sdk::params::Type;
 use outrigger_sdk::service::ServiceError;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// A rule that a call or a request broke, or a service that failed it.
 ///
@@ -167,8 +167,8 @@ impl From<ImportError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::Malformed | E::RescanAborted => Code::MISC,
-            E::NoTimestamp | E::Timestamp(_) => Code::TYPE,
+            E::Malformed | E::RescanAborted => RpcErrorCode::MISC,
+            E::NoTimestamp | E::Timestamp(_) => RpcErrorCode::TYPE,
             E::DescriptorsOnly
             | E::LegacyOnly
             | E::PrivateKeysDisabled
@@ -179,7 +179,7 @@ impl From<ImportError> for RpcError {
             | E::ActiveCombo
             | E::NotExpandable
             | E::NoPrivateKeys
-            | E::DescriptorNotStored(_) => Code::WALLET,
+            | E::DescriptorNotStored(_) => RpcErrorCode::WALLET,
             E::Address(_)
             | E::ScriptPubKey(_)
             | E::RedeemScript(_)
@@ -191,7 +191,7 @@ impl From<ImportError> for RpcError {
             | E::Descriptor(_)
             | E::DescriptorRefused(_)
             | E::TaprootAmongKeys
-            | E::MultipathInternal => Code::INVALID_ADDRESS_OR_KEY,
+            | E::MultipathInternal => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
             E::InternalLabel
             | E::KeypoolWithPrivateKeys
             | E::DescriptorAndScript
@@ -207,8 +207,8 @@ impl From<ImportError> for RpcError {
             | E::ActiveUnranged
             | E::RangedLabel
             | E::MultipathLabel
-            | E::RangeShrinks { .. } => Code::INVALID_PARAMETER,
-            E::NoOutcome => Code::INTERNAL,
+            | E::RangeShrinks { .. } => RpcErrorCode::INVALID_PARAMETER,
+            E::NoOutcome => RpcErrorCode::INTERNAL,
         };
         // What a client sent is told back to it without the private keys in it, wherever it put them.
         Self::new(code, without_private_keys(&error.to_string()))

@@ -3,7 +3,7 @@
 
 use outrigger_sdk::params::{Type, descriptor_range, int64};
 use outrigger_sdk::service::wallet::Synced;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
 use crate::error::ImportError;
@@ -53,7 +53,7 @@ pub fn item(value: &Value) -> Result<&str, ImportError> {
 /// The first and the last index of the field `range`. A number that is no whole one of 64 bits is of a wrong type.
 pub fn index_range(value: &Value) -> Result<(u32, u32), ImportError> {
     descriptor_range(value).map_err(|error| match error.code {
-        Code::MISC => ImportError::Malformed,
+        RpcErrorCode::MISC => ImportError::Malformed,
         _ => ImportError::Argument(error),
     })
 }
@@ -96,19 +96,19 @@ mod tests {
         assert_eq!(timestamp(&json!({"timestamp": -7}), synced()).unwrap(), -7);
         assert_eq!(timestamp(&json!({"timestamp": "now"}), synced()).unwrap(), 1500);
         for (request, code, message) in [
-            (json!({}), Code::TYPE, "Missing required timestamp field for key"),
-            (json!(5), Code::TYPE, "Missing required timestamp field for key"),
+            (json!({}), RpcErrorCode::TYPE, "Missing required timestamp field for key"),
+            (json!(5), RpcErrorCode::TYPE, "Missing required timestamp field for key"),
             (
                 json!({"timestamp": "soon"}),
-                Code::TYPE,
+                RpcErrorCode::TYPE,
                 "Expected number or \"now\" timestamp value for key. got type string",
             ),
             (
                 json!({"timestamp": null}),
-                Code::TYPE,
+                RpcErrorCode::TYPE,
                 "Expected number or \"now\" timestamp value for key. got type null",
             ),
-            (json!({"timestamp": 1.5}), Code::MISC, "JSON integer out of range"),
+            (json!({"timestamp": 1.5}), RpcErrorCode::MISC, "JSON integer out of range"),
         ] {
             let error: RpcError = timestamp(&request, synced()).unwrap_err().into();
             assert_eq!(error, RpcError::new(code, message), "{request}");

@@ -2,7 +2,7 @@
 
 use bitcoin::BlockHash;
 use outrigger_sdk::service::ServiceError;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// Why a call failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -108,19 +108,19 @@ impl From<MiningError> for RpcError {
             | E::Multipath
             | E::Priority
             | E::HashRateBlocks
-            | E::NoBlockAtHeight => Code::INVALID_PARAMETER,
-            E::ProposalData | E::NotText(_) => Code::TYPE,
-            E::BlockUndecodable | E::HeaderUndecodable | E::TransactionUndecodable(_) => Code::DESERIALIZATION,
-            E::PreviousHeader(_) | E::HeaderRefused(_) | E::Validation(_) | E::InvalidBlock(_) => Code::VERIFY,
-            E::ShuttingDown => Code::CLIENT_NOT_CONNECTED,
-            E::Unsteady | E::NoCandidate | E::NoNonce => Code::MISC,
+            | E::NoBlockAtHeight => RpcErrorCode::INVALID_PARAMETER,
+            E::ProposalData | E::NotText(_) => RpcErrorCode::TYPE,
+            E::BlockUndecodable | E::HeaderUndecodable | E::TransactionUndecodable(_) => RpcErrorCode::DESERIALIZATION,
+            E::PreviousHeader(_) | E::HeaderRefused(_) | E::Validation(_) | E::InvalidBlock(_) => RpcErrorCode::VERIFY,
+            E::ShuttingDown => RpcErrorCode::CLIENT_NOT_CONNECTED,
+            E::Unsteady | E::NoCandidate | E::NoNonce => RpcErrorCode::MISC,
             E::BlockNotFound
             | E::Address
             | E::AddressOrDescriptor
             | E::Descriptor(_)
             | E::NotDerivable
-            | E::NotInMempool(_) => Code::INVALID_ADDRESS_OR_KEY,
-            E::NotAccepted => Code::INTERNAL,
+            | E::NotInMempool(_) => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
+            E::NotAccepted => RpcErrorCode::INTERNAL,
         };
         Self::new(code, error.to_string())
     }

@@ -2,13 +2,13 @@
 
 use outrigger_sdk::service::wallet::{MAX_LABEL_LEN, MAX_TEXT_LEN};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// RPC_METHOD_DEPRECATED: what `getbalance` answers to an account name.
-const DEPRECATED: Code = Code(-32);
+const DEPRECATED: RpcErrorCode = RpcErrorCode(-32);
 
 /// RPC_WALLET_ALREADY_EXISTS: what `restorewallet` answers for a name that is taken.
-const ALREADY_EXISTS: Code = Code(-36);
+const ALREADY_EXISTS: RpcErrorCode = RpcErrorCode(-36);
 
 /// A rule that a call broke, or a service that failed it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -223,7 +223,7 @@ impl From<ErrorKind> for WalletError {
 }
 
 impl WalletError {
-    fn code(&self) -> Code {
+    fn code(&self) -> RpcErrorCode {
         match self {
             Self::Argument(error) => error.code,
             Self::Service(error) => RpcError::from(error.clone()).code,
@@ -235,9 +235,9 @@ impl WalletError {
             | Self::Rescanning(_)
             | Self::KeypoolNotFilled
             | Self::PrivateKeysDisabled
-            | Self::Rejected(_) => Code::WALLET,
+            | Self::Rejected(_) => RpcErrorCode::WALLET,
             Self::UnknownAddressType(_) | Self::AddressReason(_) | Self::Address | Self::AddressAmong(_) => {
-                Code::INVALID_ADDRESS_OR_KEY
+                RpcErrorCode::INVALID_ADDRESS_OR_KEY
             }
             Self::FeerateTooLow { .. }
             | Self::AmountTooSmall
@@ -252,7 +252,7 @@ impl WalletError {
             | Self::FeeTooHigh
             | Self::NoChangeAddress(_)
             | Self::NoFeerate
-            | Self::SigningFailed => Code::WALLET_INSUFFICIENT_FUNDS,
+            | Self::SigningFailed => RpcErrorCode::WALLET_INSUFFICIENT_FUNDS,
             Self::WalletNotNamed
             | Self::NoBackup
             | Self::UnknownFlag(_)
@@ -271,11 +271,11 @@ impl WalletError {
             | Self::FeerateAndTarget
             | Self::FeerateAndMode
             | Self::EstimateMode
-            | Self::ConfirmationTarget(_) => Code::INVALID_PARAMETER,
-            Self::InvalidLabel | Self::LabelTooLong(_) | Self::NoSuchLabel(_) => Code::WALLET_INVALID_LABEL,
-            Self::Encrypted | Self::NotEncrypted(_) => Code::WALLET_WRONG_ENC_STATE,
-            Self::NothingToEncrypt => Code::WALLET_ENCRYPTION_FAILED,
-            Self::CannotLoad(_) => Code::WALLET_NOT_FOUND,
+            | Self::ConfirmationTarget(_) => RpcErrorCode::INVALID_PARAMETER,
+            Self::InvalidLabel | Self::LabelTooLong(_) | Self::NoSuchLabel(_) => RpcErrorCode::WALLET_INVALID_LABEL,
+            Self::Encrypted | Self::NotEncrypted(_) => RpcErrorCode::WALLET_WRONG_ENC_STATE,
+            Self::NothingToEncrypt => RpcErrorCode::WALLET_ENCRYPTION_FAILED,
+            Self::CannotLoad(_) => RpcErrorCode::WALLET_NOT_FOUND,
             Self::CannotRestore(_) => ALREADY_EXISTS,
             Self::AccountName => DEPRECATED,
         }
@@ -298,7 +298,7 @@ mod tests {
 
     #[track_caller]
     fn check(error: WalletError, code: i32, message: &str) {
-        assert_eq!(RpcError::from(error), RpcError::new(Code(code), message));
+        assert_eq!(RpcError::from(error), RpcError::new(RpcErrorCode(code), message));
     }
 
     #[test]

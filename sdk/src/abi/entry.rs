@@ -10,7 +10,7 @@ use super::panics;
 use super::plugin::{CallFrame, Instance, PluginTable};
 use super::service::RawService;
 use super::{ABI_MAJOR, ABI_MINOR, STATUS_OK};
-use crate::error::{Code, RpcError};
+use crate::error::{RpcError, RpcErrorCode};
 use crate::plugin::{Call, Host, Plugin, Reply, ReplySink};
 use crate::service::{ErrorKind, Scope, chain, events, log, mempool, signer, wallet};
 use crate::wire;
@@ -123,7 +123,7 @@ impl ReplySink for HostReplies {
         let (code, body) = match outcome {
             Ok(json) => (0, json),
             // 0 would read as success; a plugin that answers an error of code 0 means an unnamed one.
-            Err(error) if error.code.0 == 0 => (Code::MISC.0, error.message.into_bytes()),
+            Err(error) if error.code.0 == 0 => (RpcErrorCode::MISC.0, error.message.into_bytes()),
             Err(error) => (error.code.0, error.message.into_bytes()),
         };
         // SAFETY: the table is the host's and valid for the life of the process.
@@ -241,7 +241,7 @@ unsafe extern "C" fn call<P: Plugin>(instance: Instance, frame: *const CallFrame
                 Err(error) => {
                     // A client can make this happen, with values that nest too deeply or half of a surrogate pair: it is told,
                     // and the plugin is not at fault.
-                    reply.send::<()>(Err(RpcError::new(Code::PARSE, format!("Parse error: {error}"))));
+                    reply.send::<()>(Err(RpcError::new(RpcErrorCode::PARSE, format!("Parse error: {error}"))));
                     return STATUS_OK;
                 }
             };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::names::{abi_type, index, message_type, service, upper, variant};
 use crate::abi::layout::Declaration;
-use crate::error::Code;
+use crate::error::RpcErrorCode;
 use crate::service::ErrorKind;
 use crate::wire::{Docs, ServiceShape, Shape};
 
@@ -31,7 +31,7 @@ impl Glossary {
         for (_, name, _) in ErrorKind::ALL {
             words.insert((*name).to_owned(), format!("OUTRIGGER_STATUS_{}", upper(name)));
         }
-        for (_, name, _) in Code::ALL {
+        for (_, name, _) in RpcErrorCode::ALL {
             words.insert(format!("Code::{name}"), format!("OUTRIGGER_CODE_{name}"));
         }
         for declaration in declarations {

@@ -4,7 +4,7 @@ use super::comment::{Glossary, comment, heading, since, with_parameters};
 use super::names::{abi_type, c_type, member, upper};
 use crate::abi::layout::{Declaration, FieldLayout, FunctionType, StructLayout};
 use crate::abi::{ABI_MAJOR, PLUGIN_MAGIC};
-use crate::error::{Code, RpcError};
+use crate::error::{RpcError, RpcErrorCode};
 use crate::service::{ErrorKind, ServiceError};
 
 /// The version and the magic number.
@@ -35,7 +35,7 @@ pub(super) fn numbers() -> String {
         out += &entry(format!("OUTRIGGER_STATUS_{}", upper(name)), *kind as i32, docs);
     }
     out += "};\n\n/** The codes of JSON-RPC errors, as bitcoind uses them. A plugin may answer with one of its own. */\nenum {\n";
-    for (code, name, docs) in Code::ALL {
+    for (code, name, docs) in RpcErrorCode::ALL {
         out += &entry(format!("OUTRIGGER_CODE_{name}"), code.0, docs);
     }
     out + "};\n"
@@ -47,7 +47,8 @@ pub(super) fn failures() -> String {
     for (kind, name, _) in ErrorKind::ALL {
         let bare = RpcError::from(ServiceError::from(*kind));
         let told = RpcError::from(ServiceError::new(*kind, "told"));
-        let code = Code::ALL.iter().find(|(code, ..)| *code == bare.code).map_or("INTERNAL", |(_, name, _)| name);
+        let code =
+            RpcErrorCode::ALL.iter().find(|(code, ..)| *code == bare.code).map_or("INTERNAL", |(_, name, _)| name);
         out += &format!("    case OUTRIGGER_STATUS_{}:\n        code = OUTRIGGER_CODE_{code};\n", upper(name));
         out += &format!("        message = {};\n", literal(&bare.message));
         if told.message != "told" {

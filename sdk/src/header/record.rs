@@ -5,7 +5,7 @@ use super::types::Types;
 use super::{SERVICES, types};
 use crate::abi::layout::{Declaration, StructLayout};
 use crate::abi::{ABI_MAJOR, ABI_MINOR, DECLARATIONS, MANIFEST_HEADER_LEN, MANIFEST_MAGIC, PLUGIN_MAGIC};
-use crate::error::Code;
+use crate::error::RpcErrorCode;
 use crate::service::ErrorKind;
 use crate::service::events::TOPICS;
 use crate::wire::{FieldShape, ServiceShape, Shape};
@@ -35,7 +35,7 @@ pub fn record(minor: u32) -> String {
         out += &format!("  {} {name}\n", *kind as i32);
     }
     out += "\ncodes\n";
-    for (code, name, _) in Code::ALL {
+    for (code, name, _) in RpcErrorCode::ALL {
         out += &format!("  {} {name}\n", code.0);
     }
     out += "\nevents\n";

@@ -22,7 +22,7 @@ pub use mempool::Mempool;
 pub use signer::Signer;
 pub use wallet::Wallet;
 
-use crate::error::{Code, RpcError};
+use crate::error::{RpcError, RpcErrorCode};
 use crate::wire::WireError;
 
 /// On whose behalf a service is asked.
@@ -138,36 +138,38 @@ impl From<ServiceError> for RpcError {
         let or = |text: &str| if error.detail.is_empty() { text.to_owned() } else { error.detail.clone() };
         match error.kind {
             ErrorKind::WalletNotLoaded => {
-                Self::new(Code::WALLET_NOT_FOUND, or("Requested wallet does not exist or is not loaded"))
+                Self::new(RpcErrorCode::WALLET_NOT_FOUND, or("Requested wallet does not exist or is not loaded"))
             }
             ErrorKind::NoWallet => Self::new(
-                Code::WALLET_NOT_FOUND,
+                RpcErrorCode::WALLET_NOT_FOUND,
                 "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)",
             ),
             ErrorKind::WalletNotSpecified => Self::new(
-                Code::WALLET_NOT_SPECIFIED,
+                RpcErrorCode::WALLET_NOT_SPECIFIED,
                 "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.",
             ),
             ErrorKind::WalletLocked => Self::new(
-                Code::WALLET_UNLOCK_NEEDED,
+                RpcErrorCode::WALLET_UNLOCK_NEEDED,
                 "Error: Please enter the wallet passphrase with walletpassphrase first.",
             ),
             ErrorKind::WalletRescanning => {
                 Self::wallet("Wallet is currently rescanning. Abort existing rescan or wait.")
             }
-            ErrorKind::ShuttingDown => Self::new(Code::CLIENT_NOT_CONNECTED, "Shutting down"),
-            ErrorKind::WalletAlreadyLoaded => Self::new(Code::WALLET_ALREADY_LOADED, error.detail),
+            ErrorKind::ShuttingDown => Self::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"),
+            ErrorKind::WalletAlreadyLoaded => Self::new(RpcErrorCode::WALLET_ALREADY_LOADED, error.detail),
             ErrorKind::WalletExists => Self::wallet(error.detail),
-            ErrorKind::PassphraseIncorrect => {
-                Self::new(Code::WALLET_PASSPHRASE_INCORRECT, or("Error: The wallet passphrase entered was incorrect."))
-            }
-            ErrorKind::WrongEncryptionState => Self::new(Code::WALLET_WRONG_ENC_STATE, error.detail),
-            ErrorKind::KeypoolRanOut => {
-                Self::new(Code::WALLET_KEYPOOL_RAN_OUT, or("Error: Keypool ran out, please call keypoolrefill first"))
-            }
+            ErrorKind::PassphraseIncorrect => Self::new(
+                RpcErrorCode::WALLET_PASSPHRASE_INCORRECT,
+                or("Error: The wallet passphrase entered was incorrect."),
+            ),
+            ErrorKind::WrongEncryptionState => Self::new(RpcErrorCode::WALLET_WRONG_ENC_STATE, error.detail),
+            ErrorKind::KeypoolRanOut => Self::new(
+                RpcErrorCode::WALLET_KEYPOOL_RAN_OUT,
+                or("Error: Keypool ran out, please call keypoolrefill first"),
+            ),
             ErrorKind::NotFound => Self::not_found(or("Not found")),
             ErrorKind::Refused => Self::wallet(error.detail),
-            ErrorKind::Storage => Self::new(Code::DATABASE, or("The storage failed; nothing was changed")),
+            ErrorKind::Storage => Self::new(RpcErrorCode::DATABASE, or("The storage failed; nothing was changed")),
             ErrorKind::NotGranted => Self::internal(or("The plugin lacks the grant for this service")),
             ErrorKind::Stale | ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Internal => {
                 Self::internal(or("Internal error"))

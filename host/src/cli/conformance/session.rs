@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use outrigger_sdk::Code;
+use outrigger_sdk::RpcErrorCode;
 use outrigger_sdk::abi::{ABI_MINOR, PluginTable};
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_sdk::plugin::NO_ANSWER;
@@ -193,8 +193,10 @@ impl<'r> Session<'r> {
         match std::str::from_utf8(&answer.body) {
             Err(error) => Some(format!("the message of its error {} is not UTF-8: {error}", answer.code)),
             Ok("") => Some(format!("its error {} has no message", answer.code)),
-            Ok(NO_ANSWER) if answer.code == Code::INTERNAL.0 => Some("its reply was dropped unanswered".to_owned()),
-            Ok(_) if answer.code == Code::METHOD_NOT_FOUND.0 && listed() => {
+            Ok(NO_ANSWER) if answer.code == RpcErrorCode::INTERNAL.0 => {
+                Some("its reply was dropped unanswered".to_owned())
+            }
+            Ok(_) if answer.code == RpcErrorCode::METHOD_NOT_FOUND.0 && listed() => {
                 Some("the manifest lists the method, and the plugin answers that there is none".to_owned())
             }
             Ok(_) => None,

@@ -10,7 +10,7 @@ use outrigger_sdk::abi::{
     ABI_MAJOR, ABI_MINOR, Bytes, ExportedService, HostTable, OwnedBytes, STATUS_OK, ServiceTable, caught,
 };
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::{LoadedLibrary as Library, release};
 use crate::plugin::answer::{AnswerRules, BadAnswer};
@@ -61,7 +61,7 @@ impl Context {
         }
         let answer: Answer = match self.rules.check(code, &body) {
             Err(bad) => Err(self.refuse(token, bad)),
-            Ok(()) if code != 0 => Err(RpcError::new(Code(code), String::from_utf8_lossy(&body).into_owned())),
+            Ok(()) if code != 0 => Err(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned())),
             // Released on this thread, which is the plugin's to hold up.
             Ok(()) if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
             Ok(()) => Ok(SharedBytes::from_owner(BorrowedReply(Some(body)))),

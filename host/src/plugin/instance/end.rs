@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use outrigger_sdk::abi::STATUS_OK;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::Instance;
 
@@ -63,7 +63,7 @@ impl Instance {
         };
         self.wait_for_end(idle);
         self.stopping.store(true, Ordering::SeqCst);
-        let stopped = || Err(RpcError::new(Code::CLIENT_NOT_CONNECTED, "Shutting down"));
+        let stopped = || Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
         self.context.calls.answer_all(self.id, stopped);
         if self.wait_for_end(|| self.inside.load(Ordering::SeqCst) == 0) {
             self.end();

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use jsonrpsee::core::server::MethodResponse;
 use jsonrpsee::types::{Id, Request as RpcRequest};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::field;
@@ -185,7 +185,9 @@ fn outcome_in_text(response: MethodResponse) -> Result<Bytes, Failure> {
     let text = response.into_json();
     let parsed: Response<'_> = serde_json::from_str(text.get()).map_err(|_| unreadable())?;
     match parsed {
-        Response { error: Some(error), .. } => Err(Failure::Rpc(RpcError::new(Code(error.code), error.message))),
+        Response { error: Some(error), .. } => {
+            Err(Failure::Rpc(RpcError::new(RpcErrorCode(error.code), error.message)))
+        }
         Response { result: Some(result), .. } => Ok(Bytes::copy_from_slice(result.get().as_bytes())),
         // serde takes a null for an absent member.
         Response { .. } => Ok(Bytes::from_static(b"null")),

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::request::Dialect;
 
@@ -173,10 +173,10 @@ impl Writer {
 }
 
 /// The status of a single request of the 1.x dialect that failed with `code`.
-pub(super) fn status_of(code: Code) -> StatusCode {
+pub(super) fn status_of(code: RpcErrorCode) -> StatusCode {
     match code {
-        Code::INVALID_REQUEST => StatusCode::BAD_REQUEST,
-        Code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        RpcErrorCode::INVALID_REQUEST => StatusCode::BAD_REQUEST,
+        RpcErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -73,7 +73,7 @@ pub(super) enum Document<'a> {
 
 /// Reads a whole body.
 pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Document<'a>, Rejected<'a>> {
-    let parse_error = || Rejected::outright(RpcError::new(Code::PARSE, "Parse error"));
+    let parse_error = || Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
     let text = str::from_utf8(body).map_err(|_| parse_error())?;
     scan(body, limits.max_nesting).map_err(|_| parse_error())?;
     match body.trim_ascii_start().first() {
@@ -86,12 +86,12 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
             if elements.count > limits.max_batch {
                 let found =
                     format!("Batch of {} requests is larger than the limit of {}", elements.count, limits.max_batch);
-                return Err(Rejected::outright(RpcError::new(Code::INVALID_REQUEST, found)));
+                return Err(Rejected::outright(RpcError::new(RpcErrorCode::INVALID_REQUEST, found)));
             }
             Ok(Document::Batch(elements.kept))
         }
         _ => match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Err(Rejected::outright(RpcError::new(Code::PARSE, "Top-level object parse error"))),
+            Ok(_) => Err(Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Top-level object parse error"))),
             Err(_) => Err(parse_error()),
         },
     }
@@ -100,11 +100,11 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
 /// Reads one element of a batch.
 pub(super) fn read_element(element: &RawValue) -> Result<Request<'_>, Rejected<'_>> {
     if !element.get().starts_with('{') {
-        let error = RpcError::new(Code::INVALID_REQUEST, "Invalid Request object");
+        let error = RpcError::new(RpcErrorCode::INVALID_REQUEST, "Invalid Request object");
         return Err(Rejected::outright(error));
     }
     let members: Members<'_> = serde_json::from_str(element.get())
-        .map_err(|error| Rejected::outright(RpcError::new(Code::PARSE, error.to_string())))?;
+        .map_err(|error| Rejected::outright(RpcError::new(RpcErrorCode::PARSE, error.to_string())))?;
     members.check()
 }
 
@@ -213,7 +213,8 @@ impl<'a> Members<'a> {
             Some(version) if version == "2.0" => Dialect::V2,
             _ => Dialect::V1,
         };
-        let rejected = |message: &str| Rejected { dialect, id, error: RpcError::new(Code::INVALID_REQUEST, message) };
+        let rejected =
+            |message: &str| Rejected { dialect, id, error: RpcError::new(RpcErrorCode::INVALID_REQUEST, message) };
         let method = match present(self.method) {
             Some(method) => string_value(method).ok_or_else(|| rejected("Method must be a string"))?,
             None => return Err(rejected("Missing method")),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
@@ -55,7 +55,7 @@ impl Dispatch for Node {
                 std::mem::forget(guard);
                 Ok(Bytes::from_static(b"true"))
             }
-            _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found").into()),
+            _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found").into()),
         }
     }
 }

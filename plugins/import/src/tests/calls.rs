@@ -1,12 +1,12 @@
 //! The checks of whole calls, and their order.
 
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::*;
 
 #[track_caller]
 fn refused(bench: &Bench, method: &str, arguments: Value, code: i32, message: &str) {
-    assert_eq!(bench.plugin.call(method, arguments), Err(RpcError::new(Code(code), message)));
+    assert_eq!(bench.plugin.call(method, arguments), Err(RpcError::new(RpcErrorCode(code), message)));
     assert_eq!(bench.wallet(|wallet| wallet.rescan), None, "the reservation is given back");
 }
 
@@ -22,7 +22,7 @@ fn without_a_wallet_there_is_nothing_to_import_to() {
     bench.host.wallet.set(None);
     for method in ["importmulti", "importdescriptors", "abortrescan"] {
         let error = bench.plugin.call(method, json!([[]])).unwrap_err();
-        assert_eq!(error.code, Code::WALLET_NOT_FOUND);
+        assert_eq!(error.code, RpcErrorCode::WALLET_NOT_FOUND);
     }
 }
 
@@ -52,7 +52,7 @@ fn a_running_rescan_stands_in_the_way_of_another() {
     bench.wallet(|wallet| wallet.rescan = Some((99, Some(0))));
     let message = "Wallet is currently rescanning. Abort existing rescan or wait.";
     for (method, arguments) in [("importmulti", json!([[]])), ("importdescriptors", json!([[]]))] {
-        assert_eq!(bench.plugin.call(method, arguments), Err(RpcError::new(Code(-4), message)));
+        assert_eq!(bench.plugin.call(method, arguments), Err(RpcError::new(RpcErrorCode(-4), message)));
     }
     assert_eq!(bench.wallet(|wallet| wallet.rescan), Some((99, Some(0))), "it is not ours to release");
     assert_eq!(bench.plugin.call("importmulti", json!([[], {"rescan": false}])), Ok(json!([])));

@@ -1,7 +1,7 @@
 //! What follows an import: the rescan, and the reply that waits for it.
 
 use outrigger_sdk::service::events::{Event, RescanOutcome};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn an_aborted_rescan_fails_the_call() {
     let bench = Bench::new();
     let call = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     bench.finish_rescan(RescanOutcome::Aborted);
-    assert_eq!(call.answer(), Some(Err(RpcError::new(Code(-1), "Rescan aborted by user."))));
+    assert_eq!(call.answer(), Some(Err(RpcError::new(RpcErrorCode(-1), "Rescan aborted by user."))));
     assert_eq!(bench.stored_count(), 1, "the import stays");
 }
 
@@ -123,7 +123,7 @@ fn a_host_that_stops_gets_its_replies() {
     let bench = Bench::new();
     let call = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     bench.plugin.tell(Event::ShuttingDown);
-    let aborted = Err(RpcError::new(Code(-1), "Rescan aborted by user."));
+    let aborted = Err(RpcError::new(RpcErrorCode(-1), "Rescan aborted by user."));
     assert_eq!(call.answer(), Some(aborted.clone()));
     bench.wallet(|wallet| wallet.rescan = None);
     let late = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
@@ -137,7 +137,7 @@ fn quiescing_answers_what_is_kept() {
     let bench = Bench::new();
     let call = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     bench.plugin.stop();
-    assert_eq!(call.answer(), Some(Err(RpcError::new(Code(-1), "Rescan aborted by user."))));
+    assert_eq!(call.answer(), Some(Err(RpcError::new(RpcErrorCode(-1), "Rescan aborted by user."))));
 }
 
 #[test]

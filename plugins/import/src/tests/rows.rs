@@ -1,7 +1,7 @@
 //! Each error's code and words.
 
 use outrigger_sdk::params::Type;
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use crate::error::ImportError as E;
 
@@ -61,8 +61,8 @@ fn every_rule_has_its_code_and_its_words() {
         (E::DescriptorNotStored(text()), -4, "Could not add descriptor 'T'"),
         (E::NoOutcome, -32603, "The wallet gave no outcome for a request"),
     ] {
-        assert_eq!(RpcError::from(error), RpcError::new(Code(code), message));
+        assert_eq!(RpcError::from(error), RpcError::new(RpcErrorCode(code), message));
     }
-    let shared = RpcError::new(Code(-7), "as it came");
+    let shared = RpcError::new(RpcErrorCode(-7), "as it came");
     assert_eq!(RpcError::from(E::Argument(shared.clone())), shared);
 }

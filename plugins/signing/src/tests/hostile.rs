@@ -6,7 +6,7 @@ use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_IF, OP_PUSHDATA4};
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid, Witness};
 use outrigger_sdk::standard::transaction_from_hex;
 use outrigger_sdk::testing::{TestHost, TestPlugin};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
 use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
@@ -90,7 +90,7 @@ fn an_outpoint_that_is_spent_twice_is_signed_twice() {
 fn one_large_script_does_not_become_thousands() {
     let (_host, plugin) = start();
     let large = |size: usize| "51".repeat(size);
-    let too_large = Err(RpcError::new(Code(-8), TOO_LARGE));
+    let too_large = Err(RpcError::new(RpcErrorCode(-8), TOO_LARGE));
     // 7,000 times 10,000 bytes of spent scripts.
     let tx = spend(&vec![outpoint(0); 7_000]);
     assert_eq!(sign(&plugin, &tx, json!([prevtx(0, &large(10_000))])), too_large);

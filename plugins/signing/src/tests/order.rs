@@ -2,7 +2,7 @@
 
 use bitcoin::OutPoint;
 use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
-use outrigger_sdk::{Code, RpcError};
+use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
 use super::{MANIFEST, WIF, hex, spend};
@@ -28,7 +28,7 @@ fn wallet(locked: bool) -> Option<WalletState> {
 #[track_caller]
 fn fails(plugin: &TestPlugin<SigningPlugin>, method: &str, params: Value, code: i32, message: &str) {
     let answer = plugin.call(method, params.clone());
-    assert_eq!(answer, Err(RpcError::new(Code(code), message)), "{params}");
+    assert_eq!(answer, Err(RpcError::new(RpcErrorCode(code), message)), "{params}");
 }
 
 #[test]

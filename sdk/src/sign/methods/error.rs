@@ -3,7 +3,7 @@
 use crate::service::{ErrorKind, ServiceError};
 use crate::sign::{SighashNameError, SignError, WifError};
 use crate::standard::asm;
-use crate::{Code, RpcError, amount, params};
+use crate::{RpcError, RpcErrorCode, amount, params};
 use bitcoin::{Script, ScriptBuf, TxOut};
 
 /// The hexadecimal digits of a script that an error shows of an output.
@@ -89,8 +89,8 @@ impl From<SigningError> for RpcError {
             SigningError::Transaction
             | SigningError::PrevoutNotObject
             | SigningError::NegativeVout
-            | SigningError::ScriptPubKeyMismatch { .. } => Self::new(Code::DESERIALIZATION, message),
-            SigningError::PrivateKey(_) => Self::new(Code::INVALID_ADDRESS_OR_KEY, message),
+            | SigningError::ScriptPubKeyMismatch { .. } => Self::new(RpcErrorCode::DESERIALIZATION, message),
+            SigningError::PrivateKey(_) => Self::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message),
             SigningError::MissingScript
             | SigningError::RedeemScriptMismatch
             | SigningError::ScriptMismatch
@@ -119,7 +119,7 @@ mod tests {
 
     #[track_caller]
     fn reads(error: impl Into<SigningError>, code: i32, message: &str) {
-        assert_eq!(RpcError::from(error.into()), RpcError::new(Code(code), message));
+        assert_eq!(RpcError::from(error.into()), RpcError::new(RpcErrorCode(code), message));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use outrigger_sdk::params::int64;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::{Call, Code, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
 use serde_json::{Map, Value, json};
 
 use crate::gate::{Release, lock};
@@ -156,7 +156,7 @@ impl Plugin for Faulty {
                 reply.send::<()>(Err(RpcError::misc("")));
             }
             "faultbadtext" => {
-                self.raw.reply(reply.token(), Code::MISC.0, b"\xff\xfe");
+                self.raw.reply(reply.token(), RpcErrorCode::MISC.0, b"\xff\xfe");
                 std::mem::forget(reply);
             }
             "faultevents" => match count(&call) {
@@ -273,7 +273,7 @@ impl Faulty {
                 let calls = self.calls.load(Ordering::Relaxed);
                 return Ok(json!({"label": self.options["label"], "instance": self.instance, "calls": calls}));
             }
-            _ => return Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found")),
+            _ => return Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")),
         }
         Ok(Value::Null)
     }

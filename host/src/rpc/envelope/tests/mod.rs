@@ -34,9 +34,9 @@ impl Dispatch for Recorder {
             "echo" => Ok(params.into_bytes()),
             "large" => Ok(Bytes::from_static(&LARGE)),
             "bad" => Err(RpcError::invalid_parameter("a \"bad\"\nvalue é").into()),
-            "invalid" => Err(RpcError::new(Code::INVALID_REQUEST, "not so").into()),
+            "invalid" => Err(RpcError::new(RpcErrorCode::INVALID_REQUEST, "not so").into()),
             "busy" => Err(Failure::Overloaded),
-            _ => Err(RpcError::new(Code::METHOD_NOT_FOUND, "Method not found").into()),
+            _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found").into()),
         }
     }
 }

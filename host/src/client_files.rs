@@ -290,19 +290,19 @@ mod tests {
 
     use super::*;
 
-    struct Bench {
+    struct Harness {
         data: TempDir,
         outside: TempDir,
         files: ClientFiles,
     }
 
-    fn bench() -> Bench {
+    fn harness() -> Harness {
         let (data, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let files = ClientFiles::open(data.path(), data.path().join("unfinished.json")).unwrap();
-        Bench { data, outside, files }
+        Harness { data, outside, files }
     }
 
-    impl Bench {
+    impl Harness {
         fn write(&self, file: &Path, folders: &Folders) -> Result<()> {
             let ours = |former: &File| Ok(former.metadata()?.len() == 4);
             self.files.replace(file, folders, ours, |file| Ok(file.write_all(b"ours")?))
@@ -316,78 +316,79 @@ mod tests {
 
     #[test]
     fn a_clients_file_is_written_for_the_owner_alone_and_replaced_only_if_recognised() {
-        let bench = bench();
-        let file = bench.outside.path().join("file");
+        let harness = harness();
+        let file = harness.outside.path().join("file");
         for _ in 0..2 {
-            bench.write(&file, &None).unwrap();
+            harness.write(&file, &None).unwrap();
             assert_eq!(fs::read(&file).unwrap(), b"ours");
             assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         }
         fs::write(&file, "theirs").unwrap();
-        assert!(matches!(bench.write(&file, &None), Err(ClientFileError::OtherFile)));
+        assert!(matches!(harness.write(&file, &None), Err(ClientFileError::OtherFile)));
         assert_eq!(fs::read(&file).unwrap(), b"theirs");
-        assert_eq!(fs::read_dir(bench.outside.path()).unwrap().count(), 1);
-        assert_eq!(fs::read_dir(bench.data.path()).unwrap().count(), 0, "no note is left");
+        assert_eq!(fs::read_dir(harness.outside.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(harness.data.path()).unwrap().count(), 0, "no note is left");
     }
 
     #[test]
     fn a_clients_file_never_lies_in_the_data_directory() {
-        let bench = bench();
-        fs::create_dir(bench.data.path().join("wallets")).unwrap();
-        fs::write(bench.data.path().join("load.json"), "ours").unwrap();
-        let outside = bench.outside.path().join("..").join(bench.data.path().file_name().unwrap()).join("load.json");
-        for file in [bench.data.path().join("load.json"), bench.data.path().join("wallets/new"), outside] {
-            assert_eq!(bench.refused(&file, &None), ["it lies in the data directory"; 2], "{}", file.display());
+        let harness = harness();
+        fs::create_dir(harness.data.path().join("wallets")).unwrap();
+        fs::write(harness.data.path().join("load.json"), "ours").unwrap();
+        let outside =
+            harness.outside.path().join("..").join(harness.data.path().file_name().unwrap()).join("load.json");
+        for file in [harness.data.path().join("load.json"), harness.data.path().join("wallets/new"), outside] {
+            assert_eq!(harness.refused(&file, &None), ["it lies in the data directory"; 2], "{}", file.display());
         }
-        symlink(bench.data.path(), bench.outside.path().join("link")).unwrap();
-        let through = bench.outside.path().join("link/load.json");
-        assert_eq!(bench.refused(&through, &None), ["it lies in the data directory"; 2]);
+        symlink(harness.data.path(), harness.outside.path().join("link")).unwrap();
+        let through = harness.outside.path().join("link/load.json");
+        assert_eq!(harness.refused(&through, &None), ["it lies in the data directory"; 2]);
     }
 
     #[test]
     fn a_clients_file_is_not_reached_through_a_symbolic_link() {
-        let bench = bench();
-        let outside = bench.outside.path();
+        let harness = harness();
+        let outside = harness.outside.path();
         fs::create_dir(outside.join("folder")).unwrap();
         fs::write(outside.join("folder/file"), "ours").unwrap();
         symlink(outside.join("folder"), outside.join("link")).unwrap();
         symlink(outside.join("folder/file"), outside.join("folder/other")).unwrap();
         for file in ["link/file", "link/new", "folder/other"] {
-            let refused = bench.write(&outside.join(file), &None);
+            let refused = harness.write(&outside.join(file), &None);
             assert!(matches!(refused, Err(ClientFileError::SymbolicLink)), "{file}");
         }
-        assert!(matches!(bench.files.read(&outside.join("folder/other"), &None), Err(ClientFileError::SymbolicLink)));
-        assert!(matches!(bench.write(&outside.join("folder"), &None), Err(ClientFileError::NotAFile)));
+        assert!(matches!(harness.files.read(&outside.join("folder/other"), &None), Err(ClientFileError::SymbolicLink)));
+        assert!(matches!(harness.write(&outside.join("folder"), &None), Err(ClientFileError::NotAFile)));
     }
 
     #[test]
     fn a_users_files_lie_in_the_folders_that_are_named() {
-        let bench = bench();
-        let outside = bench.outside.path();
+        let harness = harness();
+        let outside = harness.outside.path();
         fs::create_dir(outside.join("allowed")).unwrap();
         fs::create_dir(outside.join("allowed-not")).unwrap();
         let folders: Folders = Some(Arc::from([outside.join("allowed")]));
-        bench.write(&outside.join("allowed/file"), &folders).unwrap();
-        bench.files.read(&outside.join("allowed/file"), &folders).unwrap();
+        harness.write(&outside.join("allowed/file"), &folders).unwrap();
+        harness.files.read(&outside.join("allowed/file"), &folders).unwrap();
         for file in ["file", "allowed-not/file", "allowed/../file"] {
-            let refused = bench.write(&outside.join(file), &folders);
+            let refused = harness.write(&outside.join(file), &folders);
             assert!(matches!(refused, Err(ClientFileError::NotAllowed)), "{file}");
         }
         let nowhere: Folders = Some(Arc::from([]));
-        assert!(matches!(bench.write(&outside.join("allowed/file"), &nowhere), Err(ClientFileError::NotAllowed)));
+        assert!(matches!(harness.write(&outside.join("allowed/file"), &nowhere), Err(ClientFileError::NotAllowed)));
     }
 
     #[test]
     fn what_a_kill_left_unfinished_is_removed_at_the_start() {
-        let bench = bench();
-        let notes = bench.data.path().join("unfinished.json");
-        let left = bench.outside.path().join("backup.1-0.unfinished");
-        let other = bench.outside.path().join("other");
+        let harness = harness();
+        let notes = harness.data.path().join("unfinished.json");
+        let left = harness.outside.path().join("backup.1-0.unfinished");
+        let other = harness.outside.path().join("other");
         fs::write(&left, "half").unwrap();
         fs::write(&other, "whole").unwrap();
-        bench.files.unfinished.note(&left).unwrap();
-        bench.files.unfinished.note(&other).unwrap();
-        ClientFiles::open(bench.data.path(), notes.clone()).unwrap();
+        harness.files.unfinished.note(&left).unwrap();
+        harness.files.unfinished.note(&other).unwrap();
+        ClientFiles::open(harness.data.path(), notes.clone()).unwrap();
         assert!(!left.exists() && other.exists() && !notes.exists());
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::HistoryPlugin;
 
 /// A host with a wallet, and a plugin on it.
-struct Bench {
+struct Harness {
     host: TestHost,
     plugin: TestPlugin<HistoryPlugin>,
     arrival: u64,
@@ -37,14 +37,14 @@ fn transaction(salt: u32, outputs: &[(u64, u8)]) -> Transaction {
     }
 }
 
-impl Bench {
+impl Harness {
     fn new() -> Self {
         let host = TestHost::new();
         host.wallet.set(Some(WalletState::empty("w")));
         let plugin = host.start::<HistoryPlugin>(include_str!("../manifest.json"), json!({}));
-        let bench = Self { host, plugin, arrival: 0 };
-        bench.sync();
-        bench
+        let harness = Self { host, plugin, arrival: 0 };
+        harness.sync();
+        harness
     }
 
     /// Mines blocks and lets the wallet follow.
@@ -144,16 +144,16 @@ fn confirmed(block: BlockHash, height: u32) -> TxState {
 
 #[test]
 fn a_payment_shows_amount_fee_and_no_change() {
-    let mut bench = Bench::new();
-    let block = bench.mine(1)[0];
-    bench.mine(2);
+    let mut harness = Harness::new();
+    let block = harness.mine(1)[0];
+    harness.mine(2);
     let payment = transaction(1, &[(30_000, 1), (60_000, 2)]);
-    let txid = bench.add(&payment, confirmed(block, 1), |row| {
+    let txid = harness.add(&payment, confirmed(block, 1), |row| {
         row.debit_spendable = 100_000;
         ours(row, 1, None);
         row.metadata = vec![("comment".into(), "rent".into())];
     });
-    let json = bench.plugin.call_json("gettransaction", json!([txid])).unwrap();
+    let json = harness.plugin.call_json("gettransaction", json!([txid])).unwrap();
     let expected = format!(
         "{{\"amount\":-0.00030000,\"fee\":-0.00010000,\"confirmations\":3,\"blockhash\":\"{block}\",\"blockheight\":1,\
          \"blockindex\":1,\"blocktime\":900,\"txid\":\"{txid}\",\"wtxid\":\"{}\",\"walletconflicts\":[],\
@@ -169,14 +169,14 @@ fn a_payment_shows_amount_fee_and_no_change() {
 
 #[test]
 fn verbose_decodes_and_a_payment_to_oneself_appears_twice() {
-    let mut bench = Bench::new();
+    let mut harness = Harness::new();
     let payment = transaction(1, &[(30_000, 1)]);
-    let txid = bench.add(&payment, TxState::InMempool, |row| {
+    let txid = harness.add(&payment, TxState::InMempool, |row| {
         row.debit_spendable = 31_000;
         ours(row, 0, Some("mine"));
     });
-    bench.change_outlook(|outlook| outlook.trusted = true);
-    let answer = bench.call("gettransaction", json!([txid, null, true]));
+    harness.change_outlook(|outlook| outlook.trusted = true);
+    let answer = harness.call("gettransaction", json!([txid, null, true]));
     assert_eq!(answer["decoded"]["txid"], json!(txid));
     assert_eq!((&answer["trusted"], &answer["confirmations"]), (&json!(true), &json!(0)));
     let categories: Vec<_> = answer["details"].as_array().unwrap().iter().map(|entry| &entry["category"]).collect();
@@ -186,56 +186,56 @@ fn verbose_decodes_and_a_payment_to_oneself_appears_twice() {
 
 #[test]
 fn a_coinbase_matures_at_101_and_is_an_orphan_without_its_block() {
-    let mut bench = Bench::new();
-    let block = bench.mine(1)[0];
+    let mut harness = Harness::new();
+    let block = harness.mine(1)[0];
     let coinbase = transaction(1, &[(5_000_000_000, 1)]);
-    let txid = bench.add(&coinbase, confirmed(block, 1), |row| {
+    let txid = harness.add(&coinbase, confirmed(block, 1), |row| {
         row.coinbase = true;
         ours(row, 0, Some(""));
     });
-    let state = |bench: &Bench| {
-        let answer = bench.call("gettransaction", json!([txid]));
+    let state = |harness: &Harness| {
+        let answer = harness.call("gettransaction", json!([txid]));
         (answer["details"][0]["category"].clone(), answer["amount"].to_string(), answer["generated"].clone())
     };
-    bench.mine(99);
-    assert_eq!(state(&bench), (json!("immature"), "0.00000000".into(), json!(true)));
-    bench.mine(1);
-    assert_eq!(state(&bench), (json!("generate"), "50.00000000".into(), json!(true)));
-    bench.host.wallet.with(|wallet| wallet.transactions[0].transaction.state = TxState::Inactive).unwrap();
-    assert_eq!(state(&bench), (json!("orphan"), "0.00000000".into(), json!(true)));
+    harness.mine(99);
+    assert_eq!(state(&harness), (json!("immature"), "0.00000000".into(), json!(true)));
+    harness.mine(1);
+    assert_eq!(state(&harness), (json!("generate"), "50.00000000".into(), json!(true)));
+    harness.host.wallet.with(|wallet| wallet.transactions[0].transaction.state = TxState::Inactive).unwrap();
+    assert_eq!(state(&harness), (json!("orphan"), "0.00000000".into(), json!(true)));
 }
 
 #[test]
 fn watched_scripts_count_only_when_asked_for() {
-    let mut bench = Bench::new();
-    let txid = bench.add(&transaction(1, &[(30_000, 1)]), TxState::InMempool, |row| {
+    let mut harness = Harness::new();
+    let txid = harness.add(&transaction(1, &[(30_000, 1)]), TxState::InMempool, |row| {
         row.outputs[0].ownership = Ownership::WatchOnly;
     });
-    let answer = bench.call("gettransaction", json!([txid]));
+    let answer = harness.call("gettransaction", json!([txid]));
     assert_eq!((answer["amount"].to_string().as_str(), &answer["details"]), ("0.00000000", &json!([])));
-    let answer = bench.call("gettransaction", json!([txid, true]));
+    let answer = harness.call("gettransaction", json!([txid, true]));
     assert_eq!(answer["details"][0]["involvesWatchonly"], json!(true));
-    bench.host.wallet.with(|wallet| wallet.info.private_keys_enabled = false).unwrap();
-    assert_eq!(bench.call("gettransaction", json!([txid]))["amount"].to_string(), "0.00030000");
+    harness.host.wallet.with(|wallet| wallet.info.private_keys_enabled = false).unwrap();
+    assert_eq!(harness.call("gettransaction", json!([txid]))["amount"].to_string(), "0.00030000");
 }
 
 #[test]
 fn since_a_block_lists_what_is_above_it_and_what_is_unconfirmed() {
-    let mut bench = Bench::new();
-    let blocks = bench.mine(5);
+    let mut harness = Harness::new();
+    let blocks = harness.mine(5);
     let mut txids = Vec::new();
     for (salt, block) in [(1, 0), (2, 2), (3, 4)] {
         let state = confirmed(blocks[block], block as u32 + 1);
-        txids.push(bench.add(&transaction(salt, &[(1000, 1)]), state, |row| ours(row, 0, Some(""))));
+        txids.push(harness.add(&transaction(salt, &[(1000, 1)]), state, |row| ours(row, 0, Some(""))));
     }
-    txids.push(bench.add(&transaction(4, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some(""))));
+    txids.push(harness.add(&transaction(4, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some(""))));
     let conflicted = TxState::Conflicted { block: blocks[4], height: 5 };
-    txids.push(bench.add(&transaction(5, &[(1000, 1)]), conflicted, |row| {
+    txids.push(harness.add(&transaction(5, &[(1000, 1)]), conflicted, |row| {
         row.debit_spendable = 2000;
         ours(row, 0, Some(""));
     }));
     let listed = |arguments: Value| {
-        let answer = bench.call("listsinceblock", arguments);
+        let answer = harness.call("listsinceblock", arguments);
         let found = answer["transactions"].as_array().unwrap().iter();
         let numbers: Vec<usize> =
             found.map(|entry| txids.iter().position(|txid| entry["txid"] == **txid).unwrap() + 1).collect();
@@ -247,25 +247,25 @@ fn since_a_block_lists_what_is_above_it_and_what_is_unconfirmed() {
     assert_eq!(listed(json!([blocks[0].to_string(), 3])), (vec![2, 3, 4, 5], blocks[2].to_string(), true));
     assert_eq!(listed(json!([tip, 100, null, false])).0, [4]);
     let genesis =
-        bench.host.chain.block_info(Scope::NONE, outrigger_sdk::service::chain::BlockRef::Height { height: 0 });
+        harness.host.chain.block_info(Scope::NONE, outrigger_sdk::service::chain::BlockRef::Height { height: 0 });
     assert_eq!(listed(json!([tip, 100, null, false])).1, genesis.unwrap().unwrap().hash.to_string());
     assert!(!listed(json!([tip, 1, null, false])).2);
 }
 
 #[test]
 fn what_a_reorganisation_removed_is_listed_whatever_became_of_it() {
-    let mut bench = Bench::new();
-    bench.mine(2);
+    let mut harness = Harness::new();
+    harness.mine(2);
     let payment = transaction(1, &[(1000, 1)]);
-    let stale = bench.host.chain.mine(vec![payment.clone()]);
-    bench.host.chain.disconnect();
-    let fork = bench.host.chain.tip(Scope::NONE).unwrap();
-    let block = bench.mine(1)[0];
-    let txid = bench.add(&payment, confirmed(block, 3), |row| ours(row, 0, Some("")));
-    let answer = bench.call("listsinceblock", json!([stale.to_string()]));
+    let stale = harness.host.chain.mine(vec![payment.clone()]);
+    harness.host.chain.disconnect();
+    let fork = harness.host.chain.tip(Scope::NONE).unwrap();
+    let block = harness.mine(1)[0];
+    let txid = harness.add(&payment, confirmed(block, 3), |row| ours(row, 0, Some("")));
+    let answer = harness.call("listsinceblock", json!([stale.to_string()]));
     assert_eq!(answer["transactions"][0]["txid"], json!(txid));
     assert_eq!((&answer["removed"][0]["txid"], &answer["removed"][0]["confirmations"]), (&json!(txid), &json!(1)));
-    let answer = bench.call("listsinceblock", json!([fork.hash.to_string()]));
+    let answer = harness.call("listsinceblock", json!([fork.hash.to_string()]));
     assert_eq!(answer["removed"], json!([]));
 }
 
@@ -276,10 +276,10 @@ fn keys(entry: &Value) -> Vec<&str> {
 
 #[test]
 fn listtransactions_says_abandoned_of_received_entries_before_the_confirmations() {
-    let mut bench = Bench::new();
-    bench.add(&transaction(1, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some("")));
-    bench.add(&transaction(2, &[(1000, 1)]), TxState::InMempool, |row| row.debit_spendable = 2000);
-    let listed = bench.call("listtransactions", json!([]));
+    let mut harness = Harness::new();
+    harness.add(&transaction(1, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some("")));
+    harness.add(&transaction(2, &[(1000, 1)]), TxState::InMempool, |row| row.debit_spendable = 2000);
+    let listed = harness.call("listtransactions", json!([]));
     let shared = [
         "confirmations",
         "trusted",
@@ -296,7 +296,7 @@ fn listtransactions_says_abandoned_of_received_entries_before_the_confirmations(
     assert_eq!(listed[0]["abandoned"], json!(true));
     let sent = [&["address", "category", "amount", "vout", "fee"][..], &shared, &["abandoned"]];
     assert_eq!(keys(&listed[1]), sent.concat());
-    let details = |entry: &Value| bench.call("gettransaction", json!([entry["txid"]]))["details"][0].clone();
+    let details = |entry: &Value| harness.call("gettransaction", json!([entry["txid"]]))["details"][0].clone();
     let own = ["address", "parent_descs", "category", "amount", "label", "vout", "abandoned"];
     assert_eq!(keys(&details(&listed[0])), own);
     assert_eq!(keys(&details(&listed[1])), ["address", "category", "amount", "vout", "fee", "abandoned"]);
@@ -304,16 +304,16 @@ fn listtransactions_says_abandoned_of_received_entries_before_the_confirmations(
 
 #[test]
 fn listsinceblock_shows_change_and_selects_by_label_where_it_is_asked_to() {
-    let mut bench = Bench::new();
+    let mut harness = Harness::new();
     // A payment with change, one to an address with a label, and one from others to an address without entry.
-    bench.add(&transaction(1, &[(1, 1), (2, 2)]), TxState::InMempool, |row| {
+    harness.add(&transaction(1, &[(1, 1), (2, 2)]), TxState::InMempool, |row| {
         row.debit_spendable = 10;
         ours(row, 1, None);
     });
-    bench.add(&transaction(2, &[(3, 1)]), TxState::InMempool, |row| ours(row, 0, Some("rent")));
-    bench.add(&transaction(3, &[(4, 1)]), TxState::InMempool, |row| ours(row, 0, None));
+    harness.add(&transaction(2, &[(3, 1)]), TxState::InMempool, |row| ours(row, 0, Some("rent")));
+    harness.add(&transaction(3, &[(4, 1)]), TxState::InMempool, |row| ours(row, 0, None));
     let listed = |change: Value, label: Value| -> Vec<String> {
-        let answer = bench.call("listsinceblock", json!(["", 1, null, true, change, label]));
+        let answer = harness.call("listsinceblock", json!(["", 1, null, true, change, label]));
         let entries = answer["transactions"].as_array().unwrap().iter();
         entries.map(|entry| format!("{} {}", entry["category"].as_str().unwrap(), entry["amount"])).collect()
     };
@@ -324,46 +324,51 @@ fn listsinceblock_shows_change_and_selects_by_label_where_it_is_asked_to() {
     assert_eq!(listed(json!(false), json!("rent")), [receive(3)]);
     assert_eq!(listed(json!(false), json!("")), [receive(4)], "an address without entry counts as one without a label");
     assert_eq!(listed(json!(true), json!("")), [receive(2), receive(4)]);
-    bench.refused("listsinceblock", json!(["", 1, null, true, 1]), -1, "JSON value is not a boolean as expected");
-    bench.refused("listsinceblock", json!(["", 1, null, true, true, 1]), -1, "JSON value is not a string as expected");
-    bench.refused("listsinceblock", json!(["", 1, null, true, true, "*"]), -11, "Invalid label name");
+    harness.refused("listsinceblock", json!(["", 1, null, true, 1]), -1, "JSON value is not a boolean as expected");
+    harness.refused(
+        "listsinceblock",
+        json!(["", 1, null, true, true, 1]),
+        -1,
+        "JSON value is not a string as expected",
+    );
+    harness.refused("listsinceblock", json!(["", 1, null, true, true, "*"]), -11, "Invalid label name");
 }
 
 #[test]
 fn the_latest_entries_come_oldest_first_and_count_entries() {
-    let mut bench = Bench::new();
+    let mut harness = Harness::new();
     for salt in 1..=4 {
-        bench.add(&transaction(salt, &[(u64::from(salt), 1), (u64::from(salt) * 10, 2)]), TxState::Inactive, |row| {
+        harness.add(&transaction(salt, &[(u64::from(salt), 1), (u64::from(salt) * 10, 2)]), TxState::Inactive, |row| {
             ours(row, 0, Some("a"));
             ours(row, 1, Some("b"));
         });
     }
     let amounts = |arguments: Value| -> Vec<String> {
-        let answer = bench.call("listtransactions", arguments);
+        let answer = harness.call("listtransactions", arguments);
         answer.as_array().unwrap().iter().map(|entry| entry["amount"].to_string()[8..].to_owned()).collect()
     };
     assert_eq!(amounts(json!(["*", 3, 1])), ["30", "03", "40"]);
     assert_eq!(amounts(json!(["b", 2])), ["30", "40"]);
     assert_eq!(amounts(json!(["*", 0])), Vec::<String>::new());
-    bench.refused("listtransactions", json!([""]), -8, "Label argument must be a valid label name or \"*\".");
-    bench.refused("listtransactions", json!(["*", -1]), -8, "Negative count");
-    bench.refused("listtransactions", json!(["*", 1, -1]), -8, "Negative from");
+    harness.refused("listtransactions", json!([""]), -8, "Label argument must be a valid label name or \"*\".");
+    harness.refused("listtransactions", json!(["*", -1]), -8, "Negative count");
+    harness.refused("listtransactions", json!(["*", 1, -1]), -8, "Negative from");
 }
 
 #[test]
 fn bad_arguments_are_refused_in_their_order() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let unknown = "ab".repeat(32);
-    bench.refused("gettransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");
-    bench.refused("gettransaction", json!(["ab"]), -8, "txid must be of length 64 (not 2, for 'ab')");
-    bench.refused("gettransaction", json!([unknown, "x"]), -1, "JSON value is not a boolean as expected");
-    bench.refused("listsinceblock", json!([unknown]), -5, "Block not found");
-    bench.refused("listsinceblock", json!([5]), -1, "JSON value is not a string as expected");
-    bench.refused("listsinceblock", json!(["", 0]), -8, "Invalid parameter");
-    bench.refused("listsinceblock", json!(["", 1.5]), -1, "JSON integer out of range");
-    bench.refused("listsinceblock", json!(["", 1, 1]), -1, "JSON value is not a boolean as expected");
-    bench.refused("abandontransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");
-    bench.host.wallet.set(None);
-    let error = bench.plugin.call("gettransaction", json!([unknown])).unwrap_err();
+    harness.refused("gettransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");
+    harness.refused("gettransaction", json!(["ab"]), -8, "txid must be of length 64 (not 2, for 'ab')");
+    harness.refused("gettransaction", json!([unknown, "x"]), -1, "JSON value is not a boolean as expected");
+    harness.refused("listsinceblock", json!([unknown]), -5, "Block not found");
+    harness.refused("listsinceblock", json!([5]), -1, "JSON value is not a string as expected");
+    harness.refused("listsinceblock", json!(["", 0]), -8, "Invalid parameter");
+    harness.refused("listsinceblock", json!(["", 1.5]), -1, "JSON integer out of range");
+    harness.refused("listsinceblock", json!(["", 1, 1]), -1, "JSON value is not a boolean as expected");
+    harness.refused("abandontransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");
+    harness.host.wallet.set(None);
+    let error = harness.plugin.call("gettransaction", json!([unknown])).unwrap_err();
     assert_eq!(error.code.0, -18);
 }

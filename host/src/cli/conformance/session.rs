@@ -45,7 +45,7 @@ impl Shape<'_> {
 }
 
 /// A running instance and what it runs on.
-pub struct Bench<'a> {
+pub struct Harness<'a> {
     /// The instance.
     pub probe: Probe<'a>,
     /// The chain, mempool and wallet behind its services.
@@ -96,7 +96,7 @@ impl<'r> Session<'r> {
     }
 
     /// Makes an instance with the options of the job and some more. A refusal is left to the caller.
-    pub fn try_bring_up(&self, shape: Shape<'_>, options: &Map<String, Value>) -> Result<Bench<'_>, Refusal> {
+    pub fn try_bring_up(&self, shape: Shape<'_>, options: &Map<String, Value>) -> Result<Harness<'_>, Refusal> {
         let mut given = self.job.options.clone();
         given.extend(options.clone());
         let options = self.file.manifest.options(&given).map_err(|error| Refusal {
@@ -113,13 +113,13 @@ impl<'r> Session<'r> {
         let probe = probe?;
         self.live.fetch_add(1, Ordering::SeqCst);
         self.reporter.tell(&Message::Started);
-        Ok(Bench { probe, behind })
+        Ok(Harness { probe, behind })
     }
 
     /// Makes an instance that must come up.
-    pub fn bring_up(&self, shape: Shape<'_>) -> Option<Bench<'_>> {
+    pub fn bring_up(&self, shape: Shape<'_>) -> Option<Harness<'_>> {
         match self.try_bring_up(shape, &Map::new()) {
-            Ok(bench) => Some(bench),
+            Ok(harness) => Some(harness),
             Err(refusal) => {
                 self.found(Finding::new(match self.fault_of(&refusal) {
                     Some(fault) => fault,
@@ -144,8 +144,8 @@ impl<'r> Session<'r> {
     }
 
     /// Takes an instance down, and judges all that it did.
-    pub fn finish(&self, bench: Bench<'_>) {
-        let Bench { probe, behind } = bench;
+    pub fn finish(&self, harness: Harness<'_>) {
+        let Harness { probe, behind } = harness;
         let host = probe.host;
         probe.quiesce();
         for call in host.wait_answered(self.deadline()) {

@@ -5,7 +5,7 @@ use outrigger_sdk::service::wallet::{AddressType, LabelledScript, Ownership};
 use outrigger_sdk::wire::Secret;
 use tempfile::TempDir;
 
-use super::{Bench, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
 use crate::wallet::WalletView;
 
 /// A private key that is imported.
@@ -35,38 +35,39 @@ fn content(view: &WalletView) -> String {
 
 #[test]
 fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
-    let bench = Bench::with_wallet();
+    let harness = Harness::with_wallet();
     let (folder, file) = place();
-    let info = bench.view().info().unwrap();
+    let info = harness.view().info().unwrap();
     assert_eq!((info.backup_needed, info.last_backup), (true, 0));
-    let ours: Vec<_> = ["rent", "food", "rent"].map(|label| bench.address(Some(label))).to_vec();
-    bench.view().wallet().set_label(foreign(7), "landlord".into()).unwrap();
+    let ours: Vec<_> = ["rent", "food", "rent"].map(|label| harness.address(Some(label))).to_vec();
+    harness.view().wallet().set_label(foreign(7), "landlord".into()).unwrap();
     let payments: Vec<_> =
         (1..).zip(&ours).map(|(number, script)| spend(&[elsewhere(number)], &[(script, 70)])).collect();
-    bench.mine(payments[..2].to_vec());
-    bench.accept(&payments[2]);
-    let before = content(&bench.view());
-    bench.view().wallet().backup(&file, &None).unwrap();
-    let info = bench.view().info().unwrap();
+    harness.mine(payments[..2].to_vec());
+    harness.accept(&payments[2]);
+    let before = content(&harness.view());
+    harness.view().wallet().backup(&file, &None).unwrap();
+    let info = harness.view().info().unwrap();
     assert!(!info.backup_needed && info.last_backup > 0);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
-    bench.manager.restore("copy".into(), &file, &None, Some(true)).unwrap();
-    assert_eq!(content(&bench.manager.select(Some("copy")).unwrap()), before);
-    assert_eq!(content(&bench.view()), before);
+    harness.manager.restore("copy".into(), &file, &None, Some(true)).unwrap();
+    assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), before);
+    assert_eq!(content(&harness.view()), before);
     // It follows the chain from where it was, and hands out the same addresses.
-    let (one, other) = (bench.view().wallet().clone(), bench.manager.select(Some("copy")).unwrap().wallet().clone());
+    let (one, other) =
+        (harness.view().wallet().clone(), harness.manager.select(Some("copy")).unwrap().wallet().clone());
     let next =
         |wallet: &crate::wallet::Wallet| wallet.new_address(AddressType::Bech32, false, Some("".into())).unwrap();
     assert_eq!(next(&one), next(&other));
-    bench.mine(vec![payments[2].clone()]);
-    assert_eq!(content(&bench.manager.select(Some("copy")).unwrap()), content(&bench.view()));
+    harness.mine(vec![payments[2].clone()]);
+    assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), content(&harness.view()));
     // What is imported after a backup calls for another.
     one.import(vec![descriptor(TEXT, |_| {})]).unwrap();
-    assert!(bench.view().info().unwrap().backup_needed);
+    assert!(harness.view().info().unwrap().backup_needed);
     one.backup(&file, &None).unwrap();
-    assert!(!bench.view().info().unwrap().backup_needed);
+    assert!(!harness.view().info().unwrap().backup_needed);
 }
 
 fn place() -> (TempDir, std::path::PathBuf) {
@@ -77,10 +78,10 @@ fn place() -> (TempDir, std::path::PathBuf) {
 
 #[test]
 fn the_address_book_has_ours_and_others() {
-    let bench = Bench::with_wallet();
-    let ours = bench.address(Some("mine"));
-    bench.view().wallet().set_label(foreign(7), "theirs".into()).unwrap();
-    bench.view().wallet().set_label(foreign(8), "theirs too".into()).unwrap();
+    let harness = Harness::with_wallet();
+    let ours = harness.address(Some("mine"));
+    harness.view().wallet().set_label(foreign(7), "theirs".into()).unwrap();
+    harness.view().wallet().set_label(foreign(8), "theirs too".into()).unwrap();
     let mut expected = [
         (ours, "mine", Ownership::Spendable),
         (foreign(7), "theirs", Ownership::None),
@@ -88,55 +89,55 @@ fn the_address_book_has_ours_and_others() {
     ]
     .map(|(script, label, ownership)| LabelledScript { script, label: label.into(), ownership });
     expected.sort_by(|one, other| one.script.cmp(&other.script));
-    assert_eq!(book(&bench.view()), expected);
+    assert_eq!(book(&harness.view()), expected);
 }
 
 #[test]
 fn an_encrypted_wallet_comes_back_locked_and_opens_with_its_passphrase() {
-    let bench = Bench::new();
-    bench.create("w", |options| options.passphrase = Secret::new("p".into()));
+    let harness = Harness::new();
+    harness.create("w", |options| options.passphrase = Secret::new("p".into()));
     let (_folder, file) = place();
-    bench.view().wallet().backup(&file, &None).unwrap();
-    bench.manager.restore("copy".into(), &file, &None, None).unwrap();
-    let copy = bench.manager.select(Some("copy")).unwrap();
+    harness.view().wallet().backup(&file, &None).unwrap();
+    harness.manager.restore("copy".into(), &file, &None, None).unwrap();
+    let copy = harness.manager.select(Some("copy")).unwrap();
     assert!(copy.info().unwrap().locked);
     assert_eq!(kind_of(copy.wallet().unlock(Secret::new("q".into()), 10)), ErrorKind::PassphraseIncorrect);
     copy.wallet().unlock(Secret::new("p".into()), 10).unwrap();
-    bench.view().wallet().unlock(Secret::new("p".into()), 10).unwrap();
+    harness.view().wallet().unlock(Secret::new("p".into()), 10).unwrap();
     assert!(copy.descriptors(true).unwrap().iter().all(|one| one.text.expose().contains("tprv")));
 }
 
 #[test]
 fn a_backup_that_cannot_be_written_changes_nothing() {
-    let bench = Bench::with_wallet();
+    let harness = Harness::with_wallet();
     let (folder, file) = place();
-    let data = bench.dir.path().join("w/data.mdb");
+    let data = harness.dir.path().join("w/data.mdb");
     std::fs::create_dir(&file).unwrap();
     for place in [&file, &folder.path().join("none/backup"), &data, std::path::Path::new("/"), std::path::Path::new("")]
     {
-        let refused = bench.view().wallet().backup(place, &None).unwrap_err();
+        let refused = harness.view().wallet().backup(place, &None).unwrap_err();
         assert_eq!(
             (refused.kind, refused.detail.as_str()),
             (ErrorKind::Refused, "Error: Wallet backup failed!"),
             "{place:?}"
         );
     }
-    assert!(bench.view().info().unwrap().backup_needed);
+    assert!(harness.view().info().unwrap().backup_needed);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    assert_eq!(std::fs::read_dir(bench.dir.path().join("w")).unwrap().count(), 2);
+    assert_eq!(std::fs::read_dir(harness.dir.path().join("w")).unwrap().count(), 2);
 }
 
 #[test]
 fn what_is_no_backup_makes_no_wallet() {
-    let bench = Bench::with_wallet();
+    let harness = Harness::with_wallet();
     let (folder, file) = place();
-    bench.view().wallet().backup(&file, &None).unwrap();
+    harness.view().wallet().backup(&file, &None).unwrap();
     let restore =
-        |name: &str, file: &std::path::Path| bench.manager.restore(name.into(), file, &None, Some(true)).unwrap_err();
+        |name: &str, file: &std::path::Path| harness.manager.restore(name.into(), file, &None, Some(true)).unwrap_err();
     let missing = restore("new", &folder.path().join("none"));
     assert_eq!((missing.kind, missing.detail.as_str()), (ErrorKind::NotFound, "Backup file does not exist"));
     let exists = restore("w", &file);
-    let data = bench.dir.path().join("w/data.mdb");
+    let data = harness.dir.path().join("w/data.mdb");
     let message = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
     assert_eq!((exists.kind, exists.detail), (ErrorKind::WalletExists, message));
     let whole = std::fs::read(&file).unwrap();
@@ -147,33 +148,33 @@ fn what_is_no_backup_makes_no_wallet() {
         let said =
             if damaged.len() < 4096 || damaged[16] == 0 { "Data is not in recognized format." } else { "is damaged: " };
         assert!(refused.detail.contains(said), "{}", refused.detail);
-        assert!(!bench.dir.path().join("new").exists());
+        assert!(!harness.dir.path().join("new").exists());
     }
-    assert_eq!(kind_of(bench.manager.restore("../new".into(), &file, &None, None)), ErrorKind::Refused);
-    assert_eq!(bench.manager.list(), ["w"]);
+    assert_eq!(kind_of(harness.manager.restore("../new".into(), &file, &None, None)), ErrorKind::Refused);
+    assert_eq!(harness.manager.list(), ["w"]);
     std::fs::write(&file, whole).unwrap();
-    bench.manager.restore("new".into(), &file, &None, None).unwrap();
+    harness.manager.restore("new".into(), &file, &None, None).unwrap();
 }
 
 #[test]
 fn the_keypool_is_refilled_to_any_size() {
-    let bench = Bench::with_wallet();
-    let wallet = bench.view().wallet().clone();
-    assert_eq!(bench.view().info().unwrap().keypool_external, 4 * 20);
+    let harness = Harness::with_wallet();
+    let wallet = harness.view().wallet().clone();
+    assert_eq!(harness.view().info().unwrap().keypool_external, 4 * 20);
     wallet.refill_keypool(Some(25)).unwrap();
-    let info = bench.view().info().unwrap();
+    let info = harness.view().info().unwrap();
     assert_eq!((info.keypool_external, info.keypool_internal), (4 * 25, 4 * 25));
     wallet.refill_keypool(None).unwrap();
-    assert_eq!(bench.view().info().unwrap().keypool_external, 4 * 25);
+    assert_eq!(harness.view().info().unwrap().keypool_external, 4 * 25);
     wallet.encrypt(Secret::new("p".into())).unwrap();
     assert_eq!(kind_of(wallet.refill_keypool(Some(30))), ErrorKind::WalletLocked);
 }
 
 #[test]
 fn backupwallet_replaces_a_backup_and_no_other_file() {
-    let bench = Bench::with_wallet();
+    let harness = Harness::with_wallet();
     let (folder, file) = place();
-    let wallet = bench.view().wallet().clone();
+    let wallet = harness.view().wallet().clone();
     for _ in 0..2 {
         wallet.backup(&file, &None).unwrap();
     }
@@ -191,12 +192,12 @@ fn backupwallet_replaces_a_backup_and_no_other_file() {
     }
     // What the wallets' folder holds is not written to, whatever it is called.
     for own in ["load.json", "unfinished.json", "w/data.mdb", "w/lock.mdb", "new", "w/new"] {
-        let before = std::fs::read(bench.dir.path().join(own)).ok();
-        assert_eq!(kind_of(wallet.backup(&bench.dir.path().join(own), &None)), ErrorKind::Refused, "{own}");
-        assert_eq!(std::fs::read(bench.dir.path().join(own)).ok(), before, "{own}");
+        let before = std::fs::read(harness.dir.path().join(own)).ok();
+        assert_eq!(kind_of(wallet.backup(&harness.dir.path().join(own), &None)), ErrorKind::Refused, "{own}");
+        assert_eq!(std::fs::read(harness.dir.path().join(own)).ok(), before, "{own}");
     }
-    let data = bench.dir.path().join("w/data.mdb");
-    let refused = bench.manager.restore("copy".into(), &data, &None, None).unwrap_err();
+    let data = harness.dir.path().join("w/data.mdb");
+    let refused = harness.manager.restore("copy".into(), &data, &None, None).unwrap_err();
     assert_eq!(
         (refused.kind, refused.detail.as_str()),
         (ErrorKind::Refused, "The backup file cannot be read: it lies in the data directory")

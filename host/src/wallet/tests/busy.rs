@@ -9,7 +9,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::ImportOutcome;
 use outrigger_sdk::wire::Secret;
 
-use super::{Bench, descriptor, kind_of};
+use super::{Harness, descriptor, kind_of};
 use crate::wallet::write::PIECE;
 
 const XPRV: &str =
@@ -24,8 +24,8 @@ struct Busy {
 }
 
 impl Busy {
-    fn begin(bench: &Bench) -> Self {
-        let wallet = bench.view().wallet().clone();
+    fn begin(harness: &Harness) -> Self {
+        let wallet = harness.view().wallet().clone();
         let (began, begun) = channel();
         let (release, released): (_, Receiver<()>) = channel();
         let thread = thread::spawn(move || {
@@ -53,10 +53,10 @@ impl Drop for Busy {
 
 /// What `ask` gives, unless it has to wait.
 fn at_once<T: Send + 'static>(
-    bench: &Bench,
+    harness: &Harness,
     ask: impl FnOnce(&crate::wallet::WalletManager) -> T + Send + 'static,
 ) -> T {
-    let manager = bench.manager.clone();
+    let manager = harness.manager.clone();
     let (answer, answered) = channel();
     thread::spawn(move || {
         let _ = answer.send(ask(&manager));
@@ -66,25 +66,25 @@ fn at_once<T: Send + 'static>(
 
 #[test]
 fn the_other_wallets_follow_the_chain_while_one_is_busy() {
-    let bench = Bench::with_wallet();
-    bench.create("v", |_| {});
-    let busy = Busy::begin(&bench);
-    let block = bench.mine(vec![]);
-    let synced = at_once(&bench, |manager| manager.select(Some("v")).unwrap().info().unwrap().synced.hash);
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    let busy = Busy::begin(&harness);
+    let block = harness.mine(vec![]);
+    let synced = at_once(&harness, |manager| manager.select(Some("v")).unwrap().info().unwrap().synced.hash);
     assert_eq!(synced, block);
     // What needs no newer block of the busy one is answered too.
-    assert_eq!(at_once(&bench, |manager| manager.status().len()), 2);
+    assert_eq!(at_once(&harness, |manager| manager.status().len()), 2);
     drop(busy);
-    assert_eq!(bench.view().info().unwrap().synced.hash, block);
+    assert_eq!(harness.view().info().unwrap().synced.hash, block);
 }
 
 #[test]
 fn a_network_thread_whose_call_waits_serves_others() {
-    let bench = Bench::with_wallet();
+    let harness = Harness::with_wallet();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let busy = Busy::begin(&bench);
-    bench.mine(vec![]);
-    let manager = bench.manager.clone();
+    let busy = Busy::begin(&harness);
+    harness.mine(vec![]);
+    let manager = harness.manager.clone();
     let (sender, heard) = channel();
     let other = sender.clone();
     let waiting = runtime.spawn(async move {
@@ -100,56 +100,56 @@ fn a_network_thread_whose_call_waits_serves_others() {
 
 #[test]
 fn the_other_wallets_are_locked_in_time_while_one_is_busy() {
-    let bench = Bench::with_wallet();
-    bench.create("v", |options| options.passphrase = Secret::new("pass".into()));
-    let busy = Busy::begin(&bench);
-    bench.mine(vec![]);
-    let other = bench.manager.select(Some("v")).unwrap();
+    let harness = Harness::with_wallet();
+    harness.create("v", |options| options.passphrase = Secret::new("pass".into()));
+    let busy = Busy::begin(&harness);
+    harness.mine(vec![]);
+    let other = harness.manager.select(Some("v")).unwrap();
     other.wallet().unlock(Secret::new("pass".into()), 0).unwrap();
     let locked = |event: &Event| matches!(event, Event::WalletLockChanged { locked: true, .. });
-    let events = bench.events.clone();
-    at_once(&bench, move |_| while !events.lock().iter().any(locked) {});
+    let events = harness.events.clone();
+    at_once(&harness, move |_| while !events.lock().iter().any(locked) {});
     drop(busy);
 }
 
 #[test]
 fn wallets_are_loaded_and_unloaded_while_one_is_busy() {
-    let bench = Bench::with_wallet();
-    bench.create("v", |_| {});
-    let busy = Busy::begin(&bench);
-    bench.mine(vec![]);
-    at_once(&bench, |manager| {
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    let busy = Busy::begin(&harness);
+    harness.mine(vec![]);
+    at_once(&harness, |manager| {
         manager.unload("v".into(), None).unwrap();
         manager.load("v".into(), None).unwrap();
     });
-    assert_eq!(bench.manager.list(), ["w", "v"]);
+    assert_eq!(harness.manager.list(), ["w", "v"]);
     drop(busy);
 }
 
 #[test]
 fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
-    let bench = Bench::new();
-    bench.create("w", |options| options.blank = true);
-    let wallet = bench.view().wallet().clone();
-    bench.manager.give_up_imports();
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    harness.manager.give_up_imports();
     let last = u32::try_from(PIECE).unwrap();
     let long = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((0, last)));
     let short = descriptor(&format!("wpkh({XPRV}/1/*)"), |import| import.range = Some((0, 5)));
     assert_eq!(kind_of(wallet.import(vec![short.clone(), long])), ErrorKind::ShuttingDown);
-    assert_eq!(bench.view().descriptors(false).unwrap().len(), 0);
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 0);
     assert!(matches!(wallet.import(vec![short]).unwrap()[..], [ImportOutcome::Imported { .. }]));
-    assert_eq!(bench.view().descriptors(false).unwrap().len(), 1);
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 1);
 }
 
 #[test]
 fn scanning_is_told_from_the_reservation_on() {
-    let bench = Bench::with_wallet();
-    let wallet = bench.view().wallet().clone();
-    assert_eq!(bench.view().info().unwrap().rescan, None);
+    let harness = Harness::with_wallet();
+    let wallet = harness.view().wallet().clone();
+    assert_eq!(harness.view().info().unwrap().rescan, None);
     let rescan = wallet.rescan_reserve().unwrap();
-    let told = bench.view().info().unwrap().rescan.expect("the import that reserved it has begun");
+    let told = harness.view().info().unwrap().rescan.expect("the import that reserved it has begun");
     assert_eq!(told.millionths, 0);
     assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
     wallet.rescan_release(rescan).unwrap();
-    assert_eq!(bench.view().info().unwrap().rescan, None);
+    assert_eq!(harness.view().info().unwrap().rescan, None);
 }

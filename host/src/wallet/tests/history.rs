@@ -4,11 +4,11 @@ use bitcoin::ScriptBuf;
 use outrigger_sdk::service::wallet::{HistoryQuery, HistoryRange};
 use outrigger_sdk::wire::Blob;
 
-use super::{Bench, elsewhere, foreign, spend};
+use super::{Harness, elsewhere, foreign, spend};
 
 /// The sums of outputs of a range's transactions, and the sizes of the batches they came in.
-fn read(bench: &Bench, range: HistoryRange, reverse: bool, limit: u32) -> (Vec<u64>, Vec<usize>) {
-    let view = bench.view();
+fn read(harness: &Harness, range: HistoryRange, reverse: bool, limit: u32) -> (Vec<u64>, Vec<usize>) {
+    let view = harness.view();
     let (mut sums, mut sizes, mut after) = (Vec::new(), Vec::new(), None);
     loop {
         let batch = view.history(&HistoryQuery { range, reverse, after, limit }).unwrap();
@@ -25,35 +25,35 @@ fn read(bench: &Bench, range: HistoryRange, reverse: bool, limit: u32) -> (Vec<u
 
 #[test]
 fn the_order_is_that_of_the_block_and_not_that_of_the_arrivals() {
-    let bench = Bench::with_wallet();
-    let script = bench.address(Some(""));
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
     let payments: Vec<_> = (1..=100).map(|n| spend(&[elsewhere(n)], &[(&script, u64::from(n))])).collect();
-    payments.iter().for_each(|payment| bench.accept(payment));
+    payments.iter().for_each(|payment| harness.accept(payment));
     // Every third first, backwards: an order that shares only stretches with that of the arrivals.
     let position = |n: usize| (n % 3, if n < 50 { n } else { 1000 - n });
     let mut order: Vec<usize> = (0..payments.len()).collect();
     order.sort_by_key(|n| position(*n));
-    bench.mine(order.iter().map(|n| payments[*n].clone()).collect());
+    harness.mine(order.iter().map(|n| payments[*n].clone()).collect());
     let expected: Vec<u64> = order.iter().map(|n| *n as u64 + 1).collect();
     let range = HistoryRange::Confirmed { from_height: 0 };
     for limit in [1, 7, 32, 33, 99, 100, u32::MAX] {
-        assert_eq!(read(&bench, range, false, limit).0, expected, "limit {limit}");
+        assert_eq!(read(&harness, range, false, limit).0, expected, "limit {limit}");
         let backwards: Vec<u64> = expected.iter().rev().copied().collect();
-        assert_eq!(read(&bench, range, true, limit).0, backwards, "limit {limit}");
-        assert_eq!(read(&bench, HistoryRange::All, false, limit).0, (1..=100).collect::<Vec<_>>(), "limit {limit}");
+        assert_eq!(read(&harness, range, true, limit).0, backwards, "limit {limit}");
+        assert_eq!(read(&harness, HistoryRange::All, false, limit).0, (1..=100).collect::<Vec<_>>(), "limit {limit}");
     }
 }
 
 #[test]
 fn batches_are_bounded_in_bytes() {
-    let bench = Bench::with_wallet();
-    let script = bench.address(Some(""));
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
     let large = ScriptBuf::from_bytes(vec![0x6a; 9000]);
     let payments: Vec<_> =
         (1..=30).map(|n| spend(&[elsewhere(n)], &[(&script, u64::from(n)), (&large, 0), (&foreign(1), 0)])).collect();
-    bench.mine(payments);
+    harness.mine(payments);
     let range = HistoryRange::Confirmed { from_height: 0 };
-    let (sums, sizes) = read(&bench, range, false, u32::MAX);
+    let (sums, sizes) = read(&harness, range, false, u32::MAX);
     assert_eq!(sums, (1..=30).collect::<Vec<_>>());
     assert!(sizes.len() > 1 && sizes.iter().all(|size| *size < 150_000), "{sizes:?}");
 }

@@ -11,15 +11,15 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::TxState;
 use parking_lot::Mutex;
 
-use super::{Bench, Reader, elsewhere, foreign, kind_of, settings, spend};
+use super::{Harness, Reader, elsewhere, foreign, kind_of, settings, spend};
 use crate::wallet::follow::MAX_THREADS;
 use crate::wallet::{Wallet, WalletManager};
 
 /// After this a test gives up on what should come at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn wallet(bench: &Bench, name: &str) -> Arc<Wallet> {
-    bench.manager.select(Some(name)).unwrap().wallet().clone()
+fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
+    harness.manager.select(Some(name)).unwrap().wallet().clone()
 }
 
 /// The height that a wallet has stored.
@@ -29,39 +29,39 @@ fn stored(wallet: &Wallet) -> u32 {
 
 #[test]
 fn a_block_that_does_not_touch_a_wallet_moves_it_on_in_memory() {
-    let bench = Bench::with_wallet();
-    let (told, script) = (wallet(&bench, "w"), bench.address(Some("")));
+    let harness = Harness::with_wallet();
+    let (told, script) = (wallet(&harness, "w"), harness.address(Some("")));
     for height in 1..=3 {
-        let hash = bench.mine(vec![spend(&[elsewhere(1)], &[(&foreign(1), 5)])]);
-        let synced = bench.view().info().unwrap().synced;
+        let hash = harness.mine(vec![spend(&[elsewhere(1)], &[(&foreign(1), 5)])]);
+        let synced = harness.view().info().unwrap().synced;
         assert_eq!((synced.hash, synced.height, stored(&told)), (hash, height, 0));
     }
     // Whatever is stored stores with it where the wallet stands.
-    bench.view().wallet().set_label(script.clone(), "rent".into()).unwrap();
+    harness.view().wallet().set_label(script.clone(), "rent".into()).unwrap();
     assert_eq!(stored(&told), 3);
-    bench.mine(vec![]);
-    assert_eq!((bench.view().info().unwrap().synced.height, stored(&told)), (4, 3));
-    bench.mine(vec![spend(&[elsewhere(2)], &[(&script, 5)])]);
-    assert_eq!((bench.view().info().unwrap().synced.height, stored(&told)), (5, 5));
+    harness.mine(vec![]);
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (4, 3));
+    harness.mine(vec![spend(&[elsewhere(2)], &[(&script, 5)])]);
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (5, 5));
 }
 
 #[test]
 fn unloadwallet_stores_how_far_the_wallet_has_followed() {
-    let bench = Bench::with_wallet();
-    bench.mine(vec![]);
-    let told = wallet(&bench, "w");
+    let harness = Harness::with_wallet();
+    harness.mine(vec![]);
+    let told = wallet(&harness, "w");
     assert_eq!(stored(&told), 0);
-    bench.manager.unload("w".into(), None).unwrap();
+    harness.manager.unload("w".into(), None).unwrap();
     assert_eq!(stored(&told), 1);
 }
 
 #[test]
 fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
-    let bench = Bench::with_wallet();
-    bench.mine(vec![]);
-    let told = wallet(&bench, "w");
+    let harness = Harness::with_wallet();
+    harness.mine(vec![]);
+    let told = wallet(&harness, "w");
     assert_eq!(stored(&told), 0);
-    bench.manager.keep_house();
+    harness.manager.keep_house();
     while stored(&told) == 0 {
         thread::yield_now();
     }
@@ -70,96 +70,96 @@ fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
 
 #[test]
 fn a_crash_reads_again_what_was_followed_in_memory() {
-    let bench = Bench::with_wallet();
-    let script = bench.address(Some(""));
-    bench.mine(vec![]);
-    bench.mine(vec![]);
-    assert_eq!(bench.view().info().unwrap().synced.height, 2);
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    harness.mine(vec![]);
+    harness.mine(vec![]);
+    assert_eq!(harness.view().info().unwrap().synced.height, 2);
     // The file as a crash leaves it.
-    let (from, to) = (bench.dir.path().join("w"), bench.dir.path().join("crashed"));
+    let (from, to) = (harness.dir.path().join("w"), harness.dir.path().join("crashed"));
     std::fs::create_dir(&to).unwrap();
     std::fs::copy(from.join("data.mdb"), to.join("data.mdb")).unwrap();
-    bench.manager.load("crashed".into(), None).unwrap();
+    harness.manager.load("crashed".into(), None).unwrap();
     let payment = spend(&[elsewhere(1)], &[(&script, 7)]);
-    let hash = bench.mine(vec![payment.clone()]);
+    let hash = harness.mine(vec![payment.clone()]);
     for name in ["w", "crashed"] {
-        let view = bench.manager.select(Some(name)).unwrap();
+        let view = harness.manager.select(Some(name)).unwrap();
         assert_eq!((view.info().unwrap().synced.hash, view.info().unwrap().transactions), (hash, 1));
     }
 }
 
 #[test]
 fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
-    let bench = Bench::with_wallet();
-    let told = wallet(&bench, "w");
-    bench.mine_to(bench.address(Some("")), vec![]);
+    let harness = Harness::with_wallet();
+    let told = wallet(&harness, "w");
+    harness.mine_to(harness.address(Some("")), vec![]);
     // What comes while it still works on this would be stored with it.
-    assert_eq!(bench.view().info().unwrap().synced.height, 1);
-    let fork = bench.mine(vec![]);
-    bench.mine(vec![]);
-    bench.disconnect();
-    let at = |bench: &Bench| bench.view().info().unwrap().synced.hash;
-    assert_eq!((at(&bench), stored(&told)), (fork, 1));
-    let hash = bench.mine_to(foreign(9), vec![]);
-    assert_eq!((at(&bench), stored(&told)), (hash, 1));
+    assert_eq!(harness.view().info().unwrap().synced.height, 1);
+    let fork = harness.mine(vec![]);
+    harness.mine(vec![]);
+    harness.disconnect();
+    let at = |harness: &Harness| harness.view().info().unwrap().synced.hash;
+    assert_eq!((at(&harness), stored(&told)), (fork, 1));
+    let hash = harness.mine_to(foreign(9), vec![]);
+    assert_eq!((at(&harness), stored(&told)), (hash, 1));
     // Down to the one that paid it, which does touch it.
-    (0..3).for_each(|_| bench.disconnect());
-    assert_eq!((bench.view().info().unwrap().synced.height, stored(&told)), (0, 0));
+    (0..3).for_each(|_| harness.disconnect());
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (0, 0));
 }
 
 #[test]
 fn what_a_block_pays_and_spends_again_is_both_seen() {
-    let bench = Bench::with_wallet();
-    let payment = spend(&[elsewhere(1)], &[(&bench.address(Some("")), 9)]);
+    let harness = Harness::with_wallet();
+    let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
     let spent = OutPoint { txid: payment.compute_txid(), vout: 0 };
     let onward = spend(&[spent], &[(&foreign(1), 8)]);
-    bench.mine(vec![payment, onward.clone()]);
-    assert_eq!(bench.known(onward.compute_txid()).debit_spendable, 9);
-    assert!(bench.coins().is_empty());
+    harness.mine(vec![payment, onward.clone()]);
+    assert_eq!(harness.known(onward.compute_txid()).debit_spendable, 9);
+    assert!(harness.coins().is_empty());
 }
 
 #[test]
 fn a_payment_to_a_script_that_the_block_itself_leads_to_is_seen() {
-    let bench = Bench::with_wallet();
-    let addresses: Vec<_> = (0..30).map(|_| bench.address(Some(""))).collect();
-    let text = bench.view().descriptors(true).unwrap()[2].text.clone();
-    bench.create("twin", |options| options.blank = true);
+    let harness = Harness::with_wallet();
+    let addresses: Vec<_> = (0..30).map(|_| harness.address(Some(""))).collect();
+    let text = harness.view().descriptors(true).unwrap()[2].text.clone();
+    harness.create("twin", |options| options.blank = true);
     let import = super::descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
-    wallet(&bench, "twin").import(vec![import]).unwrap();
+    wallet(&harness, "twin").import(vec![import]).unwrap();
     let first = spend(&[elsewhere(1)], &[(&addresses[19], 1)]);
     let second = spend(&[elsewhere(2)], &[(&addresses[29], 2)]);
-    bench.mine(vec![first, second]);
-    assert_eq!(bench.manager.select(Some("twin")).unwrap().info().unwrap().transactions, 2);
+    harness.mine(vec![first, second]);
+    assert_eq!(harness.manager.select(Some("twin")).unwrap().info().unwrap().transactions, 2);
 }
 
 #[test]
 fn a_transaction_of_the_mempool_wakes_only_the_wallets_that_it_concerns() {
-    let bench = Bench::with_wallet();
-    bench.create("v", |_| {});
-    let (w, v) = (wallet(&bench, "w"), wallet(&bench, "v"));
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    let (w, v) = (wallet(&harness, "w"), wallet(&harness, "v"));
     let before = (w.feed.told(), v.feed.told());
-    let payment = spend(&[elsewhere(1)], &[(&bench.address(Some("")), 9)]);
-    bench.accept(&payment);
+    let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
+    harness.accept(&payment);
     // One that still has something to do is told everything: it has taken this over first.
-    assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);
-    bench.accept(&spend(&[elsewhere(2)], &[(&foreign(1), 9)]));
-    assert_eq!(bench.view().info().unwrap().transactions, 1);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
+    harness.accept(&spend(&[elsewhere(2)], &[(&foreign(1), 9)]));
+    assert_eq!(harness.view().info().unwrap().transactions, 1);
     assert_eq!((w.feed.told(), v.feed.told()), (before.0 + 1, before.1));
     // That it leaves again concerns the same.
-    bench.take_out(payment.compute_txid(), crate::node::observer::Removal::Dropped);
-    assert_eq!(bench.known(payment.compute_txid()).state, TxState::Inactive);
+    harness.take_out(payment.compute_txid(), crate::node::observer::Removal::Dropped);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::Inactive);
     assert_eq!((w.feed.told(), v.feed.told()), (before.0 + 2, before.1));
 }
 
 #[test]
 fn wallets_that_are_written_to_hold_no_thread() {
-    let bench = Bench::with_wallet();
+    let harness = Harness::with_wallet();
     let scripts: Vec<_> = (0..MAX_THREADS + 2)
         .map(|number| {
             let name = format!("busy{number}");
-            bench.create(&name, |_| {});
+            harness.create(&name, |_| {});
             let kind = outrigger_sdk::service::wallet::AddressType::Bech32;
-            (wallet(&bench, &name), wallet(&bench, &name).new_address(kind, false, None).unwrap())
+            (wallet(&harness, &name), wallet(&harness, &name).new_address(kind, false, None).unwrap())
         })
         .collect();
     let (began, begun) = channel();
@@ -176,11 +176,11 @@ fn wallets_that_are_written_to_hold_no_thread() {
         begun.recv().unwrap();
     }
     // A block that touches all of them, and `w`.
-    let own = bench.address(Some(""));
+    let own = harness.address(Some(""));
     let mut outputs: Vec<_> = scripts.iter().map(|(_, script)| (script, 5)).collect();
     outputs.push((&own, 5));
-    let hash = bench.mine(vec![spend(&[elsewhere(1)], &outputs)]);
-    let manager = bench.manager.clone();
+    let hash = harness.mine(vec![spend(&[elsewhere(1)], &outputs)]);
+    let manager = harness.manager.clone();
     let (answer, answered) = channel();
     thread::spawn(move || answer.send(manager.select(Some("w")).unwrap().info().unwrap()));
     let info = answered.recv_timeout(PATIENCE).expect("it waits for no other wallet");
@@ -190,16 +190,16 @@ fn wallets_that_are_written_to_hold_no_thread() {
         write.join().unwrap();
     }
     for (wallet, _) in &scripts {
-        let info = bench.manager.select(Some(wallet.name())).unwrap().info().unwrap();
+        let info = harness.manager.select(Some(wallet.name())).unwrap().info().unwrap();
         assert_eq!((info.synced.hash, info.transactions), (hash, 1));
     }
 }
 
 #[test]
 fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
-    let bench = Bench::with_wallet();
-    bench.create("v", |_| {});
-    bench.manager.shutdown();
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    harness.manager.shutdown();
     // What is told of one wallet ends in a panic, once.
     let armed = Arc::new(Mutex::new(true));
     let trap = armed.clone();
@@ -207,23 +207,23 @@ fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
         let told = matches!(&event, Event::WalletTransaction { wallet, .. } if wallet == "w");
         assert!(!(told && std::mem::take(&mut *trap.lock())), "the trap");
     };
-    let finder = Arc::new(Reader(bench.chain.clone()));
-    let (chain, mempool) = (bench.chain.clone(), bench.mempool.clone());
+    let finder = Arc::new(Reader(harness.chain.clone()));
+    let (chain, mempool) = (harness.chain.clone(), harness.mempool.clone());
     let manager =
-        WalletManager::open(bench.dir.path(), Network::Regtest, settings(), chain, mempool, finder, Arc::new(sink));
-    let bench = Bench { manager: manager.unwrap(), ..bench };
-    let (script, other) = (bench.address(Some("")), wallet(&bench, "v"));
+        WalletManager::open(harness.dir.path(), Network::Regtest, settings(), chain, mempool, finder, Arc::new(sink));
+    let harness = Harness { manager: manager.unwrap(), ..harness };
+    let (script, other) = (harness.address(Some("")), wallet(&harness, "v"));
     let payment = spend(&[elsewhere(1)], &[(&script, 9)]);
-    let hash = bench.mine(vec![payment]);
-    let refused = bench.manager.select(Some("w")).err().unwrap();
+    let hash = harness.mine(vec![payment]);
+    let refused = harness.manager.select(Some("w")).err().unwrap();
     assert_eq!(refused.kind, ErrorKind::Storage);
     assert!(refused.detail.contains("\"w\"") && refused.detail.contains("the trap"), "{}", refused.detail);
-    assert!(bench.manager.status()[0].lagging);
-    assert_eq!(bench.manager.select(Some("v")).unwrap().info().unwrap().synced.hash, hash);
+    assert!(harness.manager.status()[0].lagging);
+    assert_eq!(harness.manager.select(Some("v")).unwrap().info().unwrap().synced.hash, hash);
     drop(other);
     // It is as good as new when it is loaded again.
-    bench.manager.unload("w".into(), None).unwrap();
-    assert_eq!(kind_of(bench.manager.select(Some("w")).map(drop)), ErrorKind::WalletNotLoaded);
-    bench.manager.load("w".into(), None).unwrap();
-    assert_eq!(bench.view().info().unwrap().transactions, 1);
+    harness.manager.unload("w".into(), None).unwrap();
+    assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::WalletNotLoaded);
+    harness.manager.load("w".into(), None).unwrap();
+    assert_eq!(harness.view().info().unwrap().transactions, 1);
 }

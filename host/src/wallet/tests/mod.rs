@@ -99,7 +99,7 @@ impl Finder for Reader {
 }
 
 /// A node in memory with wallets on disk.
-struct Bench {
+struct Harness {
     dir: TempDir,
     chain: Arc<MemoryChain>,
     mempool: Arc<MemoryMempool>,
@@ -125,7 +125,7 @@ fn open(
     WalletManager::open(dir.path(), Network::Regtest, settings(), chain, mempool.clone(), finder, sink).unwrap()
 }
 
-impl Bench {
+impl Harness {
     fn new() -> Self {
         let chain = Arc::new(MemoryChain::new());
         Self::over(chain.clone(), chain)
@@ -140,11 +140,11 @@ impl Bench {
         Self { dir, chain, mempool, pool: Mutex::default(), manager, events }
     }
 
-    /// A bench with an ordinary wallet `w`.
+    /// A harness with an ordinary wallet `w`.
     fn with_wallet() -> Self {
-        let bench = Self::new();
-        bench.create("w", |_| {});
-        bench
+        let harness = Self::new();
+        harness.create("w", |_| {});
+        harness
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again.

@@ -9,7 +9,7 @@ use outrigger_sdk::service::wallet::TxState;
 use outrigger_sdk::service::{Chain, Mempool, Scope};
 use proptest::prelude::*;
 
-use super::{Bench, elsewhere, foreign, spend};
+use super::{Harness, elsewhere, foreign, spend};
 use crate::node::observer::{NodeEvent, Observer};
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// What is ours by the chain and the mempool alone: outpoint to value, and whether it is confirmed. A transaction of ours
 /// that was lost still spends what it spends: it may come back.
-fn recompute(bench: &Bench, scripts: &[ScriptBuf], sent: &[OutPoint]) -> BTreeMap<OutPoint, (u64, bool)> {
+fn recompute(harness: &Harness, scripts: &[ScriptBuf], sent: &[OutPoint]) -> BTreeMap<OutPoint, (u64, bool)> {
     let mut coins = BTreeMap::new();
     let mut take = |transaction: &Transaction, confirmed| {
         for input in &transaction.input {
@@ -52,12 +52,12 @@ fn recompute(bench: &Bench, scripts: &[ScriptBuf], sent: &[OutPoint]) -> BTreeMa
             }
         }
     };
-    let tip = bench.chain.tip(Scope::NONE).unwrap().height;
+    let tip = harness.chain.tip(Scope::NONE).unwrap().height;
     for height in 1..=tip {
-        let info = bench.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
-        bench.block(info.hash).txdata.iter().for_each(|transaction| take(transaction, true));
+        let info = harness.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
+        harness.block(info.hash).txdata.iter().for_each(|transaction| take(transaction, true));
     }
-    bench.pool.lock().iter().for_each(|transaction| take(transaction, false));
+    harness.pool.lock().iter().for_each(|transaction| take(transaction, false));
     coins.retain(|outpoint, _| !sent.contains(outpoint));
     coins
 }
@@ -87,40 +87,40 @@ impl Sent {
 }
 
 fn run(steps: Vec<Step>) {
-    let mut bench = Bench::with_wallet();
-    let scripts: Vec<ScriptBuf> = (0..4).map(|_| bench.address(Some(""))).collect();
+    let mut harness = Harness::with_wallet();
+    let scripts: Vec<ScriptBuf> = (0..4).map(|_| harness.address(Some(""))).collect();
     let mut counter = 0_u8;
     let mut sent = Sent::default();
     for step in steps {
         match step {
             Step::Pay { script, value } => {
                 counter += 1;
-                bench.accept(&spend(&[elsewhere(counter)], &[(&scripts[script], value)]));
+                harness.accept(&spend(&[elsewhere(counter)], &[(&scripts[script], value)]));
             }
             Step::Spend { coin, change } => {
-                let coins = bench.coins();
+                let coins = harness.coins();
                 let usable: Vec<_> = coins.iter().filter(|coin| !matches!(coin.state, TxState::Inactive)).collect();
                 if let Some(coin) = usable.get(coin % usable.len().max(1)) {
                     let part = coin.value / 2;
                     let outputs = [(&foreign(1), part), (&scripts[change], coin.value - part)];
                     let payment = spend(&[coin.outpoint], &outputs);
-                    bench.accept(&payment);
+                    harness.accept(&payment);
                     sent.0.push((payment, false));
                 }
             }
             Step::Mine { take, ours } => {
                 counter += 1;
-                let chosen = bench.pool.lock().iter().take(take).cloned().collect();
-                bench.mine_to(if ours { scripts[0].clone() } else { foreign(counter) }, chosen);
+                let chosen = harness.pool.lock().iter().take(take).cloned().collect();
+                harness.mine_to(if ours { scripts[0].clone() } else { foreign(counter) }, chosen);
             }
-            Step::Disconnect { lost } => disconnect(&bench, lost, &mut sent),
+            Step::Disconnect { lost } => disconnect(&harness, lost, &mut sent),
             Step::Restart => {
-                bench.restart(|_| {});
-                tell_resubmitted(&bench);
+                harness.restart(|_| {});
+                tell_resubmitted(&harness);
             }
         }
-        let expected = recompute(&bench, &scripts, &sent.outpoints());
-        let found: BTreeMap<_, _> = bench
+        let expected = recompute(&harness, &scripts, &sent.outpoints());
+        let found: BTreeMap<_, _> = harness
             .coins()
             .into_iter()
             // What is neither in the chain nor in the mempool is the wallet's alone.
@@ -132,31 +132,31 @@ fn run(steps: Vec<Step>) {
 }
 
 /// At the start the wallet offers its lost transactions again. The mempool in memory takes them and tells nobody.
-fn tell_resubmitted(bench: &Bench) {
-    let ids = bench.mempool.ids(Scope::NONE).unwrap();
-    for raw in bench.mempool.transactions(Scope::NONE, ids).unwrap().into_iter().flatten() {
+fn tell_resubmitted(harness: &Harness) {
+    let ids = harness.mempool.ids(Scope::NONE).unwrap();
+    for raw in harness.mempool.transactions(Scope::NONE, ids).unwrap().into_iter().flatten() {
         let transaction: Transaction = bitcoin::consensus::deserialize(&raw.raw).unwrap();
-        if bench.pool.lock().contains(&transaction) {
+        if harness.pool.lock().contains(&transaction) {
             continue;
         }
-        bench.pool.lock().push(transaction.clone());
-        let time = bench.chain.time(Scope::NONE).unwrap();
-        bench.manager.notify(NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: 0 });
+        harness.pool.lock().push(transaction.clone());
+        let time = harness.chain.time(Scope::NONE).unwrap();
+        harness.manager.notify(NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: 0 });
     }
 }
 
 /// Takes the last block off, with everything in the mempool that would spend a coinbase or a lost transaction of it.
-fn disconnect(bench: &Bench, lost: bool, sent: &mut Sent) {
-    let tip = bench.chain.tip(Scope::NONE).unwrap();
+fn disconnect(harness: &Harness, lost: bool, sent: &mut Sent) {
+    let tip = harness.chain.tip(Scope::NONE).unwrap();
     if tip.height == 0 {
         return;
     }
-    let block = bench.block(tip.hash);
+    let block = harness.block(tip.hash);
     let kept = if lost { &[][..] } else { &block.txdata[1..] };
-    bench.disconnect();
+    harness.disconnect();
     sent.give_up(&block.txdata[0]);
     let mut gone: Vec<_> = block.txdata.iter().filter(|t| !kept.contains(t)).map(|t| t.compute_txid()).collect();
-    let mut pool = bench.pool.lock().clone();
+    let mut pool = harness.pool.lock().clone();
     pool.splice(0..0, kept.iter().cloned());
     let mut rest = Vec::new();
     for transaction in pool {
@@ -166,11 +166,11 @@ fn disconnect(bench: &Bench, lost: bool, sent: &mut Sent) {
             rest.push(transaction);
         }
     }
-    let before = bench.pool.lock().clone();
+    let before = harness.pool.lock().clone();
     for transaction in before {
-        bench.take_out(transaction.compute_txid(), crate::node::observer::Removal::Dropped);
+        harness.take_out(transaction.compute_txid(), crate::node::observer::Removal::Dropped);
     }
-    rest.iter().for_each(|transaction| bench.accept(transaction));
+    rest.iter().for_each(|transaction| harness.accept(transaction));
 }
 
 proptest! {

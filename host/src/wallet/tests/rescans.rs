@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 
 use crate::wallet::store::rows::RescanRow;
 
-use super::{Bench, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
 
 /// What is done once, in the middle of a write that asks the chain something.
 type Hook = Mutex<Option<Box<dyn FnOnce() + Send>>>;
@@ -125,10 +125,10 @@ fn script() -> ScriptBuf {
     scripts_of(TEXT)(0)
 }
 
-pub(super) fn finished(bench: &Bench) -> RescanOutcome {
+pub(super) fn finished(harness: &Harness) -> RescanOutcome {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let found = bench.events.lock().iter().find_map(|event| match event {
+        let found = harness.events.lock().iter().find_map(|event| match event {
             Event::RescanFinished { wallet, outcome, .. } if wallet == "w" => Some(outcome.clone()),
             _ => None,
         });
@@ -149,39 +149,39 @@ fn history(chain: &MemoryChain) {
 }
 
 /// What the coins are worth, the least first.
-fn values(bench: &Bench) -> Vec<u64> {
-    let mut values: Vec<u64> = bench.coins().iter().map(|coin| coin.value).collect();
+fn values(harness: &Harness) -> Vec<u64> {
+    let mut values: Vec<u64> = harness.coins().iter().map(|coin| coin.value).collect();
     values.sort_unstable();
     values
 }
 
-fn time_at(bench: &Bench, height: u32) -> u64 {
-    let info = bench.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
+fn time_at(harness: &Harness, height: u32) -> u64 {
+    let info = harness.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
     u64::from(u32::from_le_bytes(info.header[68..72].try_into().unwrap()))
 }
 
 #[test]
 fn a_rescan_finds_what_was_paid_before_the_import() {
-    let bench = Bench::new();
-    history(&bench.chain);
-    bench.create("w", |options| options.blank = true);
-    let view = bench.view();
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let view = harness.view();
     let wallet = view.wallet();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
-    assert_eq!(bench.view().info().unwrap().transactions, 0);
+    assert_eq!(harness.view().info().unwrap().transactions, 0);
     let rescan = wallet.rescan_reserve().unwrap();
     assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
     assert_eq!(kind_of(wallet.rescan_start(rescan + 1, 1)), ErrorKind::NotFound);
     // Two hours before the birth time are twelve blocks: the scan begins at the 39th.
-    wallet.rescan_start(rescan, time_at(&bench, 51)).unwrap();
-    assert_eq!(finished(&bench), RescanOutcome::Complete);
-    assert_eq!(values(&bench), [50]);
-    bench.events.lock().clear();
+    wallet.rescan_start(rescan, time_at(&harness, 51)).unwrap();
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(values(&harness), [50]);
+    harness.events.lock().clear();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.rescan_start(rescan, 1).unwrap();
-    assert_eq!(finished(&bench), RescanOutcome::Complete);
-    assert_eq!(values(&bench), [10, 50]);
-    assert!(bench.view().info().unwrap().rescan.is_none());
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(values(&harness), [10, 50]);
+    assert!(harness.view().info().unwrap().rescan.is_none());
 }
 
 /// A master key of regtest.
@@ -201,14 +201,14 @@ fn ladder(text: &str, steps: u32) -> (Arc<MemoryChain>, Vec<u64>) {
 }
 
 /// What the coins of a wallet are worth that imports the first 20 scripts of a descriptor and looks through the whole chain.
-fn found_by(bench: &Bench, text: &str) -> Vec<u64> {
-    bench.create("w", |options| options.blank = true);
-    let wallet = bench.view().wallet().clone();
+fn found_by(harness: &Harness, text: &str) -> Vec<u64> {
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.import(vec![descriptor(text, |import| import.range = Some((0, 19)))]).unwrap();
     wallet.rescan_start(rescan, 1).unwrap();
-    assert_eq!(finished(bench), RescanOutcome::Complete);
-    values(bench)
+    assert_eq!(finished(harness), RescanOutcome::Complete);
+    values(harness)
 }
 
 #[test]
@@ -217,9 +217,9 @@ fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
     for (path, steps) in [("/*", 120), ("/*h", 12)] {
         let text = format!("wpkh({XPRV}{path})");
         let (chain, values) = ladder(&text, steps);
-        let bench = Bench::over(chain.clone(), chain);
-        assert_eq!(found_by(&bench, &text), values, "{path}");
-        let next = bench.view().descriptors(false).unwrap()[0].next_index;
+        let harness = Harness::over(chain.clone(), chain);
+        assert_eq!(found_by(&harness, &text), values, "{path}");
+        let next = harness.view().descriptors(false).unwrap()[0].next_index;
         assert_eq!(next, (steps - 1) * 19 + 1);
     }
 }
@@ -228,14 +228,14 @@ fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
 fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
     let text = format!("wpkh({XPRV}/*)");
     let at = scripts_of(&text);
-    let bench = Bench::new();
+    let harness = Harness::new();
     // The second is known only once the first was found, which stands before it and behind it.
     for (number, indexes) in [[15, 30], [60, 45]].into_iter().enumerate() {
         let pay = |index| spend(&[OutPoint { vout: index, ..elsewhere(1) }], &[(&at(index), u64::from(index))]);
-        bench.mine(indexes.into_iter().map(pay).collect());
-        assert_eq!(bench.chain.tip(Scope::NONE).unwrap().height as usize, number + 1);
+        harness.mine(indexes.into_iter().map(pay).collect());
+        assert_eq!(harness.chain.tip(Scope::NONE).unwrap().height as usize, number + 1);
     }
-    assert_eq!(found_by(&bench, &text), [15, 30, 45, 60]);
+    assert_eq!(found_by(&harness, &text), [15, 30, 45, 60]);
 }
 
 #[test]
@@ -246,14 +246,14 @@ fn what_is_found_in_a_block_that_leaves_the_chain_meanwhile_is_not_confirmed() {
         chain.mine_to(foreign(0), if height == 5 { vec![payment] } else { vec![] });
     }
     let broken = Arc::new(Broken { chain: chain.clone(), unreadable: u32::MAX, ..Broken::default() });
-    let bench = Arc::new(Bench::over(chain, broken.clone()));
+    let harness = Arc::new(Harness::over(chain, broken.clone()));
     for name in ["w", "v"] {
-        bench.create(name, |options| options.blank = true);
+        harness.create(name, |options| options.blank = true);
     }
-    let wallet = bench.view().wallet().clone();
+    let wallet = harness.view().wallet().clone();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     let rescan = wallet.rescan_reserve().unwrap();
-    let meanwhile = bench.clone();
+    let meanwhile = harness.clone();
     let (done, changed) = std::sync::mpsc::channel();
     *broken.hook.lock() = Some(Box::new(move || {
         // Another wallet shows that all have been told of it.
@@ -263,59 +263,59 @@ fn what_is_found_in_a_block_that_leaves_the_chain_meanwhile_is_not_confirmed() {
         done.send(()).unwrap();
     }));
     wallet.rescan_start(rescan, 1).unwrap();
-    assert_eq!(finished(&bench), RescanOutcome::Complete);
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
     changed.recv_timeout(Duration::from_secs(30)).expect("the chain has changed in the middle of the write");
     let payment = spend(&[elsewhere(5)], &[(&script(), 5)]).compute_txid();
-    let known = bench.transaction(payment);
+    let known = harness.transaction(payment);
     assert!(known.as_ref().is_none_or(|known| known.state == TxState::Inactive), "{known:?}");
-    assert!(bench.coins().iter().all(|coin| coin.state == TxState::Inactive));
+    assert!(harness.coins().iter().all(|coin| coin.state == TxState::Inactive));
 }
 
 #[test]
 fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
-    let mut bench = Bench::new();
-    history(&bench.chain);
-    bench.create("w", |options| options.blank = true);
-    let wallet = bench.view().wallet().clone();
+    let mut harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
     wallet.rescan_reserve().unwrap();
     wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     drop(wallet);
-    bench.restart(|_| {});
-    assert_eq!(finished(&bench), RescanOutcome::Complete);
-    assert_eq!(bench.coins().len(), 2);
+    harness.restart(|_| {});
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(harness.coins().len(), 2);
     // One that is given up does not come back.
-    bench.events.lock().clear();
-    let wallet = bench.view().wallet().clone();
+    harness.events.lock().clear();
+    let wallet = harness.view().wallet().clone();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.import(vec![descriptor(&format!("pkh({XPRV})"), |_| {})]).unwrap();
     wallet.rescan_release(rescan).unwrap();
     drop(wallet);
-    bench.restart(|_| {});
-    assert!(bench.view().info().unwrap().rescan.is_none());
-    assert!(bench.events.lock().iter().all(|event| !matches!(event, Event::RescanFinished { .. })));
+    harness.restart(|_| {});
+    assert!(harness.view().info().unwrap().rescan.is_none());
+    assert!(harness.events.lock().iter().all(|event| !matches!(event, Event::RescanFinished { .. })));
 }
 
 #[test]
 fn a_rescan_finds_what_waits_in_the_mempool_too() {
-    let bench = Bench::new();
-    bench.create("w", |options| options.blank = true);
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
     let payment = spend(&[elsewhere(1)], &[(&script(), 7)]);
-    bench.accept(&payment);
-    let view = bench.view();
+    harness.accept(&payment);
+    let view = harness.view();
     view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
-    assert!(bench.transaction(payment.compute_txid()).is_none());
+    assert!(harness.transaction(payment.compute_txid()).is_none());
     let rescan = view.wallet().rescan_reserve().unwrap();
     view.wallet().rescan_start(rescan, 1).unwrap();
-    assert_eq!(finished(&bench), RescanOutcome::Complete);
-    assert_eq!(bench.known(payment.compute_txid()).state, TxState::InMempool);
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
 }
 
 #[test]
 fn a_reservation_can_be_given_back() {
-    let bench = Bench::with_wallet();
-    let view = bench.view();
+    let harness = Harness::with_wallet();
+    let view = harness.view();
     let rescan = view.wallet().rescan_reserve().unwrap();
-    assert_eq!(kind_of(bench.manager.unload("w".into(), None)), ErrorKind::WalletRescanning);
+    assert_eq!(kind_of(harness.manager.unload("w".into(), None)), ErrorKind::WalletRescanning);
     view.wallet().rescan_release(rescan + 1).unwrap();
     assert_eq!(kind_of(view.wallet().rescan_reserve()), ErrorKind::WalletRescanning);
     view.wallet().rescan_release(rescan).unwrap();
@@ -328,15 +328,15 @@ fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
     let chain = Arc::new(MemoryChain::new());
     history(&chain);
     let broken = Broken { chain: chain.clone(), unreadable: 10, ..Broken::default() };
-    let bench = Bench::over(chain, Arc::new(broken));
-    bench.create("w", |options| options.blank = true);
-    let view = bench.view();
+    let harness = Harness::over(chain, Arc::new(broken));
+    harness.create("w", |options| options.blank = true);
+    let view = harness.view();
     view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
     let rescan = view.wallet().rescan_reserve().unwrap();
     view.wallet().rescan_start(rescan, 1).unwrap();
-    let block_time = u32::try_from(time_at(&bench, 10)).unwrap();
-    assert_eq!(finished(&bench), RescanOutcome::Unreadable { block_time });
-    assert_eq!(values(&bench), [50]);
+    let block_time = u32::try_from(time_at(&harness, 10)).unwrap();
+    assert_eq!(finished(&harness), RescanOutcome::Unreadable { block_time });
+    assert_eq!(values(&harness), [50]);
 }
 
 #[test]
@@ -348,36 +348,36 @@ fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
     }
     let slow = AtomicBool::new(true);
     let slow = Arc::new(Broken { chain: chain.clone(), unreadable: u32::MAX, slow, ..Broken::default() });
-    let mut bench = Bench::over(chain, slow.clone());
-    bench.create("w", |options| options.blank = true);
-    bench.view().wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
-    let wallet = bench.view().wallet().clone();
+    let mut harness = Harness::over(chain, slow.clone());
+    harness.create("w", |options| options.blank = true);
+    harness.view().wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    let wallet = harness.view().wallet().clone();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.rescan_start(rescan, 1).unwrap();
-    assert!(bench.view().info().unwrap().rescan.is_some());
+    assert!(harness.view().info().unwrap().rescan.is_some());
     assert!(wallet.rescan_abort().unwrap());
-    assert_eq!(finished(&bench), RescanOutcome::Aborted);
+    assert_eq!(finished(&harness), RescanOutcome::Aborted);
 
-    bench.events.lock().clear();
+    harness.events.lock().clear();
     let rescan = wallet.rescan_reserve().unwrap();
     wallet.rescan_start(rescan, 1).unwrap();
     drop(wallet);
-    bench.restart(|bench| {
-        assert_eq!(finished(bench), RescanOutcome::Aborted);
-        bench.events.lock().clear();
+    harness.restart(|harness| {
+        assert_eq!(finished(harness), RescanOutcome::Aborted);
+        harness.events.lock().clear();
         slow.slow.store(false, Ordering::Relaxed);
     });
-    assert_eq!(finished(&bench), RescanOutcome::Complete);
-    assert_eq!(bench.coins().len(), 2);
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(harness.coins().len(), 2);
 }
 
 #[test]
 fn a_rescan_that_goes_on_tells_its_progress_from_where_it_began() {
-    let bench = Bench::new();
-    history(&bench.chain);
-    bench.create("w", |options| options.blank = true);
-    let wallet = bench.view().wallet().clone();
-    let tip = bench.view().info().unwrap().synced.height;
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    let tip = harness.view().info().unwrap().synced.height;
     wallet.rescan_reserve().unwrap();
     // It ends before its first block, when it has told where it stands.
     wallet.rescan.abort.store(true, Ordering::SeqCst);

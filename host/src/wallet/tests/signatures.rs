@@ -9,7 +9,7 @@ use outrigger_sdk::service::signer::{Scheme, SignBatch, SignRequest};
 use outrigger_sdk::service::wallet::{AddressType, Import, KeysImport};
 use outrigger_sdk::wire::{Blob, Secret};
 
-use super::{Bench, foreign, kind_of};
+use super::{Harness, foreign, kind_of};
 
 const DIGEST: [u8; 32] = [9; 32];
 
@@ -17,45 +17,45 @@ fn request(public_key: &[u8], scheme: Scheme) -> SignRequest {
     SignRequest { public_key: Blob(public_key.to_vec()), digest: DIGEST, scheme }
 }
 
-fn sign(bench: &Bench, script: &ScriptBuf, request: SignRequest) -> Option<Blob> {
+fn sign(harness: &Harness, script: &ScriptBuf, request: SignRequest) -> Option<Blob> {
     let batch = SignBatch { scripts: vec![script.clone()], requests: vec![request] };
-    bench.view().sign_many(batch).unwrap().remove(0)
+    harness.view().sign_many(batch).unwrap().remove(0)
 }
 
-fn key_of(bench: &Bench, script: &ScriptBuf) -> Vec<u8> {
-    let info = bench.view().scripts(vec![script.clone()]).unwrap().remove(0).unwrap();
+fn key_of(harness: &Harness, script: &ScriptBuf) -> Vec<u8> {
+    let info = harness.view().scripts(vec![script.clone()]).unwrap().remove(0).unwrap();
     info.solving.public_keys[0].0.clone()
 }
 
 #[test]
 fn ecdsa_signatures_verify_and_come_only_for_the_scripts_of_the_batch() {
-    let bench = Bench::with_wallet();
-    let [script, other] = [0, 1].map(|_| bench.address(Some("")));
-    let key = key_of(&bench, &script);
-    let signature = sign(&bench, &script, request(&key, Scheme::Ecdsa)).unwrap();
+    let harness = Harness::with_wallet();
+    let [script, other] = [0, 1].map(|_| harness.address(Some("")));
+    let key = key_of(&harness, &script);
+    let signature = sign(&harness, &script, request(&key, Scheme::Ecdsa)).unwrap();
     let signature = ecdsa::Signature::from_der(&signature).unwrap();
     assert!(signature.serialize_compact()[0] < 0x80, "R is low");
     let public = PublicKey::from_slice(&key).unwrap();
     Secp256k1::new().verify_ecdsa(&Message::from_digest(DIGEST), &signature, &public).unwrap();
-    assert_eq!(sign(&bench, &other, request(&key, Scheme::Ecdsa)), None);
+    assert_eq!(sign(&harness, &other, request(&key, Scheme::Ecdsa)), None);
     let mut negated = key.clone();
     negated[0] ^= 1;
-    assert_eq!(sign(&bench, &script, request(&negated, Scheme::Ecdsa)), None);
-    assert_eq!(sign(&bench, &script, request(b"no key", Scheme::Ecdsa)), None);
-    let available = bench.view().available(vec![script], vec![Blob(key), Blob(key_of(&bench, &other))]).unwrap();
+    assert_eq!(sign(&harness, &script, request(&negated, Scheme::Ecdsa)), None);
+    assert_eq!(sign(&harness, &script, request(b"no key", Scheme::Ecdsa)), None);
+    let available = harness.view().available(vec![script], vec![Blob(key), Blob(key_of(&harness, &other))]).unwrap();
     assert_eq!(available, [true, false]);
 }
 
 #[test]
 fn schnorr_signatures_verify_with_and_without_the_tweak() {
-    let bench = Bench::with_wallet();
-    let script = bench.view().wallet().new_address(AddressType::Bech32m, false, Some(String::new())).unwrap();
-    let info = bench.view().scripts(vec![script.clone()]).unwrap().remove(0).unwrap();
+    let harness = Harness::with_wallet();
+    let script = harness.view().wallet().new_address(AddressType::Bech32m, false, Some(String::new())).unwrap();
+    let info = harness.view().scripts(vec![script.clone()]).unwrap().remove(0).unwrap();
     let internal = XOnlyPublicKey::from_slice(&info.solving.taproot.unwrap().internal_key).unwrap();
     let secp = Secp256k1::verification_only();
     let message = Message::from_digest(DIGEST);
     let verify = |scheme, key: XOnlyPublicKey| {
-        let signature = sign(&bench, &script, request(&internal.serialize(), scheme)).unwrap();
+        let signature = sign(&harness, &script, request(&internal.serialize(), scheme)).unwrap();
         secp.verify_schnorr(&schnorr::Signature::from_slice(&signature).unwrap(), &message, &key).unwrap();
     };
     verify(Scheme::Schnorr, internal);
@@ -68,21 +68,21 @@ fn schnorr_signatures_verify_with_and_without_the_tweak() {
 
 #[test]
 fn a_locked_wallet_says_what_it_could_sign_and_signs_nothing() {
-    let bench = Bench::with_wallet();
-    let script = bench.address(Some(""));
-    let key = key_of(&bench, &script);
-    let wallet = bench.view().wallet().clone();
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let key = key_of(&harness, &script);
+    let wallet = harness.view().wallet().clone();
     wallet.encrypt(Secret::new("p".into())).unwrap();
     let batch = || SignBatch { scripts: vec![script.clone()], requests: vec![request(&key, Scheme::Ecdsa)] };
-    assert_eq!(kind_of(bench.view().sign_many(batch())), ErrorKind::WalletLocked);
-    assert_eq!(bench.view().available(vec![script.clone()], vec![Blob(key.clone())]).unwrap(), [true]);
+    assert_eq!(kind_of(harness.view().sign_many(batch())), ErrorKind::WalletLocked);
+    assert_eq!(harness.view().available(vec![script.clone()], vec![Blob(key.clone())]).unwrap(), [true]);
     wallet.unlock(Secret::new("p".into()), 100).unwrap();
-    assert!(bench.view().sign_many(batch()).unwrap()[0].is_some());
+    assert!(harness.view().sign_many(batch()).unwrap()[0].is_some());
 }
 
 #[test]
 fn imported_keys_sign_for_any_script() {
-    let bench = Bench::with_wallet();
+    let harness = Harness::with_wallet();
     let secret = SecretKey::from_slice(&[7; 32]).unwrap();
     let key = bitcoin::PrivateKey::new(secret, bitcoin::NetworkKind::Test);
     let public = key.public_key(&Secp256k1::new());
@@ -98,9 +98,9 @@ fn imported_keys_sign_for_any_script() {
         keypool: false,
         timestamp: 1,
     };
-    bench.view().wallet().import(vec![Import::Keys { keys: import }]).unwrap();
+    harness.view().wallet().import(vec![Import::Keys { keys: import }]).unwrap();
     for bytes in [public.to_bytes(), public.inner.x_only_public_key().0.serialize().to_vec()] {
-        assert!(sign(&bench, &foreign(1), request(&bytes, Scheme::Schnorr)).is_some());
-        assert_eq!(bench.view().available(vec![], vec![Blob(bytes)]).unwrap(), [true]);
+        assert!(sign(&harness, &foreign(1), request(&bytes, Scheme::Schnorr)).is_some());
+        assert_eq!(harness.view().available(vec![], vec![Blob(bytes)]).unwrap(), [true]);
     }
 }

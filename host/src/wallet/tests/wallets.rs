@@ -4,13 +4,13 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::wire::Secret;
 
-use super::{Bench, kind_of};
+use super::{Harness, kind_of};
 use crate::wallet::store::LAYOUT;
 
 #[test]
 fn a_new_wallet_has_the_descriptors_of_bitcoind() {
-    let bench = Bench::with_wallet();
-    let descriptors = bench.view().descriptors(false).unwrap();
+    let harness = Harness::with_wallet();
+    let descriptors = harness.view().descriptors(false).unwrap();
     let found: Vec<(String, Option<bool>)> = descriptors
         .iter()
         .map(|info| {
@@ -39,7 +39,7 @@ fn a_new_wallet_has_the_descriptors_of_bitcoind() {
     ];
     let expected = expected.map(|(text, internal)| (text.to_owned(), Some(internal)));
     assert_eq!(found, expected);
-    let info = bench.view().info().unwrap();
+    let info = harness.view().info().unwrap();
     assert_eq!((info.keypool_external, info.keypool_internal), (80, 80));
     assert!(!info.blank && info.private_keys_enabled && !info.encrypted);
     assert!(descriptors.iter().all(|info| info.range == Some((0, 19)) && info.next_index == 0));
@@ -47,8 +47,8 @@ fn a_new_wallet_has_the_descriptors_of_bitcoind() {
 
 #[test]
 fn addresses_of_each_kind_are_fresh_and_ours() {
-    let bench = Bench::with_wallet();
-    let view = bench.view();
+    let harness = Harness::with_wallet();
+    let view = harness.view();
     let wallet = view.wallet();
     let mut scripts = Vec::new();
     for kind in [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m] {
@@ -57,7 +57,7 @@ fn addresses_of_each_kind_are_fresh_and_ours() {
         }
     }
     assert!(scripts[0].is_p2pkh() && scripts[2].is_p2sh() && scripts[4].is_p2wpkh() && scripts[6].is_p2tr());
-    let infos = bench.view().scripts(scripts.clone()).unwrap();
+    let infos = harness.view().scripts(scripts.clone()).unwrap();
     for (position, info) in infos.into_iter().enumerate() {
         let info = info.expect("it is known");
         let internal = position % 2 == 1;
@@ -68,58 +68,58 @@ fn addresses_of_each_kind_are_fresh_and_ours() {
     scripts.sort();
     scripts.dedup();
     assert_eq!(scripts.len(), 8);
-    assert_eq!(bench.view().info().unwrap().keypool_external, 76);
+    assert_eq!(harness.view().info().unwrap().keypool_external, 76);
 }
 
 #[test]
 fn the_wallet_of_a_call_is_found_as_bitcoind_finds_it() {
-    let bench = Bench::new();
-    assert_eq!(bench.manager.select(None).err().unwrap().kind, ErrorKind::NoWallet);
-    bench.create("a", |_| {});
-    assert_eq!(bench.manager.select(None).unwrap().info().unwrap().name, "a");
-    bench.create("b/c", |_| {});
-    assert_eq!(bench.manager.select(None).err().unwrap().kind, ErrorKind::WalletNotSpecified);
-    assert_eq!(bench.manager.select(Some("x")).err().unwrap().kind, ErrorKind::WalletNotLoaded);
-    assert_eq!(bench.manager.select(Some("b/c")).unwrap().info().unwrap().name, "b/c");
-    assert_eq!(bench.manager.list(), ["a", "b/c"]);
+    let harness = Harness::new();
+    assert_eq!(harness.manager.select(None).err().unwrap().kind, ErrorKind::NoWallet);
+    harness.create("a", |_| {});
+    assert_eq!(harness.manager.select(None).unwrap().info().unwrap().name, "a");
+    harness.create("b/c", |_| {});
+    assert_eq!(harness.manager.select(None).err().unwrap().kind, ErrorKind::WalletNotSpecified);
+    assert_eq!(harness.manager.select(Some("x")).err().unwrap().kind, ErrorKind::WalletNotLoaded);
+    assert_eq!(harness.manager.select(Some("b/c")).unwrap().info().unwrap().name, "b/c");
+    assert_eq!(harness.manager.list(), ["a", "b/c"]);
 }
 
 #[test]
 fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
-    let bench = Bench::new();
-    bench.create("w", |_| {});
-    let exists = bench.try_create("w", |_| {}).unwrap_err();
+    let harness = Harness::new();
+    harness.create("w", |_| {});
+    let exists = harness.try_create("w", |_| {}).unwrap_err();
     assert_eq!(exists.kind, ErrorKind::WalletExists);
     assert!(exists.detail.ends_with("Database already exists."), "{}", exists.detail);
-    let loaded = bench.manager.load("w".into(), None).unwrap_err();
+    let loaded = harness.manager.load("w".into(), None).unwrap_err();
     assert_eq!(
         (loaded.kind, loaded.detail.as_str()),
         (ErrorKind::WalletAlreadyLoaded, "Wallet \"w\" is already loaded.")
     );
-    let missing = bench.manager.load("missing".into(), None).unwrap_err();
+    let missing = harness.manager.load("missing".into(), None).unwrap_err();
     assert_eq!(missing.kind, ErrorKind::WalletNotLoaded);
     assert!(missing.detail.ends_with("Path does not exist."), "{}", missing.detail);
-    std::fs::create_dir(bench.dir.path().join("empty")).unwrap();
-    std::fs::create_dir(bench.dir.path().join("junk")).unwrap();
-    std::fs::write(bench.dir.path().join("junk/data.mdb"), vec![7; 9000]).unwrap();
+    std::fs::create_dir(harness.dir.path().join("empty")).unwrap();
+    std::fs::create_dir(harness.dir.path().join("junk")).unwrap();
+    std::fs::write(harness.dir.path().join("junk/data.mdb"), vec![7; 9000]).unwrap();
     for name in ["empty", "junk"] {
-        let refused = bench.manager.load(name.into(), None).unwrap_err();
+        let refused = harness.manager.load(name.into(), None).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::WalletNotLoaded, "{refused:?}");
         assert!(refused.detail.ends_with("Data is not in recognized format."), "{}", refused.detail);
     }
-    let keyless = bench.try_create("k", |options| {
+    let keyless = harness.try_create("k", |options| {
         options.disable_private_keys = true;
         options.passphrase = Secret::new("p".into());
     });
     assert_eq!(kind_of(keyless), ErrorKind::Refused);
-    assert_eq!(kind_of(bench.try_create("../out", |_| {})), ErrorKind::Refused);
-    assert_eq!(bench.manager.directory().unwrap(), ["junk", "w"]);
+    assert_eq!(kind_of(harness.try_create("../out", |_| {})), ErrorKind::Refused);
+    assert_eq!(harness.manager.directory().unwrap(), ["junk", "w"]);
 }
 
 /// What is said of a wallet that states this layout.
 fn refused_with_layout(layout: u32) -> String {
-    let bench = Bench::with_wallet();
-    let wallet = bench.view().wallet().clone();
+    let harness = Harness::with_wallet();
+    let wallet = harness.view().wallet().clone();
     wallet
         .write(|write| {
             write.meta.version = layout;
@@ -127,8 +127,8 @@ fn refused_with_layout(layout: u32) -> String {
         })
         .unwrap();
     drop(wallet);
-    bench.manager.unload("w".into(), None).unwrap();
-    let refused = bench.manager.load("w".into(), None).unwrap_err();
+    harness.manager.unload("w".into(), None).unwrap();
+    let refused = harness.manager.load("w".into(), None).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::WalletNotLoaded);
     refused.detail
 }
@@ -154,44 +154,44 @@ fn loadwallet_refuses_a_layout_that_is_not_that_of_the_rows() {
 
 #[test]
 fn unloaded_wallets_can_be_loaded_again_while_an_old_view_is_open() {
-    let bench = Bench::with_wallet();
-    let script = bench.address(Some("kept"));
-    let view = bench.view();
-    bench.manager.unload("w".into(), None).unwrap();
-    assert_eq!(kind_of(bench.manager.unload("w".into(), None)), ErrorKind::WalletNotLoaded);
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some("kept"));
+    let view = harness.view();
+    harness.manager.unload("w".into(), None).unwrap();
+    assert_eq!(kind_of(harness.manager.unload("w".into(), None)), ErrorKind::WalletNotLoaded);
     assert!(view.info().is_ok());
     drop(view);
-    bench.manager.load("w".into(), None).unwrap();
-    let info = bench.view().scripts(vec![script]).unwrap().remove(0).unwrap();
+    harness.manager.load("w".into(), None).unwrap();
+    let info = harness.view().scripts(vec![script]).unwrap().remove(0).unwrap();
     assert_eq!(info.label.as_deref(), Some("kept"));
 }
 
 #[test]
 fn a_restart_loads_what_it_is_told_to() {
-    let mut bench = Bench::new();
-    bench.create("a", |_| {});
-    bench.create("b", |options| options.load_on_startup = None);
-    bench.create("c", |_| {});
-    bench.manager.unload("c".into(), Some(false)).unwrap();
-    bench.restart(|_| {});
-    assert_eq!(bench.manager.list(), ["a"]);
-    assert_eq!(bench.manager.directory().unwrap(), ["a", "b", "c"]);
+    let mut harness = Harness::new();
+    harness.create("a", |_| {});
+    harness.create("b", |options| options.load_on_startup = None);
+    harness.create("c", |_| {});
+    harness.manager.unload("c".into(), Some(false)).unwrap();
+    harness.restart(|_| {});
+    assert_eq!(harness.manager.list(), ["a"]);
+    assert_eq!(harness.manager.directory().unwrap(), ["a", "b", "c"]);
 }
 
 #[test]
 fn a_blank_wallet_has_nothing_to_hand_out() {
-    let bench = Bench::new();
-    bench.create("w", |options| options.blank = true);
-    let refused = bench.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap_err();
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let refused = harness.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap_err();
     assert_eq!(refused.detail, "Error: This wallet has no available keys");
-    assert!(bench.view().info().unwrap().blank);
+    assert!(harness.view().info().unwrap().blank);
 }
 
 #[test]
 fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     use super::{elsewhere, spend};
-    let bench = Bench::with_wallet();
-    let script = bench.address(Some(""));
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
     // Payments with long outputs beside ours, until the reserved space is used up.
     let filler = bitcoin::ScriptBuf::from_bytes(vec![0x6a; 1 << 20]);
     let mut counter = 0;
@@ -200,8 +200,8 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
         assert!(counter < 100, "the store never fills");
         let mut payment = spend(&[elsewhere(counter)], &[(&script, 1), (&filler, 0)]);
         payment.version = bitcoin::transaction::Version(i32::from(counter));
-        bench.mine(vec![payment]);
-        match bench.manager.select(Some("w")) {
+        harness.mine(vec![payment]);
+        match harness.manager.select(Some("w")) {
             Ok(view) => {
                 let info = view.info().unwrap();
                 assert_eq!((info.transactions, info.synced.height), (u64::from(counter), u32::from(counter)));
@@ -212,45 +212,45 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     assert_eq!(refused.kind, ErrorKind::Storage);
     assert!(refused.detail.contains("unload and load it"), "{}", refused.detail);
     // However often it is asked, it is tried again by itself once at a time.
-    let follower = bench.manager.loaded()[0].shared.follower.clone();
+    let follower = harness.manager.loaded()[0].shared.follower.clone();
     for _ in 0..5 {
-        assert_eq!(kind_of(bench.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
+        assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
         assert!(follower.retries() <= 1);
     }
     // Loaded again it has room for as much again, and more.
-    bench.manager.unload("w".into(), None).unwrap();
-    bench.manager.load("w".into(), None).unwrap();
-    assert_eq!(bench.view().info().unwrap().transactions, u64::from(counter));
+    harness.manager.unload("w".into(), None).unwrap();
+    harness.manager.load("w".into(), None).unwrap();
+    assert_eq!(harness.view().info().unwrap().transactions, u64::from(counter));
 }
 
 #[test]
 fn createwallet_leaves_all_or_nothing() {
-    let mut bench = Bench::new();
+    let mut harness = Harness::new();
     // What a kill leaves in the middle of it: the new file, half written, in a folder of its own.
-    let making = bench.dir.path().join("w").join(crate::disk::MAKING);
-    bench.restart(|_| {
+    let making = harness.dir.path().join("w").join(crate::disk::MAKING);
+    harness.restart(|_| {
         std::fs::create_dir_all(&making).unwrap();
         std::fs::write(making.join("data.mdb"), [7; 20_000]).unwrap();
     });
     assert!(!making.exists(), "the start has removed it");
-    assert_eq!(bench.manager.directory().unwrap(), [""; 0]);
-    bench.create("w", |_| {});
-    assert_eq!(bench.view().descriptors(false).unwrap().len(), 8);
+    assert_eq!(harness.manager.directory().unwrap(), [""; 0]);
+    harness.create("w", |_| {});
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 8);
     let mut files: Vec<_> =
-        std::fs::read_dir(bench.dir.path().join("w")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        std::fs::read_dir(harness.dir.path().join("w")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     files.sort();
     assert_eq!(files, ["data.mdb", "lock.mdb"]);
 }
 
 #[test]
 fn a_wallet_that_is_being_made_or_loaded_is_not_made_or_loaded_twice() {
-    let bench = Bench::with_wallet();
-    bench.manager.unload("w".into(), None).unwrap();
-    let taken = bench.manager.take("w").unwrap();
-    let refused = [bench.manager.load("w".into(), None), bench.try_create("w", |_| {})];
+    let harness = Harness::with_wallet();
+    harness.manager.unload("w".into(), None).unwrap();
+    let taken = harness.manager.take("w").unwrap();
+    let refused = [harness.manager.load("w".into(), None), harness.try_create("w", |_| {})];
     for refused in refused.map(Result::unwrap_err) {
         assert_eq!((refused.kind, refused.detail.as_str()), (ErrorKind::Refused, "Wallet already loading."));
     }
     drop(taken);
-    bench.manager.load("w".into(), None).unwrap();
+    harness.manager.load("w".into(), None).unwrap();
 }

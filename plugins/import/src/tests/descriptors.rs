@@ -6,15 +6,15 @@ const NO_RANGE: &str = "Range not given, using default keypool range";
 const NOT_ALL: &str = "Not all private keys provided. Some wallet functionality may return unexpected errors";
 
 #[track_caller]
-fn check(bench: &Bench, request: Value, expected: &str) {
-    assert_eq!(bench.descriptor(request.clone()), expected, "{request}");
+fn check(harness: &Harness, request: Value, expected: &str) {
+    assert_eq!(harness.descriptor(request.clone()), expected, "{request}");
 }
 
 #[track_caller]
-fn refused(bench: &Bench, request: Value, code: i32, message: &str, warnings: &[&str]) {
-    let before = bench.stored_count();
-    check(bench, request, &failure(code, message, warnings));
-    assert_eq!(bench.stored_count(), before);
+fn refused(harness: &Harness, request: Value, code: i32, message: &str, warnings: &[&str]) {
+    let before = harness.stored_count();
+    check(harness, request, &failure(code, message, warnings));
+    assert_eq!(harness.stored_count(), before);
 }
 
 fn desc(payload: &str) -> String {
@@ -23,104 +23,120 @@ fn desc(payload: &str) -> String {
 
 #[test]
 fn requests_are_checked_in_order() {
-    let bench = Bench::watch_only();
+    let harness = Harness::watch_only();
     let (ranged, plain) = (desc("wpkh(TPUB/*)"), desc("wpkh(KEY)"));
-    refused(&bench, json!({"active": 1}), -8, "Descriptor not found.", &[]);
-    refused(&bench, json!({"desc": 1}), -1, MALFORMED, &[]);
+    refused(&harness, json!({"active": 1}), -8, "Descriptor not found.", &[]);
+    refused(&harness, json!({"desc": 1}), -1, MALFORMED, &[]);
     for field in ["active", "internal", "label"] {
-        refused(&bench, json!({"desc": "x", field: 5}), -1, MALFORMED, &[]);
-        refused(&bench, json!({"desc": "x", field: null}), -1, MALFORMED, &[]);
+        refused(&harness, json!({"desc": "x", field: 5}), -1, MALFORMED, &[]);
+        refused(&harness, json!({"desc": "x", field: null}), -1, MALFORMED, &[]);
     }
-    refused(&bench, json!({"desc": "wpkh()", "range": 1}), -5, "Missing checksum", &[]);
+    refused(&harness, json!({"desc": "wpkh()", "range": 1}), -5, "Missing checksum", &[]);
     refused(
-        &bench,
+        &harness,
         json!({"desc": plain, "range": "x"}),
         -8,
         "Range should not be specified for an un-ranged descriptor",
         &[],
     );
-    refused(&bench, json!({"desc": ranged, "range": [0, 1_000_001]}), -8, "Range is too large", &[]);
-    refused(&bench, json!({"desc": ranged, "range": "x"}), -8, "Range must be specified as end or as [begin,end]", &[]);
-    refused(&bench, json!({"desc": ranged, "next_index": "x"}), -1, MALFORMED, &[NO_RANGE]);
+    refused(&harness, json!({"desc": ranged, "range": [0, 1_000_001]}), -8, "Range is too large", &[]);
+    refused(
+        &harness,
+        json!({"desc": ranged, "range": "x"}),
+        -8,
+        "Range must be specified as end or as [begin,end]",
+        &[],
+    );
+    refused(&harness, json!({"desc": ranged, "next_index": "x"}), -1, MALFORMED, &[NO_RANGE]);
     for next in [json!(-1), json!(4), json!(11), json!(1_u64 << 40)] {
         refused(
-            &bench,
+            &harness,
             json!({"desc": ranged, "range": [5, 10], "next_index": next}),
             -8,
             "next_index is out of range",
             &[],
         );
     }
-    refused(&bench, json!({"desc": plain, "active": true, "label": "x"}), -8, "Active descriptors must be ranged", &[]);
-    let label = "Ranged descriptors should not have a label";
-    refused(&bench, json!({"desc": ranged, "range": 1, "label": "", "internal": true}), -8, label, &[]);
     refused(
-        &bench,
+        &harness,
+        json!({"desc": plain, "active": true, "label": "x"}),
+        -8,
+        "Active descriptors must be ranged",
+        &[],
+    );
+    let label = "Ranged descriptors should not have a label";
+    refused(&harness, json!({"desc": ranged, "range": 1, "label": "", "internal": true}), -8, label, &[]);
+    refused(
+        &harness,
         json!({"desc": plain, "label": "", "internal": true}),
         -8,
         "Internal addresses should not have a label",
         &[],
     );
     let combo = "Combo descriptors cannot be set to active";
-    refused(&bench, json!({"desc": desc("combo(TPRV/*)"), "range": 1, "active": true}), -4, combo, &[]);
+    refused(&harness, json!({"desc": desc("combo(TPRV/*)"), "range": 1, "active": true}), -4, combo, &[]);
     let disabled = "Cannot import private keys to a wallet with private keys disabled";
-    refused(&bench, json!({"desc": desc("wpkh(TPRV/1)")}), -4, disabled, &[]);
+    refused(&harness, json!({"desc": desc("wpkh(TPRV/1)")}), -4, disabled, &[]);
     let expand = "Cannot expand descriptor. Probably because of hardened derivations without private keys provided";
-    refused(&bench, json!({"desc": desc("wpkh(TPUB/1h)")}), -4, expand, &[]);
-    let bench = Bench::new();
-    refused(&bench, json!({"desc": desc("wpkh(TPUB/1h)")}), -4, expand, &[]);
+    refused(&harness, json!({"desc": desc("wpkh(TPUB/1h)")}), -4, expand, &[]);
+    let harness = Harness::new();
+    refused(&harness, json!({"desc": desc("wpkh(TPUB/1h)")}), -4, expand, &[]);
     let none = "Cannot import descriptor without private keys to a wallet with private keys enabled";
-    refused(&bench, json!({"desc": plain}), -4, none, &[]);
-    refused(&bench, json!({"desc": ranged}), -4, none, &[NO_RANGE]);
+    refused(&harness, json!({"desc": plain}), -4, none, &[]);
+    refused(&harness, json!({"desc": ranged}), -4, none, &[NO_RANGE]);
 }
 
 #[test]
 fn what_is_stored_says_what_was_asked() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let request = json!({"desc": desc("wpkh(TPRV/84h/*)"), "range": [5, 10], "next_index": 7, "active": true, "internal": true, "timestamp": -3});
-    check(&bench, request, &success(&[]));
-    let stored = bench.stored_descriptor();
+    check(&harness, request, &success(&[]));
+    let stored = harness.stored_descriptor();
     assert_eq!(stored.text.expose(), desc("wpkh(TPRV/84h/*)"));
     assert_eq!((stored.range, stored.next_index), (Some((5, 10)), Some(7)));
     assert_eq!((stored.active, stored.internal, stored.label, stored.timestamp), (true, Some(true), None, 1));
 
-    check(&bench, json!({"desc": desc("wpkh(WIF)"), "label": "mine", "next_index": "ignored"}), &success(&[]));
-    let stored = bench.stored_descriptor();
+    check(&harness, json!({"desc": desc("wpkh(WIF)"), "label": "mine", "next_index": "ignored"}), &success(&[]));
+    let stored = harness.stored_descriptor();
     assert_eq!((stored.range, stored.next_index, stored.internal), (None, None, None));
     assert_eq!(stored.label.as_deref(), Some("mine"));
 
-    check(&bench, json!({"desc": desc("wpkh(TPRV/*)"), "label": "dropped"}), &success(&[NO_RANGE]));
-    let stored = bench.stored_descriptor();
+    check(&harness, json!({"desc": desc("wpkh(TPRV/*)"), "label": "dropped"}), &success(&[NO_RANGE]));
+    let stored = harness.stored_descriptor();
     assert_eq!((stored.range, stored.next_index, stored.label), (Some((0, 999)), Some(0), None));
 
-    check(&bench, json!({"desc": desc("wpkh(TPRV/*)"), "range": 3}), &success(&[]));
-    assert_eq!(bench.stored_descriptor().range, Some((0, 3)));
+    check(&harness, json!({"desc": desc("wpkh(TPRV/*)"), "range": 3}), &success(&[]));
+    assert_eq!(harness.stored_descriptor().range, Some((0, 3)));
 }
 
 #[test]
 fn descriptors_without_private_keys_suit_a_wallet_without_them() {
-    let bench = Bench::watch_only();
-    check(&bench, json!({"desc": desc("tr(TPUB/0/*)"), "range": 1}), &success(&[]));
-    check(&bench, json!({"desc": desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"), "label": "watched"}), &success(&[]));
-    assert_eq!(bench.stored_descriptor().text.expose(), desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"));
+    let harness = Harness::watch_only();
+    check(&harness, json!({"desc": desc("tr(TPUB/0/*)"), "range": 1}), &success(&[]));
+    check(
+        &harness,
+        json!({"desc": desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"), "label": "watched"}),
+        &success(&[]),
+    );
+    assert_eq!(harness.stored_descriptor().text.expose(), desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"));
 }
 
 #[test]
 fn missing_private_keys_draw_a_warning() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let request = json!({"desc": desc("wsh(multi(1,TPRV/1,KEY))")});
-    check(&bench, request.clone(), &success(&[NOT_ALL]));
-    bench.answers([ImportOutcome::Imported { missing_private_keys: true, unknown_output_type: false }]);
-    check(&bench, request, &success(&[NOT_ALL]));
+    check(&harness, request.clone(), &success(&[NOT_ALL]));
+    harness.answers([ImportOutcome::Imported { missing_private_keys: true, unknown_output_type: false }]);
+    check(&harness, request, &success(&[NOT_ALL]));
 }
 
 #[test]
 fn the_wallet_has_the_last_word() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let text = desc("pk(TPRV/*)");
     let request = json!({"desc": text, "range": 3, "active": true});
-    bench.answers([ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: true }]);
-    check(&bench, request.clone(), &success(&["Unknown output type, cannot set descriptor to active."]));
+    harness.answers([ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: true }]);
+    check(&harness, request.clone(), &success(&["Unknown output type, cannot set descriptor to active."]));
     // What a client sent is not told back with its private keys.
     let shown = outrigger_sdk::descriptor::without_private_keys(&text);
     assert!(shown != text && shown.contains("tpub"));
@@ -149,18 +165,18 @@ fn the_wallet_has_the_last_word() {
             "Cannot import private keys to a wallet with private keys disabled".to_owned(),
         ),
     ] {
-        bench.answers([answer]);
-        check(&bench, request.clone(), &failure(code, &message, &[]));
+        harness.answers([answer]);
+        check(&harness, request.clone(), &failure(code, &message, &[]));
     }
 }
 
 #[test]
 fn multipath_descriptors_are_one_for_each_side() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let request = json!({"desc": desc("wpkh(TPRV/<0;1>/*)"), "range": 2, "active": true});
-    check(&bench, request, &success(&[]));
+    check(&harness, request, &success(&[]));
     // They stand or fall together: the wallet gets the text whole, and knows which side is which.
-    let texts: Vec<(String, Option<bool>)> = bench.wallet(|wallet| {
+    let texts: Vec<(String, Option<bool>)> = harness.wallet(|wallet| {
         let text = |import: &Import| match import {
             Import::Descriptor { descriptor } => (descriptor.text.expose().to_owned(), descriptor.internal),
             _ => panic!("descriptors"),
@@ -170,47 +186,47 @@ fn multipath_descriptors_are_one_for_each_side() {
     assert_eq!(texts, [(desc("wpkh(TPRV/<0;1>/*)"), None)]);
     let multipath = desc("wpkh(TPRV/<0;1>/*)");
     let internal = "Cannot have multipath descriptor while also specifying 'internal'";
-    refused(&bench, json!({"desc": multipath, "range": 2, "internal": false}), -5, internal, &[]);
+    refused(&harness, json!({"desc": multipath, "range": 2, "internal": false}), -5, internal, &[]);
     let label = "Multipath descriptors should not have a label";
-    refused(&bench, json!({"desc": multipath, "range": 2, "label": ""}), -8, label, &[]);
+    refused(&harness, json!({"desc": multipath, "range": 2, "label": ""}), -8, label, &[]);
     let three = desc("wpkh(TPRV/<0;1;2>/*)");
-    check(&bench, json!({"desc": three, "range": 2}), &success(&[]));
-    assert_eq!(bench.stored_descriptor().internal, None);
+    check(&harness, json!({"desc": three, "range": 2}), &success(&[]));
+    assert_eq!(harness.stored_descriptor().internal, None);
 }
 
 #[test]
 fn a_request_without_a_range_means_as_many_as_the_wallet_keeps_ahead() {
     for (keypool, last) in [(20, 19), (1, 0), (0, 999)] {
-        let bench = Bench::watch_only();
-        bench.wallet(|wallet| wallet.info.keypool = keypool);
+        let harness = Harness::watch_only();
+        harness.wallet(|wallet| wallet.info.keypool = keypool);
         let warnings = ["Range not given, using default keypool range"];
-        check(&bench, json!({"desc": desc("wpkh(TPUB/*)"), "active": true}), &success(&warnings));
-        assert_eq!(bench.stored_descriptor().range, Some((0, last)));
+        check(&harness, json!({"desc": desc("wpkh(TPUB/*)"), "active": true}), &success(&warnings));
+        assert_eq!(harness.stored_descriptor().range, Some((0, last)));
         let beyond = json!({"desc": desc("wpkh(TPUB/*)"), "next_index": last + 1});
-        refused(&bench, beyond, -8, "next_index is out of range", &warnings);
+        refused(&harness, beyond, -8, "next_index is out of range", &warnings);
     }
 }
 
 #[test]
 fn ranges_are_judged_by_their_size() {
-    let bench = Bench::watch_only();
+    let harness = Harness::watch_only();
     let last = (1_u32 << 31) - 1;
     for range in [[last - 10, last], [5_000_000, 5_000_010]] {
-        check(&bench, json!({"desc": desc("wpkh(TPUB/*)"), "range": range}), &success(&[]));
-        assert_eq!(bench.stored_descriptor().range, Some((range[0], range[1])));
+        check(&harness, json!({"desc": desc("wpkh(TPUB/*)"), "range": range}), &success(&[]));
+        assert_eq!(harness.stored_descriptor().range, Some((range[0], range[1])));
     }
     let keys = |count: usize| vec!["TPUB/*"; count].join(",");
     let twenty = desc(&format!("wsh(multi(2,{}))", keys(20)));
-    check(&bench, json!({"desc": twenty, "range": 999_999}), &success(&[]));
+    check(&harness, json!({"desc": twenty, "range": 999_999}), &success(&[]));
     let more = desc(&format!("tr(TPUB,multi_a(2,{}))", keys(20)));
-    refused(&bench, json!({"desc": more, "range": 999_999}), -8, "Range is too large", &[]);
+    refused(&harness, json!({"desc": more, "range": 999_999}), -8, "Range is too large", &[]);
 }
 
 #[test]
 fn ranges_that_are_no_whole_numbers_are_of_a_wrong_type() {
-    let bench = Bench::watch_only();
+    let harness = Harness::watch_only();
     for range in [json!(1.5), json!([0, 1.5]), json!(1e30)] {
         let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": range});
-        refused(&bench, request, -1, "Missing required fields", &[]);
+        refused(&harness, request, -1, "Missing required fields", &[]);
     }
 }

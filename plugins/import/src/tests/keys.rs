@@ -3,15 +3,15 @@
 use super::*;
 
 #[track_caller]
-fn check(bench: &Bench, request: Value, expected: &str) {
-    assert_eq!(bench.multi(request.clone()), expected, "{request}");
+fn check(harness: &Harness, request: Value, expected: &str) {
+    assert_eq!(harness.multi(request.clone()), expected, "{request}");
 }
 
 #[track_caller]
 fn refused(request: Value, code: i32, message: &str) {
-    let bench = Bench::new();
-    check(&bench, request, &failure(code, message, &[]));
-    assert_eq!(bench.stored_count(), 0);
+    let harness = Harness::new();
+    check(&harness, request, &failure(code, message, &[]));
+    assert_eq!(harness.stored_count(), 0);
 }
 
 fn hex(keys: &KeysImport) -> Vec<String> {
@@ -95,39 +95,39 @@ fn scripts_are_checked_in_order() {
 
 #[test]
 fn a_script_alone_is_watched_without_a_warning() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     for watch_only in [false, true] {
         check(
-            &bench,
+            &harness,
             json!({"scriptPubKey": K_PKH, "watchonly": watch_only, "label": "l", "timestamp": -4}),
             &success(&[]),
         );
-        let keys = bench.stored_keys();
+        let keys = harness.stored_keys();
         assert!(!keys.solving_data);
         assert_eq!((keys.label.as_str(), keys.timestamp, keys.internal), ("l", 1, false));
         assert_eq!(keys.script_pubkeys.len(), 1);
     }
-    check(&bench, json!({"scriptPubKey": "51", "internal": true}), &success(&[]));
-    assert!(bench.stored_keys().internal);
+    check(&harness, json!({"scriptPubKey": "51", "internal": true}), &success(&[]));
+    assert!(harness.stored_keys().internal);
     let address = json!({"address": "mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r"});
-    check(&bench, json!({"scriptPubKey": address}), &success(&[]));
-    assert_eq!(bench.stored_keys().script_pubkeys[0].to_hex_string(), K_PKH);
+    check(&harness, json!({"scriptPubKey": address}), &success(&[]));
+    assert_eq!(harness.stored_keys().script_pubkeys[0].to_hex_string(), K_PKH);
 }
 
 #[test]
 fn watchonly_is_held_against_the_keys() {
-    let bench = Bench::new();
-    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &success(&[MISSING]));
-    assert_eq!(bench.stored_keys().public_keys.len(), 1);
-    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "watchonly": true}), &success(&[]));
-    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keys": [K_WIF]}), &success(&[]));
-    let keys = bench.stored_keys();
+    let harness = Harness::new();
+    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &success(&[MISSING]));
+    assert_eq!(harness.stored_keys().public_keys.len(), 1);
+    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "watchonly": true}), &success(&[]));
+    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keys": [K_WIF]}), &success(&[]));
+    let keys = harness.stored_keys();
     assert_eq!(
         (keys.public_keys.len(), keys.private_keys.len()),
         (0, 1),
         "a public key that is also a private one is that"
     );
-    check(&bench, json!({"scriptPubKey": K_PKH, "keys": [K_WIF], "watchonly": true}), &success(&[COMPLETE]));
+    check(&harness, json!({"scriptPubKey": K_PKH, "keys": [K_WIF], "watchonly": true}), &success(&[COMPLETE]));
 }
 
 fn non_solvable(reason: &str) -> String {
@@ -138,7 +138,7 @@ fn non_solvable(reason: &str) -> String {
 
 #[test]
 fn what_cannot_be_solved_is_watched_without_its_keys() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let sh_wpkh = p2sh(K_WPKH);
     let wsh = p2wsh(&multisig());
     for (request, first, reason) in [
@@ -158,8 +158,8 @@ fn what_cannot_be_solved_is_watched_without_its_keys() {
     ] {
         let reason = non_solvable(reason);
         let warnings: Vec<&str> = first.into_iter().chain([reason.as_str()]).collect();
-        check(&bench, request.clone(), &success(&warnings));
-        let keys = bench.stored_keys();
+        check(&harness, request.clone(), &success(&warnings));
+        let keys = harness.stored_keys();
         assert!(
             !keys.solving_data
                 && keys.private_keys.is_empty()
@@ -191,36 +191,36 @@ fn nesting_that_no_script_can_have_is_an_error() {
 
 #[test]
 fn scripts_are_stored_as_far_as_they_are_needed() {
-    let bench = Bench::new();
-    check(&bench, json!({"scriptPubKey": K_WPKH, "keys": [K_WIF]}), &success(&[]));
-    assert_eq!(hex(&bench.stored_keys()), [K_WPKH]);
+    let harness = Harness::new();
+    check(&harness, json!({"scriptPubKey": K_WPKH, "keys": [K_WIF]}), &success(&[]));
+    assert_eq!(hex(&harness.stored_keys()), [K_WPKH]);
     let multisig = multisig();
     let (wsh, both) = (p2wsh(&multisig), json!([K_WIF, K2_WIF]));
-    check(&bench, json!({"scriptPubKey": wsh, "witnessscript": multisig, "keys": both}), &success(&[]));
-    assert_eq!(hex(&bench.stored_keys()), [wsh.as_str(), multisig.as_str()]);
+    check(&harness, json!({"scriptPubKey": wsh, "witnessscript": multisig, "keys": both}), &success(&[]));
+    assert_eq!(hex(&harness.stored_keys()), [wsh.as_str(), multisig.as_str()]);
     check(
-        &bench,
+        &harness,
         json!({"scriptPubKey": p2sh(&wsh), "redeemscript": wsh, "witnessscript": multisig, "keys": [K_WIF]}),
         &success(&[MISSING]),
     );
-    let keys = bench.stored_keys();
+    let keys = harness.stored_keys();
     assert_eq!(hex(&keys), [wsh.as_str(), multisig.as_str()]);
     assert_eq!(keys.private_keys.len(), 1);
-    check(&bench, json!({"scriptPubKey": p2sh(K_WPKH), "redeemscript": K_WPKH, "keys": [K_WIF]}), &success(&[]));
-    assert_eq!(hex(&bench.stored_keys()), [K_WPKH]);
+    check(&harness, json!({"scriptPubKey": p2sh(K_WPKH), "redeemscript": K_WPKH, "keys": [K_WIF]}), &success(&[]));
+    assert_eq!(hex(&harness.stored_keys()), [K_WPKH]);
 }
 
 #[test]
 fn what_is_not_needed_is_ignored_with_a_warning() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let request = json!({"scriptPubKey": K_PKH, "keys": [K_WIF, K2_WIF], "redeemscript": "51", "witnessscript": "51"});
     let warnings = [
         "Ignoring redeemscript as this is not a P2SH script.",
         "Ignoring witnessscript as this is not a (P2SH-)P2WSH script.",
         IRRELEVANT,
     ];
-    check(&bench, request, &success(&warnings));
-    assert_eq!(bench.stored_keys().private_keys.len(), 1);
+    check(&harness, request, &success(&warnings));
+    assert_eq!(harness.stored_keys().private_keys.len(), 1);
     // Public keys of a multisig stand in it: they are shown by their hash and not imported.
     let multisig = multisig();
     let request =
@@ -229,44 +229,44 @@ fn what_is_not_needed_is_ignored_with_a_warning() {
         "Ignoring public key \"06afd46bcdfd22ef94ac122aa11f241244a37ecc\" as it doesn't appear inside P2PKH or P2WPKH.",
         "Ignoring public key \"751e76e8199196d454941c45d1b3a323f1433bd6\" as it doesn't appear inside P2PKH or P2WPKH.",
     ];
-    check(&bench, request, &success(&warnings));
-    assert!(bench.stored_keys().solving_data);
+    check(&harness, request, &success(&warnings));
+    assert!(harness.stored_keys().solving_data);
     let pk = format!("21{K}ac");
-    check(&bench, json!({"scriptPubKey": pk, "keys": [K_WIF]}), &success(&[]));
+    check(&harness, json!({"scriptPubKey": pk, "keys": [K_WIF]}), &success(&[]));
 }
 
 #[test]
 fn private_keys_are_refused_where_they_are_disabled() {
     let message = "Cannot import private keys to a wallet with private keys disabled";
-    let bench = Bench::watch_only();
-    check(&bench, json!({"scriptPubKey": K_PKH, "keys": [K_WIF]}), &failure(-4, message, &[]));
+    let harness = Harness::watch_only();
+    check(&harness, json!({"scriptPubKey": K_PKH, "keys": [K_WIF]}), &failure(-4, message, &[]));
     check(
-        &bench,
+        &harness,
         json!({"scriptPubKey": K_PKH, "keys": [K_WIF], "watchonly": true}),
         &failure(-4, message, &[COMPLETE]),
     );
     let desc = with_checksum(&format!("wpkh({TPRV}/*)"));
-    check(&bench, json!({"desc": desc, "range": 1}), &failure(-4, message, &[]));
-    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keypool": true, "watchonly": true}), &success(&[]));
-    assert!(bench.stored_keys().keypool);
+    check(&harness, json!({"desc": desc, "range": 1}), &failure(-4, message, &[]));
+    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keypool": true, "watchonly": true}), &success(&[]));
+    assert!(harness.stored_keys().keypool);
     let reason = non_solvable("missing redeemscript");
-    check(&bench, json!({"scriptPubKey": p2sh(K_WPKH), "keys": [K_WIF]}), &success(&[&reason]));
+    check(&harness, json!({"scriptPubKey": p2sh(K_WPKH), "keys": [K_WIF]}), &success(&[&reason]));
 }
 
 #[test]
 fn the_wallet_has_the_last_word() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
-    bench.answers([ImportOutcome::AlreadyOwned { script }]);
+    harness.answers([ImportOutcome::AlreadyOwned { script }]);
     let owned = format!("The wallet already contains the private key for this address or script (\"{K_PKH}\")");
-    check(&bench, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &failure(-4, &owned, &[MISSING]));
+    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &failure(-4, &owned, &[MISSING]));
     for (request, message, warnings) in [
         (json!({"scriptPubKey": K_PKH}), "Error adding address to wallet", vec![]),
         (json!({"scriptPubKey": K_PKH, "keys": [K_WIF]}), "Error adding key to wallet", vec![]),
         (json!({"scriptPubKey": K_WPKH, "keys": [K_WIF]}), "Error adding script to wallet", vec![]),
     ] {
-        bench.answers([ImportOutcome::NotStored]);
-        check(&bench, request, &failure(-4, message, &warnings));
+        harness.answers([ImportOutcome::NotStored]);
+        check(&harness, request, &failure(-4, message, &warnings));
     }
 }
 
@@ -302,24 +302,24 @@ fn descriptors_are_checked_in_order() {
 
 #[test]
 fn descriptors_bring_keys_scripts_and_origins() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh([d34db33f/84h]{TPUB}/*)"));
-    check(&bench, json!({"desc": desc, "range": [3, 5]}), &success(&[MISSING]));
-    let keys = bench.stored_keys();
+    check(&harness, json!({"desc": desc, "range": [3, 5]}), &success(&[MISSING]));
+    let keys = harness.stored_keys();
     assert_eq!((keys.script_pubkeys.len(), keys.public_keys.len(), keys.origins.len()), (3, 3, 3));
     assert!(
         keys.origins.iter().any(|origin| origin.path == "m/84h/5" && origin.fingerprint == [0xd3, 0x4d, 0xb3, 0x3f])
     );
-    check(&bench, json!({"desc": desc, "range": [3, 5], "watchonly": true}), &success(&[]));
+    check(&harness, json!({"desc": desc, "range": [3, 5], "watchonly": true}), &success(&[]));
 
     let desc = with_checksum(&format!("wpkh({TPRV}/0h/*)"));
-    check(&bench, json!({"desc": desc, "range": 1}), &success(&[]));
-    let keys = bench.stored_keys();
+    check(&harness, json!({"desc": desc, "range": 1}), &success(&[]));
+    let keys = harness.stored_keys();
     assert_eq!((keys.private_keys.len(), keys.solving_data), (2, true));
 
     let desc = with_checksum(&format!("combo({K})"));
-    check(&bench, json!({"desc": desc, "keys": [K_WIF], "watchonly": true}), &success(&[COMPLETE]));
-    let keys = bench.stored_keys();
+    check(&harness, json!({"desc": desc, "keys": [K_WIF], "watchonly": true}), &success(&[COMPLETE]));
+    let keys = harness.stored_keys();
     let lengths: Vec<usize> = keys.script_pubkeys.iter().map(|script| script.len()).collect();
     assert_eq!(lengths, [22, 23, 25, 35], "shortest first");
     assert_eq!(hex(&keys), [K_WPKH]);
@@ -328,42 +328,42 @@ fn descriptors_bring_keys_scripts_and_origins() {
 
 #[test]
 fn keys_that_stand_in_a_descriptor_are_not_matched_by_private_ones() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     for payload in [format!("pk({K})"), format!("sh(multi(1,{K},{K2}))")] {
         let desc = with_checksum(&payload);
-        check(&bench, json!({"desc": desc, "keys": [K_WIF]}), &success(&[IRRELEVANT, MISSING]));
-        let keys = bench.stored_keys();
+        check(&harness, json!({"desc": desc, "keys": [K_WIF]}), &success(&[IRRELEVANT, MISSING]));
+        let keys = harness.stored_keys();
         assert!(keys.private_keys.is_empty() && keys.public_keys.is_empty() && keys.solving_data);
     }
     let desc = with_checksum(&format!("sh(multi(1,{K_WIF},{K2_WIF}))"));
-    check(&bench, json!({"desc": desc}), &success(&[]));
-    assert_eq!(bench.stored_keys().private_keys.len(), 2);
+    check(&harness, json!({"desc": desc}), &success(&[]));
+    assert_eq!(harness.stored_keys().private_keys.len(), 2);
 }
 
 #[test]
 fn addresses_and_raw_scripts_have_all_their_keys() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let desc = with_checksum(&format!("raw({K_PKH})"));
-    check(&bench, json!({"desc": desc}), &success(&[]));
-    assert!(!bench.stored_keys().solving_data);
-    check(&bench, json!({"desc": desc, "watchonly": true, "redeemscript": 5}), &success(&[COMPLETE]));
+    check(&harness, json!({"desc": desc}), &success(&[]));
+    assert!(!harness.stored_keys().solving_data);
+    check(&harness, json!({"desc": desc, "watchonly": true, "redeemscript": 5}), &success(&[COMPLETE]));
 }
 
 #[test]
 fn hardened_steps_without_private_keys_import_nothing_and_succeed() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPUB}/1h/*)"));
-    check(&bench, json!({"desc": desc, "range": 2}), &success(&[]));
-    assert!(bench.stored_keys().script_pubkeys.is_empty());
+    check(&harness, json!({"desc": desc, "range": 2}), &success(&[]));
+    assert!(harness.stored_keys().script_pubkeys.is_empty());
 }
 
 #[test]
 fn multipath_descriptors_bring_both_sides() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
-    check(&bench, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
+    check(&harness, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
     // They stand or fall together.
-    let sides: Vec<bool> = bench.wallet(|wallet| match wallet.imports.as_slice() {
+    let sides: Vec<bool> = harness.wallet(|wallet| match wallet.imports.as_slice() {
         [Import::Parts { parts }] => parts.iter().map(|part| part.internal).collect(),
         other => panic!("{other:?}"),
     });
@@ -378,17 +378,17 @@ fn multipath_descriptors_bring_both_sides() {
 
 #[test]
 fn one_request_does_not_touch_another() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
     let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
-    bench.answers([ImportOutcome::AlreadyOwned { script }, imported]);
+    harness.answers([ImportOutcome::AlreadyOwned { script }, imported]);
     let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
     let requests = json!([
         {"scriptPubKey": "zz", "timestamp": 1},
         {"desc": desc, "range": 0, "timestamp": 1, "watchonly": true},
         {"scriptPubKey": K_WPKH, "timestamp": 1},
     ]);
-    let answer = bench.plugin.call("importmulti", json!([requests, {"rescan": false}])).unwrap();
+    let answer = harness.plugin.call("importmulti", json!([requests, {"rescan": false}])).unwrap();
     let codes: Vec<&Value> = answer.as_array().unwrap().iter().map(|one| &one["error"]["code"]).collect();
     assert_eq!(codes, [&json!(-5), &json!(-4), &Value::Null]);
 }
@@ -409,7 +409,7 @@ fn no_error_shows_a_private_key() {
         if field == "desc" {
             request = json!({"desc": with_checksum(K_WIF), "timestamp": 1});
         }
-        let answer = Bench::new().plugin.call("importmulti", json!([[request], {"rescan": false}])).unwrap();
+        let answer = Harness::new().plugin.call("importmulti", json!([[request], {"rescan": false}])).unwrap();
         let message = answer[0]["error"]["message"].as_str().unwrap();
         assert!(message.contains(K) && !message.contains(K_WIF), "{message}");
     }
@@ -417,10 +417,10 @@ fn no_error_shows_a_private_key() {
 
 #[test]
 fn many_indexes_bring_their_keys_in_the_order_of_the_range() {
-    let bench = Bench::new();
+    let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPRV}/*)"));
-    check(&bench, json!({"desc": desc, "range": [0, 299]}), &success(&[]));
-    let stored = bench.stored_keys();
+    check(&harness, json!({"desc": desc, "range": [0, 299]}), &success(&[]));
+    let stored = harness.stored_keys();
     let secp = bitcoin::secp256k1::Secp256k1::new();
     let master: bitcoin::bip32::Xpub =
         bitcoin::bip32::Xpub::from_priv(&secp, &TPRV.parse::<bitcoin::bip32::Xpriv>().unwrap());
@@ -438,12 +438,12 @@ fn many_indexes_bring_their_keys_in_the_order_of_the_range() {
 
 #[test]
 fn a_long_range_is_given_up_when_the_host_stops() {
-    let bench = Bench::new();
-    bench.plugin.tell(outrigger_sdk::service::events::Event::ShuttingDown);
+    let harness = Harness::new();
+    harness.plugin.tell(outrigger_sdk::service::events::Event::ShuttingDown);
     let desc = with_checksum(&format!("pk({TPUB}/*)"));
     let request = |last: u32| json!([[{"desc": desc, "range": last, "timestamp": 1}], {"rescan": false}]);
-    let error = bench.plugin.call("importmulti", request(10_000)).unwrap_err();
-    assert_eq!((error.code.0, error.message.as_str(), bench.stored_count()), (-9, "Shutting down", 0));
-    bench.plugin.call("importmulti", request(9_999)).unwrap();
-    assert_eq!(bench.stored_count(), 1);
+    let error = harness.plugin.call("importmulti", request(10_000)).unwrap_err();
+    assert_eq!((error.code.0, error.message.as_str(), harness.stored_count()), (-9, "Shutting down", 0));
+    harness.plugin.call("importmulti", request(9_999)).unwrap();
+    assert_eq!(harness.stored_count(), 1);
 }

@@ -34,12 +34,12 @@ const TIP_TIME: u32 = 1_600_000_000;
 const MEDIAN_TIME: u32 = TIP_TIME - 3000;
 
 /// A plugin, its host, and a wallet in it.
-struct Bench {
+struct Harness {
     host: TestHost,
     plugin: TestPlugin<ImportPlugin>,
 }
 
-impl Bench {
+impl Harness {
     fn new() -> Self {
         let host = TestHost::new();
         let tip = host.chain.mine(vec![]);
@@ -52,9 +52,9 @@ impl Bench {
 
     /// With a wallet that may not hold private keys.
     fn watch_only() -> Self {
-        let bench = Self::new();
-        bench.wallet(|wallet| wallet.info.private_keys_enabled = false);
-        bench
+        let harness = Self::new();
+        harness.wallet(|wallet| wallet.info.private_keys_enabled = false);
+        harness
     }
 
     fn wallet<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> T {

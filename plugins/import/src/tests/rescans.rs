@@ -13,19 +13,19 @@ fn broken(timestamp: Value) -> Value {
     json!({"scriptPubKey": "xyz", "timestamp": timestamp})
 }
 
-fn running(bench: &Bench) -> Option<(u64, Option<u64>)> {
-    bench.wallet(|wallet| wallet.rescan)
+fn running(harness: &Harness) -> Option<(u64, Option<u64>)> {
+    harness.wallet(|wallet| wallet.rescan)
 }
 
 #[test]
 fn the_reply_waits_for_the_end_of_its_own_rescan() {
-    let bench = Bench::new();
-    let call = bench.plugin.begin("importmulti", json!([[pkh(json!(7))]]));
-    let (number, from_time) = running(&bench).unwrap();
+    let harness = Harness::new();
+    let call = harness.plugin.begin("importmulti", json!([[pkh(json!(7))]]));
+    let (number, from_time) = running(&harness).unwrap();
     assert_eq!(from_time, Some(7));
     assert_eq!(call.answer(), None);
     let end = |wallet: &str, rescan| {
-        bench.plugin.tell(Event::RescanFinished {
+        harness.plugin.tell(Event::RescanFinished {
             wallet: wallet.to_owned(),
             rescan,
             outcome: RescanOutcome::Complete,
@@ -46,49 +46,49 @@ fn the_earliest_time_counts_even_of_a_failed_request() {
         (json!([pkh(json!("now"))]), u64::from(MEDIAN_TIME)),
         (json!([pkh(json!(4_000_000_000_u64))]), u64::from(TIP_TIME)),
     ] {
-        let bench = Bench::new();
-        bench.plugin.begin("importmulti", json!([requests]));
-        assert_eq!(running(&bench).unwrap().1, Some(from_time), "{requests}");
+        let harness = Harness::new();
+        harness.plugin.begin("importmulti", json!([requests]));
+        assert_eq!(running(&harness).unwrap().1, Some(from_time), "{requests}");
     }
 }
 
 #[test]
 fn without_success_nothing_is_scanned() {
-    let bench = Bench::new();
-    let answer = bench.plugin.call("importmulti", json!([[broken(json!(1))]])).unwrap();
+    let harness = Harness::new();
+    let answer = harness.plugin.call("importmulti", json!([[broken(json!(1))]])).unwrap();
     assert_eq!(answer[0]["success"], json!(false));
-    assert_eq!(running(&bench), None);
+    assert_eq!(running(&harness), None);
 }
 
 #[test]
 fn a_rescan_that_is_not_wanted_is_not_reserved() {
-    let bench = Bench::new();
-    let answer = bench.plugin.call("importmulti", json!([[pkh(json!(1))], {"rescan": false, "other": 1}]));
+    let harness = Harness::new();
+    let answer = harness.plugin.call("importmulti", json!([[pkh(json!(1))], {"rescan": false, "other": 1}]));
     assert_eq!(answer, Ok(json!([{"success": true}])));
-    assert_eq!(running(&bench), None);
+    assert_eq!(running(&harness), None);
 }
 
 #[test]
 fn an_aborted_rescan_fails_the_call() {
-    let bench = Bench::new();
-    let call = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
-    bench.finish_rescan(RescanOutcome::Aborted);
+    let harness = Harness::new();
+    let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
+    harness.finish_rescan(RescanOutcome::Aborted);
     assert_eq!(call.answer(), Some(Err(RpcError::new(RpcErrorCode(-1), "Rescan aborted by user."))));
-    assert_eq!(bench.stored_count(), 1, "the import stays");
+    assert_eq!(harness.stored_count(), 1, "the import stays");
 }
 
 #[test]
 fn an_unreadable_block_replaces_the_results_that_it_may_concern() {
-    let bench = Bench::new();
-    bench.answers([
+    let harness = Harness::new();
+    harness.answers([
         ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false },
         ImportOutcome::AlreadyOwned { script: bitcoin::ScriptBuf::new() },
     ]);
     // The first block that was read for sure has a clock of 10_000 + 7200 + 1.
     let requests = json!([[pkh(json!(0)), pkh(json!(3)), pkh(json!(17_201)), broken(json!(2))]]);
-    let call = bench.plugin.begin("importmulti", requests);
-    bench.finish_rescan(RescanOutcome::Unreadable { block_time: 10_000 });
-    let lines = bench.host.log.lines();
+    let call = harness.plugin.begin("importmulti", requests);
+    harness.finish_rescan(RescanOutcome::Unreadable { block_time: 10_000 });
+    let lines = harness.host.log.lines();
     assert!(lines.iter().any(|(_, line)| line.contains("'w'") && line.contains("10000")), "{lines:?}");
     let answer = call.answer().unwrap().unwrap();
     let text = "Rescan failed for key with creation timestamp 0. There was an error reading a block from time 10000, which is after or within 7200 seconds of key creation, and could contain transactions pertaining to the key. As a result, transactions and coins using this key may not appear in the wallet. This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt with by downloading and rescanning the relevant blocks (see -reindex and -rescan options).";
@@ -100,19 +100,19 @@ fn an_unreadable_block_replaces_the_results_that_it_may_concern() {
 
 #[test]
 fn an_unreadable_block_before_the_scanned_time_concerns_nothing() {
-    let bench = Bench::new();
-    let call = bench.plugin.begin("importmulti", json!([[pkh(json!(20_000))]]));
-    bench.finish_rescan(RescanOutcome::Unreadable { block_time: 10_000 });
+    let harness = Harness::new();
+    let call = harness.plugin.begin("importmulti", json!([[pkh(json!(20_000))]]));
+    harness.finish_rescan(RescanOutcome::Unreadable { block_time: 10_000 });
     assert_eq!(call.answer(), Some(Ok(json!([{"success": true}]))));
 }
 
 #[test]
 fn descriptors_have_a_text_of_their_own() {
-    let bench = Bench::watch_only();
+    let harness = Harness::watch_only();
     let request = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 4});
-    let call = bench.plugin.begin("importdescriptors", json!([[request]]));
-    assert_eq!(running(&bench).unwrap().1, Some(4));
-    bench.finish_rescan(RescanOutcome::Unreadable { block_time: 9 });
+    let call = harness.plugin.begin("importdescriptors", json!([[request]]));
+    assert_eq!(running(&harness).unwrap().1, Some(4));
+    harness.finish_rescan(RescanOutcome::Unreadable { block_time: 9 });
     let answer = call.answer().unwrap().unwrap();
     let text = "Rescan failed for descriptor with timestamp 4. There was an error reading a block from time 9, which is after or within 7200 seconds of key creation, and could contain transactions pertaining to the desc. As a result, transactions and coins using this desc may not appear in the wallet. This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt with by downloading and rescanning the relevant blocks (see -reindex and -rescan options).";
     assert_eq!(answer[0]["error"], json!({"code": -1, "message": text}));
@@ -120,32 +120,32 @@ fn descriptors_have_a_text_of_their_own() {
 
 #[test]
 fn a_host_that_stops_gets_its_replies() {
-    let bench = Bench::new();
-    let call = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
-    bench.plugin.tell(Event::ShuttingDown);
+    let harness = Harness::new();
+    let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
+    harness.plugin.tell(Event::ShuttingDown);
     let aborted = Err(RpcError::new(RpcErrorCode(-1), "Rescan aborted by user."));
     assert_eq!(call.answer(), Some(aborted.clone()));
-    bench.wallet(|wallet| wallet.rescan = None);
-    let late = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
+    harness.wallet(|wallet| wallet.rescan = None);
+    let late = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     assert_eq!(late.answer(), Some(aborted), "nothing waits any more");
-    assert_eq!(running(&bench), None, "and its rescan is given back");
-    bench.plugin.stop();
+    assert_eq!(running(&harness), None, "and its rescan is given back");
+    harness.plugin.stop();
 }
 
 #[test]
 fn quiescing_answers_what_is_kept() {
-    let bench = Bench::new();
-    let call = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
-    bench.plugin.stop();
+    let harness = Harness::new();
+    let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
+    harness.plugin.stop();
     assert_eq!(call.answer(), Some(Err(RpcError::new(RpcErrorCode(-1), "Rescan aborted by user."))));
 }
 
 #[test]
 fn a_client_that_left_is_forgotten_and_the_rescan_goes_on() {
-    let bench = Bench::new();
-    let call = bench.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
-    bench.plugin.cancel(&call);
-    assert!(running(&bench).is_some());
-    bench.finish_rescan(RescanOutcome::Complete);
+    let harness = Harness::new();
+    let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
+    harness.plugin.cancel(&call);
+    assert!(running(&harness).is_some());
+    harness.finish_rescan(RescanOutcome::Complete);
     assert!(!matches!(call.answer(), Some(Ok(_))));
 }

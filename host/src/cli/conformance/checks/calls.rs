@@ -11,7 +11,7 @@ use super::Outcome;
 use crate::cli::conformance::arguments;
 use crate::cli::conformance::protocol::Finding;
 use crate::cli::conformance::reporter::took;
-use crate::cli::conformance::session::{Bench, Session, Shape};
+use crate::cli::conformance::session::{Harness, Session, Shape};
 use crate::plugin::instance::probe::CallName;
 
 /// A method that no manifest lists: a host never calls it, and a plugin must survive it.
@@ -36,39 +36,39 @@ const QUICK_CALLS: usize = 7;
 /// Every method with every kind of arguments, one call after the other. Each is answered at once, or its token is kept; then
 /// it is cancelled.
 pub fn parameters(session: &Session<'_>) -> Outcome {
-    let Some(bench) = session.bring_up(Shape::USUAL) else { return not_started() };
+    let Some(harness) = session.bring_up(Shape::USUAL) else { return not_started() };
     let mut calls = 0;
     for method in session.methods() {
         let sets = arguments::all(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
         for set in sets {
-            call_once(&bench, &method.name, &set);
+            call_once(&harness, &method.name, &set);
             calls += 1;
         }
         if method.inline {
-            calls += judge_quickness(session, &bench, method);
+            calls += judge_quickness(session, &harness, method);
         }
     }
-    bench.probe.call(UNKNOWN_METHOD, "[]");
-    session.finish(bench);
+    harness.probe.call(UNKNOWN_METHOD, "[]");
+    session.finish(harness);
     Outcome::Done(format!("{calls} calls of {} methods", session.methods().count()))
 }
 
 /// Makes a call, and cancels it where it was kept. How long the plugin's function took.
-fn call_once(bench: &Bench<'_>, method: &str, set: &str) -> Duration {
-    let token = bench.probe.call(method, set);
+fn call_once(harness: &Harness<'_>, method: &str, set: &str) -> Duration {
+    let token = harness.probe.call(method, set);
     let took = took();
-    if bench.probe.host.is_open(token) {
-        bench.probe.cancel(token, method, set);
+    if harness.probe.host.is_open(token) {
+        harness.probe.cancel(token, method, set);
     }
     took
 }
 
 /// Whether an inline method is fast enough, with a few kinds of arguments. How many calls were made.
-fn judge_quickness(session: &Session<'_>, bench: &Bench<'_>, method: &MethodSpec) -> usize {
+fn judge_quickness(session: &Session<'_>, harness: &Harness<'_>, method: &MethodSpec) -> usize {
     let mut calls = 0;
     let sets = arguments::few(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
     for set in sets {
-        let mut times: Vec<Duration> = (0..QUICK_CALLS).map(|_| call_once(bench, &method.name, &set)).collect();
+        let mut times: Vec<Duration> = (0..QUICK_CALLS).map(|_| call_once(harness, &method.name, &set)).collect();
         calls += times.len();
         times.sort();
         if times.get(QUICK_CALLS / 2).is_some_and(|median| *median > QUICK_LIMIT) {
@@ -87,18 +87,18 @@ fn not_started() -> Outcome {
 
 /// The same calls, without a cancellation: what is kept must be answered by `quiesce`.
 pub fn tokens(session: &Session<'_>) -> Outcome {
-    let Some(bench) = session.bring_up(Shape::USUAL) else { return not_started() };
+    let Some(harness) = session.bring_up(Shape::USUAL) else { return not_started() };
     let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
     for method in session.methods() {
         let sets = arguments::all(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
         for set in sets {
-            let token = bench.probe.call(&method.name, &set);
-            if bench.probe.host.is_open(token) {
+            let token = harness.probe.call(&method.name, &set);
+            if harness.probe.host.is_open(token) {
                 *kept.entry(&method.name).or_default() += 1;
             }
         }
     }
-    session.finish(bench);
+    session.finish(harness);
     if kept.is_empty() {
         return Outcome::Done("no call was kept".to_owned());
     }
@@ -108,20 +108,20 @@ pub fn tokens(session: &Session<'_>) -> Outcome {
 
 /// Several threads call all methods at the same time, cancel each other's calls, and are still at it when `quiesce` comes.
 pub fn concurrency(session: &Session<'_>) -> Outcome {
-    let Some(bench) = session.bring_up(Shape::USUAL) else { return not_started() };
+    let Some(harness) = session.bring_up(Shape::USUAL) else { return not_started() };
     let mut calls: Vec<(&str, String)> = Vec::new();
     for method in session.methods() {
         let sets = arguments::few(method).into_iter().chain(arguments::extra(&method.name, &session.job.calls));
         calls.extend(sets.map(|set| (method.name.as_str(), set)));
     }
     if calls.is_empty() {
-        session.finish(bench);
+        session.finish(harness);
         return Outcome::Skipped("no method is left".to_owned());
     }
     let crowd = Crowd { calls, current: Default::default(), closing: AtomicBool::new(false) };
-    crowd.run(&bench);
-    let made = bench.probe.host.calls();
-    session.finish(bench);
+    crowd.run(&harness);
+    let made = harness.probe.host.calls();
+    session.finish(harness);
     Outcome::Done(format!("{made} calls on {THREADS} threads"))
 }
 
@@ -135,22 +135,22 @@ struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    fn run(&self, bench: &Bench<'_>) {
+    fn run(&self, harness: &Harness<'_>) {
         let (far, reached) = channel();
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
                 let far = far.clone();
-                scope.spawn(move || self.call(bench, thread, &far));
+                scope.spawn(move || self.call(harness, thread, &far));
             }
             // Comes from the first thread, and when all have ended.
             drop(far);
             let _ = reached.recv();
             self.closing.store(true, Ordering::SeqCst);
-            bench.probe.quiesce();
+            harness.probe.quiesce();
         });
     }
 
-    fn call(&self, bench: &Bench<'_>, thread: usize, far: &Sender<()>) {
+    fn call(&self, harness: &Harness<'_>, thread: usize, far: &Sender<()>) {
         for number in 0..CALLS_OF_THREAD {
             if self.closing.load(Ordering::SeqCst) {
                 return;
@@ -158,14 +158,14 @@ impl Crowd<'_> {
             // Strides without a common divisor bring different methods together.
             let position = (number * (2 * thread + 1) + thread * 7) % self.calls.len();
             let Some((method, set)) = self.calls.get(position) else { return };
-            let token = bench.probe.host.open(method, set);
+            let token = harness.probe.host.open(method, set);
             if let Some((current, at)) = self.current.get(thread) {
                 at.store(position, Ordering::SeqCst);
                 current.store(token, Ordering::SeqCst);
             }
-            bench.probe.call_as(token, method, set);
+            harness.probe.call_as(token, method, set);
             if number % CANCEL_EVERY == thread {
-                self.cancel_neighbour(bench, thread);
+                self.cancel_neighbour(harness, thread);
             }
             if thread == 0 && number == CALLS_OF_THREAD * 3 / 4 {
                 // Whoever waited for it has gone only when the check is over.
@@ -174,11 +174,11 @@ impl Crowd<'_> {
         }
     }
 
-    fn cancel_neighbour(&self, bench: &Bench<'_>, thread: usize) {
+    fn cancel_neighbour(&self, harness: &Harness<'_>, thread: usize) {
         let Some((current, at)) = self.current.get((thread + 1) % THREADS) else { return };
         let (token, position) = (current.load(Ordering::SeqCst), at.load(Ordering::SeqCst));
         if let Some((method, set)) = self.calls.get(position).filter(|_| token != 0) {
-            bench.probe.cancel(token, method, set);
+            harness.probe.cancel(token, method, set);
         }
     }
 }

@@ -7,7 +7,7 @@ use outrigger_sdk::wire;
 
 use super::Outcome;
 use crate::cli::conformance::arguments;
-use crate::cli::conformance::session::{Bench, Session, Shape};
+use crate::cli::conformance::session::{Harness, Session, Shape};
 
 /// How often every kind of event is told.
 const ROUNDS: u32 = 200;
@@ -17,21 +17,21 @@ const UNKNOWN: [&[u8]; 3] = [&[0xfe, 1, 2, 3], &[0, 7], &[]];
 
 /// The events, from one thread as a host tells them, while another makes calls.
 pub fn events(session: &Session<'_>) -> Outcome {
-    let Some(bench) = session.bring_up(Shape::USUAL) else { return Outcome::Done("it does not start".to_owned()) };
+    let Some(harness) = session.bring_up(Shape::USUAL) else { return Outcome::Done("it does not start".to_owned()) };
     std::thread::scope(|scope| {
-        scope.spawn(|| flood(&bench));
+        scope.spawn(|| flood(&harness));
         for method in session.methods() {
             for set in arguments::few(method)
                 .iter()
                 .chain(&arguments::extra(&method.name, &session.job.calls).collect::<Vec<_>>())
             {
-                bench.probe.call(&method.name, set);
+                harness.probe.call(&method.name, set);
             }
         }
     });
-    let calls = bench.probe.host.calls();
-    tell(&bench, &Event::ShuttingDown);
-    session.finish(bench);
+    let calls = harness.probe.host.calls();
+    tell(&harness, &Event::ShuttingDown);
+    session.finish(harness);
     let asked = match session.file.manifest.events.as_slice() {
         [] => "none asked for".to_owned(),
         topics => format!("asked for: {}", topics.join(" ")),
@@ -39,9 +39,9 @@ pub fn events(session: &Session<'_>) -> Outcome {
     Outcome::Done(format!("{ROUNDS} of each kind beside {calls} calls; {asked}"))
 }
 
-fn flood(bench: &Bench<'_>) {
+fn flood(harness: &Harness<'_>) {
     for round in 0..ROUNDS {
-        let hash = bench.behind.chain.mine(vec![]);
+        let hash = harness.behind.chain.mine(vec![]);
         let txid = Txid::from_byte_array(hash.to_byte_array());
         let wallet = if round % 2 == 0 { "check".to_owned() } else { "ä wallet that is not loaded".to_owned() };
         let outcome = match round % 3 {
@@ -56,14 +56,14 @@ fn flood(bench: &Bench<'_>) {
             Event::RescanFinished { wallet: wallet.clone(), rescan: u64::from(round), outcome },
             Event::WalletLockChanged { wallet, locked: round % 2 == 1 },
         ] {
-            tell(bench, &event);
+            tell(harness, &event);
         }
     }
     for bytes in UNKNOWN {
-        bench.probe.event(bytes, "of an unknown kind");
+        harness.probe.event(bytes, "of an unknown kind");
     }
 }
 
-fn tell(bench: &Bench<'_>, event: &Event) {
-    bench.probe.event(&wire::to_bytes(event), event.topic().unwrap_or("shutdown"));
+fn tell(harness: &Harness<'_>, event: &Event) {
+    harness.probe.event(&wire::to_bytes(event), event.topic().unwrap_or("shutdown"));
 }

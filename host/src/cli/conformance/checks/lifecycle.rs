@@ -1,7 +1,7 @@
 //! Instances come and go: one alone, a second beside it, as a reload has it, and one after all others.
 
 use super::Outcome;
-use crate::cli::conformance::session::{Bench, Session, Shape};
+use crate::cli::conformance::session::{Harness, Session, Shape};
 
 /// Three instances, two of them at the same time, each of which answers.
 pub fn lifecycle(session: &Session<'_>) -> Outcome {
@@ -32,8 +32,8 @@ pub fn lifecycle(session: &Session<'_>) -> Outcome {
 }
 
 /// Makes one call, so that something runs in the instance.
-fn call(session: &Session<'_>, bench: &Bench<'_>) {
+fn call(session: &Session<'_>, harness: &Harness<'_>) {
     if let Some(method) = session.methods().next() {
-        bench.probe.call(&method.name, "[]");
+        harness.probe.call(&method.name, "[]");
     }
 }

@@ -55,13 +55,13 @@ fn try_out(session: &Session<'_>, shape: Shape<'_>, options: &Map<String, Value>
             }
             false
         }
-        Ok(bench) => {
+        Ok(harness) => {
             for method in session.methods() {
                 for set in arguments::few(method) {
-                    bench.probe.call(&method.name, &set);
+                    harness.probe.call(&method.name, &set);
                 }
             }
-            session.finish(bench);
+            session.finish(harness);
             true
         }
     }))

@@ -12,7 +12,7 @@ use outrigger_sdk::{Call, Plugin, Reply, RpcError};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::super::Bench;
+use super::super::Harness;
 use crate::services::{Keys, OwnScopes, Scopes, WalletService};
 
 /// A started plugin.
@@ -36,16 +36,16 @@ impl ReplySink for Answer {
 }
 
 impl Asked {
-    pub fn of(bench: &Bench) -> Self {
+    pub fn of(harness: &Harness) -> Self {
         let scopes = Arc::new(Scopes::default());
         let wallet = WalletService {
-            manager: bench.manager.clone(),
+            manager: harness.manager.clone(),
             scopes: OwnScopes::of(scopes.clone(), 0),
             keys: Keys::None,
         };
         let mut host = TestHost::new().handle();
-        host.chain = bench.chain.clone();
-        host.mempool = bench.mempool.clone();
+        host.chain = harness.chain.clone();
+        host.mempool = harness.mempool.clone();
         host.wallet = Arc::new(wallet);
         Self { plugin: HistoryPlugin::new(host, Map::new()).unwrap(), scopes, next: AtomicU64::new(1) }
     }

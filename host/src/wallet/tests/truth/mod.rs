@@ -139,7 +139,7 @@ fn coins_agree(world: &World) -> Result<(), String> {
             met.named.inputs().for_each(|input| drop(coins.remove(&input)));
         }
     }
-    let own = world.bench.coins().into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
+    let own = world.harness.coins().into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
     let own: BTreeMap<OutPoint, u64> = own.map(|coin| (coin.outpoint, coin.value)).collect();
     let wanted: BTreeMap<OutPoint, u64> = coins.into_iter().map(|(at, output)| (at, output.value.to_sat())).collect();
     if own == wanted { Ok(()) } else { Err(format!("the coins are {own:#?}, wanted {wanted:#?}")) }

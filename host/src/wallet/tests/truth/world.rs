@@ -14,7 +14,7 @@ use outrigger_sdk::service::wallet::{ImportOutcome, Ownership};
 use outrigger_sdk::service::{Chain, Mempool, Scope};
 use serde_json::json;
 
-use super::super::{Bench, foreign, spend};
+use super::super::{Harness, foreign, spend};
 use super::asked::Asked;
 use super::cast::{INDEXES, Late, NOTE, Role, STRANGER, first_imports, late, roles};
 use super::naive::{Naive, Named, RawBlock};
@@ -33,7 +33,7 @@ const BLOCK_SECONDS: u64 = 500;
 
 /// The node and the wallet, and what is known of both.
 pub struct World {
-    pub bench: Bench,
+    pub harness: Harness,
     pub asked: Asked,
     pub naive: Naive,
     pub roles: Vec<Role>,
@@ -54,13 +54,13 @@ fn nth<T>(items: impl IntoIterator<Item = T>, number: usize) -> Option<T> {
 
 impl World {
     pub fn new() -> Self {
-        let bench = Bench::new();
-        bench.create("w", |options| options.blank = true);
-        let genesis = bench.chain.tip(Scope::NONE).unwrap();
-        bench.chain.set_mock_time(Scope::NONE, u64::from(genesis.time) + AHEAD).unwrap();
-        let asked = Asked::of(&bench);
+        let harness = Harness::new();
+        harness.create("w", |options| options.blank = true);
+        let genesis = harness.chain.tip(Scope::NONE).unwrap();
+        harness.chain.set_mock_time(Scope::NONE, u64::from(genesis.time) + AHEAD).unwrap();
+        let asked = Asked::of(&harness);
         let mut world = Self {
-            bench,
+            harness,
             asked,
             naive: Naive::default(),
             roles: roles(),
@@ -135,7 +135,7 @@ impl World {
             }
             Step::Label { role, label } => {
                 let (role, label) = (&self.roles[*role], TEXTS[*label]);
-                self.bench.view().wallet().set_label(role.script.clone(), label.into()).unwrap();
+                self.harness.view().wallet().set_label(role.script.clone(), label.into()).unwrap();
                 if let Some(address) = role.address_script.clone() {
                     self.naive.labels.insert(address, label.into());
                 }
@@ -143,9 +143,9 @@ impl World {
             Step::Remark { which, key, value } => self.remark(*which, REMARKS[*key], TEXTS[*value]),
             Step::Tick(seconds) => self.tick(*seconds),
             Step::Restart => {
-                self.bench.view();
-                self.bench.restart(|_| {});
-                self.asked = Asked::of(&self.bench);
+                self.harness.view();
+                self.harness.restart(|_| {});
+                self.asked = Asked::of(&self.harness);
                 self.naive.read_pool(self.now());
                 self.adopt();
             }
@@ -154,21 +154,21 @@ impl World {
     }
 
     fn now(&self) -> u64 {
-        self.bench.chain.time(Scope::NONE).unwrap()
+        self.harness.chain.time(Scope::NONE).unwrap()
     }
 
     fn tick(&mut self, seconds: u64) {
         // What came before is taken over by the clock of before.
-        self.bench.view();
-        self.bench.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
+        self.harness.view();
+        self.harness.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
     }
 
     fn raw(&self, hash: BlockHash) -> RawBlock {
-        let block = self.bench.block(hash);
+        let block = self.harness.block(hash);
         RawBlock {
             hash,
             previous: block.header.prev_blockhash,
-            height: self.bench.height_of(hash),
+            height: self.harness.height_of(hash),
             time: block.header.time,
             transactions: block.txdata.into_iter().map(Named::new).collect(),
         }
@@ -184,8 +184,8 @@ impl World {
         if let Some(parent) = with.iter().find(|named| named.txid == outpoint.txid) {
             return parent.tx.output.get(outpoint.vout as usize).cloned();
         }
-        let coin = self.bench.chain.coins(Scope::NONE, vec![*outpoint]).unwrap().remove(0)?;
-        let next = self.bench.chain.tip(Scope::NONE).unwrap().height + 1;
+        let coin = self.harness.chain.coins(Scope::NONE, vec![*outpoint]).unwrap().remove(0)?;
+        let next = self.harness.chain.tip(Scope::NONE).unwrap().height + 1;
         (!coin.coinbase || next - coin.height >= MATURITY).then_some(coin.output)
     }
 
@@ -201,7 +201,7 @@ impl World {
         let outpoint = OutPoint { txid: Txid::from_byte_array(txid), vout: 0 };
         let value = Amount::from_sat(FRESH + self.fresh);
         let output = TxOut { value, script_pubkey: foreign(0) };
-        self.bench.chain.add_coin(outpoint, Coin { output, height: 0, coinbase: false });
+        self.harness.chain.add_coin(outpoint, Coin { output, height: 0, coinbase: false });
         outpoint
     }
 
@@ -260,8 +260,8 @@ impl World {
     }
 
     fn settle_pool(&mut self, pool: Vec<Rc<Named>>, mut events: Vec<NodeEvent>) {
-        self.bench.mempool.clear();
-        pool.iter().for_each(|named| self.bench.mempool.add(named.tx.clone(), FEE));
+        self.harness.mempool.clear();
+        pool.iter().for_each(|named| self.harness.mempool.add(named.tx.clone(), FEE));
         let time = self.now();
         for gone in self.naive.pool.iter().rev().filter(|named| !pool.contains(named)) {
             let confirmed = self.naive.place(gone.txid).is_some();
@@ -273,14 +273,14 @@ impl World {
             events.push(NodeEvent::TransactionAdded { transaction, time, sequence: 0 });
         }
         self.naive.set_pool(pool, time);
-        let tip = self.bench.chain.tip(Scope::NONE).unwrap();
-        events.into_iter().for_each(|event| self.bench.manager.notify(event));
-        self.bench.manager.notify(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+        let tip = self.harness.chain.tip(Scope::NONE).unwrap();
+        events.into_iter().for_each(|event| self.harness.manager.notify(event));
+        self.harness.manager.notify(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
     }
 
     /// Takes over what the wallet itself has offered to the mempool.
     fn adopt(&mut self) {
-        let ids = self.bench.mempool.ids(Scope::NONE).unwrap();
+        let ids = self.harness.mempool.ids(Scope::NONE).unwrap();
         let mut pool = self.naive.pool.clone();
         for txid in ids.into_iter().filter(|txid| !self.naive.in_pool(*txid)) {
             pool.push(self.made.iter().find(|named| named.txid == txid).unwrap().clone());
@@ -305,7 +305,7 @@ impl World {
             }
         }
         let transactions = chosen.iter().map(|named| named.tx.clone()).collect();
-        let hash = self.bench.chain.mine_to(self.roles[plan.reward].script.clone(), transactions);
+        let hash = self.harness.chain.mine_to(self.roles[plan.reward].script.clone(), transactions);
         self.connected(hash)
     }
 
@@ -324,7 +324,7 @@ impl World {
         let (mut off, mut back) = (Vec::new(), Vec::new());
         while off.len() < depth && self.naive.tip().height > 0 {
             let tip = self.naive.chain.last().unwrap().clone();
-            self.bench.chain.disconnect();
+            self.harness.chain.disconnect();
             self.naive.disconnect();
             off.push((tip.hash, tip.height));
             back.splice(0..0, tip.transactions[1..].iter().cloned());
@@ -343,7 +343,7 @@ impl World {
         let (off, back) = self.leave((self.naive.tip().height - block.height) as usize);
         let mut on = Vec::new();
         for hash in path.into_iter().rev() {
-            self.bench.chain.reconsider_block(Scope::NONE, hash).unwrap();
+            self.harness.chain.reconsider_block(Scope::NONE, hash).unwrap();
             on.push(self.connected(hash));
         }
         self.settle(off, on, back);
@@ -376,7 +376,7 @@ impl World {
     fn remark(&mut self, which: usize, key: &str, value: &str) {
         let Some(met) = nth(&self.naive.met, which) else { return };
         let txid = met.named.txid;
-        self.bench.view().wallet().set_metadata(txid, key.into(), value.into()).unwrap();
+        self.harness.view().wallet().set_metadata(txid, key.into(), value.into()).unwrap();
         let remarks = self.naive.remarks.entry(txid).or_default();
         remarks.remove(key);
         if !value.is_empty() {
@@ -385,7 +385,7 @@ impl World {
     }
 
     fn import(&mut self, late: Late) {
-        let outcome = self.bench.view().wallet().import(vec![late.import]).unwrap().remove(0);
+        let outcome = self.harness.view().wallet().import(vec![late.import]).unwrap().remove(0);
         if let Some(role) = late.unless_spendable
             && self.naive.owned.get(&self.roles[role].script).is_some_and(|(own, _)| *own == Ownership::Spendable)
         {
@@ -407,16 +407,16 @@ impl World {
     }
 
     fn rescan(&mut self) {
-        let view = self.bench.view();
+        let view = self.harness.view();
         let rescan = view.wallet().rescan_reserve().unwrap();
         view.wallet().rescan_start(rescan, 0).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         let ended = |event: &Event| matches!(event, Event::RescanFinished { rescan: number, .. } if *number == rescan);
-        while !self.bench.events.lock().iter().any(ended) {
+        while !self.harness.events.lock().iter().any(ended) {
             assert!(Instant::now() < deadline, "the rescan does not end");
             std::thread::sleep(Duration::from_micros(200));
         }
-        self.bench.events.lock().clear();
+        self.harness.events.lock().clear();
         self.naive.rescan(self.now());
         self.adopt();
     }

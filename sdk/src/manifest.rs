@@ -236,7 +236,7 @@ impl ParamType {
         }
     }
 
-    /// The JSON type that release 29 names when it refuses another; none where several fit.
+    /// The JSON type that Bitcoin Core 29 names when it refuses another; none where several fit.
     pub fn expected(self) -> Option<&'static str> {
         match self {
             Self::String | Self::Hex => Some("string"),

@@ -91,7 +91,7 @@ last = shop.listtransactions("*", 10)
 expect("history", [(entry["category"], entry["amount"]) for entry in last], [("receive", Decimal("1.25")), ("send", Decimal("-1.2499"))])
 expect("an unknown transaction", code(payer.gettransaction, "00" * 32), -5)
 
-# Errors carry bitcoind's codes. This client cannot read a batch of release 29, whose answers leave out "error".
+# Errors carry bitcoind's codes. This client cannot read a batch of Bitcoin Core 29, whose answers leave out "error".
 expect("an unknown method", code(node.nosuchmethod), -32601)
 expect("a wrong count", code(node.getblockhash), -1)
 expect("a wrong height", code(node.getblockhash, 1_000_000), -8)

@@ -21,7 +21,7 @@ fn play(client: &mut Client, wallet: &mut Client, actions: &Value, step: &str) {
 }
 
 /// An answer without what this host says otherwise: keys that the recording leaves out, and the time of a transaction
-/// that was found by a rescan, which release 29 reckons by other rules than 0.21 and this host.
+/// that was found by a rescan, which Bitcoin Core 29 reckons by other rules than 0.21 and this host.
 fn comparable(value: &Value, rescanned: &[Value]) -> Value {
     match value {
         Value::Object(object) => {

@@ -63,7 +63,7 @@ fn differences(client: &mut Client, rows: &[Value], excused: impl Fn(&str) -> bo
     differ
 }
 
-/// Where this host deliberately follows another rule than release 29, by the row's name.
+/// Where this host deliberately follows another rule than Bitcoin Core 29, by the row's name.
 fn excused(name: &str) -> bool {
     // The wording of argument checks is that of 0.21 for the signing RPCs.
     let argument_checks = ["bad sighash", "hexstring null", "prevtxs text"];

@@ -153,7 +153,7 @@ fn transactions_are_made_read_and_relayed() {
     assert_eq!(wallet.call("gettxout", json!([coinbase["txid"], 0])), Value::Null);
 }
 
-/// As a bitcoind of release 29 answered to the same steps.
+/// As bitcoind 29 answered to the same steps.
 #[test]
 fn a_wallet_that_avoids_reuse_tells_apart_what_came_to_addresses_it_has_spent_from() {
     let host = Host::start();

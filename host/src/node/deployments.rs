@@ -137,7 +137,7 @@ fn testdummy(tree: &Tree, hash: BlockHash) -> Option<SignalledDeployment> {
     })
 }
 
-/// Taproot, which release 29 still describes by signals though a development chain has it from its first block on.
+/// Taproot, which Bitcoin Core 29 still describes by signals though a development chain has it from its first block on.
 fn taproot() -> SignalledDeployment {
     SignalledDeployment {
         bit: TAPROOT_BIT,

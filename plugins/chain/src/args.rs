@@ -1,4 +1,4 @@
-//! Arguments as release 29 reads them: a wrong type is -3 and names both types.
+//! Arguments as Bitcoin Core 29 reads them: a wrong type is -3 and names both types.
 
 use outrigger_sdk::params::Type;
 use serde_json::{Map, Value};

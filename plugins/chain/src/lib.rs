@@ -1,7 +1,7 @@
 //! The operation group `chain`: the chain and the mempool as they are, raw transactions, addresses and descriptors.
 //!
 //! Invariants: nothing is kept between calls, but for the answer to one question (whether the chain has caught up with the
-//! clock since the start). What a call reads comes from one snapshot. Results have release 29's keys in its order, and
+//! clock since the start). What a call reads comes from one snapshot. Results have Bitcoin Core 29's keys in its order, and
 //! no others: strict clients refuse what they do not know.
 
 mod args;

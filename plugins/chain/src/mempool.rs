@@ -126,7 +126,7 @@ pub fn estimate_smart_fee(context: &Context<'_>) -> Outcome {
     Ok(json!({"errors": ["Insufficient data or no feerate found"], "blocks": 0}))
 }
 
-/// An entry in release 29's shape.
+/// An entry in Bitcoin Core 29's shape.
 fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
     json!({
         "vsize": entry.virtual_size,

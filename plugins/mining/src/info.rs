@@ -15,7 +15,7 @@ use crate::{Context, Outcome};
 /// The number of blocks that the network's hash rate is estimated from.
 const HASH_RATE_BLOCKS: u32 = 120;
 /// The number of blocks between two adjustments of the difficulty: two weeks of them, and one day of them on the development
-/// chain, where none changes anything (release 29).
+/// chain, where none changes anything (Bitcoin Core 29).
 fn adjustment_blocks(network: Network) -> u32 {
     if network == Network::Regtest { 144 } else { 2016 }
 }

@@ -426,7 +426,7 @@ fn blocks_pay_a_descriptor_of_one_script() {
     let block: Block = deserialize(&raw).unwrap();
     assert_eq!(block.txdata[0].output[0].script_pubkey.as_bytes(), [0x6a]);
     assert_eq!(plugin.call("generatetodescriptor", json!([-1, "raw(6a)"])), Ok(json!([])));
-    // As a bitcoind of release 29 answered.
+    // As bitcoind 29 answered.
     let wrong_checksum = "Provided checksum 'aaaaaaaa' does not match computed checksum '4mhr9ur5'";
     let ranged = "Ranged descriptor not accepted. Maybe pass through deriveaddresses first?";
     for (descriptor, code, message) in [
@@ -493,7 +493,7 @@ fn the_difficulty_of_the_development_chain_is_adjusted_every_144_blocks() {
         plugin.call("generatetoaddress", json!([1, ADDRESS])).unwrap();
     }
     let rate = |blocks: i32, height: u32| plugin.call("getnetworkhashps", json!([blocks, height])).unwrap();
-    // What a bitcoind of release 29 answered for the same blocks.
+    // What bitcoind 29 answered for the same blocks.
     for (height, told) in [
         (144, "0.0007017543859649122"),
         (145, "0.0006993006993006993"),

@@ -35,7 +35,7 @@ fn without_descriptors(info: ScriptInfo) -> ScriptInfo {
     ScriptInfo { parents: Vec::new(), ..info }
 }
 
-/// The answer for a script, in release 29's order of keys.
+/// The answer for a script, in Bitcoin Core 29's order of keys.
 fn describe(script: &ScriptBuf, known: Option<&ScriptInfo>, network: Network) -> Map<String, Value> {
     let ownership = known.map_or(Ownership::None, |info| info.ownership);
     let solvable = known.is_some_and(|info| info.solvable);

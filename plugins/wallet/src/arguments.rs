@@ -1,7 +1,7 @@
 //! Arguments that several methods of this group take.
 //!
 //! The host has checked the types of top-level arguments; what stands inside arrays and objects is checked here, with the
-//! words of release 29.
+//! words of Bitcoin Core 29.
 
 use std::collections::HashSet;
 

@@ -7,7 +7,7 @@ use crate::CallContext;
 use crate::balances::{balances, last_processed_block, money};
 use crate::error::WalletError;
 
-/// The `walletversion` of release 29: that of the last change which older releases could not read.
+/// The `walletversion` of Bitcoin Core 29: that of the last change which older releases could not read.
 const WALLET_VERSION: u32 = 169_900;
 
 /// Millionths in a whole.

@@ -11,13 +11,13 @@ use crate::error::WalletError;
 use crate::select::{Goal, select, select_lighter};
 use crate::weight::{InputSize, WITNESS_SCALE, compact_len, output_len};
 
-/// The greatest fee of a payment, in satoshi: release 29's `-maxtxfee`.
+/// The greatest fee of a payment, in satoshi: Bitcoin Core 29's `-maxtxfee`.
 pub const MAX_FEE: u64 = 10_000_000;
 
 /// The greatest weight that is relayed, in weight units.
 pub const MAX_WEIGHT: u64 = 400_000;
 
-/// The feerate at which an output must be worth spending, in satoshi per 1000 virtual bytes: release 29's `-dustrelayfee`.
+/// The feerate at which an output must be worth spending, in satoshi per 1000 virtual bytes: Bitcoin Core 29's `-dustrelayfee`.
 const DUST_FEERATE: u64 = 3000;
 
 /// The number of [`Rank`]s.
@@ -127,7 +127,7 @@ fn fee_share(feerate: u64, weight: u64) -> u64 {
     feerate.saturating_mul(weight)
 }
 
-/// The value below which an output with a script of this length is dust, in satoshi (release 29's rule).
+/// The value below which an output with a script of this length is dust, in satoshi (Bitcoin Core 29's rule).
 fn dust(script_len: usize, witness_program: bool) -> u64 {
     const SPENDING_WITNESS_PROGRAM: u64 = 67;
     const SPENDING_OTHERS: u64 = 148;

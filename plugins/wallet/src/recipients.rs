@@ -31,7 +31,7 @@ pub fn check_dummy(value: Option<&Value>) -> Result<(), WalletError> {
     }
 }
 
-/// The recipients, in the order of their keys. Who pays the fee is judged before the addresses are, as in release 29.
+/// The recipients, in the order of their keys. Who pays the fee is judged before the addresses are, as in Bitcoin Core 29.
 pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Result<Vec<Recipient>, WalletError> {
     let amounts = amounts.as_object().ok_or_else(|| wrong_type(amounts, Type::Object))?;
     let payers = match subtract {

@@ -130,7 +130,7 @@ impl Request {
         Ok(Self { payment, sequence, fee_reason: reason, verbose: false, avoid_reuse: false, metadata: Vec::new() })
     }
 
-    /// Reads the arguments of `sendtoaddress` in release 29's order of checks.
+    /// Reads the arguments of `sendtoaddress` in Bitcoin Core 29's order of checks.
     fn to_address(context: &CallContext<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
         let params = &context.params;
         let metadata = metadata(context, &[(2, "comment"), (3, "to")])?;

@@ -63,7 +63,7 @@ pub fn keypool_refill(context: &mut CallContext<'_>) -> Result<Value, WalletErro
     if ahead < size.unwrap_or(0).into() { Err(WalletError::KeypoolNotFilled) } else { Ok(Value::Null) }
 }
 
-/// `setwalletflag`: of the flags of release 29 only `avoid_reuse` can be changed.
+/// `setwalletflag`: of the flags of Bitcoin Core 29 only `avoid_reuse` can be changed.
 pub fn set_wallet_flag(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let wallet = context.wallet()?;
     let name = context.params.text(0)?.to_owned();

@@ -1,6 +1,6 @@
 //! Reading a descriptor: the checksum, then the expressions, with bitcoind's checks in bitcoind's order.
 //!
-//! The words are those of bitcoind 0.21 for what it knew; `tr`, its leaves and miniscript are read as release 29 does.
+//! The words are those of bitcoind 0.21 for what it knew; `tr`, its leaves and miniscript are read as Bitcoin Core 29 does.
 
 use bitcoin::address::NetworkUnchecked;
 use bitcoin::{Address, Network, NetworkKind, ScriptBuf};

@@ -55,7 +55,7 @@ pub fn write_address(script: &Script, network: Network, out: &mut String) -> boo
 /// The scriptPubKey of an address of `network`.
 ///
 /// # Errors
-/// What `validateaddress` of release 29 says of the text.
+/// What `validateaddress` of Bitcoin Core 29 says of the text.
 pub fn to_script(text: &str, network: Network) -> Result<ScriptBuf, AddressError> {
     let expected = prefix(network);
     let start = text.get(..expected.len()).unwrap_or_default();

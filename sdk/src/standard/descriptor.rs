@@ -1,4 +1,4 @@
-//! The descriptor that a scriptPubKey alone tells, as release 29's `desc`.
+//! The descriptor that a scriptPubKey alone tells, as Bitcoin Core 29's `desc`.
 
 use bitcoin::secp256k1::XOnlyPublicKey;
 use bitcoin::{Network, PublicKey, Script};

@@ -1,4 +1,4 @@
-//! Decoded transactions, as `decoderawtransaction` and its like show them in release 29.
+//! Decoded transactions, as `decoderawtransaction` and its like show them in Bitcoin Core 29.
 
 use bitcoin::{Network, Script, Transaction, TxIn};
 use serde_json::{Map, Value, json};
@@ -101,7 +101,7 @@ fn input_json(input: &TxIn, coinbase: bool, prevout: Option<&Coin>, network: Net
     object
 }
 
-/// A scriptPubKey in release 29's shape: `asm`, `desc`, `hex`, `address` where it pays to one, `type`.
+/// A scriptPubKey in Bitcoin Core 29's shape: `asm`, `desc`, `hex`, `address` where it pays to one, `type`.
 pub fn script_json(script: &Script, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("asm".into(), json!(asm(script)));

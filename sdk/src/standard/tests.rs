@@ -1,4 +1,4 @@
-//! Scripts, addresses and transactions against recorded answers of release 29 and the address vectors of Bitcoin Core.
+//! Scripts, addresses and transactions against recorded answers of Bitcoin Core 29 and the address vectors of Bitcoin Core.
 
 use bitcoin::{Network, Script, ScriptBuf};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::params::decode_hex;
 
-/// An output and what release 29 says of it on regtest; an empty address stands for none.
+/// An output and what Bitcoin Core 29 says of it on regtest; an empty address stands for none.
 struct Row {
     hex: &'static str,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! The plugin against a host in memory. What needs no chain is compared with recorded answers of release 29.
+//! The plugin against a host in memory. What needs no chain is compared with recorded answers of Bitcoin Core 29.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};

@@ -67,7 +67,7 @@ fn a_block_is_counted() {
     assert_eq!(plugin.call_json("getblockstats", json!([hash, []])).unwrap(), expected);
     let selected = plugin.call_json("getblockstats", json!([hash, ["txs", "height", "txs"]])).unwrap();
     assert_eq!(selected, r#"{"height":1,"txs":3}"#);
-    // What release 29 tells of the first block, whose output is no coin.
+    // What Bitcoin Core 29 tells of the first block, whose output is no coin.
     let first = plugin.call("getblockstats", json!([0])).unwrap();
     let coins = ["outs", "utxo_increase", "utxo_size_inc", "utxo_increase_actual", "utxo_size_inc_actual"];
     assert_eq!(coins.map(|key| first[key].clone()), [1, 1, 117, 0, 0].map(|count| json!(count)));

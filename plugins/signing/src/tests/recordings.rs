@@ -1,6 +1,6 @@
 //! What a real bitcoind answered to signing requests, and what this plugin answers to the same: the same bytes.
 //!
-//! The recordings are of release 29 with Knots' additions. Where the two methods follow release 0.21 instead, or go
+//! The recordings are of Bitcoin Core 29 with Knots' additions. Where the two methods follow Bitcoin Core 0.21 instead, or go
 //! beyond both, the difference is spelled out here.
 
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,4 @@
-//! Payments to several recipients, with what release 29 answers to the same arguments.
+//! Payments to several recipients, with what Bitcoin Core 29 answers to the same arguments.
 
 use bitcoin::{Sequence, consensus};
 use outrigger_sdk::service::Mempool;

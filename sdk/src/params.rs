@@ -27,7 +27,7 @@
 //! // As bitcoind has it: any argument may be null, and the words are its own.
 //! assert_eq!(params.integer_or(3, 100)?, 100);
 //! let error = params.text(0).unwrap_err();
-//! assert_eq!((error.code, error.message.as_str()), (Code::MISC, "JSON value is not a string as expected"));
+//! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
 //! # Ok::<(), RpcError>(())
 //! ```
 

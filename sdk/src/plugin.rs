@@ -80,7 +80,7 @@ pub trait ReplySink: Send + Sync {
 ///
 /// use outrigger_sdk::serde_json::{Map, Value, json};
 /// use outrigger_sdk::testing::TestHost;
-/// use outrigger_sdk::{Call, RpcErrorCode, Host, Plugin, Reply, RpcError};
+/// use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
 ///
 /// #[derive(Default)]
 /// struct Sums {
@@ -106,7 +106,7 @@ pub trait ReplySink: Send + Sync {
 ///             let mut sum = 0_u64;
 ///             for number in 0..count {
 ///                 if number % 1024 == 0 && (closing.load(Ordering::Relaxed) || !reply.is_wanted()) {
-///                     reply.fail(RpcError::new(Code::CLIENT_NOT_CONNECTED, "Shutting down"));
+///                     reply.fail(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
 ///                     return;
 ///                 }
 ///                 sum = sum.wrapping_add(number);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bitcoin::{ScriptBuf, Txid};
+use outrigger_sdk::memory::wipe_stack;
 use outrigger_sdk::service::signer::SignBatch;
 use outrigger_sdk::service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
@@ -29,11 +30,14 @@ impl WalletService {
         self.scopes.get(scope)?.with_view(&self.manager, read)
     }
 
-    /// Reads what only a holder of the wallet's keys may.
+    /// Reads what only a holder of the wallet's keys may. The host computes with them here, whatever plugin asks, so it wipes
+    /// the stack itself.
     fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.read(scope, |view| {
             self.keys.check(view.wallet().name())?;
-            read(view)
+            let outcome = read(view);
+            wipe_stack();
+            outcome
         })
     }
 
@@ -49,12 +53,14 @@ impl WalletService {
         Ok(names)
     }
 
-    /// Changes the call's wallet; what the call reads afterwards is the wallet as changed.
+    /// Changes the call's wallet; what the call reads afterwards is the wallet as changed. Many changes derive, encrypt or
+    /// decrypt keys, so the stack is wiped after each.
     fn write<T>(&self, scope: Scope, write: impl FnOnce(&crate::wallet::Wallet) -> Result<T>) -> Result<T> {
         let call = self.scopes.get(scope)?;
         let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
         call.refresh();
         let outcome = write(&wallet);
+        wipe_stack();
         call.refresh();
         outcome
     }

@@ -47,7 +47,9 @@ impl Wallet {
         }
         let Ok(sealing) = self.sealing() else { return Ok(None) };
         let private = self.private_descriptor(txn, number, &sealing)?;
-        Ok(private.and_then(|private| private.expand(index).ok()))
+        let expansion = private.and_then(|private| private.expand(index).ok());
+        wipe_stack();
+        Ok(expansion)
     }
 
     /// A descriptor with its private keys, where the wallet has them.

@@ -1,7 +1,7 @@
 //! Everything that a plugin of Outrigger needs, and what host and plugins share.
 //!
 //! A plugin is a `cdylib` that implements [`Plugin`] and exports it with [`export_plugin!`]; `manifest.json` beside it says
-//! which methods it answers and which services it needs. [`testing`] has a host in memory for its unit tests.
+//! which methods it answers and which services it needs. [`testing`] has a host of canned answers for its unit tests.
 //!
 //! ```
 //! use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
@@ -27,37 +27,41 @@
 //!
 //! - [`plugin`], [`manifest`], [`params`], [`amount`], [`error`]: writing a plugin.
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
-//! - [`abi`]: the C interface between the two; with the allocator of [`memory`] the only unsafe code of this crate.
 //! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
 //!   and the solver that makes scriptSigs and witnesses.
-//! - [`memory`]: wiping of memory that may have held secrets. [`parallel`]: work on all processors. [`testing`]: a host in memory.
-//!   [`text`]: text of others, made fit for a terminal or a log.
+//! - [`memory`]: wiping of memory that may have held secrets. [`parallel`]: work on all processors. [`testing`]: a host of canned
+//!   answers. [`text`]: text of others, made fit for a terminal or a log.
+//! - [`abi`]: the C interface between the two.
+//!
+//! This crate is what plugins depend on, and is little more than the face of the crates beside it, each of one subject. It never
+//! depends on the host.
 
-pub mod abi;
-pub mod amount;
-pub mod descriptor;
-pub mod error;
-pub mod header;
-mod json_words;
+#[doc(hidden)]
+pub mod entry;
 pub mod manifest;
-pub mod memory;
 #[doc(hidden)]
 pub mod outline;
-pub mod parallel;
-pub mod params;
 pub mod plugin;
-pub mod service;
-pub mod sign;
-pub mod standard;
 pub mod testing;
-pub mod text;
-pub mod wire;
 
-pub use error::{RpcError, RpcErrorCode};
-pub use plugin::{Call, Host, Plugin, Reply};
-// What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
+#[doc(inline)]
+pub use outrigger_abi as abi;
+#[doc(inline)]
+pub use outrigger_descriptor as descriptor;
+#[doc(inline)]
+pub use outrigger_memory::{self as memory, parallel, wipe_freed_memory};
 #[doc(inline)]
 pub use outrigger_script as script;
+#[doc(inline)]
+pub use outrigger_service::{self as service, Host, wire};
+#[doc(inline)]
+pub use outrigger_sign as sign;
+#[doc(inline)]
+pub use outrigger_standard as standard;
+#[doc(inline)]
+pub use outrigger_values::{RpcError, RpcErrorCode, amount, error, params, text};
+pub use plugin::{Call, Plugin, Reply};
+// What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
 pub use {bitcoin, serde_json};
 
 /// The tutorial, whose examples are tests.

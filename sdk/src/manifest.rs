@@ -44,8 +44,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::json_words::json_words;
-use crate::text::{is_control, printable};
+use outrigger_values::params::json_words;
+use outrigger_values::text::{is_control, printable};
 
 /// The longest name of a method, in characters.
 pub const MAX_METHOD_NAME: usize = 64;
@@ -66,7 +66,7 @@ pub struct Manifest {
     /// Further services that it uses where they are granted.
     #[serde(default)]
     pub optional: Vec<String>,
-    /// The events it wants to hear of ([`crate::service::events::TOPICS`]).
+    /// The events it wants to hear of ([`outrigger_service::events::TOPICS`]).
     #[serde(default)]
     pub events: Vec<String>,
     /// The options of its configuration.
@@ -328,7 +328,7 @@ impl Manifest {
             }
             method.check()?;
         }
-        if let Some(event) = manifest.events.iter().find(|e| !crate::service::events::TOPICS.contains(&e.as_str())) {
+        if let Some(event) = manifest.events.iter().find(|e| !outrigger_service::events::TOPICS.contains(&e.as_str())) {
             return Err(ManifestError::UnknownEvent(event.clone()));
         }
         if let Some(option) = manifest.options.iter().find(|option| !option.kind.fits(&option.default)) {

@@ -6,35 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::error::RpcError;
-use crate::params::Params;
-use crate::service::events::Event;
-use crate::service::{Chain, Events, Log, Mempool, Scope, Signer, Wallet, log::Level};
-
-/// The services a plugin may use. One that the configuration does not grant fails on every function with
-/// [`crate::service::ErrorKind::NotGranted`].
-#[derive(Clone)]
-pub struct Host {
-    /// Blocks, headers, coins.
-    pub chain: Arc<dyn Chain>,
-    /// Unconfirmed transactions.
-    pub mempool: Arc<dyn Mempool>,
-    /// Wallets.
-    pub wallet: Arc<dyn Wallet>,
-    /// Signatures by wallets' keys.
-    pub signer: Arc<dyn Signer>,
-    /// The state of the event queue.
-    pub events: Arc<dyn Events>,
-    /// The log.
-    pub log: Arc<dyn Log>,
-}
-
-impl Host {
-    /// Writes a line to the host's log. A log that cannot be written stops nothing.
-    pub fn log(&self, level: Level, message: impl Into<String>) {
-        let _ = self.log.write(Scope::NONE, level, message.into());
-    }
-}
+use outrigger_service::events::Event;
+use outrigger_service::{Host, Scope};
+use outrigger_values::error::RpcError;
+use outrigger_values::params::Params;
 
 /// A call that a client made.
 pub struct Call<'a> {
@@ -79,7 +54,7 @@ pub trait ReplySink: Send + Sync {
 /// use std::thread::JoinHandle;
 ///
 /// use outrigger_sdk::serde_json::{Map, Value, json};
-/// use outrigger_sdk::testing::TestHost;
+/// use outrigger_sdk::testing::StubHost;
 /// use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
 ///
 /// #[derive(Default)]
@@ -130,7 +105,7 @@ pub trait ReplySink: Send + Sync {
 /// const MANIFEST: &str = r#"{"id": "sums", "version": "1.0.0", "summary": "Adds up", "methods": [{"name": "sum",
 ///     "category": "Test", "help": "Adds up.", "params": [{"name": "count", "type": "numeric", "required": true, "help": ""}]}]}"#;
 ///
-/// let plugin = TestHost::new().start::<Sums>(MANIFEST, json!({}));
+/// let plugin = StubHost::new().start::<Sums>(MANIFEST, json!({}));
 /// let (nothing, forever) = (plugin.begin("sum", json!([0])), plugin.begin("sum", json!([u64::MAX])));
 /// plugin.stop();
 /// assert_eq!(nothing.answer(), Some(Ok(json!(0))));
@@ -230,13 +205,13 @@ pub trait Plugin: Send + Sync + Sized + 'static {
 
     /// The last word before the instance is dropped: end threads of your own. From then on the host is not called any more: a
     /// [`Reply`] that was kept reaches nobody, and each function of a service fails with
-    /// [`crate::service::ErrorKind::Stale`].
+    /// [`outrigger_service::ErrorKind::Stale`].
     fn stop(&self) {}
 }
 
 /// Exports a [`Plugin`] and its manifest from a `cdylib`.
 ///
-/// A third argument is the least minor version of the interface ([`crate::abi::ABI_MINOR`]) that a host must have; without
+/// A third argument is the least minor version of the interface ([`outrigger_abi::ABI_MINOR`]) that a host must have; without
 /// it the plugin runs on hosts of every minor version, and what an older one does not have reads as not there.
 ///
 /// ```
@@ -274,7 +249,7 @@ macro_rules! export_plugin {
         #[allow(unsafe_code, non_upper_case_globals)]
         // SAFETY: the two names are the ABI's, and no other symbol of a plugin has them.
         #[unsafe(no_mangle)]
-        pub static outrigger_plugin: $crate::abi::PluginTable = $crate::abi::plugin_table::<$plugin>($minor_needed);
+        pub static outrigger_plugin: $crate::abi::PluginTable = $crate::entry::plugin_table::<$plugin>($minor_needed);
 
         #[doc(hidden)]
         #[allow(unsafe_code, non_upper_case_globals)]

@@ -170,7 +170,7 @@ impl Trial {
             assert_eq!(found(host.datadir(), &self.secrets), [""; 0]);
             let passphrase = if self.encrypted { SECOND } else { FIRST };
             // The key that is in use since then stands there sealed alone.
-            let key = outrigger_host::fuzzing::sealing_key(&self.data(host), passphrase).expect("the wallet's key");
+            let key = outrigger_wallet_engine::sealing_key(&self.data(host), passphrase).expect("the wallet's key");
             assert_eq!(found(host.datadir(), &[("the key in use".to_owned(), key.to_vec())]), [""; 0]);
             wallet.call("walletpassphrase", json!([passphrase, 1000]));
             let kept = wallet.call("listdescriptors", json!([true])).to_string();

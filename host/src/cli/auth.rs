@@ -9,7 +9,7 @@ use bitcoin::key::rand::rngs::OsRng;
 use zeroize::Zeroizing;
 
 use super::show;
-use crate::rpc::RpcUser;
+use outrigger_rpc::RpcUser;
 
 /// The bytes of chance in a password.
 const PASSWORD_BYTES: usize = 32;

@@ -2,7 +2,6 @@
 
 mod auth;
 mod call;
-mod conformance;
 mod plugin;
 mod scaffold;
 mod timing;
@@ -15,7 +14,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::nearest::nearest;
+use outrigger_base::nearest::nearest;
 use crate::run;
 
 /// The exit code of a failure at run time.

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use outrigger_sdk::abi::ABI_MINOR;
-use outrigger_sdk::header::header;
-use outrigger_sdk::text::printable;
+use outrigger_abi::ABI_MINOR;
+use outrigger_header::header;
+use outrigger_values::text::printable;
 
-use super::{conformance, scaffold, show, timing};
-use crate::plugin::file::PluginFile;
+use outrigger_conformance as conformance;
+
+use super::{scaffold, show, timing};
+use outrigger_plugins::file::PluginFile;
 
 /// What to do with a plugin's file.
 #[derive(Subcommand)]
@@ -54,7 +56,7 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         PluginCommand::Inspect { file } => {
             PluginFile::read(file).map(|file| describe(&file)).map_err(|error| error.to_string())
         }
-        PluginCommand::Check(args) => return conformance::check(args),
+        PluginCommand::Check(args) => return conformance::check(args, show),
         PluginCommand::CheckPart { job } => return conformance::part(job),
         PluginCommand::Time(args) => timing::time(args),
         PluginCommand::Header { minor } => Ok(header(*minor).trim_end().to_owned()),

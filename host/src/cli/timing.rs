@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use outrigger_sdk::RpcError;
-use outrigger_sdk::abi::ExportedService;
+use outrigger_values::RpcError;
+use outrigger_abi::ExportedService;
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_sdk::service::{Chain, Mempool, Signer, Wallet};
-use outrigger_sdk::testing::{TestHost, WalletState};
-use outrigger_sdk::text::printable;
+use outrigger_service::{Chain, Mempool, Signer, Wallet};
+use outrigger_sdk::testing::{StubHost, WalletState};
+use outrigger_values::text::printable;
 use serde_json::Map;
 
-use crate::plugin::answer::DEFAULT_MAX_BYTES;
-use crate::plugin::calls::Calls;
-use crate::plugin::file::PluginFile;
-use crate::plugin::grants::{Grant, ServiceSource};
-use crate::plugin::instance::{Instance, Launch, LoadedLibrary};
+use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
+use outrigger_plugins::calls::Calls;
+use outrigger_plugins::file::PluginFile;
+use outrigger_plugins::grants::{Grant, ServiceSource};
+use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary};
 
 /// Calls before the first that counts.
 const WARM_UP: usize = 1_000;
@@ -62,7 +62,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     let method = code.manifest.methods.iter().find(named).ok_or("the plugin's manifest has no such method")?;
     let calls = Arc::new(Calls::default());
     let options = code.manifest.options(&Map::new()).map_err(|error| error.to_string())?;
-    let services = InMemory(TestHost::new());
+    let services = InMemory(StubHost::new());
     services.0.chain.mine(vec![]);
     services.0.wallet.set(Some(WalletState::empty("timed")));
     let grants = ["chain/1", "mempool/1", "wallet/1", "signer/1", "events/1", "log/1"].map(Grant::all);
@@ -109,7 +109,7 @@ fn once(instance: &Instance, calls: &Calls, method: &MethodSpec, args: &TimeArgs
 }
 
 /// The services of a host in memory.
-struct InMemory(TestHost);
+struct InMemory(StubHost);
 
 impl ServiceSource for InMemory {
     fn names(&self) -> &'static [&'static str] {
@@ -117,7 +117,7 @@ impl ServiceSource for InMemory {
     }
 
     fn export(&self, service: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
-        let TestHost { chain, mempool, wallet, .. } = &self.0;
+        let StubHost { chain, mempool, wallet, .. } = &self.0;
         Some(Arc::new(match service {
             "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
             "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),

@@ -9,7 +9,7 @@ mod settings;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use outrigger_sdk::params::toml_words;
+use outrigger_values::params::toml_words;
 use serde::Deserialize;
 
 pub use settings::{Config, LogFormat, PluginConfig, UserConfig, seconds};

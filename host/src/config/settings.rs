@@ -8,11 +8,9 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
 
-use crate::plugin::answer::DEFAULT_MAX_BYTES;
-use crate::plugin::grants::Grant;
-use crate::rpc::{Limits, Peers};
+pub use outrigger_plugins::{PluginConfig, seconds};
+use outrigger_rpc::{Limits, Peers};
 
 /// All settings.
 #[derive(Clone, Debug, Deserialize)]
@@ -257,58 +255,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// A plugin.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PluginConfig {
-    /// A bare name, looked for beside the executable and in `--plugin-dir`, or a path.
-    pub file: String,
-    /// Whether it is started.
-    #[serde(default = "yes")]
-    pub enabled: bool,
-    /// The SHA-256 that the file must have, in hexadecimal.
-    #[serde(default)]
-    pub sha256: Option<String>,
-    /// How long a call of it may take, in seconds, unless its manifest calls the method long-running; 0 for as long as it
-    /// likes. By default `rpc.call_deadline_seconds`.
-    #[serde(default)]
-    pub deadline_seconds: Option<u64>,
-    /// The longest answer that is taken from it, in bytes, where it is not trusted; 64 MiB where it is left out.
-    #[serde(default)]
-    pub max_answer_bytes: Option<usize>,
-    /// Whether it is trusted: its inline methods run on the threads that serve connections, and its answers are neither
-    /// checked nor bounded.
-    #[serde(default)]
-    pub trusted: bool,
-    /// The services it may use.
-    #[serde(default)]
-    grants: Option<Vec<Grant>>,
-    /// Its options.
-    #[serde(default)]
-    pub options: Map<String, Value>,
-}
-
-impl PluginConfig {
-    /// The services it may use.
-    pub fn grants(&self) -> &[Grant] {
-        self.grants.as_deref().unwrap_or_default()
-    }
-
-    /// The longest answer that is taken from it, in bytes, where it is not trusted.
-    pub fn max_answer_bytes(&self) -> usize {
-        self.max_answer_bytes.unwrap_or(DEFAULT_MAX_BYTES)
-    }
-
-    /// How long a call of it may take; `otherwise` where the plugin's own configuration does not say.
-    pub fn deadline(&self, otherwise: Option<Duration>) -> Option<Duration> {
-        self.deadline_seconds.map_or(otherwise, seconds)
-    }
-}
-
-/// A time limit of the configuration: 0 is none.
-pub fn seconds(limit: u64) -> Option<Duration> {
-    (limit > 0).then(|| Duration::from_secs(limit))
-}
 
 fn default_network() -> String {
     "regtest".to_owned()
@@ -318,9 +264,6 @@ fn default_datadir() -> PathBuf {
     PathBuf::from("~/.outrigger")
 }
 
-fn yes() -> bool {
-    true
-}
 
 #[cfg(test)]
 mod tests {
@@ -329,7 +272,7 @@ mod tests {
     #[test]
     fn networks_are_written_with_a_prefix_a_mask_or_neither() {
         let read =
-            |text: &str| serde_json::from_value::<Network>(Value::from(text)).map(|network| network.0.to_string());
+            |text: &str| serde_json::from_value::<Network>(serde_json::Value::from(text)).map(|network| network.0.to_string());
         let cases = [
             ("10.0.0.0/8", "10.0.0.0/8"),
             ("10.0.0.0/255.0.0.0", "10.0.0.0/8"),

@@ -10,11 +10,11 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::node::EmbeddedNode;
-use crate::plugin::pool::Pool;
-use crate::plugin::registry::{Plugin, Registry};
-use crate::rpc::EdgeFigures;
-use crate::wallet::{WalletManager, WalletStatus};
+use outrigger_node::Node;
+use outrigger_plugins::pool::Pool;
+use outrigger_plugins::registry::{Plugin, Registry};
+use outrigger_rpc::EdgeFigures;
+use outrigger_wallet_engine::{WalletManager, WalletStatus};
 
 /// A millionth.
 const MILLIONTH: f64 = 1e-6;
@@ -22,7 +22,7 @@ const MILLIONTH: f64 = 1e-6;
 /// The parts that are asked.
 pub struct Standing {
     /// The chain and the mempool.
-    pub node: Arc<EmbeddedNode>,
+    pub node: Arc<dyn Node>,
     /// The wallets.
     pub wallets: Arc<WalletManager>,
     /// The plugins.
@@ -67,9 +67,11 @@ impl Standing {
     }
 
     fn chain(&self, page: &mut Page<'_>) -> fmt::Result {
-        let (tip, mempool) = (self.node.tip(), self.node.mempool_info());
+        let tip = self.node.tip();
         page.gauge("chain_height", "Height of the best block", f64::from(tip.height))?;
         page.gauge("chain_tip_time_seconds", "Time in the best block's header", number(u64::from(tip.time)))?;
+        // A node that cannot be asked leaves them out.
+        let Ok(mempool) = self.node.mempool_info() else { return Ok(()) };
         page.gauge("mempool_transactions", "Transactions in the mempool", number(mempool.transactions))?;
         page.gauge(
             "mempool_virtual_bytes",

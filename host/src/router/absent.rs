@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::groups;
-use crate::plugin::registry::{Plugin, Registry};
+use outrigger_plugins::registry::{Plugin, Registry};
 
 /// How long nothing more is said of a method.
 const SILENCE: Duration = Duration::from_secs(60);

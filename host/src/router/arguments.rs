@@ -8,13 +8,14 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
-use outrigger_sdk::{RpcError, RpcErrorCode};
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
-use crate::rpc::Params;
+use outrigger_rpc::Params;
 
 /// The member of a named call that holds leading positional arguments.
 const ARGS: &str = "args";

@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
-use outrigger_sdk::text::printable;
-use outrigger_sdk::{RpcError, RpcErrorCode};
+use outrigger_values::text::printable;
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::active::Active;
 use super::{arguments, openrpc};
-use crate::plugin::instance::Instance;
-use crate::plugin::registry::{ChangeError, Plugin, Registry, RouteTable};
-use crate::rpc::{Call, Params};
+use outrigger_plugins::instance::Instance;
+use outrigger_plugins::registry::{ChangeError, Plugin, Registry, RouteTable};
+use outrigger_rpc::{Call, Params};
 
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
@@ -233,7 +234,7 @@ fn changed(instance: &Instance, ending: Option<&Instance>) -> Value {
 fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let (code, instance, health) = (plugin.code.as_ref(), plugin.instance.as_ref(), &plugin.health);
-    let answered = |(name, route): (&String, &crate::plugin::registry::Route)| {
+    let answered = |(name, route): (&String, &outrigger_plugins::registry::Route)| {
         instance.filter(|own| Arc::ptr_eq(own, &route.instance)).map(|_| name.clone())
     };
     let state = match (instance, code) {
@@ -247,7 +248,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         "summary": code.map(|code| &code.manifest.summary),
         "file": code.map(|code| code.file.display().to_string()),
         "hash": code.map(|code| &code.hash),
-        "abi": code.map(|code| format!("{}.{}", outrigger_sdk::abi::ABI_MAJOR, code.abi_minor)),
+        "abi": code.map(|code| format!("{}.{}", outrigger_abi::ABI_MAJOR, code.abi_minor)),
         "state": state,
         "methods": routes.iter().filter_map(answered).collect::<Vec<_>>(),
         "grants": instance.map_or(plugin.config.grants(), |instance| &instance.grants).iter().map(ToString::to_string).collect::<Vec<_>>(),

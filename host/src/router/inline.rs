@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use crate::plugin::latency::Latency;
-use crate::rpc::CallHere;
+use outrigger_plugins::latency::Latency;
+use outrigger_rpc::CallHere;
 
 /// A call that runs inline on this thread.
 pub struct InlineCall<'a> {

@@ -18,18 +18,19 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_sdk::{RpcError, RpcErrorCode};
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
 use zeroize::Zeroizing;
 
-use crate::contain::contain;
+use outrigger_base::contain::contain;
 use crate::metrics::{CallMetrics, Outcome};
-use crate::offload::read_offloaded;
-use crate::plugin::calls::{Answer, CallGuard, Calls, Overdue, Phase};
-use crate::plugin::instance::{Instance, Lease};
-use crate::plugin::pool::{Overloaded, Pool, contained};
-use crate::plugin::registry::{Registry, Route};
-use crate::rpc::{Call, Dispatch, Failure};
-use crate::services::Scopes;
+use outrigger_base::offload::read_offloaded;
+use outrigger_plugins::calls::{Answer, CallGuard, Calls, Overdue, Phase};
+use outrigger_plugins::instance::{Instance, Lease};
+use outrigger_plugins::pool::{Overloaded, Pool, contained};
+use outrigger_plugins::registry::{Registry, Route};
+use outrigger_rpc::{Call, Dispatch, Failure};
+use outrigger_services::Scopes;
 use absent::Absent;
 use builtins::Builtins;
 use inline::InlineCall;

@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use outrigger_sdk::{RpcError, RpcErrorCode};
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
 use parking_lot::Mutex;
 
 use super::Router;
-use crate::rpc::{Call, Dispatch, Failure};
+use outrigger_rpc::{Call, Dispatch, Failure};
 
 /// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router from then on.
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl Dispatch for StartupGate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::Params;
+    use outrigger_rpc::Params;
 
     #[tokio::test]
     async fn a_closed_door_says_what_the_host_is_doing() {

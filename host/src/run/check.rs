@@ -2,7 +2,7 @@
 
 use super::{RunError, configuration, data_folder, init_log, parts, users};
 use crate::cli::RunArgs;
-use crate::plugin::registry::{self, Configured};
+use outrigger_plugins::registry::{self, Configured};
 use crate::router::builtins;
 use crate::services::ServiceNames;
 

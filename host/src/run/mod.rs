@@ -18,11 +18,10 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::RunArgs;
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
-use crate::disk;
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
-use crate::plugin::{memory, trust};
-use crate::rpc::{
+use outrigger_plugins::{memory, trust};
+use outrigger_rpc::{
     Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
 };
 pub use check::check;
@@ -66,7 +65,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     let loaded = configuration(args)?;
     init_log(&loaded)?;
     memory::give_back_large_blocks();
-    disk::name_files_of_failed_accesses();
+    outrigger_disk::name_files_of_failed_accesses();
     let users = users(&loaded, &parts::plugin_folders(&args.plugin_dir))?;
     let folder = data_folder(&loaded)?;
     // Held as long as the host runs: two hosts must not share a data directory.

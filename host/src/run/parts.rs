@@ -5,26 +5,27 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bitcoin::Network;
-use outrigger_sdk::service::events::Event;
-use outrigger_sdk::service::{Chain, Mempool};
-use outrigger_sdk::standard::work;
+use outrigger_service::events::Event;
+use outrigger_standard::work;
 use tokio::sync::watch;
 
 use super::{RunError, configuration, failed};
 use crate::cli::RunArgs;
 use crate::config::{Config, Loaded, seconds};
 use crate::metrics::CallMetrics;
-use crate::node::observer::{NodeEvent, Observer};
-use crate::node::{self, EmbeddedNode};
-use crate::plugin::calls::Calls;
-use crate::plugin::file::FileError;
-use crate::plugin::instance::StartError;
-use crate::plugin::pool::Pool;
-use crate::plugin::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
+use outrigger_embedded::{EmbeddedNode, MempoolLimits};
+use outrigger_node::{Node, NodeError, NodeEvent, Observer};
+use outrigger_plugins::calls::Calls;
+use outrigger_plugins::file::FileError;
+use outrigger_plugins::instance::StartError;
+use outrigger_plugins::pool::Pool;
+use outrigger_plugins::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
 use crate::router::builtins::{self, Builtins};
 use crate::router::{Router, StartupGate};
-use crate::services::{ChainService, HostServices, MempoolService, OwnScopes, Scopes};
-use crate::wallet::{self, WalletManager};
+use outrigger_services::Scopes;
+
+use crate::services::HostServices;
+use outrigger_wallet_engine::WalletManager;
 
 /// How long stopping waits for calls that are still running.
 const POOL_PATIENCE: Duration = Duration::from_secs(2);
@@ -103,7 +104,7 @@ impl Frame {
 /// The host's parts. They are stopped in [`Parts::stop`]'s order.
 pub struct Parts {
     /// The chain and the mempool.
-    pub node: Arc<EmbeddedNode>,
+    pub node: Arc<dyn Node>,
     /// The wallets.
     pub manager: Arc<WalletManager>,
     /// The plugins.
@@ -203,40 +204,40 @@ fn network(config: &Config) -> Result<Network, RunError> {
     work::network(&config.network).map_err(|error| failed("network")(error.into()))
 }
 
-fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<Arc<EmbeddedNode>, RunError> {
-    let settings = node::Settings {
+fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<Arc<dyn Node>, RunError> {
+    let settings = outrigger_embedded::Settings {
         network: network(config)?,
         map_size: config.chain.map_gib << 30,
         verify,
-        mempool: node::MempoolLimits {
+        mempool: MempoolLimits {
             max_usage: config.chain.mempool_mb * 1_000_000,
             relay_feerate: config.chain.min_relay_feerate,
-            ..node::MempoolLimits::default()
+            ..MempoolLimits::default()
         },
-        ..node::Settings::default()
+        ..outrigger_embedded::Settings::default()
     };
-    EmbeddedNode::open(&folder.join("chain"), settings).map_err(|error| failed("chain")(error.into()))
+    match EmbeddedNode::open(&folder.join("chain"), settings) {
+        Ok(node) => Ok(node),
+        Err(error) => Err(failed("chain")(NodeError::from(error).into())),
+    }
 }
 
 fn open_wallets(
     config: &Config,
     folder: &Path,
-    node: &Arc<EmbeddedNode>,
+    node: &Arc<dyn Node>,
     hub: &Arc<Hub>,
 ) -> Result<Arc<WalletManager>, RunError> {
-    let settings = wallet::Settings {
+    let settings = outrigger_wallet_engine::Settings {
         keypool: config.wallet.keypool,
         // The folder of the network lies in it.
         data_directory: folder.parent().map(Path::to_owned),
-        ..wallet::Settings::default()
+        ..outrigger_wallet_engine::Settings::default()
     };
-    let chain: Arc<dyn Chain> = Arc::new(ChainService { node: node.clone(), scopes: OwnScopes::default() });
-    let mempool: Arc<dyn Mempool> = Arc::new(MempoolService { node: node.clone(), scopes: OwnScopes::default() });
     let hub = hub.clone();
     let sink = Arc::new(move |event: Event| hub.tell(&event));
     let folder = folder.join("wallets");
-    WalletManager::open(&folder, network(config)?, settings, chain, mempool, node.clone(), sink)
-        .map_err(|error| failed("wallets")(error.into()))
+    WalletManager::open(&folder, settings, node.clone(), sink).map_err(|error| failed("wallets")(error.into()))
 }
 
 /// Where bare names of plugins are looked for: the folders given, then the executable's own.

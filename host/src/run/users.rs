@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use crate::config::{ConfigError, Loaded, UserConfig};
 use crate::groups;
-use crate::nearest::suggestion;
-use crate::plugin::file::{PluginFile, find};
+use outrigger_base::nearest::suggestion;
+use outrigger_plugins::file::{PluginFile, find};
 use crate::router::builtins;
-use crate::rpc::RpcUser;
+use outrigger_rpc::RpcUser;
 
 /// The users that the configuration names. `folders` are where plugins are looked for.
 ///

@@ -3,14 +3,14 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, consensus};
 use outrigger_sdk::service::wallet::{Outlook, Ownership, Replaceable, TxState, WalletOutput, WalletTransaction};
 use outrigger_sdk::service::{Chain, Scope};
-use outrigger_sdk::testing::{KnownTransaction, TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{KnownTransaction, StubHost, TestPlugin, WalletState};
 use serde_json::{Value, json};
 
 use crate::HistoryPlugin;
 
 /// A host with a wallet, and a plugin on it.
 struct Harness {
-    host: TestHost,
+    host: StubHost,
     plugin: TestPlugin<HistoryPlugin>,
     arrival: u64,
 }
@@ -39,7 +39,7 @@ fn transaction(salt: u32, outputs: &[(u64, u8)]) -> Transaction {
 
 impl Harness {
     fn new() -> Self {
-        let host = TestHost::new();
+        let host = StubHost::new();
         host.wallet.set(Some(WalletState::empty("w")));
         let plugin = host.start::<HistoryPlugin>(include_str!("../manifest.json"), json!({}));
         let harness = Self { host, plugin, arrival: 0 };

@@ -12,7 +12,7 @@ use outrigger_sdk::params::{Params, decode_hex, encode_hex};
 use outrigger_sdk::plugin::ReplySink;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::testing::{PendingCall, TestHost, TestPlugin};
+use outrigger_sdk::testing::{PendingCall, StubHost, TestPlugin};
 use outrigger_sdk::{Call, Plugin, Reply, RpcError};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::MiningPlugin;
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const MANIFEST: &str = include_str!("../manifest.json");
 
-fn start(host: &TestHost) -> TestPlugin<MiningPlugin> {
+fn start(host: &StubHost) -> TestPlugin<MiningPlugin> {
     host.start(MANIFEST, json!({}))
 }
 
@@ -48,7 +48,7 @@ fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
 
 #[test]
 fn an_empty_template_has_its_keys_in_order() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     host.handle().chain.set_mock_time(Scope::NONE, 1_700_000_000).unwrap();
     let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
@@ -68,7 +68,7 @@ fn an_empty_template_has_its_keys_in_order() {
 
 #[test]
 fn transactions_of_a_template_are_whole_and_depend_by_position() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let parent = spend(OutPoint::new(Txid::all_zeros(), 0));
     let child = spend(OutPoint::new(parent.compute_txid(), 0));
@@ -98,7 +98,7 @@ fn transactions_of_a_template_are_whole_and_depend_by_position() {
 
 #[test]
 fn a_template_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let set_time = |time| plugin.host.chain.set_mock_time(Scope::NONE, time).unwrap();
     set_time(1_700_000_000);
@@ -121,7 +121,7 @@ fn a_template_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
 
 #[test]
 fn segwit_must_be_known() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let message = "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})";
     for argument in [json!([]), json!([{}]), json!([{"rules": "segwit"}]), json!([null])] {
@@ -144,7 +144,7 @@ fn eventually(call: &PendingCall) -> Option<Result<Value, RpcError>> {
 
 #[test]
 fn a_new_tip_ends_long_polls_at_once() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
     let waiting = [long_poll(&plugin, id.clone()), long_poll(&plugin, json!(true))];
@@ -163,7 +163,7 @@ fn a_new_tip_ends_long_polls_at_once() {
 
 #[test]
 fn an_event_that_is_behind_ends_no_wait() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let old = host.chain.mine(vec![]);
     host.chain.mine(vec![]);
@@ -175,7 +175,7 @@ fn an_event_that_is_behind_ends_no_wait() {
 
 #[test]
 fn a_change_of_the_mempool_ends_long_polls_when_it_is_looked_at() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let options = json!({"longpoll_mempool_wait_seconds": 0, "longpoll_mempool_repeat_seconds": 1});
     let plugin: TestPlugin<MiningPlugin> = host.start(MANIFEST, options);
     let call = long_poll(&plugin, template(&plugin)["longpollid"].clone());
@@ -188,7 +188,7 @@ fn a_change_of_the_mempool_ends_long_polls_when_it_is_looked_at() {
 
 #[test]
 fn going_clients_are_forgotten() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
     let (kept, gone) = (long_poll(&plugin, id.clone()), long_poll(&plugin, id));
@@ -205,7 +205,7 @@ fn going_clients_are_forgotten() {
 
 #[test]
 fn a_host_that_stops_ends_long_polls_with_an_error() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
     let kept = long_poll(&plugin, id.clone());
@@ -219,7 +219,7 @@ fn a_host_that_stops_ends_long_polls_with_an_error() {
 
 #[test]
 fn an_instance_that_is_replaced_ends_long_polls_with_a_template() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let template = template(&plugin);
     let id = template["longpollid"].clone();
@@ -269,7 +269,7 @@ fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, para
 #[test]
 fn a_new_tip_makes_one_template_for_all_that_wait() {
     const POLLS: u64 = 2_000;
-    let host = TestHost::new();
+    let host = StubHost::new();
     host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
@@ -295,7 +295,7 @@ fn a_new_tip_makes_one_template_for_all_that_wait() {
 
 #[test]
 fn an_unchanged_template_is_the_same_bytes() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let set_time = |seconds| host.handle().chain.set_mock_time(Scope::NONE, seconds).unwrap();
     set_time(1_700_000_000);
     host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
@@ -319,7 +319,7 @@ fn an_unchanged_template_is_the_same_bytes() {
 
 #[test]
 fn mining_ends_when_nobody_waits_for_it() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let height = || host.handle().chain.tip(Scope::NONE).unwrap().height;
     // Nobody waited any more when it began: no notice comes.
@@ -336,7 +336,7 @@ fn mining_ends_when_nobody_waits_for_it() {
 
 #[test]
 fn blocks_are_generated_to_an_address() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let hashes = plugin.call("generatetoaddress", json!([17, ADDRESS])).unwrap();
     assert_eq!(hashes.as_array().unwrap().len(), 17);
@@ -364,7 +364,7 @@ fn blocks_are_generated_to_an_address() {
 
 #[test]
 fn a_block_of_chosen_transactions_is_generated() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
     let block: Block = deserialize(&decode_hex(made["hex"].as_str().unwrap()).unwrap()).unwrap();
@@ -390,7 +390,7 @@ fn a_block_of_chosen_transactions_is_generated() {
 
 #[test]
 fn blocks_and_headers_are_judged_by_the_chain() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
     let hex = made["hex"].as_str().unwrap();
@@ -416,7 +416,7 @@ fn blocks_and_headers_are_judged_by_the_chain() {
 #[test]
 fn blocks_pay_a_descriptor_of_one_script() {
     const KEY: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let hashes = plugin.call("generatetodescriptor", json!([2, "raw(6a)#4mhr9ur5"])).unwrap();
     assert_eq!(hashes.as_array().unwrap().len(), 2);
@@ -440,7 +440,7 @@ fn blocks_pay_a_descriptor_of_one_script() {
 
 #[test]
 fn mining_info_has_release_29s_keys() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     host.chain.mine(vec![]);
     host.chain.mine(vec![]);
@@ -454,7 +454,7 @@ fn mining_info_has_release_29s_keys() {
 
 #[test]
 fn the_hash_rate_is_work_by_time_over_the_blocks_asked_for() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let hashes: Vec<_> = (0..4).map(|_| host.chain.mine(vec![])).collect();
     let time = |height: usize| f64::from(host.chain.get(hashes[height - 1]).unwrap().header.time);
@@ -485,7 +485,7 @@ fn the_hash_rate_is_work_by_time_over_the_blocks_asked_for() {
 
 #[test]
 fn the_difficulty_of_the_development_chain_is_adjusted_every_144_blocks() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     // Each block takes longer than the one before, so that each number of blocks has its own rate.
     for number in 0..290 {
@@ -508,7 +508,7 @@ fn the_difficulty_of_the_development_chain_is_adjusted_every_144_blocks() {
 
 #[test]
 fn preferences_are_checked() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let hash = "11".repeat(32);
     assert_eq!(plugin.call("prioritisetransaction", json!([hash, null, 1000])), Ok(json!(true)));

@@ -12,7 +12,7 @@
 //! allocates per opcode. Nothing secret passes through this crate, and it does no I/O. No rule of a block or of a
 //! transaction as a whole is checked here.
 //!
-//! This crate depends on no other of the project. The SDK re-exports it as `outrigger_sdk::script`.
+//! This crate depends on no other of the project. The SDK shows it to plugins as its module `script`.
 //!
 //! # Example
 //!

@@ -13,12 +13,12 @@ use bitcoin::{
 };
 
 use super::lock;
-use crate::service::chain::{
+use outrigger_service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, DeploymentRule,
     NextBlock, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
-use crate::service::{Chain, ErrorKind, Result, Scope};
-use crate::wire::Blob;
+use outrigger_service::wire::Blob;
+use outrigger_service::{Chain, ErrorKind, Result, Scope};
 
 /// The subsidy of every block here, in satoshi.
 const SUBSIDY: u64 = 50 * 100_000_000;
@@ -36,15 +36,15 @@ struct State {
 }
 
 /// A chain in memory.
-pub struct MemoryChain(Mutex<State>);
+pub struct StubChain(Mutex<State>);
 
-impl Default for MemoryChain {
+impl Default for StubChain {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl MemoryChain {
+impl StubChain {
     /// The genesis block of regtest.
     pub fn new() -> Self {
         let genesis = constants::genesis_block(Network::Regtest);
@@ -210,7 +210,7 @@ impl State {
     }
 }
 
-impl Chain for MemoryChain {
+impl Chain for StubChain {
     fn tip(&self, _: Scope) -> Result<Tip> {
         Ok(lock(&self.0).tip())
     }

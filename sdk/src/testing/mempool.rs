@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid, consensus};
 
-use super::chain::MemoryChain;
+use super::chain::StubChain;
 use super::lock;
-use crate::service::mempool::{
+use outrigger_service::mempool::{
     Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction, Selected, Selection,
 };
-use crate::service::{Chain, Mempool, Result, Scope};
-use crate::wire::Blob;
+use outrigger_service::wire::Blob;
+use outrigger_service::{Chain, Mempool, Result, Scope};
 
 #[derive(Default)]
 struct State {
@@ -26,14 +26,14 @@ struct State {
 }
 
 /// A mempool in memory.
-pub struct MemoryMempool {
-    chain: Arc<MemoryChain>,
+pub struct StubMempool {
+    chain: Arc<StubChain>,
     state: Mutex<State>,
 }
 
-impl MemoryMempool {
+impl StubMempool {
     /// An empty mempool over a chain.
-    pub fn new(chain: Arc<MemoryChain>) -> Self {
+    pub fn new(chain: Arc<StubChain>) -> Self {
         Self { chain, state: Mutex::default() }
     }
 
@@ -175,7 +175,7 @@ impl State {
     }
 }
 
-impl Mempool for MemoryMempool {
+impl Mempool for StubMempool {
     fn info(&self, _: Scope) -> Result<MempoolInfo> {
         let state = lock(&self.state);
         Ok(MempoolInfo {

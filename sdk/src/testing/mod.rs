@@ -1,7 +1,7 @@
-//! A host in memory, so that a plugin's unit tests need neither the binary nor a file.
+//! A host of canned answers, for unit tests of a plugin that need exact answers, or faults, of the services.
 //!
 //! ```
-//! use outrigger_sdk::testing::TestHost;
+//! use outrigger_sdk::testing::StubHost;
 //! use outrigger_sdk::{Call, Host, Plugin, Reply};
 //! use serde_json::{Map, Value, json};
 //!
@@ -18,18 +18,17 @@
 //! const MANIFEST: &str = r#"{"id": "height", "version": "1.0.0", "summary": "Tells the height.",
 //!     "services": ["chain/1"], "methods": [{"name": "height", "category": "Test", "help": "The height."}]}"#;
 //!
-//! let host = TestHost::new();
+//! let host = StubHost::new();
 //! host.chain.mine(vec![]);
 //! let plugin = host.start::<Height>(MANIFEST, json!({}));
 //! assert_eq!(plugin.call("height", json!([])), Ok(json!(1)));
 //! ```
 //!
-//! The chain connects what it is given without judging it, and the wallet answers from plain data where a test sets it:
-//! what is tested is the plugin, not the host. Without such data the wallets are a store of their own, and [`conformance`]
-//! holds that one and any other against the contract of a store.
+//! The chain connects what it is given without judging it, and the wallet answers from plain data that the test sets: it follows
+//! nothing and knows no rules. A host with a real chain and real wallets in a folder of the test is `TestHost` of the crate
+//! `outrigger-testing`, which starts plugins by the same [`TestPlugin`].
 
 mod chain;
-pub mod conformance;
 mod mempool;
 mod wallet;
 
@@ -39,42 +38,42 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-pub use chain::MemoryChain;
-pub use mempool::MemoryMempool;
-pub use wallet::{KnownTransaction, MemoryWallet, WalletState};
+pub use chain::StubChain;
+pub use mempool::StubMempool;
+pub use wallet::{KnownTransaction, StubWallet, WalletState};
 
-use crate::error::RpcError;
 use crate::manifest::Manifest;
-use crate::params::Params;
-use crate::plugin::{Call, Host, Plugin, Reply, ReplySink};
-use crate::service::events::Event;
-use crate::service::log::Level;
-use crate::service::{Events, Log, Result as ServiceResult, Scope};
+use crate::plugin::{Call, Plugin, Reply, ReplySink};
+use outrigger_service::events::Event;
+use outrigger_service::log::Level;
+use outrigger_service::{Events, Host, Log, Result as ServiceResult, Scope};
+use outrigger_values::error::RpcError;
+use outrigger_values::params::Params;
 
 /// A host in memory.
-pub struct TestHost {
+pub struct StubHost {
     /// Its chain.
-    pub chain: Arc<MemoryChain>,
+    pub chain: Arc<StubChain>,
     /// Its mempool.
-    pub mempool: Arc<MemoryMempool>,
+    pub mempool: Arc<StubMempool>,
     /// Its wallets.
-    pub wallet: Arc<MemoryWallet>,
+    pub wallet: Arc<StubWallet>,
     /// What plugins logged.
-    pub log: Arc<MemoryLog>,
+    pub log: Arc<StubLog>,
 }
 
 /// The lines that plugins logged.
 #[derive(Default)]
-pub struct MemoryLog(Mutex<Vec<(Level, String)>>);
+pub struct StubLog(Mutex<Vec<(Level, String)>>);
 
-impl MemoryLog {
+impl StubLog {
     /// The lines so far.
     pub fn lines(&self) -> Vec<(Level, String)> {
         lock(&self.0).clone()
     }
 }
 
-impl Log for MemoryLog {
+impl Log for StubLog {
     fn write(&self, _: Scope, level: Level, message: String) -> ServiceResult<()> {
         lock(&self.0).push((level, message));
         Ok(())
@@ -93,23 +92,18 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-impl Default for TestHost {
+impl Default for StubHost {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl TestHost {
+impl StubHost {
     /// A host with the genesis block of regtest, an empty mempool and no wallet.
     pub fn new() -> Self {
-        let chain = Arc::new(MemoryChain::new());
-        let mempool = Arc::new(MemoryMempool::new(chain.clone()));
-        Self {
-            wallet: Arc::new(MemoryWallet::over(chain.clone(), mempool.clone())),
-            mempool,
-            chain,
-            log: Arc::new(MemoryLog::default()),
-        }
+        let chain = Arc::new(StubChain::new());
+        let mempool = Arc::new(StubMempool::new(chain.clone()));
+        Self { wallet: Arc::new(StubWallet::default()), mempool, chain, log: Arc::new(StubLog::default()) }
     }
 
     /// What a plugin gets to see of it.

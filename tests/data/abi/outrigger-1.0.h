@@ -360,7 +360,7 @@ typedef struct outrigger_plugin_t {
     outrigger_call_fn_t call;
     /** A call's answer is not wanted any more. */
     outrigger_cancel_fn_t cancel;
-    /** Something happened; the bytes are the encoding of an outrigger_event_t. */
+    /** Something happened; the bytes are an encoded outrigger_event_t. */
     outrigger_event_fn_t event;
     /** No call will follow. */
     outrigger_quiesce_fn_t quiesce;
@@ -5712,7 +5712,7 @@ static inline int32_t outrigger_mempool_prioritised(
 /**
  * The wallets: the contract of a store.
  *
- * The suite `conformance` of the SDK holds any implementation against it.
+ * The tests of the host's wallets hold them against it, promise by promise.
  *
  * **Which wallet.** From outrigger_wallet_info() on, the functions concern the wallet of the call: the one that its URI
  * names, or the only one loaded. They fail with OUTRIGGER_STATUS_WALLET_NOT_LOADED, OUTRIGGER_STATUS_NO_WALLET or

@@ -5,6 +5,7 @@
 //! same after it was written.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a contradiction must stop the fuzzer")]
 
+mod host;
 mod messages;
 mod signing;
 #[cfg(test)]
@@ -35,14 +36,14 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
-    Target { name: "block", run: outrigger_host::fuzzing::block },
+    Target { name: "block", run: host::block },
     Target { name: "messages", run: messages },
-    Target { name: "envelope", run: outrigger_host::fuzzing::envelope },
+    Target { name: "envelope", run: host::envelope },
     Target { name: "manifest", run: manifest },
     Target { name: "amount", run: amount },
-    Target { name: "database", run: outrigger_host::fuzzing::database },
-    Target { name: "framing", run: outrigger_host::fuzzing::framing },
-    Target { name: "load_list", run: outrigger_host::fuzzing::load_list },
+    Target { name: "database", run: host::database },
+    Target { name: "framing", run: host::framing },
+    Target { name: "load_list", run: host::load_list },
 ];
 
 /// Runs the target of this name.

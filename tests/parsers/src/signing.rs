@@ -2,7 +2,7 @@
 
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::standard::transaction_from_hex;
-use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use outrigger_signing::SigningPlugin;
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ const SCRIPTS: [&str; 4] = [
 /// The most inputs for which outputs are made up.
 const MAX_INPUTS: usize = 16;
 
-fn start() -> (TestHost, TestPlugin<SigningPlugin>) {
-    let host = TestHost::new();
+fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
+    let host = StubHost::new();
     host.wallet.set(Some(WalletState::empty("w")));
     let plugin = host.start(MANIFEST, json!({}));
     (host, plugin)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use outrigger_sdk::amount;
+use outrigger_values::amount;
 use serde_json::{Value, json};
 
 use super::connection::{CallError, Connection};

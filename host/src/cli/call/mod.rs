@@ -19,7 +19,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::show;
-use crate::nearest::nearest;
+use outrigger_base::nearest::nearest;
 use arguments::Typed;
 use connection::{CallError, Connection, METHOD_NOT_FOUND};
 use terminal::Hidden;

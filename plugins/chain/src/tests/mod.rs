@@ -5,7 +5,7 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, T
 use outrigger_sdk::Plugin;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::Coin;
-use outrigger_sdk::testing::{TestHost, TestPlugin};
+use outrigger_sdk::testing::{StubHost, TestPlugin};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
@@ -18,7 +18,7 @@ const GENESIS: &str = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a114
 const KEY: &str = "033cc1e194f294477237e34145492a29d7161a3823ca0b619f1ee6d298d5aa19f2";
 const ADDRESS: &str = "bcrt1qgrwkcxzwrd2znux6xct0m8w0n0cp39haa3wxk3";
 
-fn start(host: &TestHost) -> TestPlugin<ChainPlugin> {
+fn start(host: &StubHost) -> TestPlugin<ChainPlugin> {
     host.start(include_str!("../../manifest.json"), json!({}))
 }
 
@@ -57,8 +57,8 @@ fn hex(transaction: &Transaction) -> String {
 }
 
 /// A host with a coin of 50 BTC at the outpoint.
-fn funded() -> (TestHost, OutPoint) {
-    let host = TestHost::new();
+fn funded() -> (StubHost, OutPoint) {
+    let host = StubHost::new();
     let outpoint = OutPoint::new(Txid::from_byte_array([7; 32]), 1);
     let output = TxOut { value: Amount::from_btc(50.0).unwrap(), script_pubkey: ScriptBuf::from_bytes(vec![0x51]) };
     host.chain.add_coin(outpoint, Coin { output, height: 0, coinbase: true });
@@ -67,7 +67,7 @@ fn funded() -> (TestHost, OutPoint) {
 
 #[test]
 fn the_chain_is_told_as_release_29_tells_it() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let tip = host.chain.mine(vec![]);
     check(&plugin, "getblockcount", &[(json!([]), json!(1))]);
@@ -109,7 +109,7 @@ fn the_chain_is_told_as_release_29_tells_it() {
 
 #[test]
 fn getblockchaininfo_has_the_keys_of_release_29_and_catches_up_once() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let set_time = |time: u64| plugin.call("setmocktime", json!([time])).unwrap();
     set_time(1_700_000_000);
@@ -363,7 +363,7 @@ fn transactions_are_offered_and_tried() {
 
 #[test]
 fn blocks_are_invalidated_and_reconsidered() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let hash = host.chain.mine(vec![]);
     check(&plugin, "invalidateblock", &[(json!([hash]), Value::Null)]);

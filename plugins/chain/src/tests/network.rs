@@ -1,13 +1,13 @@
 //! A network without peers.
 
-use outrigger_sdk::testing::TestHost;
+use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 
 use super::{GENESIS, check, check_refusals, keys, start};
 
 #[test]
 fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let network = plugin.call("getnetworkinfo", json!([])).unwrap();
     assert_eq!((&network["version"], network["relayfee"].to_string()), (&json!(290_000), "0.00001000".into()));
@@ -50,7 +50,7 @@ fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
 
 #[test]
 fn a_block_cannot_be_fetched_and_the_first_hindrance_is_named() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     check_refusals(
         &plugin,
@@ -65,7 +65,7 @@ fn a_block_cannot_be_fetched_and_the_first_hindrance_is_named() {
 
 #[test]
 fn fees_are_not_estimated_and_arguments_checked_all_the_same() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let answer = json!({"errors": ["Insufficient data or no feerate found"], "blocks": 0});
     let good = [json!([6]), json!([1008, "ECONOMICAL"]), json!([1, Value::Null])];

@@ -1,7 +1,7 @@
 //! What is counted over blocks and over the mempool, and what is told of rules and indexes.
 
 use bitcoin::OutPoint;
-use outrigger_sdk::testing::TestHost;
+use outrigger_sdk::testing::StubHost;
 use serde_json::json;
 
 use super::{GENESIS, check, check_refusals, funded, keys, pay, start};
@@ -75,7 +75,7 @@ fn a_block_is_counted() {
 
 #[test]
 fn blocks_that_cannot_be_counted_are_refused_in_order() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     host.chain.mine(vec![]);
     check_refusals(
@@ -124,7 +124,7 @@ fn coins_are_summed_up_in_batches() {
 
 #[test]
 fn rules_indexes_and_difficulty_are_told() {
-    let host = TestHost::new();
+    let host = StubHost::new();
     let plugin = start(&host);
     let tip = host.chain.mine(vec![]);
     assert_eq!(plugin.call_json("getdifficulty", json!([])).unwrap(), "4.656542373906925e-10");

@@ -1,14 +1,14 @@
 //! Raw transactions, scripts, addresses and descriptors, which need no chain.
 
 use outrigger_sdk::RpcError;
-use outrigger_sdk::testing::TestHost;
+use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 
 use super::{ADDRESS, KEY, check, check_refusals, keys, start};
 
 #[test]
 fn transactions_are_made_as_recorded() {
-    let plugin = start(&TestHost::new());
+    let plugin = start(&StubHost::new());
     let txid = "11".repeat(32);
     let input = json!([{"txid": txid, "vout": 0}]);
     let pay = json!([{ADDRESS: 0.1}]);
@@ -79,7 +79,7 @@ fn transactions_are_made_as_recorded() {
 
 #[test]
 fn raw_transactions_are_decoded_in_the_form_asked_for() {
-    let plugin = start(&TestHost::new());
+    let plugin = start(&StubHost::new());
     let empty = "02000000000000000000";
     let shown = plugin.call("decoderawtransaction", json!([empty])).unwrap();
     assert_eq!(keys(&shown), ["txid", "hash", "version", "size", "vsize", "weight", "locktime", "vin", "vout"]);
@@ -92,7 +92,7 @@ fn raw_transactions_are_decoded_in_the_form_asked_for() {
 
 #[test]
 fn scripts_are_decoded_as_recorded() {
-    let plugin = start(&TestHost::new());
+    let plugin = start(&StubHost::new());
     let answer = |hex: String| plugin.call("decodescript", json!([hex])).unwrap();
     let pk = answer(format!("21{KEY}ac"));
     let segwit = json!({
@@ -142,7 +142,7 @@ fn scripts_are_decoded_as_recorded() {
 
 #[test]
 fn addresses_are_validated_as_recorded() {
-    let plugin = start(&TestHost::new());
+    let plugin = start(&StubHost::new());
     check(
         &plugin,
         "validateaddress",
@@ -181,7 +181,7 @@ fn addresses_are_validated_as_recorded() {
 
 #[test]
 fn descriptors_are_described_and_derived_as_recorded() {
-    let plugin = start(&TestHost::new());
+    let plugin = start(&StubHost::new());
     let info = plugin.call_json("getdescriptorinfo", json!([format!("pkh({KEY})")])).unwrap();
     let expected = format!(
         r#"{{"descriptor":"pkh({KEY})#qevngwza","checksum":"qevngwza","isrange":false,"issolvable":true,"hasprivatekeys":false}}"#
@@ -223,7 +223,7 @@ fn descriptors_are_described_and_derived_as_recorded() {
 
 #[test]
 fn multipath_descriptors_give_a_list_per_path() {
-    let plugin = start(&TestHost::new());
+    let plugin = start(&StubHost::new());
     let text = "wpkh(tprv8ZgxMBicQKsPdCriugSK1GcHNYM3nScnSu9ymtwALr4MwuvKUZTqUkUrKYSsLfYHz4X2MQwfft4C5Gk1WqeCWaDhWN9aVSXT3rF9tcZx77N/<0;1>/*)#pmgs3x5k";
     let expected: Result<Value, RpcError> = Ok(json!([
         ["bcrt1qgw04ruwfyxt0ykz3cszw4rnwdgyx4vddw58c33", "bcrt1qhcnju37e3wyzlvg02qph50arc985hku5ted08q"],

@@ -8,7 +8,7 @@ mod rows;
 
 use outrigger_sdk::descriptor::checksum;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import, ImportOutcome, KeysImport, WalletKind};
-use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use serde_json::{Value, json};
 
 use crate::ImportPlugin;
@@ -35,13 +35,13 @@ const MEDIAN_TIME: u32 = TIP_TIME - 3000;
 
 /// A plugin, its host, and a wallet in it.
 struct Harness {
-    host: TestHost,
+    host: StubHost,
     plugin: TestPlugin<ImportPlugin>,
 }
 
 impl Harness {
     fn new() -> Self {
-        let host = TestHost::new();
+        let host = StubHost::new();
         let tip = host.chain.mine(vec![]);
         let mut wallet = WalletState::new("w", tip, 1, TIP_TIME);
         wallet.info.synced.median_time = MEDIAN_TIME;

@@ -5,7 +5,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_IF, OP_PUSHDATA4};
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid, Witness};
 use outrigger_sdk::standard::transaction_from_hex;
-use outrigger_sdk::testing::{TestHost, TestPlugin};
+use outrigger_sdk::testing::{StubHost, TestPlugin};
 use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
@@ -17,8 +17,8 @@ const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f
 const NOT_FOUND: &str = "Input not found or already spent";
 const TOO_LARGE: &str = "The transaction is too large to sign";
 
-fn start() -> (TestHost, TestPlugin<SigningPlugin>) {
-    let host = TestHost::new();
+fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
+    let host = StubHost::new();
     let plugin = host.start(MANIFEST, json!({}));
     (host, plugin)
 }

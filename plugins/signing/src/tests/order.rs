@@ -1,7 +1,7 @@
 //! Of several mistakes the one is reported that bitcoind looks at first.
 
 use bitcoin::OutPoint;
-use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
@@ -11,8 +11,8 @@ use crate::SigningPlugin;
 const LOCKED: &str = "Error: Please enter the wallet passphrase with walletpassphrase first.";
 const UNDECODABLE: &str = "TX decode failed. Make sure the tx has at least one input.";
 
-fn start(wallet: Option<WalletState>) -> (TestHost, TestPlugin<SigningPlugin>) {
-    let host = TestHost::new();
+fn start(wallet: Option<WalletState>) -> (StubHost, TestPlugin<SigningPlugin>) {
+    let host = StubHost::new();
     host.wallet.set(wallet);
     let plugin = host.start(MANIFEST, json!({}));
     (host, plugin)

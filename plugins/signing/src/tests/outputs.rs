@@ -4,14 +4,14 @@ use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_sdk::service::chain::Coin;
-use outrigger_sdk::testing::{TestHost, TestPlugin};
+use outrigger_sdk::testing::{StubHost, TestPlugin};
 use serde_json::{Value, json};
 
 use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
 use crate::SigningPlugin;
 
-fn start() -> (TestHost, TestPlugin<SigningPlugin>) {
-    let host = TestHost::new();
+fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
+    let host = StubHost::new();
     let plugin = host.start(MANIFEST, json!({}));
     (host, plugin)
 }

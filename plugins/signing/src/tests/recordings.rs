@@ -14,7 +14,7 @@ use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::script::ScriptError;
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo};
-use outrigger_sdk::testing::{TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use serde_json::{Value, json};
 
 use super::MANIFEST;
@@ -73,14 +73,14 @@ fn wallet(text: &str) -> WalletState {
 
 /// Hosts for the rows: with and without the recorded chain.
 struct Hosts {
-    empty: (TestHost, TestPlugin<SigningPlugin>),
-    chain: (TestHost, TestPlugin<SigningPlugin>),
+    empty: (StubHost, TestPlugin<SigningPlugin>),
+    chain: (StubHost, TestPlugin<SigningPlugin>),
 }
 
 impl Hosts {
     fn new() -> Self {
         let start = || {
-            let host = TestHost::new();
+            let host = StubHost::new();
             let plugin = host.start(MANIFEST, json!({}));
             (host, plugin)
         };

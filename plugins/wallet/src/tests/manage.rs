@@ -52,7 +52,7 @@ fn a_wallet_must_be_named_to_be_unloaded() {
 #[test]
 fn the_greatest_fallback_feerate_is_one_bitcoin() {
     use outrigger_sdk::Plugin;
-    let host = TestHost::new();
+    let host = StubHost::new();
     for (feerate, fits) in [(-1, false), (0, true), (1, true), (100_000_000, true), (100_000_001, false)] {
         let options = json!({"fallbackfee": feerate}).as_object().cloned().unwrap();
         assert_eq!(WalletPlugin::new(host.handle(), options).is_ok(), fits, "{feerate}");

@@ -22,7 +22,7 @@ use outrigger_sdk::service::wallet::{
     DescriptorInfo, KeyOrigin, Ownership, ScriptInfo, SolvingData, TxState, WalletCoin, WalletInfo, WalletOutput,
     WalletTransaction,
 };
-use outrigger_sdk::testing::{KnownTransaction, TestHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{KnownTransaction, StubHost, TestPlugin, WalletState};
 use outrigger_sdk::wire::Secret;
 use secp256k1::{PublicKey, Secp256k1, SecretKey};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ const HEIGHT: u32 = 200;
 
 /// A host with a wallet `w` that stands at [`HEIGHT`], and the plugin.
 struct Fixture {
-    host: TestHost,
+    host: StubHost,
     plugin: TestPlugin<WalletPlugin>,
 }
 
@@ -46,7 +46,7 @@ impl Fixture {
     }
 
     fn with_options(options: Value) -> Self {
-        let host = TestHost::new();
+        let host = StubHost::new();
         for _ in 0..HEIGHT {
             host.chain.mine(Vec::new());
         }

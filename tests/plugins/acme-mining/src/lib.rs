@@ -60,11 +60,11 @@ outrigger_sdk::export_plugin!(AcmeMining, include_str!("../manifest.json"));
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outrigger_sdk::testing::TestHost;
+    use outrigger_sdk::testing::StubHost;
 
     #[test]
     fn templates_follow_the_policy_of_the_options() {
-        let host = TestHost::new();
+        let host = StubHost::new();
         let manifest = include_str!("../manifest.json");
         let plugin = host.start::<AcmeMining>(manifest, json!({"min_feerate": 7}));
         assert_eq!(plugin.call("getacmepolicy", json!([])), Ok(json!({"min_feerate": 7})));

@@ -1,0 +1,230 @@
+//! `outrigger plugin check`: a plugin in the hands of a strict host.
+//!
+//! The tool never loads the plugin itself. For each check it starts a process of its own, which says on a socket what it is
+//! about to do: when it crashes, exits, or does not go on, the tool says in which function, for which method and with which
+//! arguments, goes on without that method, and ends in order.
+
+mod arguments;
+mod checks;
+mod probe;
+mod protocol;
+mod report;
+mod reporter;
+mod session;
+mod supervisor;
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use outrigger_values::params::json_words;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use outrigger_plugins::file::PluginFile;
+use protocol::{ExtraCall, Finding, Job, Message};
+use report::Report;
+use reporter::Reporter;
+use session::Session;
+pub use supervisor::PART_COMMAND;
+
+/// What `check` is told on the command line.
+#[derive(Args)]
+pub struct CheckArgs {
+    /// The plugin's file.
+    file: PathBuf,
+    /// Prints one JSON object in place of text.
+    #[arg(long)]
+    json: bool,
+    /// Makes this check only; may be given several times.
+    #[arg(long, value_name = "CHECK")]
+    only: Vec<Check>,
+    /// Calls this method only; may be given several times.
+    #[arg(long, value_name = "METHOD")]
+    method: Vec<String>,
+    /// An option of the plugin, its value as JSON or else as text; may be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    option: Vec<String>,
+    /// A call to be made beside those that are made up, its arguments as a JSON array; may be given several times.
+    #[arg(long, value_name = "METHOD=ARGUMENTS")]
+    call: Vec<String>,
+    /// How long any function of the plugin may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    deadline: u64,
+}
+
+/// A check that runs the plugin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Check {
+    /// The file can be opened, and its table fits its manifest
+    Open,
+    /// Instances come and go, alone and beside each other
+    Lifecycle,
+    /// Every method with all kinds of arguments
+    Parameters,
+    /// Calls that are kept are answered at the end
+    Tokens,
+    /// Calls that nobody waits for any more
+    Cancellation,
+    /// Calls on several threads
+    Concurrency,
+    /// Floods of events
+    Events,
+    /// Services that are withheld
+    Services,
+    /// Options at the ends of their types
+    Options,
+    /// Older and newer hosts
+    Versions,
+}
+
+impl Check {
+    /// Its name in reports.
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// Whether it is about calls, and nothing without a method to call.
+    fn needs_methods(self) -> bool {
+        matches!(self, Self::Parameters | Self::Tokens | Self::Cancellation | Self::Concurrency)
+    }
+}
+
+/// Checks a plugin and prints a report by `show`.
+pub fn check(args: &CheckArgs, show: impl FnOnce(&str) -> ExitCode) -> ExitCode {
+    let outcome = in_folder(|folder| run(args, folder));
+    match outcome {
+        Ok(report) => {
+            let printed = show(&if args.json { report.json() } else { report.summary() });
+            if report.passed() { printed } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("outrigger: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs with a folder that nobody else can write to: code is loaded from there.
+fn in_folder<T>(run: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    let folder = std::env::temp_dir().join(format!("outrigger-check-{}-{now:x}", std::process::id()));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let outcome = run(&folder);
+    // What remains is a copy of the file in the folder for temporary files.
+    let _ = std::fs::remove_dir_all(&folder);
+    outcome
+}
+
+fn run(args: &CheckArgs, folder: &Path) -> Result<Report, String> {
+    let mut report = Report::new(!args.json);
+    let file = match PluginFile::read(&args.file) {
+        Ok(file) => file,
+        Err(error) => {
+            report.refused(&error.to_string());
+            return Ok(report);
+        }
+    };
+    report.manifest(&file);
+    let mut job = job(args, folder, &file)?;
+    let mut stopped: Option<&str> = None;
+    for check in Check::value_variants() {
+        if !args.only.is_empty() && !args.only.contains(check) {
+            continue;
+        }
+        job.check = *check;
+        if let Some(why) = stopped {
+            report.skipped(*check, why);
+        } else if check.needs_methods() && job.methods.is_empty() {
+            report.skipped(*check, "no method is left to call");
+        } else {
+            let part = supervisor::run(&mut job);
+            stopped = match check {
+                Check::Open if !part.findings.is_empty() => Some("it cannot be opened"),
+                Check::Lifecycle if !part.started => Some("it does not start"),
+                _ => stopped,
+            };
+            report.add(*check, &part);
+        }
+    }
+    Ok(report)
+}
+
+/// What all checks have in common.
+fn job(args: &CheckArgs, folder: &Path, file: &PluginFile) -> Result<Job, String> {
+    let known = |name: &str| file.manifest.methods.iter().any(|method| method.name == name);
+    let calls = args.call.iter().map(|call| extra_call(call)).collect::<Result<Vec<_>, _>>()?;
+    let named = args.method.iter().chain(calls.iter().map(|call| &call.method));
+    if let Some(unknown) = named.into_iter().find(|name| !known(name)) {
+        return Err(format!("the manifest lists no method '{unknown}'"));
+    }
+    let all = file.manifest.methods.iter().map(|method| method.name.clone());
+    Ok(Job {
+        file: args.file.clone(),
+        copies: folder.to_owned(),
+        check: Check::Open,
+        methods: all.filter(|method| args.method.is_empty() || args.method.contains(method)).collect(),
+        without: Vec::new(),
+        options: options(args, file)?,
+        calls,
+        deadline_ms: args.deadline * 1000,
+    })
+}
+
+fn extra_call(text: &str) -> Result<ExtraCall, String> {
+    let (method, arguments) = text.split_once('=').ok_or_else(|| format!("'{text}' is not METHOD=ARGUMENTS"))?;
+    match serde_json::from_str::<Vec<Value>>(arguments) {
+        Ok(_) => Ok(ExtraCall { method: method.to_owned(), arguments: arguments.to_owned() }),
+        Err(error) => Err(format!("the arguments of '{text}' are no JSON array: {}", json_words(&error.to_string()))),
+    }
+}
+
+fn options(args: &CheckArgs, file: &PluginFile) -> Result<Map<String, Value>, String> {
+    let mut options = Map::new();
+    for option in &args.option {
+        let (name, value) = option.split_once('=').ok_or_else(|| format!("'{option}' is not NAME=VALUE"))?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        options.insert(name.to_owned(), value);
+    }
+    file.manifest.options(&options).map_err(|error| error.to_string())?;
+    Ok(options)
+}
+
+/// Does one job, in the process that the tool started for it.
+pub fn part(job: &str) -> ExitCode {
+    let prepared = serde_json::from_str::<Job>(job).map_err(|error| error.to_string()).and_then(|job| {
+        no_core_dump();
+        Ok((job, Reporter::new().map_err(|error| error.to_string())?))
+    });
+    let (job, reporter) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            eprintln!("outrigger: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let check = job.check;
+    match Session::open(job, &reporter) {
+        Ok(session) => checks::run(check, &session),
+        Err(error) => {
+            reporter.found(Finding::new(error));
+            reporter.tell(&Message::Done(String::new()));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// A plugin that crashes is reported; a core file beside it would only be in the way.
+fn no_core_dump() {
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    // Without it there may be a core file.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+}
+
+/// The deadline of a job.
+fn deadline(job: &Job) -> Duration {
+    Duration::from_millis(job.deadline_ms)
+}

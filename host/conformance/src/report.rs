@@ -1,0 +1,216 @@
+//! What the tool prints: a line for each check, what is wrong below it, and a summary.
+
+use std::io::Write;
+
+use outrigger_values::text::printable;
+use serde_json::{Value, json};
+
+use super::Check;
+use super::supervisor::Part;
+use outrigger_plugins::file::PluginFile;
+
+/// The findings of one check that are shown.
+const MAX_SHOWN: usize = 20;
+
+/// The last lines that the plugin wrote that are shown.
+const LAST_WORDS: usize = 8;
+
+/// How a check came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Ok,
+    Failed,
+    Skipped,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "FAILED",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+struct Line {
+    check: String,
+    verdict: Verdict,
+    detail: String,
+    findings: Vec<String>,
+    last_words: Vec<String>,
+}
+
+/// The report.
+pub struct Report {
+    /// Lines are printed as they come.
+    print: bool,
+    plugin: Value,
+    lines: Vec<Line>,
+}
+
+impl Report {
+    /// An empty report; `print` prints its lines as they come.
+    pub fn new(print: bool) -> Self {
+        Self { print, plugin: Value::Null, lines: Vec::new() }
+    }
+
+    /// The file is no plugin for this host.
+    pub fn refused(&mut self, error: &str) {
+        self.push("manifest".to_owned(), Verdict::Failed, String::new(), vec![error.to_owned()], Vec::new());
+    }
+
+    /// The file is a plugin, as far as can be seen without running it.
+    pub fn manifest(&mut self, file: &PluginFile) {
+        let (manifest, header) = (&file.manifest, &file.header);
+        self.plugin = json!({"id": manifest.id, "version": manifest.version, "sha256": file.hash.to_string()});
+        let detail = format!(
+            "{} {}, {} methods, built with ABI {}.{}, runs on {}.{} and later",
+            manifest.id,
+            manifest.version,
+            manifest.methods.len(),
+            header.abi_major,
+            header.abi_minor_built,
+            header.abi_major,
+            header.abi_minor_needed
+        );
+        self.push("manifest".to_owned(), Verdict::Ok, detail, Vec::new(), Vec::new());
+    }
+
+    /// A check was not made.
+    pub fn skipped(&mut self, check: Check, why: &str) {
+        self.push(check.name(), Verdict::Skipped, why.to_owned(), Vec::new(), Vec::new());
+    }
+
+    /// A check was made.
+    pub fn add(&mut self, check: Check, part: &Part) {
+        let findings: Vec<String> = part.findings.iter().map(ToString::to_string).collect();
+        let (verdict, mut detail) = match (&part.skipped, findings.is_empty()) {
+            (_, false) => (Verdict::Failed, part.done.clone()),
+            (Some(why), true) => (Verdict::Skipped, why.clone()),
+            (None, true) => (Verdict::Ok, part.done.clone()),
+        };
+        if !part.without.is_empty() {
+            let separator = if detail.is_empty() { "" } else { "; " };
+            detail = format!("{detail}{separator}went on without {}", part.without.join(", "));
+        }
+        let mut last_words = part.last_words.clone();
+        last_words.dedup();
+        if verdict == Verdict::Failed {
+            last_words.drain(..last_words.len().saturating_sub(LAST_WORDS));
+        } else {
+            last_words.clear();
+        }
+        self.push(check.name(), verdict, detail, findings, last_words);
+    }
+
+    fn push(
+        &mut self,
+        check: String,
+        verdict: Verdict,
+        detail: String,
+        findings: Vec<String>,
+        last_words: Vec<String>,
+    ) {
+        let line = Line { check, verdict, detail, findings, last_words };
+        if self.print {
+            // An output that takes nothing is told of when the summary is printed.
+            let _ = writeln!(std::io::stdout(), "{}", line.text());
+        }
+        self.lines.push(line);
+    }
+
+    /// Whether nothing is wrong.
+    pub fn passed(&self) -> bool {
+        self.count(Verdict::Failed) == 0
+    }
+
+    fn count(&self, verdict: Verdict) -> usize {
+        self.lines.iter().filter(|line| line.verdict == verdict).count()
+    }
+
+    /// The last line of the text.
+    pub fn summary(&self) -> String {
+        let (ok, failed) = (self.count(Verdict::Ok), self.count(Verdict::Failed));
+        format!("{ok} ok, {failed} failed, {} skipped", self.count(Verdict::Skipped))
+    }
+
+    /// The report as JSON.
+    pub fn json(&self) -> String {
+        let checks: Vec<Value> = self.lines.iter().map(Line::json).collect();
+        json!({"plugin": self.plugin, "passed": self.passed(), "checks": checks}).to_string()
+    }
+}
+
+impl Line {
+    fn text(&self) -> String {
+        // What the plugin said may stand in any of it.
+        let mut text = match (self.verdict, &*printable(&self.detail)) {
+            (verdict, "") => format!("{:8} {}", verdict.name(), self.check),
+            (Verdict::Skipped, why) => format!("{:8} {} ({why})", Verdict::Skipped.name(), self.check),
+            (verdict, detail) => format!("{:8} {}: {detail}", verdict.name(), self.check),
+        };
+        for finding in self.findings.iter().take(MAX_SHOWN) {
+            text += &format!("\n           {}", printable(finding));
+        }
+        if self.findings.len() > MAX_SHOWN {
+            text += &format!("\n           and {} more", self.findings.len() - MAX_SHOWN);
+        }
+        if !self.last_words.is_empty() {
+            text += "\n           the last it logged or wrote to standard error:";
+        }
+        for line in &self.last_words {
+            text += &format!("\n             {}", printable(line));
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "check": self.check,
+            "verdict": self.verdict.name(),
+            "detail": self.detail,
+            "findings": self.findings,
+            "last_words": self.last_words,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Finding;
+
+    #[test]
+    fn what_a_plugin_says_cannot_forge_a_line_of_the_report() {
+        let forged = "x\nok       lifecycle\u{1b}[2J";
+        let findings = vec![Finding::new(forged)];
+        let part = Part { findings, done: forged.into(), last_words: vec![forged.into()], ..Part::default() };
+        let mut report = Report::new(false);
+        report.add(Check::Lifecycle, &part);
+        let text = report.lines[0].text();
+        assert_eq!(text.lines().filter(|line| line.starts_with("ok")).count(), 0, "{text}");
+        assert!(!text.contains('\u{1b}') && text.matches(r"x\nok       lifecycle\u{1b}[2J").count() == 3, "{text}");
+    }
+
+    #[test]
+    fn each_check_has_its_line_and_what_is_wrong_stands_below() {
+        let mut report = Report::new(false);
+        report.add(Check::Lifecycle, &Part { done: "started".into(), ..Part::default() });
+        report.add(Check::Options, &Part { skipped: Some("it has none".into()), ..Part::default() });
+        let part = Part { findings: vec![Finding::new("it is wrong")], without: vec!["m".into()], ..Part::default() };
+        report.add(Check::Parameters, &part);
+        let lines: Vec<String> = report.lines.iter().map(Line::text).collect();
+        assert_eq!(
+            lines,
+            [
+                "ok       lifecycle: started",
+                "skipped  options (it has none)",
+                "FAILED   parameters: went on without m\n           it is wrong"
+            ]
+        );
+        assert_eq!((report.summary().as_str(), report.passed()), ("1 ok, 1 failed, 1 skipped", false));
+        let json: Value = serde_json::from_str(&report.json()).unwrap();
+        assert_eq!((&json["passed"], &json["checks"][2]["findings"]), (&json!(false), &json!(["it is wrong"])));
+    }
+}

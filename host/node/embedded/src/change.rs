@@ -1,0 +1,272 @@
+//! A change of the chain: one transaction of the database, the tree that mirrors it, and what follows from both.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bitcoin::consensus::serialize;
+use bitcoin::{BlockHash, Txid};
+use heed::RwTxn;
+use outrigger_service::chain::Tip;
+
+use super::decode::NamedBlock;
+use super::mempool::{EntryTime, View};
+use outrigger_node::NodeEvent;
+use super::persistence::Records;
+use super::store::rows::{BlockEntry, Failure, Validity};
+use super::tree::Tree;
+use super::validation::{self, ConnectError, Parent, ValidationContext, ValidationError};
+use super::{Best, EmbeddedNode, EmbeddedError};
+
+/// A change under way.
+pub(super) struct Change<'a> {
+    pub node: &'a EmbeddedNode,
+    pub tree: &'a mut Tree,
+    txn: RwTxn<'a>,
+    tip: BlockHash,
+    /// Whether there is anything to commit.
+    touched: bool,
+    /// The blocks that went on or off the best chain on the way.
+    blocks: HashMap<BlockHash, NamedBlock>,
+    /// Those that were found valid on the way.
+    pub connected: HashSet<BlockHash>,
+    /// Those that were found to break a rule.
+    pub refused: HashMap<BlockHash, ValidationError>,
+}
+
+impl EmbeddedNode {
+    /// Makes a change: all of it, or nothing. Of what is answered `Ok` a kill takes nothing back; where the tip moved, it
+    /// is on disk, so that a loss of power does not either. A block beside the best chain waits for no more than its own
+    /// pages.
+    ///
+    /// # Errors
+    /// As `make`, and when the disk fails. Only where it fails after all else was done, the change stands, and is told of.
+    pub(super) fn change<R>(&self, make: impl FnOnce(&mut Change) -> Result<R, EmbeddedError>) -> Result<R, EmbeddedError> {
+        let mut chain = self.lock_chain()?;
+        // Until the commit the tree is ahead of the database.
+        chain.stale = true;
+        let chain = &mut *chain;
+        let before = self.tip().hash;
+        let mut change = Change {
+            node: self,
+            txn: self.store.write()?,
+            tree: &mut chain.tree,
+            tip: before,
+            touched: false,
+            blocks: HashMap::new(),
+            connected: HashSet::new(),
+            refused: HashMap::new(),
+        };
+        let result = match make(&mut change) {
+            Ok(result) => change.commit(before).map(|()| result),
+            Err(error) if change.touched => Err(error),
+            Err(error) => {
+                drop(change);
+                chain.stale = false;
+                return Err(error);
+            }
+        };
+        chain.stale = result.is_err();
+        result
+    }
+}
+
+impl Change<'_> {
+    /// The state of the chain within the change.
+    fn context(&self) -> ValidationContext<'_> {
+        ValidationContext {
+            params: &self.node.params,
+            store: &self.node.store,
+            txn: &self.txn,
+            cache: &self.node.cache,
+            threads: self.node.settings.script_threads,
+        }
+    }
+
+    /// A known block as the parent of another.
+    pub fn parent(&self, hash: &BlockHash) -> Option<Parent> {
+        let entry = self.tree.get(hash)?;
+        Some(Parent { height: entry.height, median_time: entry.median_time })
+    }
+
+    /// Adds a header that was validated.
+    pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) -> Result<(), EmbeddedError> {
+        self.touched = true;
+        self.node.store.insert_entry(&mut self.txn, &hash, &entry)?;
+        self.tree.insert(hash, entry);
+        Ok(())
+    }
+
+    /// Changes a block's entry, in the tree and on disk.
+    pub fn update(&mut self, hash: &BlockHash, edit: impl FnOnce(&mut BlockEntry)) -> Result<(), EmbeddedError> {
+        self.touched = true;
+        let entry = self.tree.update(hash, edit)?;
+        self.node.store.put_entry(&mut self.txn, hash, &entry)
+    }
+
+    /// Stores the bytes of a block whose header is in the tree.
+    pub fn store_block(&mut self, hash: BlockHash, raw: &[u8], transactions: usize) -> Result<(), EmbeddedError> {
+        self.node.store.put_block(&mut self.txn, &hash, raw)?;
+        self.update(&hash, |entry| {
+            entry.validity = Validity::Stored;
+            entry.transactions = u32::try_from(transactions).unwrap_or(u32::MAX);
+            entry.size = u32::try_from(raw.len()).unwrap_or(u32::MAX);
+        })?;
+        for hash in self.tree.stored(hash)? {
+            self.update(&hash, |_| ())?;
+        }
+        Ok(())
+    }
+
+    /// Marks a block and all that build on it as failed.
+    pub fn fail(&mut self, hash: BlockHash) -> Result<(), EmbeddedError> {
+        for descendant in self.tree.descendants(hash) {
+            self.update(&descendant, |entry| match entry.failure {
+                _ if descendant == hash => entry.failure = Failure::Own,
+                Failure::None => entry.failure = Failure::Inherited,
+                Failure::Own | Failure::Inherited => {}
+            })?;
+        }
+        self.tree.find_best_header();
+        Ok(())
+    }
+
+    /// Goes to the best branch, and validates the blocks on the way; a block that breaks a rule is marked, and the best
+    /// branch that remains is tried.
+    pub fn activate(&mut self) -> Result<(), EmbeddedError> {
+        while let Some(best) = self.tree.best().filter(|best| *best != self.tip) {
+            let fork = self.tree.fork(self.tip, best)?;
+            while self.tip != fork {
+                self.disconnect()?;
+            }
+            for hash in self.tree.path(fork, best) {
+                match self.connect(hash) {
+                    Ok(()) => {}
+                    Err(ConnectError::Node(error)) => return Err(error),
+                    Err(ConnectError::Refused(error)) => {
+                        tracing::info!(block = %hash, reason = %error.reason, "block refused");
+                        self.fail(hash)?;
+                        self.refused.insert(hash, error);
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a stored block on the tip and connects it.
+    fn connect(&mut self, hash: BlockHash) -> Result<(), ConnectError> {
+        let entry = *self.tree.known(&hash)?;
+        let parent = self.parent(&self.tip).ok_or_else(|| EmbeddedError::corrupt("index", self.tip))?;
+        let block = self.take_block(&hash)?;
+        let scripts = entry.validity < Validity::Connected;
+        let effect = validation::connect(&self.context(), &block, &parent, scripts)?;
+        self.node.store.connect(&mut self.txn, &hash, entry.height, &block, &effect.spent)?;
+        self.update(&hash, |entry| entry.validity = Validity::Connected)?;
+        self.blocks.insert(hash, block);
+        self.connected.insert(hash);
+        self.tip = hash;
+        Ok(())
+    }
+
+    /// Takes the tip off the best chain.
+    fn disconnect(&mut self) -> Result<(), EmbeddedError> {
+        let hash = self.tip;
+        let entry = *self.tree.known(&hash)?;
+        let parent = entry.header.prev_blockhash;
+        let block = self.take_block(&hash)?;
+        self.node.store.disconnect(&mut self.txn, &hash, entry.height, &block, &parent)?;
+        self.touched = true;
+        self.blocks.insert(hash, block);
+        self.tip = parent;
+        Ok(())
+    }
+
+    /// Remembers a decoded block that is about to be connected, so that it is not read again.
+    pub fn keep_block(&mut self, hash: BlockHash, block: NamedBlock) {
+        self.blocks.insert(hash, block);
+    }
+
+    fn take_block(&mut self, hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
+        match self.blocks.remove(hash) {
+            Some(block) => Ok(block),
+            None => self.node.store.block(&self.txn, hash),
+        }
+    }
+
+    /// Writes it to disk, then lets the mempool and the observers know.
+    fn commit(mut self, before: BlockHash) -> Result<(), EmbeddedError> {
+        if !self.touched {
+            return Ok(());
+        }
+        let node = self.node;
+        node.store.put_header_height(&mut self.txn, self.tree.header_height())?;
+        let entry = *self.tree.known(&self.tip)?;
+        let tip = Tip { hash: self.tip, height: entry.height, time: entry.header.time, median_time: entry.median_time };
+        let best = Best { tip, next_stage: self.tree.next_stage(&self.tip)? };
+        let fork = self.tree.fork(before, self.tip)?;
+        let mut off = self.tree.path(fork, before);
+        off.reverse();
+        let on = self.tree.path(fork, self.tip);
+        let (off, on) = (self.with_blocks(off)?, self.with_blocks(on)?);
+        if tip.hash == before {
+            return Ok(self.txn.commit()?);
+        }
+        let homeless = homeless(&off, &on);
+        // Written down before the commit: a kill right after it must find them in the chain or in the journal.
+        let mut records = Records::default();
+        let entry_time = EntryTime { time: node.time(), height: tip.height, unbroadcast: false };
+        homeless.iter().for_each(|(_, raw)| records.kept(raw, entry_time));
+        node.journal.append(&records);
+        // Whoever reads the mempool sees it of the old tip until this ends, and of the new one then.
+        let mut pool = node.pool_mut();
+        self.txn.commit()?;
+        let synced = node.store.sync();
+        node.best.store(Arc::new(best));
+        let mut events: Vec<_> =
+            off.iter().map(|(hash, height, _)| NodeEvent::BlockDisconnected { hash: *hash, height: *height }).collect();
+        events.extend(on.iter().map(|(hash, height, _)| NodeEvent::BlockConnected { hash: *hash, height: *height }));
+        let blocks = |list: Vec<Step>| list.into_iter().map(|(_, _, block)| block).collect();
+        // The chain is on disk and stays so, whatever becomes of the mempool.
+        match View::new(node, tip) {
+            Ok(view) => pool.follow(&view, blocks(off), blocks(on), &mut events),
+            Err(error) => {
+                tracing::error!(%error, "the mempool cannot follow the chain and is emptied");
+                pool.clear(tip, &mut events);
+            }
+        }
+        let mut records = pool.take_records();
+        // Not all of them came back.
+        homeless.iter().filter(|(txid, _)| !pool.has(txid)).for_each(|(txid, _)| records.removed(txid));
+        let usage = pool.usage();
+        drop(pool);
+        node.selector.changed();
+        node.journal.append(&records);
+        node.journal.tend(usage, &node.pool);
+        events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+        node.tell(events);
+        synced
+    }
+
+    fn with_blocks(&mut self, hashes: Vec<BlockHash>) -> Result<Vec<Step>, EmbeddedError> {
+        let mut found = Vec::with_capacity(hashes.len());
+        for hash in hashes {
+            found.push((hash, self.tree.known(&hash)?.height, self.take_block(&hash)?));
+        }
+        Ok(found)
+    }
+}
+
+/// A block that leaves or comes to the best chain: its hash, its height and itself.
+type Step = (BlockHash, u32, NamedBlock);
+
+/// The transactions of the first blocks that are not in the second ones, with their serialisations; no coinbases.
+fn homeless(off: &[Step], on: &[Step]) -> Vec<(Txid, Vec<u8>)> {
+    if off.is_empty() {
+        return Vec::new();
+    }
+    let confirmed: HashSet<Txid> = on.iter().flat_map(|(_, _, block)| block.txids()).collect();
+    let back = off.iter().rev().flat_map(|(_, _, block)| block.transactions().skip(1));
+    let back = back.filter(|(_, ids)| !confirmed.contains(&ids.txid));
+    back.map(|(tx, ids)| (ids.txid, serialize(tx))).collect()
+}

@@ -1,0 +1,265 @@
+//! The embedded node: a development chain (regtest rules) in this process, with every block checked in full.
+//!
+//! [`EmbeddedNode`] is the whole of it. Reads of the chain go through a [`ChainSnapshot`], which sees one moment and
+//! disturbs nobody; reads of the mempool take its lock for as long as they copy. All changes are made by one writer at
+//! a time, under the lock of the tree: block, index, undo data, coins, transactions and tip of one submission, even of
+//! a reorganisation over many blocks, are one transaction of the database, which is committed before it is answered.
+//!
+//! Locks are taken in this order: the tree, the database's writer, the mempool. Nothing is decoded under any of them.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
+mod change;
+mod decode;
+mod deployments;
+mod error;
+mod mempool;
+mod params;
+mod node;
+mod persistence;
+mod restore;
+mod search;
+mod select;
+mod snapshot;
+mod store;
+mod submit;
+mod time;
+mod transactions;
+mod tree;
+mod validation;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use bitcoin::consensus::serialize;
+use outrigger_service::chain::{DeploymentStage, NextBlock, SpentOutputs, Tip};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use decode::decode_block;
+pub use error::EmbeddedError;
+pub use params::{MempoolLimits, Settings};
+pub use snapshot::ChainSnapshot;
+
+use mempool::Pool;
+use outrigger_node::{NodeEvent, Observer};
+use params::ChainParams;
+use persistence::Journal;
+use select::Selector;
+use store::Store;
+use store::rows::{BlockEntry, Failure, Validity};
+use time::Clock;
+use tree::Tree;
+use validation::ScriptCache;
+
+/// A node that is its own chain.
+pub struct EmbeddedNode {
+    params: ChainParams,
+    settings: Settings,
+    dir: PathBuf,
+    store: Store,
+    clock: Clock,
+    chain: Mutex<Chain>,
+    pool: Arc<RwLock<Pool>>,
+    selector: Selector,
+    journal: Journal,
+    best: ArcSwap<Best>,
+    cache: ScriptCache,
+    observers: RwLock<Vec<Arc<dyn Observer>>>,
+}
+
+/// The best block.
+#[derive(Clone, Copy, Debug)]
+struct Best {
+    tip: Tip,
+    /// The stage that the deployment of signals has for a block on it.
+    next_stage: DeploymentStage,
+}
+
+/// What the write lock guards.
+struct Chain {
+    tree: Tree,
+    /// Whether a write failed half-way, so that the tree may not be what the database holds.
+    stale: bool,
+}
+
+impl EmbeddedNode {
+    /// Opens the chain in `dir`, making it where there is none.
+    ///
+    /// # Errors
+    /// When the network is not regtest, the database cannot be opened, is of another kind or damaged, or the system gives
+    /// no thread. What is wrong with the journal of the mempool is no error: it is logged, and the mempool lacks it.
+    pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, EmbeddedError> {
+        let params = ChainParams::of(settings.network)?;
+        let store = Store::open(dir, &settings)?;
+        found(&store, &params)?;
+        let txn = store.read()?;
+        let tree = Tree::load(store.entries(&txn)?)?;
+        let tip = snapshot::tip(&store, &txn)?;
+        let best = Best { tip, next_stage: tree.next_stage(&tip.hash)? };
+        drop(txn);
+        store.complete_digests(tip.height)?;
+        tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
+        let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
+        let (journal, stored) = Journal::open(dir);
+        let node = Self {
+            selector: Selector::start(pool.clone(), settings.clone()).map_err(EmbeddedError::Thread)?,
+            pool,
+            journal,
+            best: ArcSwap::from_pointee(best),
+            cache: ScriptCache::default(),
+            observers: RwLock::default(),
+            chain: Mutex::new(Chain { tree, stale: false }),
+            clock: Clock::default(),
+            params,
+            settings,
+            dir: dir.to_owned(),
+            store,
+        };
+        node.restore(stored)?;
+        node.selector.changed();
+        Ok(Arc::new(node))
+    }
+
+    /// Puts on the disk what may not be there yet: the last block beside the best chain, and the journal of the mempool.
+    pub fn finish(&self) {
+        if let Err(error) = self.store.stopped(&self.dir) {
+            tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
+        }
+        self.journal.finish(&self.pool);
+    }
+
+    /// The best block. Costs next to nothing.
+    pub fn tip(&self) -> Tip {
+        self.best.load().tip
+    }
+
+    /// The chain as it stands now.
+    ///
+    /// # Errors
+    /// [`EmbeddedError::TooManyReaders`], or when the database fails.
+    pub fn snapshot(&self) -> Result<ChainSnapshot, EmbeddedError> {
+        ChainSnapshot::take(&self.store, self.params.name)
+    }
+
+    /// The rules' figures.
+    #[cfg(test)]
+    pub fn params(&self) -> &ChainParams {
+        &self.params
+    }
+
+    /// What a block on the tip must and may be (BIP 22).
+    pub fn next_block(&self) -> NextBlock {
+        self.describe_next(**self.best.load())
+    }
+
+    /// What a block on this tip must and may be. The tip may be one that has just been overtaken.
+    ///
+    /// # Errors
+    /// When the tree does not know it, or cannot be loaded anew after a write that failed.
+    fn next_block_on(&self, tip: Tip) -> Result<NextBlock, EmbeddedError> {
+        let best = **self.best.load();
+        if best.tip.hash == tip.hash {
+            return Ok(self.describe_next(best));
+        }
+        let next_stage = self.lock_chain()?.tree.next_stage(&tip.hash)?;
+        Ok(self.describe_next(Best { tip, next_stage }))
+    }
+
+    fn describe_next(&self, best: Best) -> NextBlock {
+        let Best { tip, next_stage } = best;
+        let (version, rules, available) = deployments::template(next_stage);
+        let min_time = tip.median_time.saturating_add(1);
+        let now = u32::try_from(self.clock.now()).unwrap_or(u32::MAX);
+        NextBlock {
+            tip,
+            version,
+            bits: self.params.bits,
+            min_time,
+            time: now.max(min_time),
+            subsidy: self.params.subsidy(tip.height.saturating_add(1)),
+            rules,
+            available,
+        }
+    }
+
+    /// The node's time, in seconds: the clock's, or the mocked one.
+    pub fn time(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// Sets the node's time in seconds; 0 goes back to the clock.
+    pub fn set_mock_time(&self, seconds: u64) {
+        self.clock.set(seconds);
+    }
+
+    /// Tells `observer` of every change from now on.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.observers.write().push(observer);
+    }
+
+    /// Tells the observers. The caller holds the write lock, which keeps the order.
+    fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
+        let observers = self.observers.read();
+        for event in events {
+            for observer in observers.iter() {
+                observer.notify(event.clone());
+            }
+        }
+    }
+
+    /// Takes the write lock, loading the tree anew if an earlier write left it in doubt.
+    fn lock_chain(&self) -> Result<MutexGuard<'_, Chain>, EmbeddedError> {
+        let mut chain = self.chain.lock().unwrap_or_else(|poisoned| {
+            self.chain.clear_poison();
+            let mut chain = PoisonError::into_inner(poisoned);
+            chain.stale = true;
+            chain
+        });
+        if chain.stale {
+            chain.tree = Tree::load(self.store.entries(&self.store.read()?)?)?;
+            chain.stale = false;
+        }
+        Ok(chain)
+    }
+
+    fn pool(&self) -> RwLockReadGuard<'_, Pool> {
+        self.pool.read()
+    }
+
+    fn pool_mut(&self) -> RwLockWriteGuard<'_, Pool> {
+        self.pool.write()
+    }
+}
+
+/// Writes the first block into an empty database, or checks that the database is of this chain.
+fn found(store: &Store, params: &ChainParams) -> Result<(), EmbeddedError> {
+    let mut txn = store.write()?;
+    let hash = params.genesis_hash;
+    match store.genesis(&txn)? {
+        None => {}
+        Some(found) if found == hash => return Ok(()),
+        Some(_) => return Err(EmbeddedError::WrongDatabase("its first block is another one")),
+    }
+    let raw = serialize(&params.genesis);
+    let entry = BlockEntry {
+        header: params.genesis.header,
+        height: 0,
+        work: params.genesis.header.work(),
+        median_time: params.genesis.header.time,
+        transactions: 1,
+        size: u32::try_from(raw.len()).unwrap_or(u32::MAX),
+        sequence: 0,
+        validity: Validity::Connected,
+        failure: Failure::None,
+    };
+    store.found(&mut txn, &hash)?;
+    store.insert_entry(&mut txn, &hash, &entry)?;
+    store.put_block(&mut txn, &hash, &raw)?;
+    store.put_spent(&mut txn, &hash, &vec![SpentOutputs { coins: Vec::new() }])?;
+    store.put_tip(&mut txn, &hash, 0)?;
+    Ok(txn.commit()?)
+}

@@ -1,0 +1,245 @@
+//! A transaction of the mempool, and the feerates by which transactions are compared.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bitcoin::{Transaction, Txid, Wtxid};
+use outrigger_service::mempool::MempoolEntry;
+
+use super::admit::EntryTime;
+
+/// Below this a sequence number signals that the transaction may be replaced (BIP 125).
+const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;
+/// What a signature operation counts at least, in bytes, when a transaction's virtual size is taken.
+const BYTES_PER_SIGOP: u64 = 20;
+/// What is reckoned for the bookkeeping of one transaction, in bytes.
+const ENTRY_OVERHEAD: u64 = 480;
+
+/// A sum over a set of transactions.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
+    /// Their number.
+    pub count: u64,
+    /// Their virtual size, in virtual bytes.
+    pub size: u64,
+    /// Their fees with what was added, in satoshi.
+    pub fees: i64,
+    /// The cost of their signature operations.
+    pub sigops: u64,
+}
+
+impl Totals {
+    /// The sum with more transactions.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.size += other.size;
+        self.fees = self.fees.saturating_add(other.fees);
+        self.sigops += other.sigops;
+    }
+
+    /// The sum without some of its transactions.
+    pub fn subtract(&mut self, other: &Self) {
+        self.count = self.count.saturating_sub(other.count);
+        self.size = self.size.saturating_sub(other.size);
+        self.fees = self.fees.saturating_sub(other.fees);
+        self.sigops = self.sigops.saturating_sub(other.sigops);
+    }
+
+    /// What they pay for what they take.
+    pub fn rate(&self) -> Rate {
+        Rate { fees: self.fees, size: self.size }
+    }
+}
+
+/// A feerate as it is compared: exactly, without a division.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    /// Fees, in satoshi.
+    pub fees: i64,
+    /// What they are paid for, in virtual bytes.
+    pub size: u64,
+}
+
+impl Ord for Rate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (i128::from(self.fees) * i128::from(other.size)).cmp(&(i128::from(other.fees) * i128::from(self.size)))
+    }
+}
+
+impl PartialOrd for Rate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Rate {}
+
+/// A transaction of the mempool.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// It.
+    pub tx: Arc<Transaction>,
+    /// Its serialisation, with witness.
+    pub raw: Arc<[u8]>,
+    /// Its id.
+    pub txid: Txid,
+    /// Its id with witness.
+    pub wtxid: Wtxid,
+    /// Its weight, in weight units.
+    pub weight: u64,
+    /// The cost of its signature operations.
+    pub sigops: u64,
+    /// Its fee, in satoshi.
+    pub fee: u64,
+    /// What prioritisetransaction added to the fee, in satoshi.
+    pub delta: i64,
+    /// When it came, in seconds.
+    pub time: u64,
+    /// The tip's height when it came.
+    pub height: u32,
+    /// Whether it was offered to this node, and by no block. There are no peers that could have confirmed that they
+    /// have it.
+    pub unbroadcast: bool,
+    /// Its place in the order of arrival.
+    pub order: u64,
+    /// The transactions of the mempool whose outputs it spends.
+    pub parents: BTreeSet<Txid>,
+    /// The transactions of the mempool that spend its outputs.
+    pub children: BTreeSet<Txid>,
+    /// It and all it builds on in the mempool.
+    pub ancestors: Totals,
+    /// It and all that build on it in the mempool.
+    pub descendants: Totals,
+}
+
+/// The virtual size by weight and by signature operations, whichever is larger.
+pub fn virtual_size(weight: u64, sigops: u64) -> u64 {
+    weight.max(sigops.saturating_mul(BYTES_PER_SIGOP)).div_ceil(4)
+}
+
+impl Entry {
+    /// Its virtual size, in virtual bytes.
+    pub fn virtual_size(&self) -> u64 {
+        virtual_size(self.weight, self.sigops)
+    }
+
+    /// Its fee with what was added, in satoshi.
+    pub fn modified_fee(&self) -> i64 {
+        i64::try_from(self.fee).unwrap_or(i64::MAX).saturating_add(self.delta)
+    }
+
+    /// Itself as a sum.
+    pub fn own(&self) -> Totals {
+        Totals { count: 1, size: self.virtual_size(), fees: self.modified_fee(), sigops: self.sigops }
+    }
+
+    /// The rate it is chosen for a block by: that of all it builds on with it, or its own if that is lower.
+    pub fn mining_rate(&self) -> Rate {
+        self.ancestors.rate().min(self.own().rate())
+    }
+
+    /// The rate it is kept by when the mempool is full: that of all that build on it with it, or its own if that is
+    /// higher.
+    pub fn keeping_rate(&self) -> Rate {
+        self.descendants.rate().max(self.own().rate())
+    }
+
+    /// The memory it is reckoned to take, in bytes.
+    pub fn usage(&self) -> u64 {
+        // Once serialised and once in parts.
+        2 * self.raw.len() as u64 + ENTRY_OVERHEAD
+    }
+
+    /// Whether it says itself that it may be replaced (BIP 125).
+    pub fn signals_replacement(&self) -> bool {
+        self.tx.input.iter().any(|input| input.sequence.to_consensus_u32() <= MAX_REPLACEABLE_SEQUENCE)
+    }
+
+    /// What it keeps when it is put back.
+    pub fn entry_time(&self) -> EntryTime {
+        EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
+    }
+
+    /// What the service tells of it; `replaceable` says whether it or one it builds on signals that.
+    pub fn describe(&self, replaceable: bool) -> MempoolEntry {
+        MempoolEntry {
+            txid: self.txid,
+            wtxid: self.wtxid,
+            weight: self.weight,
+            virtual_size: self.virtual_size(),
+            fee: self.fee,
+            modified_fee: self.modified_fee(),
+            time: self.time,
+            height: self.height,
+            ancestor_count: self.ancestors.count,
+            ancestor_size: self.ancestors.size,
+            ancestor_fees: self.ancestors.fees,
+            descendant_count: self.descendants.count,
+            descendant_size: self.descendants.size,
+            descendant_fees: self.descendants.fees,
+            depends: self.parents.iter().copied().collect(),
+            spent_by: self.children.iter().copied().collect(),
+            replaceable,
+        }
+    }
+}
+
+/// A feerate in satoshi per 1000 virtual bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FeeRate(pub u64);
+
+impl FeeRate {
+    /// The rate that pays `fee` satoshi for `size` virtual bytes, rounded down.
+    pub fn paid(fee: i64, size: u64) -> Self {
+        let rate = i128::from(fee.max(0)) * 1_000 / i128::from(size.max(1));
+        Self(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// What `size` virtual bytes cost at this rate, in satoshi, rounded up.
+    pub fn fee(self, size: u64) -> u64 {
+        let fee = (u128::from(self.0) * u128::from(size)).div_ceil(1_000);
+        u64::try_from(fee).unwrap_or(u64::MAX)
+    }
+}
+
+impl std::fmt::Display for FeeRate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:08} BTC/kvB", self.0 / 100_000_000, self.0 % 100_000_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feerates_round_as_bitcoinds() {
+        assert_eq!(FeeRate(100).fee(110), 11);
+        assert_eq!(FeeRate(1_000).fee(110), 110);
+        assert_eq!(FeeRate(1).fee(1), 1);
+        assert_eq!(FeeRate::paid(10_000, 110), FeeRate(90_909));
+        assert_eq!(FeeRate(90_909).to_string(), "0.00090909 BTC/kvB");
+        assert_eq!(FeeRate::paid(-5, 0), FeeRate(0));
+    }
+
+    #[test]
+    fn many_signature_operations_make_a_transaction_large() {
+        assert_eq!(virtual_size(401, 1), 101);
+        assert_eq!(virtual_size(400, 80), 400);
+    }
+
+    #[test]
+    fn feerates_compare_without_division() {
+        let rate = |fees, size| Rate { fees, size };
+        assert_eq!(rate(1, 3), rate(2, 6));
+        assert!(rate(i64::MAX, 1) > rate(i64::MAX, 2));
+        assert!(rate(-1, 1) < rate(0, 1));
+    }
+}

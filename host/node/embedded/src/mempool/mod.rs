@@ -1,0 +1,296 @@
+//! The mempool: valid transactions that no block holds yet. It lives in memory; a journal beside the chain brings it
+//! back after a start.
+//!
+//! It belongs to one tip: every entry could be in the next block on it, as far as locks, maturity, coins and scripts
+//! go. It changes under the node's write lock only; `sequence` counts each change, and `moves` what came and what left.
+
+mod admit;
+mod entry;
+mod follow;
+mod graph;
+mod min_feerate;
+mod policy;
+mod replace;
+mod sort_indexes;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, Txid};
+use outrigger_service::chain::{Coin, Tip};
+use outrigger_service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::wire::Blob;
+
+pub use admit::{Admissible, EntryTime, Offer, Rejection, Terms};
+pub use entry::{Entry, FeeRate, Rate, Totals};
+
+use outrigger_node::{NodeEvent, Removal};
+use super::params::MempoolLimits;
+use super::persistence::Records;
+use super::store::Reading;
+use super::{EmbeddedNode, EmbeddedError};
+use graph::Graph;
+use min_feerate::{Fullness, RollingMinFeerate};
+
+/// The chain as the mempool consults it.
+pub struct View<'a> {
+    pub(super) node: &'a EmbeddedNode,
+    txn: Reading<'static>,
+    pub(super) tip: Tip,
+}
+
+impl<'a> View<'a> {
+    /// The chain with this tip, which must be the one on disk.
+    pub fn new(node: &'a EmbeddedNode, tip: Tip) -> Result<Self, EmbeddedError> {
+        Ok(Self { node, txn: node.store.read()?, tip })
+    }
+
+    /// The height of the next block.
+    fn next_height(&self) -> u32 {
+        self.tip.height.saturating_add(1)
+    }
+
+    pub(super) fn coin(&self, outpoint: &OutPoint) -> Result<Option<Coin>, EmbeddedError> {
+        self.node.store.coin(&self.txn, outpoint)
+    }
+
+    pub(super) fn has_coin_of(&self, txid: &Txid) -> Result<bool, EmbeddedError> {
+        self.node.store.has_coin_of(&self.txn, txid)
+    }
+
+    fn median_time_at(&self, height: u32) -> Result<u32, EmbeddedError> {
+        // A coin of the mempool counts as one of the next block, whose parent is the tip.
+        if height >= self.tip.height {
+            return Ok(self.tip.median_time);
+        }
+        let store = &self.node.store;
+        let hash = store.hash_at(&self.txn, height)?.ok_or_else(|| EmbeddedError::corrupt("best", height))?;
+        Ok(store.known_entry(&self.txn, &hash)?.median_time)
+    }
+}
+
+/// The mempool.
+pub struct Pool {
+    limits: MempoolLimits,
+    tip: Tip,
+    graph: Graph,
+    /// What prioritisetransaction added, also to transactions that are not here.
+    deltas: HashMap<Txid, i64>,
+    sequence: u64,
+    /// Counts the transactions that came and those that left, for whatever reason.
+    moves: u64,
+    /// What is demanded since the mempool was full.
+    min_feerate: RollingMinFeerate,
+    /// What changed and is not in the journal yet.
+    records: Records,
+}
+
+/// A mempool at one moment, as its journal has it.
+pub struct Snapshot {
+    transactions: Vec<(Arc<[u8]>, EntryTime)>,
+    deltas: Vec<(Txid, i64)>,
+}
+
+impl Snapshot {
+    /// The journal's records.
+    pub fn records(&self) -> Records {
+        let mut records = Records::default();
+        self.transactions.iter().for_each(|(raw, entry_time)| records.kept(raw, *entry_time));
+        self.deltas.iter().for_each(|(txid, delta)| records.prioritised(txid, *delta));
+        records
+    }
+}
+
+impl Pool {
+    /// An empty mempool.
+    pub fn new(limits: MempoolLimits, tip: Tip) -> Self {
+        Self {
+            limits,
+            tip,
+            graph: Graph::default(),
+            deltas: HashMap::new(),
+            sequence: 1,
+            moves: 1,
+            min_feerate: RollingMinFeerate::default(),
+            records: Records::default(),
+        }
+    }
+
+    /// The tip that it belongs to.
+    pub fn tip(&self) -> Tip {
+        self.tip
+    }
+
+    /// Counts every change.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// What changed since this was asked last, for the journal.
+    pub fn take_records(&mut self) -> Records {
+        std::mem::take(&mut self.records)
+    }
+
+    /// What the journal of this mempool must say. Copies nothing.
+    pub fn snapshot(&self) -> Snapshot {
+        let kept = |entry: &Entry| (entry.raw.clone(), entry.entry_time());
+        Snapshot {
+            transactions: self.graph.in_order().map(kept).collect(),
+            deltas: self.deltas.iter().map(|(txid, delta)| (*txid, *delta)).collect(),
+        }
+    }
+
+    /// The memory that the transactions are reckoned to take, in bytes.
+    pub fn usage(&self) -> u64 {
+        self.graph.usage
+    }
+
+    /// Whether a transaction of this id is here.
+    pub fn has(&self, txid: &Txid) -> bool {
+        self.graph.get(txid).is_some()
+    }
+
+    /// The entries and their links.
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The mempool as a whole, `now` being the time in seconds.
+    pub fn info(&self, now: u64) -> MempoolInfo {
+        MempoolInfo {
+            transactions: self.graph.totals.count,
+            virtual_size: self.graph.totals.size,
+            usage: self.graph.usage,
+            total_fee: self.graph.fees,
+            max_usage: self.limits.max_usage,
+            min_feerate: self.demanded_feerate(now).max(self.limits.relay_feerate),
+            relay_feerate: self.limits.relay_feerate,
+            incremental_feerate: self.limits.incremental_feerate,
+            sequence: self.sequence,
+            moves: self.moves,
+            unbroadcast: self.graph.unbroadcast,
+        }
+    }
+
+    /// The feerate demanded because the mempool was full, in satoshi per 1000 virtual bytes; 0 for none.
+    fn demanded_feerate(&self, now: u64) -> u64 {
+        self.min_feerate.at(now, self.fullness())
+    }
+
+    fn fullness(&self) -> Fullness {
+        let MempoolLimits { max_usage, incremental_feerate, .. } = self.limits;
+        Fullness { usage: self.graph.usage, max_usage, incremental: incremental_feerate }
+    }
+
+    /// All ids, in the order they came.
+    pub fn ids(&self) -> Vec<Txid> {
+        self.graph.in_order().map(|entry| entry.txid).collect()
+    }
+
+    /// The entries of these ids, in their order.
+    pub fn entries(&self, txids: &[Txid]) -> Vec<Option<MempoolEntry>> {
+        let describe = |entry: &Entry| entry.describe(self.is_replaceable(entry));
+        txids.iter().map(|txid| self.graph.get(txid).map(describe)).collect()
+    }
+
+    /// Whether an entry, or one it builds on, signals that it may be replaced (BIP 125).
+    fn is_replaceable(&self, entry: &Entry) -> bool {
+        let ancestors = self.graph.ancestors([entry.txid]);
+        ancestors.iter().filter_map(|txid| self.graph.get(txid)).any(Entry::signals_replacement)
+    }
+
+    /// Which of these were offered to this node, and by no block, in their order.
+    pub fn unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {
+        txids.iter().map(|txid| self.graph.get(txid).is_some_and(|entry| entry.unbroadcast)).collect()
+    }
+
+    /// The transactions of these ids, in their order.
+    pub fn transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
+        let raw = |entry: &Entry| RawTransaction { raw: Blob(entry.raw.to_vec()) };
+        txids.iter().map(|txid| self.graph.get(txid).map(raw)).collect()
+    }
+
+    /// The transactions that spend these outpoints, in their order.
+    pub fn spenders(&self, outpoints: &[OutPoint]) -> Vec<Option<Txid>> {
+        outpoints.iter().map(|outpoint| self.graph.spender(outpoint).copied()).collect()
+    }
+
+    /// An output of one of the mempool's transactions.
+    fn output(&self, outpoint: &OutPoint) -> Option<bitcoin::TxOut> {
+        self.graph.get(&outpoint.txid)?.tx.output.get(outpoint.vout as usize).cloned()
+    }
+
+    /// Adds to the fee that a transaction is selected by, in satoshi, now or when it comes.
+    pub fn prioritise(&mut self, txid: Txid, delta: i64) {
+        self.set_delta(txid, self.deltas.get(&txid).copied().unwrap_or(0).saturating_add(delta));
+    }
+
+    /// Sets what is added to the fee that a transaction is selected by, in satoshi.
+    pub fn set_delta(&mut self, txid: Txid, total: i64) {
+        if total == 0 {
+            self.deltas.remove(&txid);
+        } else {
+            self.deltas.insert(txid, total);
+        }
+        self.records.prioritised(&txid, total);
+        if self.has(&txid) {
+            self.graph.set_delta(&txid, total);
+            self.sequence += 1;
+        }
+    }
+
+    /// All that was added and stands, by txid.
+    pub fn prioritised(&self) -> Vec<Prioritised> {
+        let describe = |(txid, delta): (&Txid, &i64)| Prioritised {
+            txid: *txid,
+            fee_delta: *delta,
+            modified_fee: self.graph.get(txid).map(Entry::modified_fee),
+        };
+        let mut all: Vec<_> = self.deltas.iter().map(describe).collect();
+        all.sort_unstable_by_key(|one| one.txid);
+        all
+    }
+
+    /// Takes an entry out, and all that build on it; the last ones first.
+    fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>, reason: Removal, events: &mut Vec<NodeEvent>) {
+        let doomed = self.graph.descendants(txids);
+        let mut doomed: Vec<_> =
+            doomed.iter().filter_map(|txid| self.graph.get(txid)).map(|entry| (entry.order, entry.txid)).collect();
+        // What builds on another came after it.
+        doomed.sort_unstable();
+        for (_, txid) in doomed.into_iter().rev() {
+            self.remove_one(&txid, reason, events);
+        }
+    }
+
+    fn remove_one(&mut self, txid: &Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
+        if self.graph.remove(txid).is_some() {
+            self.sequence += 1;
+            self.moves += 1;
+            self.records.removed(txid);
+            events.push(NodeEvent::TransactionRemoved { txid: *txid, reason, sequence: self.sequence });
+        }
+    }
+
+    /// Takes in an entry for which there is room.
+    fn add(&mut self, entry: Entry) {
+        self.sequence += 1;
+        self.moves += 1;
+        self.records.added(&entry);
+        self.graph.insert(entry);
+    }
+
+    /// Takes out what is too old, then what pays least until the rest fits.
+    fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
+        let expired: Vec<_> = self.graph.older_than(now.saturating_sub(self.limits.expiry)).collect();
+        self.remove_all(expired, Removal::Dropped, events);
+        while self.graph.usage > self.limits.max_usage {
+            let Some(worst) = self.graph.worst() else { break };
+            let paid = FeeRate::paid(worst.descendants.fees, worst.descendants.size).0;
+            let rate = paid.saturating_add(self.limits.incremental_feerate);
+            let txid = worst.txid;
+            self.min_feerate.raise(rate, now, self.fullness());
+            self.remove_all([txid], Removal::Dropped, events);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Which transactions are standard: what the mempool takes beyond what blocks allow.
+
+use bitcoin::opcodes::all::OP_CHECKMULTISIG;
+use bitcoin::script::Instruction;
+use bitcoin::{Script, Transaction, TxOut, Witness, WitnessVersion};
+use outrigger_service::chain::Coin;
+
+use crate::params::MempoolLimits;
+use crate::validation::{ValidationError, is_unspendable};
+use outrigger_script::script_sigop_count;
+
+use super::entry::FeeRate;
+
+/// The weight a transaction may have.
+const MAX_WEIGHT: u64 = 400_000;
+/// The bytes a transaction must have without its witness, so that none can pass for an inner node of a merkle tree.
+const MIN_SIZE: usize = 65;
+/// The bytes a scriptSig may have: enough for 15 of 15 keys in a script hash.
+const MAX_SCRIPT_SIG: usize = 1_650;
+/// The signature operations a redeem script may have.
+const MAX_REDEEM_SIGOPS: u64 = 15;
+/// The keys a bare multisig output may have.
+const MAX_BARE_KEYS: usize = 3;
+/// The outputs not worth spending that a transaction may have, if it pays no fee.
+const MAX_DUST_OUTPUTS: usize = 1;
+/// The bytes a witness script may have.
+const MAX_WITNESS_SCRIPT: usize = 3_600;
+/// The elements there may be beside a witness script.
+const MAX_WITNESS_ITEMS: usize = 100;
+/// The bytes each of them may have.
+const MAX_WITNESS_ITEM: usize = 80;
+/// How an annex begins (BIP 341).
+const ANNEX_TAG: u8 = 0x50;
+/// The leaf version of tapscript (BIP 342), and the bits that hold a leaf version.
+const TAPSCRIPT_LEAF: u8 = 0xc0;
+const LEAF_MASK: u8 = 0xfe;
+/// The script that anyone may spend to bump a fee.
+const PAY_TO_ANCHOR: [u8; 4] = [0x51, 0x02, 0x4e, 0x73];
+/// The bytes that spending an output takes: of one with a witness, of another.
+const WITNESS_SPEND: u64 = 67;
+const PLAIN_SPEND: u64 = 148;
+
+/// What kind of output a script makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// One that is known: pay to key, key hash, script hash, witness, taproot, anchor, or a small multisig.
+    Payment,
+    /// A witness program without a meaning yet.
+    FutureWitness,
+    /// Data behind an OP_RETURN.
+    Data,
+    /// None that is known.
+    Unknown,
+}
+
+fn kind(script: &Script) -> Kind {
+    let known = script.is_p2pkh()
+        || script.is_p2sh()
+        || script.is_p2pk()
+        || script.is_p2wpkh()
+        || script.is_p2wsh()
+        || script.is_p2tr()
+        || script.as_bytes() == PAY_TO_ANCHOR
+        || is_small_multisig(script);
+    if known {
+        Kind::Payment
+    } else if script.is_witness_program() {
+        // Version 0 has two lengths only.
+        if script.witness_version() == Some(WitnessVersion::V0) { Kind::Unknown } else { Kind::FutureWitness }
+    } else if script.is_op_return() && Script::from_bytes(script.as_bytes().get(1..).unwrap_or(&[])).is_push_only() {
+        Kind::Data
+    } else {
+        Kind::Unknown
+    }
+}
+
+/// Whether a script is a multisig of at most three keys.
+fn is_small_multisig(script: &Script) -> bool {
+    let Some((last, _)) = script.as_bytes().split_last() else { return false };
+    if *last != OP_CHECKMULTISIG.to_u8() {
+        return false;
+    }
+    let Ok(parts) = script.instructions().collect::<Result<Vec<_>, _>>() else { return false };
+    let number = |part: &Instruction| match part {
+        Instruction::Op(op) => op.to_u8().checked_sub(0x50).map(usize::from).filter(|number| (1..=16).contains(number)),
+        Instruction::PushBytes(_) => None,
+    };
+    let [required, keys @ .., total, _] = parts.as_slice() else { return false };
+    let (Some(required), Some(total)) = (number(required), number(total)) else { return false };
+    let is_key = |part: &Instruction| match part.push_bytes().map(|key| key.as_bytes()) {
+        Some([2 | 3, rest @ ..]) => rest.len() == 32,
+        Some([4 | 6 | 7, rest @ ..]) => rest.len() == 64,
+        _ => false,
+    };
+    keys.len() == total && (1..=MAX_BARE_KEYS).contains(&total) && required <= total && keys.iter().all(is_key)
+}
+
+/// Whether a transaction is standard by itself.
+///
+/// # Errors
+/// The first thing that is not, as bitcoind words it.
+pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), ValidationError> {
+    if !(1..=3).contains(&tx.version.0) {
+        return Err(ValidationError::new("version"));
+    }
+    if tx.weight().to_wu() > MAX_WEIGHT {
+        return Err(ValidationError::new("tx-size"));
+    }
+    for input in &tx.input {
+        if input.script_sig.len() > MAX_SCRIPT_SIG {
+            return Err(ValidationError::new("scriptsig-size"));
+        }
+        if !input.script_sig.is_push_only() {
+            return Err(ValidationError::new("scriptsig-not-pushonly"));
+        }
+    }
+    let mut data = 0;
+    for output in &tx.output {
+        match kind(&output.script_pubkey) {
+            Kind::Payment | Kind::FutureWitness => {}
+            Kind::Data if output.script_pubkey.len() <= limits.max_data_carrier => data += 1,
+            Kind::Data | Kind::Unknown => return Err(ValidationError::new("scriptpubkey")),
+        }
+    }
+    if dust_count(tx, limits) > MAX_DUST_OUTPUTS {
+        return Err(ValidationError::new("dust"));
+    }
+    if data > 1 {
+        return Err(ValidationError::new("multi-op-return"));
+    }
+    Ok(())
+}
+
+/// Whether a transaction is long enough not to pass for an inner node of a merkle tree.
+///
+/// # Errors
+/// `tx-size-small`.
+pub fn check_size(tx: &Transaction) -> Result<(), ValidationError> {
+    if tx.base_size() < MIN_SIZE { Err(ValidationError::new("tx-size-small")) } else { Ok(()) }
+}
+
+/// Whether a transaction with an output not worth spending pays nothing, so that nobody mines it for itself.
+///
+/// # Errors
+/// `dust`.
+pub fn check_dust(tx: &Transaction, fee: u64, delta: i64, limits: &MempoolLimits) -> Result<(), ValidationError> {
+    if (fee != 0 || delta != 0) && dust_count(tx, limits) > 0 {
+        return Err(ValidationError::new("dust").with_detail("tx with dust output must be 0-fee".to_owned()));
+    }
+    Ok(())
+}
+
+fn dust_count(tx: &Transaction, limits: &MempoolLimits) -> usize {
+    let rate = FeeRate(limits.dust_feerate);
+    tx.output.iter().filter(|output| output.value.to_sat() < dust_limit(output, rate)).count()
+}
+
+/// The value below which an output costs more to spend than it is worth, in satoshi.
+fn dust_limit(output: &TxOut, rate: FeeRate) -> u64 {
+    if is_unspendable(&output.script_pubkey) {
+        return 0;
+    }
+    let spend = if output.script_pubkey.is_witness_program() { WITNESS_SPEND } else { PLAIN_SPEND };
+    rate.fee(output.size() as u64 + spend)
+}
+
+/// Whether what a transaction spends, and how, is standard.
+///
+/// # Errors
+/// `bad-txns-nonstandard-inputs`, then `bad-witness-nonstandard`.
+pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), ValidationError> {
+    let inputs = || tx.input.iter().zip(coins.iter().map(|coin| coin.output.script_pubkey.as_script()));
+    let plain = inputs().all(|(input, script)| match kind(script) {
+        Kind::Payment if script.is_p2sh() => last_push(&input.script_sig)
+            .is_some_and(|redeem| script_sigop_count(Script::from_bytes(redeem), true) <= MAX_REDEEM_SIGOPS),
+        Kind::Payment => true,
+        Kind::FutureWitness | Kind::Data | Kind::Unknown => false,
+    });
+    if !plain {
+        return Err(ValidationError::new("bad-txns-nonstandard-inputs"));
+    }
+    let witnesses = inputs().all(|(input, script)| {
+        input.witness.is_empty() || is_standard_witness(&input.witness, &input.script_sig, script)
+    });
+    if witnesses { Ok(()) } else { Err(ValidationError::new("bad-witness-nonstandard")) }
+}
+
+/// What a scriptSig of pushes leaves on top of the stack.
+fn last_push(script: &Script) -> Option<&[u8]> {
+    match script.instructions().last()?.ok()? {
+        Instruction::PushBytes(bytes) => Some(bytes.as_bytes()),
+        // A small number on top is a redeem script of one byte or none, without any operation that counts.
+        Instruction::Op(_) => Some(&[]),
+    }
+}
+
+fn is_standard_witness(witness: &Witness, script_sig: &Script, spent: &Script) -> bool {
+    let nested = spent.is_p2sh();
+    let script = match (nested, last_push(script_sig)) {
+        (true, Some(redeem)) => Script::from_bytes(redeem),
+        (true, None) => return false,
+        (false, _) => spent,
+    };
+    if script.as_bytes() == PAY_TO_ANCHOR || !script.is_witness_program() {
+        return false;
+    }
+    let items: Vec<&[u8]> = witness.iter().collect();
+    let small = |items: &[&[u8]]| items.iter().all(|item| item.len() <= MAX_WITNESS_ITEM);
+    if script.is_p2wsh() {
+        return match items.as_slice() {
+            [rest @ .., script] => script.len() <= MAX_WITNESS_SCRIPT && rest.len() <= MAX_WITNESS_ITEMS && small(rest),
+            [] => true,
+        };
+    }
+    if script.is_p2tr() && !nested {
+        return match items.as_slice() {
+            [_, .., last] if last.first() == Some(&ANNEX_TAG) => false,
+            [rest @ .., _, control] => match control.first() {
+                Some(version) if version & LEAF_MASK == TAPSCRIPT_LEAF => small(rest),
+                Some(_) => true,
+                None => false,
+            },
+            _ => true,
+        };
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::absolute::LockTime;
+    use bitcoin::transaction::Version;
+    use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TxIn};
+
+    use super::*;
+
+    fn paying(outputs: Vec<(u64, Vec<u8>)>) -> Transaction {
+        let output =
+            |(value, script)| TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::from_bytes(script) };
+        Transaction {
+            version: Version::TWO,
+            lock_time: LockTime::ZERO,
+            input: vec![TxIn { previous_output: OutPoint::null(), sequence: Sequence::MAX, ..TxIn::default() }],
+            output: outputs.into_iter().map(output).collect(),
+        }
+    }
+
+    fn reason(tx: &Transaction) -> Option<String> {
+        check_standard(tx, &MempoolLimits::default()).err().map(|error| error.reason.into_owned())
+    }
+
+    fn wpkh() -> Vec<u8> {
+        [&[0, 20][..], &[7; 20]].concat()
+    }
+
+    #[test]
+    fn each_rule_of_standardness_has_its_reason() {
+        assert_eq!(reason(&paying(vec![(1_000, wpkh())])), None);
+        let mut version = paying(vec![(1_000, wpkh())]);
+        version.version = Version(4);
+        assert_eq!(reason(&version).as_deref(), Some("version"));
+        assert_eq!(reason(&paying(vec![(1_000, wpkh()); 4_000])).as_deref(), Some("tx-size"));
+        let mut long = paying(vec![(1_000, wpkh())]);
+        long.input[0].script_sig = ScriptBuf::from_bytes(vec![0; 1_651]);
+        assert_eq!(reason(&long).as_deref(), Some("scriptsig-size"));
+        long.input[0].script_sig = ScriptBuf::from_bytes(vec![0xac]);
+        assert_eq!(reason(&long).as_deref(), Some("scriptsig-not-pushonly"));
+        assert_eq!(reason(&paying(vec![(1_000, vec![0x93])])).as_deref(), Some("scriptpubkey"));
+        assert_eq!(reason(&paying(vec![(0, vec![0x6a; 1]), (0, vec![0x6a])])).as_deref(), Some("multi-op-return"));
+        assert_eq!(reason(&paying(vec![(1, wpkh()), (1, wpkh())])).as_deref(), Some("dust"));
+        let carried = |len: u8| [&[0x6a, 0x4c, len][..], &vec![0; usize::from(len)]].concat();
+        assert_eq!(reason(&paying(vec![(0, carried(80))])), None);
+        assert_eq!(reason(&paying(vec![(0, carried(81))])).as_deref(), Some("scriptpubkey"));
+    }
+
+    #[test]
+    fn dust_limits_are_bitcoinds() {
+        let rate = FeeRate(3_000);
+        let limit = |script: Vec<u8>| dust_limit(&paying(vec![(0, script)]).output[0], rate);
+        assert_eq!(limit(wpkh()), 294);
+        assert_eq!(limit([&[0x76, 0xa9, 20][..], &[1; 20], &[0x88, 0xac]].concat()), 546);
+        assert_eq!(limit([&[0x51, 32][..], &[1; 32]].concat()), 330);
+        assert_eq!(limit(PAY_TO_ANCHOR.to_vec()), 240);
+        assert_eq!(limit(vec![0x6a]), 0);
+    }
+
+    #[test]
+    fn bare_multisigs_have_up_to_three_keys() {
+        let multisig = |required: u8, keys: u8| {
+            let mut script = vec![0x50 + required];
+            for _ in 0..keys {
+                script.extend([33, 2].into_iter().chain([9; 32]));
+            }
+            script.extend([0x50 + keys, 0xae]);
+            ScriptBuf::from_bytes(script)
+        };
+        assert!(is_small_multisig(&multisig(1, 1)));
+        assert!(is_small_multisig(&multisig(3, 3)));
+        assert!(!is_small_multisig(&multisig(1, 4)));
+        assert!(!is_small_multisig(&multisig(2, 1)));
+    }
+}

@@ -1,0 +1,81 @@
+//! Whether a transaction may take the place of others (BIP 125, without its first rule: any may be replaced).
+
+use std::collections::BTreeSet;
+
+use bitcoin::{Transaction, Txid};
+
+use super::admit::Measured;
+use super::entry::FeeRate;
+use super::graph::Graph;
+use crate::params::MempoolLimits;
+use crate::validation::{Money, ValidationError};
+
+/// How many transactions may be replaced at once, those that build on them included.
+const MAX_REPLACED: u64 = 100;
+
+/// Checks a transaction against those that it conflicts with. Gives all that would have to go.
+///
+/// # Errors
+/// The first rule that is broken: feerate, number, new unconfirmed inputs, fee.
+pub fn check_replacement(
+    graph: &Graph,
+    limits: &MempoolLimits,
+    tx: &Transaction,
+    offered: &Measured,
+) -> Result<BTreeSet<Txid>, ValidationError> {
+    if offered.conflicts.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let txid = offered.txid;
+    let insufficient = |detail: String| ValidationError::new("insufficient fee").with_detail(detail);
+    let rate = FeeRate::paid(offered.modified_fee, offered.size);
+    let conflicting = || offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
+    for conflict in conflicting() {
+        let old = FeeRate::paid(conflict.modified_fee(), conflict.virtual_size());
+        if rate.0 <= old.0 {
+            return Err(insufficient(format!("rejecting replacement {txid}; new feerate {rate} <= old feerate {old}")));
+        }
+    }
+    let count: u64 = conflicting().map(|conflict| conflict.descendants.count).sum();
+    if count > MAX_REPLACED {
+        return Err(ValidationError::new("too many potential replacements").with_detail(format!(
+            "rejecting replacement {txid}; too many potential replacements ({count} > {MAX_REPLACED})"
+        )));
+    }
+    let before: BTreeSet<Txid> =
+        conflicting().flat_map(|conflict| conflict.tx.input.iter().map(|input| input.previous_output.txid)).collect();
+    for (index, input) in tx.input.iter().enumerate() {
+        let parent = input.previous_output.txid;
+        if !before.contains(&parent) && graph.get(&parent).is_some() {
+            return Err(ValidationError::new("replacement-adds-unconfirmed")
+                .with_detail(format!("replacement {txid} adds unconfirmed input, idx {index}")));
+        }
+    }
+    let replaced = graph.descendants(offered.conflicts.iter().copied());
+    check_fee(limits, offered, graph.sum(&replaced).fees)?;
+    Ok(replaced)
+}
+
+/// Whether a transaction pays what those it replaces paid, and for being relayed itself.
+fn check_fee(limits: &MempoolLimits, offered: &Measured, old_fees: i64) -> Result<(), ValidationError> {
+    let txid = offered.txid;
+    let money = |amount: i64| Money(amount.max(0).unsigned_abs());
+    let refuse = |detail: String| Err(ValidationError::new("insufficient fee").with_detail(detail));
+    let more = offered.modified_fee.saturating_sub(old_fees);
+    if more < 0 {
+        return refuse(format!(
+            "rejecting replacement {txid}, less fees than conflicting txs; {} < {}",
+            money(offered.modified_fee),
+            money(old_fees)
+        ));
+    }
+    let needed = FeeRate(limits.incremental_feerate).fee(offered.size);
+    if more.unsigned_abs() < needed {
+        return refuse(format!(
+            "rejecting replacement {txid}, not enough additional fees to relay; {} < {}",
+            money(more),
+            Money(needed)
+        ));
+    }
+    Ok(())
+}

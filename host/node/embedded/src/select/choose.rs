@@ -1,0 +1,206 @@
+//! Which transactions go into the next block.
+//!
+//! Chosen by the feerate of each together with all it still needs, so that a child can pay for its parents. The mempool
+//! keeps them in that order, so that choosing costs what the block holds, however large the mempool is.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, HashMap};
+use std::iter::Peekable;
+
+use bitcoin::Txid;
+use outrigger_service::mempool::{Selected, SharedBlob};
+
+use crate::mempool::{Entry, FeeRate, Pool, Rate, Totals};
+use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, Settings, WITNESS_SCALE_FACTOR};
+use crate::validation::is_final;
+
+/// After how many packages in a row that do not fit the block counts as full, if it nearly is.
+const MAX_FAILURES: usize = 1_000;
+/// A block that lacks less than this weight is nearly full.
+const NEARLY_FULL: u64 = 4_000;
+
+/// Chooses for a block on the pool's tip. Copies no transaction.
+pub fn choose(pool: &Pool, settings: &Settings) -> Vec<Selected> {
+    Builder::new(pool, settings).build()
+}
+
+/// A transaction that needs less than all it builds on, since some of that has been chosen.
+struct Package<'a> {
+    entry: &'a Entry,
+    /// What it still needs, itself included.
+    needs: Totals,
+    rate: Rate,
+}
+
+impl PartialEq for Package<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Package<'_> {}
+
+impl PartialOrd for Package<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Package<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rate.cmp(&other.rate).then_with(|| other.entry.txid.cmp(&self.entry.txid))
+    }
+}
+
+/// Whether an entry neither builds on others nor is built on, as most are.
+fn is_alone(entry: &Entry) -> bool {
+    entry.parents.is_empty() && entry.children.is_empty()
+}
+
+/// A block's transactions in the making.
+struct Builder<'a> {
+    pool: &'a Pool,
+    settings: &'a Settings,
+    /// Those that need less than all they build on.
+    queue: BinaryHeap<Package<'a>>,
+    /// What they need by now; an older package in the queue is stale.
+    needs: HashMap<Txid, Totals>,
+    chosen: Vec<&'a Entry>,
+    /// Those chosen that build on others or are built on, with their positions: nobody asks for the rest.
+    inside: HashMap<Txid, u32>,
+    weight: u64,
+    sigops: u64,
+}
+
+impl<'a> Builder<'a> {
+    fn new(pool: &'a Pool, settings: &'a Settings) -> Self {
+        Self {
+            pool,
+            settings,
+            queue: BinaryHeap::new(),
+            needs: HashMap::new(),
+            chosen: Vec::new(),
+            inside: HashMap::new(),
+            weight: settings.reserved_weight,
+            sigops: settings.reserved_sigops,
+        }
+    }
+
+    fn build(mut self) -> Vec<Selected> {
+        let mut failures = 0;
+        let mut others = self.pool.graph().best_first().peekable();
+        while let Some((entry, package)) = self.next(&mut others) {
+            let least = FeeRate(self.settings.mempool.block_feerate).fee(package.size);
+            if i128::from(package.fees) < i128::from(least) {
+                // Everything that follows pays less.
+                break;
+            }
+            if !self.fits(&package) {
+                failures += 1;
+                if failures > MAX_FAILURES && self.weight > MAX_BLOCK_WEIGHT.saturating_sub(NEARLY_FULL) {
+                    break;
+                }
+                continue;
+            }
+            if self.take(entry) {
+                failures = 0;
+            }
+        }
+        self.finish()
+    }
+
+    /// The best of what is left: of the queue, or of those that still need all they build on. With what it needs.
+    fn next(&mut self, others: &mut Peekable<impl Iterator<Item = &'a Entry>>) -> Option<(&'a Entry, Totals)> {
+        while others.next_if(|entry| self.is_chosen(entry) || self.is_queued(entry)).is_some() {}
+        while self.queue.peek().is_some_and(|package| self.is_stale(package)) {
+            self.queue.pop();
+        }
+        let of_others = others.peek().map(|entry| (entry.mining_rate(), Reverse(entry.txid)));
+        let of_queue = self.queue.peek().map(|package| (package.rate, Reverse(package.entry.txid)));
+        if of_others > of_queue {
+            others.next().map(|entry| (entry, entry.ancestors))
+        } else {
+            self.queue.pop().map(|package| (package.entry, package.needs))
+        }
+    }
+
+    /// Whether it was chosen already, with one that builds on it.
+    fn is_chosen(&self, entry: &Entry) -> bool {
+        !is_alone(entry) && self.inside.contains_key(&entry.txid)
+    }
+
+    /// Whether some of what it builds on was chosen, so that it stands in the queue.
+    fn is_queued(&self, entry: &Entry) -> bool {
+        !entry.parents.is_empty() && self.needs.contains_key(&entry.txid)
+    }
+
+    fn is_stale(&self, package: &Package) -> bool {
+        self.is_chosen(package.entry) || self.needs.get(&package.entry.txid) != Some(&package.needs)
+    }
+
+    fn fits(&self, package: &Totals) -> bool {
+        self.weight.saturating_add(package.size.saturating_mul(WITNESS_SCALE_FACTOR)) < MAX_BLOCK_WEIGHT
+            && self.sigops.saturating_add(package.sigops) < MAX_BLOCK_SIGOPS_COST
+    }
+
+    /// Takes a transaction with all it still needs, unless one of them is not final.
+    fn take(&mut self, entry: &'a Entry) -> bool {
+        let graph = self.pool.graph();
+        let mut package = vec![entry];
+        if !entry.parents.is_empty() {
+            let missing = |txid: &Txid| if self.inside.contains_key(txid) { None } else { graph.get(txid) };
+            package = graph.ancestors([entry.txid]).iter().filter_map(missing).collect();
+            // Whoever has fewer ancestors cannot build on one who has more.
+            package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
+        }
+        let tip = self.pool.tip();
+        if !package.iter().all(|entry| is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time)) {
+            return false;
+        }
+        for entry in package {
+            self.weight += entry.weight;
+            self.sigops += entry.sigops;
+            self.chosen.push(entry);
+            self.release(entry);
+        }
+        true
+    }
+
+    /// Lets those that build on a chosen transaction need it no longer.
+    fn release(&mut self, chosen: &Entry) {
+        if is_alone(chosen) {
+            return;
+        }
+        // A block has far fewer transactions than 32 bits count.
+        self.inside.insert(chosen.txid, u32::try_from(self.chosen.len()).unwrap_or(u32::MAX));
+        let graph = self.pool.graph();
+        for descendant in graph.descendants(chosen.children.iter().copied()) {
+            let Some(entry) = graph.get(&descendant) else { continue };
+            if self.is_chosen(entry) {
+                continue;
+            }
+            let needs = self.needs.entry(descendant).or_insert(entry.ancestors);
+            needs.subtract(&chosen.own());
+            let rate = needs.rate().min(entry.own().rate());
+            self.queue.push(Package { entry, needs: *needs, rate });
+        }
+    }
+
+    fn finish(self) -> Vec<Selected> {
+        let parents = |entry: &Entry| {
+            let inputs = entry.tx.input.iter();
+            inputs.filter_map(|input| self.inside.get(&input.previous_output.txid)).copied().collect()
+        };
+        let selected = |entry: &&Entry| Selected {
+            raw: SharedBlob(entry.raw.clone()),
+            txid: entry.txid,
+            wtxid: entry.wtxid,
+            fee: entry.fee,
+            sigops: entry.sigops,
+            weight: entry.weight,
+            // Most build on nothing in the mempool.
+            depends: if entry.parents.is_empty() { Vec::new() } else { parents(entry) },
+        };
+        self.chosen.iter().map(selected).collect()
+    }
+}

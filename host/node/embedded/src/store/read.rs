@@ -1,0 +1,233 @@
+//! Reading the tables, from a snapshot or from within a write.
+
+use std::ops::Bound;
+
+use bitcoin::consensus::deserialize;
+use bitcoin::hashes::Hash;
+use bitcoin::{Block, BlockHash, OutPoint, Txid};
+use outrigger_service::chain::{Coin, SpentOutputs, UnspentOutput};
+use outrigger_service::wire;
+use zerocopy::FromBytes;
+
+use super::rows::{BlockEntry, TxRow, outpoint_key, read_coin, read_outpoint};
+use super::{Reading, Store, meta};
+use crate::EmbeddedError;
+use crate::decode::{NamedBlock, decode_block};
+
+/// The bytes of coins after which [`Store::coins_after`] leaves the rest for another time.
+const MAX_COIN_BYTES: usize = 1 << 20;
+
+impl Store {
+    /// The hash of the best block; none while the database is empty.
+    ///
+    /// # Errors
+    /// As all functions here: when the database fails, or holds what was never written.
+    pub fn tip(&self, txn: &Reading) -> Result<Option<BlockHash>, EmbeddedError> {
+        self.meta.get(txn, meta::TIP)?.map(|bytes| read_hash("meta", bytes)).transpose()
+    }
+
+    /// The hash of the first block; none while the database is empty.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn genesis(&self, txn: &Reading) -> Result<Option<BlockHash>, EmbeddedError> {
+        self.meta.get(txn, meta::GENESIS)?.map(|bytes| read_hash("meta", bytes)).transpose()
+    }
+
+    /// The number of unspent outputs.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn coin_count(&self, txn: &Reading) -> Result<u64, EmbeddedError> {
+        self.counter(txn, meta::COINS)
+    }
+
+    /// The height of the best known header.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn header_height(&self, txn: &Reading) -> Result<u32, EmbeddedError> {
+        Ok(u32::try_from(self.counter(txn, meta::HEADERS)?).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn counter(&self, txn: &Reading, key: &[u8]) -> Result<u64, EmbeddedError> {
+        let Some(bytes) = self.meta.get(txn, key)? else { return Ok(0) };
+        let bytes = bytes.try_into().map_err(|_| EmbeddedError::corrupt("meta", String::from_utf8_lossy(key)))?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A block's entry in the index.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn entry(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<BlockEntry>, EmbeddedError> {
+        let Some(bytes) = self.index.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        BlockEntry::from_row(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("index", hash))
+    }
+
+    /// The entry of a block that must be there.
+    ///
+    /// # Errors
+    /// As [`Store::tip`], and when it is not there.
+    pub fn known_entry(&self, txn: &Reading, hash: &BlockHash) -> Result<BlockEntry, EmbeddedError> {
+        self.entry(txn, hash)?.ok_or_else(|| EmbeddedError::corrupt("index", hash))
+    }
+
+    /// All entries of the index, in no order.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn entries(&self, txn: &Reading) -> Result<Vec<(BlockHash, BlockEntry)>, EmbeddedError> {
+        let mut entries = Vec::new();
+        for row in self.index.iter(txn)? {
+            let (key, bytes) = row?;
+            let hash = read_hash("index", key)?;
+            entries.push((hash, BlockEntry::from_row(bytes).ok_or_else(|| EmbeddedError::corrupt("index", hash))?));
+        }
+        Ok(entries)
+    }
+
+    /// The block of the best chain at a height.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn hash_at(&self, txn: &Reading, height: u32) -> Result<Option<BlockHash>, EmbeddedError> {
+        self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
+    }
+
+    /// A block's serialisation. When it is read for the first time since the start, it is held against its hash and its Merkle
+    /// root; from then on its checksum says that it is the same.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, EmbeddedError> {
+        let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        if !self.checked.has(hash) {
+            self.decode(raw, hash)?;
+        }
+        Ok(Some(raw))
+    }
+
+    /// Decodes a stored block, and holds it against its hash and its Merkle root.
+    fn decode(&self, raw: &[u8], hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
+        let block = decode_block(raw).ok().map(|(block, _)| block).filter(|block| block.is(hash));
+        let block = block.ok_or_else(|| self.blocks.damaged(hash.to_string()))?;
+        self.checked.note(hash);
+        Ok(block)
+    }
+
+    /// A block that must be there.
+    ///
+    /// # Errors
+    /// As [`Store::tip`], and when it is not there.
+    pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
+        let raw = self.blocks.get(txn, hash.as_byte_array())?.ok_or_else(|| EmbeddedError::corrupt("blocks", hash))?;
+        self.decode(raw, hash)
+    }
+
+    /// A block with its size in bytes; none where it is not there.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn found_block(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<(Block, usize)>, EmbeddedError> {
+        let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        let block = if self.checked.has(hash) {
+            deserialize(raw).map_err(|_| self.blocks.damaged(hash.to_string()))?
+        } else {
+            self.decode(raw, hash)?.into_block()
+        };
+        Ok(Some((block, raw.len())))
+    }
+
+    /// What the transactions of a block that was connected once spent.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn spent(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<Vec<SpentOutputs>>, EmbeddedError> {
+        let Some(bytes) = self.undo.get(txn, hash.as_byte_array())? else { return Ok(None) };
+        wire::from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("undo", hash))
+    }
+
+    /// An unspent output.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn coin(&self, txn: &Reading, outpoint: &OutPoint) -> Result<Option<Coin>, EmbeddedError> {
+        let Some(bytes) = self.coins.get(txn, &outpoint_key(outpoint))? else { return Ok(None) };
+        read_coin(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("coins", outpoint))
+    }
+
+    /// The unspent outputs that follow this one in the order of the keys, or the first ones: at most `limit`, and fewer
+    /// where they hold [`MAX_COIN_BYTES`].
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn coins_after(
+        &self,
+        txn: &Reading,
+        outpoint: Option<&OutPoint>,
+        limit: u32,
+    ) -> Result<Vec<UnspentOutput>, EmbeddedError> {
+        let key = outpoint.map(outpoint_key);
+        let from = key.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_slice()));
+        let (mut coins, mut bytes) = (Vec::new(), 0);
+        for row in self.coins.range(txn, &(from, Bound::Unbounded))?.take(limit as usize) {
+            let (key, value) = row?;
+            let damaged = || EmbeddedError::corrupt("coins", "a row");
+            let outpoint = read_outpoint(key).ok_or_else(damaged)?;
+            coins.push(UnspentOutput { outpoint, coin: read_coin(value).ok_or_else(damaged)? });
+            bytes += value.len();
+            if bytes >= MAX_COIN_BYTES {
+                break;
+            }
+        }
+        Ok(coins)
+    }
+
+    /// Whether any output of a transaction is unspent.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn has_coin_of(&self, txn: &Reading, txid: &Txid) -> Result<bool, EmbeddedError> {
+        Ok(self.coins.prefix_iter(txn, txid.as_byte_array())?.next().transpose()?.is_some())
+    }
+
+    /// Where a transaction of the best chain stands.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn transaction(&self, txn: &Reading, txid: &Txid) -> Result<Option<TxRow>, EmbeddedError> {
+        let Some(bytes) = self.transactions.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        TxRow::read_from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("transactions", txid))
+    }
+
+    /// The blocks on which no other builds.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn leaves(&self, txn: &Reading) -> Result<Vec<BlockHash>, EmbeddedError> {
+        let mut leaves = Vec::new();
+        for row in self.leaves.iter(txn)? {
+            leaves.push(read_hash("leaves", row?.0)?);
+        }
+        Ok(leaves)
+    }
+
+    /// Every unspent output, in the order of the keys.
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    #[cfg(test)]
+    pub fn all_coins(&self, txn: &Reading) -> Result<Vec<(Vec<u8>, Coin)>, EmbeddedError> {
+        let mut coins = Vec::new();
+        for row in self.coins.iter(txn)? {
+            let (key, bytes) = row?;
+            coins.push((key.to_vec(), read_coin(bytes).ok_or_else(|| EmbeddedError::corrupt("coins", "a row"))?));
+        }
+        Ok(coins)
+    }
+}
+
+fn read_hash(table: &'static str, bytes: &[u8]) -> Result<BlockHash, EmbeddedError> {
+    BlockHash::from_slice(bytes).map_err(|_| EmbeddedError::corrupt(table, "a row that is no hash"))
+}

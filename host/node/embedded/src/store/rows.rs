@@ -1,0 +1,253 @@
+//! The layouts of the rows. All integers are little-endian and read in place: the database aligns nothing.
+//!
+//! Keys: a block or transaction is keyed by its hash in internal byte order, a height by its big-endian bytes (so that
+//! the table is ordered by height), an outpoint by its transaction and the big-endian bytes of its index.
+
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Work, block::Header};
+use outrigger_service::chain::{BlockState, Coin};
+use zerocopy::little_endian::{I64, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The bytes of an outpoint's key.
+pub const OUTPOINT_KEY: usize = 36;
+
+/// The key of an outpoint.
+pub fn outpoint_key(outpoint: &OutPoint) -> [u8; OUTPOINT_KEY] {
+    let mut key = [0; OUTPOINT_KEY];
+    let (txid, vout) = key.split_at_mut(32);
+    txid.copy_from_slice(outpoint.txid.as_byte_array());
+    vout.copy_from_slice(&outpoint.vout.to_be_bytes());
+    key
+}
+
+/// Reads the key of an outpoint; none when it is damaged.
+pub fn read_outpoint(key: &[u8]) -> Option<OutPoint> {
+    let (txid, vout) = key.split_first_chunk::<32>()?;
+    Some(OutPoint::new(Txid::from_byte_array(*txid), u32::from_be_bytes(vout.try_into().ok()?)))
+}
+
+/// How far a block has been checked, whatever may have been found of it since.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Validity {
+    /// Only its header is known.
+    Header,
+    /// The block is stored and never was connected.
+    Stored,
+    /// It was connected once, so everything about it is valid.
+    Connected,
+}
+
+/// Whether a block is out of the question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// It is not.
+    None,
+    /// It breaks a rule itself, or was invalidated.
+    Own,
+    /// One it builds on is out of the question.
+    Inherited,
+}
+
+/// What the index keeps of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockEntry {
+    /// The header.
+    pub header: Header,
+    /// The height.
+    pub height: u32,
+    /// The work of the chain up to and with it.
+    pub work: Work,
+    /// The median time of it and its ten predecessors, in seconds.
+    pub median_time: u32,
+    /// The number of transactions; 0 while only the header is known.
+    pub transactions: u32,
+    /// The serialised size in bytes; 0 while only the header is known.
+    pub size: u32,
+    /// Its place in the order of arrival, lower being preferred; below 0 it was made precious.
+    pub sequence: i64,
+    /// How far it has been checked.
+    pub validity: Validity,
+    /// Whether it is out of the question.
+    pub failure: Failure,
+}
+
+impl BlockEntry {
+    /// The state as the service names it.
+    pub fn state(&self) -> BlockState {
+        match (self.failure, self.validity) {
+            (Failure::Own | Failure::Inherited, _) => BlockState::Failed,
+            (Failure::None, Validity::Header) => BlockState::HeaderOnly,
+            (Failure::None, Validity::Stored) => BlockState::Stored,
+            (Failure::None, Validity::Connected) => BlockState::Valid,
+        }
+    }
+
+    /// The row of this entry.
+    pub fn to_row(self) -> BlockRow {
+        let mut header = [0; 80];
+        for (to, from) in header.iter_mut().zip(serialize(&self.header)) {
+            *to = from;
+        }
+        BlockRow {
+            header,
+            work: self.work.to_be_bytes(),
+            height: U32::new(self.height),
+            median_time: U32::new(self.median_time),
+            transactions: U32::new(self.transactions),
+            size: U32::new(self.size),
+            sequence: I64::new(self.sequence),
+            validity: self.validity as u8,
+            failure: self.failure as u8,
+        }
+    }
+
+    /// Reads a row; none when it is damaged.
+    pub fn from_row(bytes: &[u8]) -> Option<Self> {
+        let row = BlockRow::ref_from_bytes(bytes).ok()?;
+        Some(Self {
+            header: deserialize(&row.header).ok()?,
+            height: row.height.get(),
+            work: Work::from_be_bytes(row.work),
+            median_time: row.median_time.get(),
+            transactions: row.transactions.get(),
+            size: row.size.get(),
+            sequence: row.sequence.get(),
+            validity: match row.validity {
+                0 => Validity::Header,
+                1 => Validity::Stored,
+                2 => Validity::Connected,
+                _ => return None,
+            },
+            failure: match row.failure {
+                0 => Failure::None,
+                1 => Failure::Own,
+                2 => Failure::Inherited,
+                _ => return None,
+            },
+        })
+    }
+}
+
+/// A row of the block index.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
+#[repr(C)]
+pub struct BlockRow {
+    header: [u8; 80],
+    work: [u8; 32],
+    height: U32,
+    median_time: U32,
+    transactions: U32,
+    size: U32,
+    sequence: I64,
+    validity: u8,
+    failure: u8,
+}
+
+/// The fixed part of a row of the coins; the script follows it.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
+#[repr(C)]
+struct CoinHead {
+    value: U64,
+    height: U32,
+    coinbase: u8,
+}
+
+/// Appends the row of a coin.
+pub fn push_coin(row: &mut Vec<u8>, output: &TxOut, height: u32, coinbase: bool) {
+    let head =
+        CoinHead { value: U64::new(output.value.to_sat()), height: U32::new(height), coinbase: u8::from(coinbase) };
+    row.extend_from_slice(head.as_bytes());
+    row.extend_from_slice(output.script_pubkey.as_bytes());
+}
+
+/// Reads the row of a coin; none when it is damaged.
+pub fn read_coin(bytes: &[u8]) -> Option<Coin> {
+    let (head, script) = CoinHead::ref_from_prefix(bytes).ok()?;
+    let output =
+        TxOut { value: Amount::from_sat(head.value.get()), script_pubkey: ScriptBuf::from_bytes(script.to_vec()) };
+    Some(Coin { output, height: head.height.get(), coinbase: head.coinbase != 0 })
+}
+
+/// Where a confirmed transaction stands.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
+#[repr(C)]
+pub struct TxRow {
+    block: [u8; 32],
+    index: U32,
+    offset: U32,
+    len: U32,
+}
+
+impl TxRow {
+    /// The row of the transaction at `index` of `block`, whose `len` bytes begin at `offset` of the block's.
+    pub fn new(block: BlockHash, index: u32, offset: u32, len: u32) -> Self {
+        Self { block: block.to_byte_array(), index: U32::new(index), offset: U32::new(offset), len: U32::new(len) }
+    }
+
+    /// Its block.
+    pub fn block(&self) -> BlockHash {
+        BlockHash::from_byte_array(self.block)
+    }
+
+    /// Its position in the block.
+    pub fn index(&self) -> u32 {
+        self.index.get()
+    }
+
+    /// Its bytes within those of its block; none when they are not there.
+    pub fn slice<'a>(&self, block: &'a [u8]) -> Option<&'a [u8]> {
+        let start = self.offset.get() as usize;
+        block.get(start..start.checked_add(self.len.get() as usize)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::{Network, constants::genesis_block};
+
+    use super::*;
+
+    #[test]
+    fn entries_come_back_as_they_went() {
+        let header = genesis_block(Network::Regtest).header;
+        for (validity, failure) in [(Validity::Header, Failure::Inherited), (Validity::Connected, Failure::None)] {
+            let entry = BlockEntry {
+                header,
+                height: 7,
+                work: header.work(),
+                median_time: 9,
+                transactions: 3,
+                size: 1_000_000,
+                sequence: -4,
+                validity,
+                failure,
+            };
+            let row = entry.to_row();
+            let read = BlockEntry::from_row(row.as_bytes()).unwrap();
+            assert_eq!(format!("{read:?}"), format!("{entry:?}"));
+            assert!(BlockEntry::from_row(&row.as_bytes()[1..]).is_none());
+        }
+    }
+
+    #[test]
+    fn coins_come_back_as_they_went() {
+        for script in [vec![], vec![0x51; 9_999]] {
+            let output = TxOut { value: Amount::from_sat(u64::MAX), script_pubkey: ScriptBuf::from_bytes(script) };
+            let coin = Coin { output, height: u32::MAX, coinbase: true };
+            let mut row = Vec::new();
+            push_coin(&mut row, &coin.output, coin.height, coin.coinbase);
+            assert_eq!(read_coin(&row), Some(coin));
+        }
+        assert_eq!(read_coin(&[0; 12]), None);
+    }
+
+    #[test]
+    fn outpoints_of_a_transaction_are_ordered_by_index() {
+        let key = |vout| outpoint_key(&OutPoint { txid: Txid::all_zeros(), vout });
+        assert_eq!(read_outpoint(&key(256)), Some(OutPoint::new(Txid::all_zeros(), 256)));
+        assert_eq!((read_outpoint(&[0; 35]), read_outpoint(&[0; 37])), (None, None));
+        assert!(key(1) < key(256));
+    }
+}

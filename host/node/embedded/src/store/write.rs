@@ -1,0 +1,185 @@
+//! Writing the tables, all within one transaction.
+
+use bitcoin::consensus::encode::VarInt;
+use bitcoin::hashes::Hash;
+use bitcoin::{BlockHash, OutPoint};
+use heed::RwTxn;
+use outrigger_service::chain::SpentOutputs;
+use outrigger_service::wire;
+use zerocopy::IntoBytes;
+
+use super::rows::{BlockEntry, TxRow, outpoint_key, push_coin};
+use super::{Store, meta};
+use crate::EmbeddedError;
+use crate::decode::NamedBlock;
+use crate::validation::is_unspendable;
+
+/// The bytes of a block's header.
+const HEADER_SIZE: usize = 80;
+
+impl Store {
+    /// Begins a change; it becomes real with its commit only. Waits for any other change to end.
+    ///
+    /// # Errors
+    /// As all functions here: when the database fails, is full, or the disk is.
+    pub fn write(&self) -> Result<RwTxn<'_>, EmbeddedError> {
+        Ok(self.env.write()?)
+    }
+
+    /// Notes of which chain the database is.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn found(&self, txn: &mut RwTxn, genesis: &BlockHash) -> Result<(), EmbeddedError> {
+        Ok(self.meta.put(txn, meta::GENESIS, genesis.as_byte_array())?)
+    }
+
+    /// Notes another layout.
+    #[cfg(test)]
+    pub fn put_layout(&self, txn: &mut RwTxn, layout: u64) -> Result<(), EmbeddedError> {
+        self.put_counter(txn, meta::LAYOUT, layout)
+    }
+
+    fn put_counter(&self, txn: &mut RwTxn, key: &[u8], value: u64) -> Result<(), EmbeddedError> {
+        Ok(self.meta.put(txn, key, &value.to_le_bytes())?)
+    }
+
+    /// Notes the height of the best known header.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn put_header_height(&self, txn: &mut RwTxn, height: u32) -> Result<(), EmbeddedError> {
+        self.put_counter(txn, meta::HEADERS, u64::from(height))
+    }
+
+    /// Writes a block's entry.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn put_entry(&self, txn: &mut RwTxn, hash: &BlockHash, entry: &BlockEntry) -> Result<(), EmbeddedError> {
+        Ok(self.index.put(txn, hash.as_byte_array(), entry.to_row().as_bytes())?)
+    }
+
+    /// Writes the entry of a block that was unknown until now.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn insert_entry(&self, txn: &mut RwTxn, hash: &BlockHash, entry: &BlockEntry) -> Result<(), EmbeddedError> {
+        self.put_entry(txn, hash, entry)?;
+        self.leaves.delete(txn, entry.header.prev_blockhash.as_byte_array())?;
+        Ok(self.leaves.put(txn, hash.as_byte_array(), &[])?)
+    }
+
+    /// Stores a block's serialisation.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn put_block(&self, txn: &mut RwTxn, hash: &BlockHash, raw: &[u8]) -> Result<(), EmbeddedError> {
+        self.blocks.put(txn, hash.as_byte_array(), raw)?;
+        // It was validated when it came.
+        self.checked.note(hash);
+        Ok(())
+    }
+
+    /// Puts a validated block on the best chain: coins, undo data, transactions, digest, tip.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn connect(
+        &self,
+        txn: &mut RwTxn,
+        hash: &BlockHash,
+        height: u32,
+        block: &NamedBlock,
+        spent: &Vec<SpentOutputs>,
+    ) -> Result<(), EmbeddedError> {
+        let mut count = self.coin_count(txn)?;
+        let mut offset = HEADER_SIZE + VarInt::from(block.txdata.len()).size();
+        let mut coin_bytes = Vec::new();
+        for ((index, (tx, ids)), spent) in (0_u32..).zip(block.transactions()).zip(spent) {
+            let txid = ids.txid;
+            for input in tx.input.iter().take(spent.coins.len()) {
+                self.coins.delete(txn, &outpoint_key(&input.previous_output))?;
+                count = count.saturating_sub(1);
+            }
+            for (vout, output) in (0_u32..).zip(&tx.output) {
+                if is_unspendable(&output.script_pubkey) {
+                    continue;
+                }
+                coin_bytes.clear();
+                push_coin(&mut coin_bytes, output, height, index == 0);
+                self.coins.put(txn, &outpoint_key(&OutPoint { txid, vout }), &coin_bytes)?;
+                count += 1;
+            }
+            let len = tx.total_size();
+            let row = TxRow::new(*hash, index, saturated(offset), saturated(len));
+            self.transactions.put(txn, txid.as_byte_array(), row.as_bytes())?;
+            offset += len;
+        }
+        self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?;
+        self.put_counter(txn, meta::COINS, count)?;
+        self.put_digest(txn, hash, height, block, spent)?;
+        self.put_tip(txn, hash, height)
+    }
+
+    /// Makes a block the tip without touching the coins: for the first block, whose outputs nobody can spend.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn put_tip(&self, txn: &mut RwTxn, hash: &BlockHash, height: u32) -> Result<(), EmbeddedError> {
+        self.best.put(txn, &height.to_be_bytes(), hash.as_byte_array())?;
+        Ok(self.meta.put(txn, meta::TIP, hash.as_byte_array())?)
+    }
+
+    /// Notes what the first block spent, which is nothing.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn put_spent(&self, txn: &mut RwTxn, hash: &BlockHash, spent: &Vec<SpentOutputs>) -> Result<(), EmbeddedError> {
+        Ok(self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?)
+    }
+
+    /// Takes the tip off the best chain; the undo data stays for those who want to know what it had spent.
+    ///
+    /// # Errors
+    /// As [`Store::write`], and when the undo data does not fit the block.
+    pub fn disconnect(
+        &self,
+        txn: &mut RwTxn,
+        hash: &BlockHash,
+        height: u32,
+        block: &NamedBlock,
+        parent: &BlockHash,
+    ) -> Result<(), EmbeddedError> {
+        let spent = self.spent(txn, hash)?.ok_or_else(|| EmbeddedError::corrupt("undo", hash))?;
+        if spent.len() != block.txdata.len() {
+            return Err(EmbeddedError::corrupt("undo", hash));
+        }
+        let mut count = self.coin_count(txn)?;
+        let transactions: Vec<_> = block.transactions().zip(&spent).collect();
+        for ((tx, ids), spent) in transactions.into_iter().rev() {
+            let txid = ids.txid;
+            for (vout, _) in (0_u32..).zip(&tx.output) {
+                if self.coins.delete(txn, &outpoint_key(&OutPoint { txid, vout }))? {
+                    count = count.saturating_sub(1);
+                }
+            }
+            for (input, coin) in tx.input.iter().zip(&spent.coins) {
+                let mut bytes = Vec::new();
+                push_coin(&mut bytes, &coin.output, coin.height, coin.coinbase);
+                self.coins.put(txn, &outpoint_key(&input.previous_output), &bytes)?;
+                count += 1;
+            }
+            self.transactions.delete(txn, txid.as_byte_array())?;
+        }
+        self.put_counter(txn, meta::COINS, count)?;
+        self.best.delete(txn, &height.to_be_bytes())?;
+        self.delete_digest(txn, height)?;
+        Ok(self.meta.put(txn, meta::TIP, parent.as_byte_array())?)
+    }
+}
+
+/// A block's bytes are counted in 32 bits: it is far smaller than that by consensus.
+fn saturated(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,208 @@
+//! What comes to the chain from outside: blocks, headers, and the operator's opinion of blocks.
+
+use bitcoin::BlockHash;
+use bitcoin::block::Header;
+use bitcoin::consensus::{deserialize, serialize};
+use outrigger_service::chain::Verdict;
+
+use super::change::Change;
+use super::decode::{NamedBlock, decode_block};
+use super::store::rows::{BlockEntry, Failure, Validity};
+use super::validation::{
+    self, ConnectError, Parent, ValidationContext, ValidationError, check_block, check_header, check_in_context,
+    check_proof_of_work, fill_coinbase_witness,
+};
+use super::{EmbeddedNode, EmbeddedError};
+
+impl From<ValidationError> for Verdict {
+    fn from(error: ValidationError) -> Self {
+        Self::Invalid { reason: error.reason.into_owned(), detail: error.detail }
+    }
+}
+
+impl EmbeddedNode {
+    /// Judges a block on the tip without its proof of work and without keeping anything (BIP 23 proposal).
+    ///
+    /// # Errors
+    /// When the node fails; a block that is refused is a [`Verdict`].
+    pub fn check_block(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
+        let Ok((block, _)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
+        let txn = self.store.read()?;
+        if let Some(entry) = self.store.entry(&txn, &block.block_hash())? {
+            return Ok(match (entry.failure, entry.validity) {
+                (Failure::Own | Failure::Inherited, _) => Verdict::DuplicateInvalid,
+                (Failure::None, Validity::Connected) => Verdict::Duplicate,
+                (Failure::None, _) => Verdict::DuplicateInconclusive,
+            });
+        }
+        let tip = super::snapshot::tip(&self.store, &txn)?;
+        if block.header.prev_blockhash != tip.hash {
+            return Ok(Verdict::NotBestPrevious);
+        }
+        let parent = Parent { height: tip.height, median_time: tip.median_time };
+        let context = ValidationContext {
+            params: &self.params,
+            store: &self.store,
+            txn: &txn,
+            cache: &self.cache,
+            threads: self.settings.script_threads,
+        };
+        match validation::validate_block(&context, &block, &parent, self.time()) {
+            Ok(_) => Ok(Verdict::Valid),
+            Err(ConnectError::Refused(error)) => Ok(error.into()),
+            Err(ConnectError::Node(error)) => Err(error),
+        }
+    }
+
+    /// Stores a block and, where it makes the best chain, connects it. What is answered valid is on disk.
+    ///
+    /// # Errors
+    /// When the node fails; a block that is refused is a [`Verdict`].
+    pub fn submit_block(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
+        let Ok((mut block, raw)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
+        let hash = block.block_hash();
+        let follows = {
+            let txn = self.store.read()?;
+            self.store.entry(&txn, &block.header.prev_blockhash)?.is_some()
+        };
+        let filled = (follows && fill_coinbase_witness(&mut block)).then(|| serialize(&*block));
+        // Before the hash is looked up: other bytes than those that are known can have it.
+        if let Err(error) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
+            return Ok(error.into());
+        }
+        let raw = filled.as_deref().unwrap_or(raw);
+        self.change(|change| change.accept_block(hash, block, raw))
+    }
+
+    /// Stores a header (80 bytes) whose previous block is known. A header that is known already is valid.
+    ///
+    /// # Errors
+    /// As [`EmbeddedNode::submit_block`].
+    pub fn submit_header(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
+        let Ok(header) = deserialize::<Header>(raw) else { return Ok(Verdict::Undecodable) };
+        self.change(|change| {
+            Ok(match change.accept_header(header.block_hash(), &header)? {
+                Ok(_) => Verdict::Valid,
+                Err(verdict) => verdict,
+            })
+        })
+    }
+
+    /// Marks a block and all that builds on it as invalid, and goes to the best chain that remains. The first block
+    /// stays valid.
+    ///
+    /// # Errors
+    /// [`EmbeddedError::UnknownBlock`], or when the node fails.
+    pub fn invalidate_block(&self, hash: BlockHash) -> Result<(), EmbeddedError> {
+        self.change(|change| {
+            let entry = change.tree.get(&hash).ok_or(EmbeddedError::UnknownBlock(hash))?;
+            if entry.height == 0 {
+                return Ok(());
+            }
+            change.fail(hash)?;
+            change.activate()
+        })
+    }
+
+    /// Takes back what [`EmbeddedNode::invalidate_block`] did to a block, its ancestors and descendants. Those that do
+    /// break a rule are found out again.
+    ///
+    /// # Errors
+    /// As [`EmbeddedNode::invalidate_block`].
+    pub fn reconsider_block(&self, hash: BlockHash) -> Result<(), EmbeddedError> {
+        self.change(|change| {
+            change.tree.get(&hash).ok_or(EmbeddedError::UnknownBlock(hash))?;
+            let mut related = change.tree.descendants(hash);
+            related.extend(change.tree.ancestors(&hash).map(|(hash, _)| hash));
+            for related in related {
+                if change.tree.known(&related)?.failure != Failure::None {
+                    change.update(&related, |entry| entry.failure = Failure::None)?;
+                }
+            }
+            change.tree.find_best_header();
+            change.activate()
+        })
+    }
+
+    /// Prefers a block to others of the same work, as if it had come first. Does nothing to one with less work than
+    /// the best block.
+    ///
+    /// # Errors
+    /// As [`EmbeddedNode::invalidate_block`].
+    pub fn precious_block(&self, hash: BlockHash) -> Result<(), EmbeddedError> {
+        self.change(|change| {
+            let entry = change.tree.get(&hash).ok_or(EmbeddedError::UnknownBlock(hash))?;
+            if entry.work < change.tree.known(&change.node.tip().hash)?.work {
+                return Ok(());
+            }
+            let sequence = change.tree.take_precious_sequence();
+            change.update(&hash, |entry| entry.sequence = sequence)?;
+            change.activate()
+        })
+    }
+}
+
+impl Change<'_> {
+    /// Puts a header into the tree, if it is not there. `Err` holds the verdict where it is refused.
+    fn accept_header(&mut self, hash: BlockHash, header: &Header) -> Result<Result<(), Verdict>, EmbeddedError> {
+        if let Some(entry) = self.tree.get(&hash) {
+            let failed = entry.failure != Failure::None;
+            return Ok(if failed { Err(Verdict::DuplicateInvalid) } else { Ok(()) });
+        }
+        if let Err(error) = self.validate_header(header) {
+            return Ok(Err(error.into()));
+        }
+        let before = *self.tree.known(&header.prev_blockhash)?;
+        let entry = BlockEntry {
+            header: *header,
+            height: before.height + 1,
+            work: before.work + header.work(),
+            median_time: self.tree.median_time(header.time, &header.prev_blockhash),
+            transactions: 0,
+            size: 0,
+            sequence: 0,
+            validity: Validity::Header,
+            failure: Failure::None,
+        };
+        self.insert(hash, entry)?;
+        Ok(Ok(()))
+    }
+
+    fn validate_header(&self, header: &Header) -> Result<(), ValidationError> {
+        check_proof_of_work(header, &self.node.params)?;
+        let before = self.tree.get(&header.prev_blockhash).ok_or_else(|| ValidationError::new("prev-blk-not-found"))?;
+        if before.failure != Failure::None {
+            return Err(ValidationError::new("bad-prevblk"));
+        }
+        let parent = Parent { height: before.height, median_time: before.median_time };
+        check_header(header, &parent, &self.node.params, self.node.time())
+    }
+
+    /// Takes in a block that is right by itself.
+    fn accept_block(&mut self, hash: BlockHash, block: NamedBlock, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
+        if let Err(verdict) = self.accept_header(hash, &block.header)? {
+            return Ok(verdict);
+        }
+        if self.tree.known(&hash)?.validity > Validity::Header {
+            return Ok(Verdict::Duplicate);
+        }
+        let before = block.header.prev_blockhash;
+        let parent = self.parent(&before).ok_or_else(|| EmbeddedError::corrupt("index", before))?;
+        if let Err(error) = check_in_context(&block, &parent) {
+            if !error.mutated {
+                self.fail(hash)?;
+            }
+            return Ok(error.into());
+        }
+        self.store_block(hash, raw, block.txdata.len())?;
+        self.keep_block(hash, block);
+        self.activate()?;
+        Ok(if let Some(error) = self.refused.remove(&hash) {
+            error.into()
+        } else if self.connected.contains(&hash) {
+            Verdict::Valid
+        } else {
+            Verdict::Inconclusive
+        })
+    }
+}

@@ -1,0 +1,286 @@
+//! Branches: what is stored, what is validated, and which chain is the best.
+
+use std::sync::Arc;
+
+use bitcoin::consensus::serialize;
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, Block, BlockHash, Transaction};
+use outrigger_service::chain::{BlockRef, BlockState, Verdict};
+use parking_lot::Mutex;
+
+use outrigger_node::{NodeEvent, Observer};
+use super::super::{EmbeddedNode, EmbeddedError};
+use super::TestNode;
+use super::miner::{Draft, extend, extend_by, mine, spend};
+
+fn submit(node: &EmbeddedNode, block: &Block) -> Verdict {
+    node.submit_block(&serialize(block)).unwrap()
+}
+
+fn invalid(reason: &str) -> Verdict {
+    Verdict::Invalid { reason: reason.to_owned(), detail: String::new() }
+}
+
+fn state(node: &EmbeddedNode, hash: BlockHash) -> BlockState {
+    node.snapshot().unwrap().block_info(BlockRef::Hash { hash }).unwrap().unwrap().state
+}
+
+/// Blocks on `parent`, of which only the headers are known to the node.
+fn branch_of_headers(node: &EmbeddedNode, parent: BlockHash, count: u32, tag: u32) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for _ in 0..count {
+        let parent = blocks.last().map_or(parent, Block::block_hash);
+        let block = Draft::on(node, parent, &[], tag).finish();
+        assert_eq!(node.submit_header(&serialize(&block.header)).unwrap(), Verdict::Valid);
+        blocks.push(block);
+    }
+    blocks
+}
+
+fn greedy(block: &mut Block) {
+    block.txdata[0].output[0].value += Amount::ONE_SAT;
+}
+
+#[test]
+fn the_branch_with_more_work_wins_and_the_first_of_equals_stays() {
+    let node = TestNode::new();
+    let fork = node.tip().hash;
+    let first = extend(&node, &[]);
+    let second = Draft::on(&node, fork, &[], 1).finish();
+    assert_eq!(submit(&node, &second), Verdict::Inconclusive);
+    assert_eq!(submit(&node, &second), Verdict::Duplicate);
+    assert_eq!(node.tip().hash, first.block_hash());
+    assert_eq!(state(&node, second.block_hash()), BlockState::Stored);
+    let third = Draft::on(&node, second.block_hash(), &[], 1).finish();
+    assert_eq!(submit(&node, &third), Verdict::Valid);
+    assert_eq!(node.tip().hash, third.block_hash());
+    assert_eq!(state(&node, first.block_hash()), BlockState::Valid);
+    let snapshot = node.snapshot().unwrap();
+    assert_eq!(snapshot.fork_point(first.block_hash()).unwrap().unwrap().hash, fork);
+    let tips = snapshot.tips().unwrap();
+    assert_eq!(tips.iter().map(|tip| tip.branch_length).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn a_precious_block_is_preferred_among_equals_and_stays_so() {
+    let mut node = TestNode::new();
+    let fork = node.tip().hash;
+    let first = extend(&node, &[]).block_hash();
+    let second = Draft::on(&node, fork, &[], 1).finish();
+    submit(&node, &second);
+    let second = second.block_hash();
+    for preferred in [second, first, second] {
+        node.precious_block(preferred).unwrap();
+        assert_eq!(node.tip().hash, preferred);
+    }
+    node.reopen();
+    assert_eq!(node.tip().hash, second);
+    extend(&node, &[]);
+    let tip = node.tip();
+    // It has less work by now.
+    node.precious_block(first).unwrap();
+    assert_eq!(node.tip(), tip);
+}
+
+#[test]
+fn blocks_that_wait_for_their_parents_are_connected_with_them() {
+    let node = TestNode::new();
+    let blocks = branch_of_headers(&node, node.tip().hash, 3, 0);
+    assert_eq!(node.snapshot().unwrap().info().unwrap().headers, 3);
+    assert_eq!(node.check_block(&serialize(&blocks[0])).unwrap(), Verdict::DuplicateInconclusive);
+    assert_eq!(state(&node, blocks[0].block_hash()), BlockState::HeaderOnly);
+    assert_eq!(submit(&node, &blocks[2]), Verdict::Inconclusive);
+    assert_eq!(submit(&node, &blocks[1]), Verdict::Inconclusive);
+    assert_eq!(node.tip().height, 0);
+    // getchaintips: the block is there, one that it builds on is not.
+    let tips = node.snapshot().unwrap().tips().unwrap();
+    assert_eq!((tips[1].hash, tips[1].state), (blocks[2].block_hash(), BlockState::HeaderOnly));
+    assert_eq!(submit(&node, &blocks[0]), Verdict::Valid);
+    assert_eq!(node.tip().hash, blocks[2].block_hash());
+    assert_eq!(submit(&node, &blocks[2]), Verdict::Duplicate);
+}
+
+#[test]
+fn headers_are_judged() {
+    let node = TestNode::new();
+    let block = Draft::on(&node, node.tip().hash, &[], 0).finish();
+    let header = |edit: &dyn Fn(&mut Block)| {
+        let mut block = block.clone();
+        edit(&mut block);
+        mine(&mut block);
+        node.submit_header(&serialize(&block.header)).unwrap()
+    };
+    assert_eq!(header(&|block| block.header.prev_blockhash = block.block_hash()), invalid("prev-blk-not-found"));
+    assert_eq!(header(&|block| block.header.time = 0), invalid("time-too-old"));
+    assert_eq!(node.submit_header(&[0; 79]).unwrap(), Verdict::Undecodable);
+    assert_eq!(node.snapshot().unwrap().info().unwrap().headers, 0);
+    assert_eq!(header(&|_| ()), Verdict::Valid);
+    assert_eq!(header(&|_| ()), Verdict::Valid);
+}
+
+#[test]
+fn an_invalid_branch_is_given_up_for_the_best_that_remains() {
+    let node = TestNode::new();
+    let fork = node.tip().hash;
+    extend_by(&node, 2);
+    let tip = node.tip();
+    let good = Draft::on(&node, fork, &[], 1).finish();
+    assert_eq!(submit(&node, &good), Verdict::Inconclusive);
+    let bad = Draft::on(&node, good.block_hash(), &[], 1).edit(greedy).finish();
+    assert_eq!(submit(&node, &bad), Verdict::Inconclusive);
+    let last = Draft::on(&node, bad.block_hash(), &[], 1).finish();
+    // The last one is what makes the branch the best, but it is never reached.
+    assert_eq!(submit(&node, &last), Verdict::Inconclusive);
+    assert_eq!(node.tip(), tip);
+    assert_eq!(state(&node, good.block_hash()), BlockState::Valid);
+    for failed in [&bad, &last] {
+        assert_eq!(state(&node, failed.block_hash()), BlockState::Failed);
+        assert_eq!(submit(&node, failed), Verdict::DuplicateInvalid);
+    }
+    let child = Draft::on(&node, last.block_hash(), &[], 1).finish();
+    assert_eq!(submit(&node, &child), invalid("bad-prevblk"));
+    assert_eq!(node.submit_header(&serialize(&last.header)).unwrap(), Verdict::DuplicateInvalid);
+}
+
+#[test]
+fn a_valid_beginning_of_an_invalid_branch_can_be_the_best() {
+    let node = TestNode::new();
+    let fork = node.tip().hash;
+    extend(&node, &[]);
+    let blocks = branch_of_headers(&node, fork, 2, 1);
+    let bad = Draft::on(&node, blocks[1].block_hash(), &[], 1).edit(greedy).finish();
+    assert_eq!(node.submit_header(&serialize(&bad.header)).unwrap(), Verdict::Valid);
+    for block in [&bad, &blocks[1]] {
+        assert_eq!(submit(&node, block), Verdict::Inconclusive);
+    }
+    assert_eq!(submit(&node, &blocks[0]), Verdict::Valid);
+    assert_eq!(node.tip().hash, blocks[1].block_hash());
+    assert_eq!(state(&node, bad.block_hash()), BlockState::Failed);
+}
+
+#[test]
+fn invalidating_goes_back_and_reconsidering_forward() {
+    let mut node = TestNode::new();
+    extend_by(&node, 5);
+    let tip = node.tip();
+    let at = |height| node.snapshot().unwrap().block_info(BlockRef::Height { height }).unwrap().unwrap().hash;
+    let (third, fourth) = (at(3), at(4));
+    node.invalidate_block(third).unwrap();
+    assert_eq!((node.tip().height, state(&node, tip.hash)), (2, BlockState::Failed));
+    assert_eq!(node.snapshot().unwrap().info().unwrap().headers, 2);
+    node.reopen();
+    assert_eq!(node.tip().height, 2);
+    node.reconsider_block(fourth).unwrap();
+    assert_eq!((node.tip(), state(&node, tip.hash)), (tip, BlockState::Valid));
+    let unknown = BlockHash::all_zeros();
+    for result in [node.invalidate_block(unknown), node.reconsider_block(unknown), node.precious_block(unknown)] {
+        assert!(matches!(result, Err(EmbeddedError::UnknownBlock(hash)) if hash == unknown));
+    }
+    node.invalidate_block(node.params().genesis_hash).unwrap();
+    assert_eq!(node.tip(), tip);
+}
+
+#[test]
+fn a_reconsidered_block_that_breaks_a_rule_is_found_out_again() {
+    let node = TestNode::new();
+    let bad = Draft::on(&node, node.tip().hash, &[], 0).edit(greedy).finish();
+    assert!(matches!(submit(&node, &bad), Verdict::Invalid { reason, .. } if reason == "bad-cb-amount"));
+    node.reconsider_block(bad.block_hash()).unwrap();
+    assert_eq!((node.tip().height, state(&node, bad.block_hash())), (0, BlockState::Failed));
+}
+
+#[derive(Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl Observer for Recorder {
+    fn notify(&self, event: NodeEvent) {
+        let text = match event {
+            NodeEvent::BlockConnected { height, .. } => format!("+{height}"),
+            NodeEvent::BlockDisconnected { height, .. } => format!("-{height}"),
+            NodeEvent::TipChanged { height, .. } => format!("={height}"),
+            NodeEvent::TransactionAdded { .. } => "in".to_owned(),
+            NodeEvent::TransactionRemoved { reason, .. } => format!("out {reason:?}"),
+        };
+        self.0.lock().push(text);
+    }
+}
+
+#[test]
+fn observers_hear_what_became_of_the_chain_in_order() {
+    let node = TestNode::new();
+    let recorder = Arc::new(Recorder::default());
+    node.observe(recorder.clone());
+    let fork = extend(&node, &[]).block_hash();
+    extend(&node, &[]);
+    let blocks = branch_of_headers(&node, fork, 2, 1);
+    submit(&node, &blocks[1]);
+    submit(&node, &blocks[0]);
+    // A branch that fails half-way leaves no trace.
+    let bad = Draft::on(&node, fork, &[], 2).finish();
+    submit(&node, &bad);
+    let events = recorder.0.lock().clone();
+    assert_eq!(events, ["+1", "=1", "+2", "=2", "-2", "+2", "+3", "=3"]);
+}
+
+#[test]
+fn submitblock_judges_a_block_by_itself_before_it_looks_at_what_is_known() {
+    let node = TestNode::new();
+    let parent = extend(&node, &[]).block_hash();
+    let good = Draft::on(&node, parent, &[], 1).finish();
+    let tips = || node.snapshot().unwrap().tips().unwrap();
+    let before = tips();
+    let mut cases = Vec::new();
+    let mut easy = good.clone();
+    while easy.header.validate_pow(easy.header.target()).is_ok() {
+        easy.header.nonce += 1;
+    }
+    cases.push((easy, "high-hash"));
+    let mut torn = good.clone();
+    torn.txdata.push(spend(&[(torn.txdata[0].compute_txid(), 0)], &[1]));
+    cases.push((torn, "bad-txnmrklroot"));
+    // A repeated end leaves the root of three the same.
+    let payments = [1, 2].map(|amount| spend(&[(good.txdata[0].compute_txid(), 0)], &[amount]));
+    let mut repeated = Draft::on(&node, parent, &payments, 1).finish();
+    repeated.txdata.push(payments[1].clone());
+    cases.push((repeated, "bad-txns-duplicate"));
+    let empty = Draft::on(&node, parent, &[], 1).edit(|block| block.txdata.clear()).finish_plain();
+    cases.push((empty, "bad-blk-length"));
+    let payment = spend(&[(good.txdata[0].compute_txid(), 0)], &[1]);
+    let headless = |parent, payment: Transaction| {
+        let draft = Draft::on(&node, node.tip().hash, &[], 1).edit(|block| block.txdata = vec![payment]);
+        draft.edit(|block| block.header.prev_blockhash = parent).finish_plain()
+    };
+    cases.push((headless(parent, payment.clone()), "bad-cb-missing"));
+    cases.push((headless(BlockHash::all_zeros(), payment), "bad-cb-missing"));
+    for (block, reason) in cases {
+        // Nothing is remembered: the same answer each time, and no other branch.
+        for _ in 0..2 {
+            let Verdict::Invalid { reason: found, .. } = submit(&node, &block) else { panic!("{reason}") };
+            assert_eq!(found, reason);
+        }
+        assert_eq!(tips(), before, "{reason}");
+        if block.header.prev_blockhash == parent && reason != "high-hash" {
+            let Verdict::Invalid { reason: found, .. } = node.check_block(&serialize(&block)).unwrap() else {
+                panic!("{reason}")
+            };
+            assert_eq!(found, reason);
+        }
+    }
+    let orphan = Draft::on(&node, parent, &[], 1).edit(|block| block.header.prev_blockhash = BlockHash::all_zeros());
+    assert_eq!(submit(&node, &orphan.finish()), invalid("prev-blk-not-found"));
+    assert_eq!(node.submit_block(&serialize(&good.header)).unwrap(), Verdict::Undecodable);
+    assert_eq!(tips(), before);
+    assert_eq!(submit(&node, &good), Verdict::Valid);
+    assert_eq!(submit(&node, &good), Verdict::Duplicate);
+    // Other bytes under a known hash are validated, not taken for the block.
+    let mut other = good.clone();
+    other.txdata.push(other.txdata[0].clone());
+    let Verdict::Invalid { reason, .. } = submit(&node, &other) else { panic!("not the block that is known") };
+    assert_eq!(reason, "bad-txnmrklroot");
+    // What fails only when it is connected is remembered.
+    let bad = Draft::on(&node, node.tip().hash, &[], 2).edit(greedy).finish();
+    let Verdict::Invalid { reason, .. } = submit(&node, &bad) else { panic!("it takes too much") };
+    assert_eq!(reason, "bad-cb-amount");
+    assert_eq!(submit(&node, &bad), Verdict::DuplicateInvalid);
+    assert_eq!(tips().last().map(|tip| (tip.hash, tip.state)), Some((bad.block_hash(), BlockState::Failed)));
+}

@@ -1,0 +1,192 @@
+//! The coins against a naive replay of the best chain.
+
+use std::collections::BTreeMap;
+
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::{Block, OutPoint, Transaction, Txid};
+use outrigger_service::chain::{BlockRef, Verdict};
+use proptest::prelude::*;
+
+use super::super::EmbeddedNode;
+use super::super::store::rows::outpoint_key;
+use super::super::validation::is_unspendable;
+use super::TestNode;
+use super::miner::{Draft, extend, extend_by, spend};
+
+/// Height, whether of a coinbase, value.
+type Plain = (u32, bool, u64);
+
+/// The coins as the blocks of the best chain leave them, spent and made one by one.
+fn replayed(node: &EmbeddedNode) -> BTreeMap<Vec<u8>, Plain> {
+    let snapshot = node.snapshot().unwrap();
+    let mut coins = BTreeMap::new();
+    for height in 1..=snapshot.tip().height {
+        let hash = snapshot.block_info(BlockRef::Height { height }).unwrap().unwrap().hash;
+        let block: Block = deserialize(&snapshot.block(hash).unwrap().unwrap()).unwrap();
+        for tx in &block.txdata {
+            for input in tx.input.iter().filter(|_| !tx.is_coinbase()) {
+                assert!(coins.remove(outpoint_key(&input.previous_output).as_slice()).is_some());
+            }
+            let txid = tx.compute_txid();
+            for (vout, output) in (0..).zip(&tx.output) {
+                if !is_unspendable(&output.script_pubkey) {
+                    let key = outpoint_key(&OutPoint { txid, vout }).to_vec();
+                    coins.insert(key, (height, tx.is_coinbase(), output.value.to_sat()));
+                }
+            }
+        }
+    }
+    coins
+}
+
+fn kept(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
+    let txn = node.store.read().unwrap();
+    let coins = node.store.all_coins(&txn).unwrap();
+    coins.into_iter().map(|(key, coin)| (key, (coin.height, coin.coinbase, coin.output.value.to_sat()))).collect()
+}
+
+fn assert_as_replayed(node: &TestNode) {
+    let coins = kept(node);
+    assert_eq!(coins, replayed(node));
+    assert_eq!(node.snapshot().unwrap().info().unwrap().coins, coins.len() as u64);
+    assert_eq!(in_batches(node), coins);
+}
+
+/// The coins as they are told in batches, in the order in which they are told.
+fn in_batches(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
+    const BATCH: u32 = 3;
+    let snapshot = node.snapshot().unwrap();
+    let mut told = Vec::new();
+    let mut last = None;
+    loop {
+        let batch = snapshot.coins_after(last.as_ref(), BATCH).unwrap();
+        let Some(end) = batch.last() else { break };
+        assert!(batch.len() <= BATCH as usize);
+        last = Some(end.outpoint);
+        told.extend(batch.into_iter().map(|output| {
+            let coin = output.coin;
+            (outpoint_key(&output.outpoint).to_vec(), (coin.height, coin.coinbase, coin.output.value.to_sat()))
+        }));
+    }
+    assert!(told.is_sorted());
+    told.into_iter().collect()
+}
+
+/// What a test does next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A block so many blocks below the tip, which spends these coinbases, each into so many outputs, some of which are
+    /// spent again at once.
+    Block {
+        depth: u32,
+        spends: Vec<(usize, u8, bool)>,
+    },
+    Invalidate {
+        depth: u32,
+    },
+    Reconsider,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let spends = prop::collection::vec((0..8_usize, 1..5_u8, any::<bool>()), 0..4);
+    let step = prop_oneof![
+        8 => (0..4_u32, spends).prop_map(|(depth, spends)| Step::Block { depth, spends }),
+        1 => (0..5_u32).prop_map(|depth| Step::Invalidate { depth }),
+        1 => Just(Step::Reconsider),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 1..24)
+}
+
+/// Transactions that spend coinbases, and some that spend those.
+fn transactions(coinbases: &[Txid], spends: &[(usize, u8, bool)]) -> Vec<Transaction> {
+    let mut used = Vec::new();
+    let mut made = Vec::new();
+    for (which, outputs, again) in spends {
+        if used.contains(which) {
+            continue;
+        }
+        used.push(*which);
+        let tx = spend(&[(coinbases[*which], 0)], &vec![1_000_000; usize::from(*outputs)]);
+        let child = spend(&[(tx.compute_txid(), 0)], &[999_000]);
+        made.push(tx);
+        if *again {
+            made.push(child);
+        }
+    }
+    made
+}
+
+fn below(node: &EmbeddedNode, depth: u32) -> bitcoin::BlockHash {
+    let height = node.tip().height.saturating_sub(depth).max(108);
+    node.snapshot().unwrap().block_info(BlockRef::Height { height }).unwrap().unwrap().hash
+}
+
+#[test]
+fn a_confirmed_transaction_cannot_be_confirmed_again() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 102);
+    let first = spend(&[(coinbases[0], 0)], &[1_000, 2_000]);
+    extend(&node, std::slice::from_ref(&first));
+    let reason = |transactions: &[Transaction]| {
+        let block = Draft::on(&node, node.tip().hash, transactions, 7).finish();
+        match node.check_block(&serialize(&block)).unwrap() {
+            Verdict::Invalid { reason, .. } => reason,
+            verdict => panic!("{verdict:?}"),
+        }
+    };
+    // That is told before anything else that is wrong, wherever it stands.
+    let missing = spend(&[(first.compute_txid(), 9)], &[500]);
+    assert_eq!(reason(&[missing.clone(), first.clone()]), "bad-txns-BIP30");
+    assert_eq!(reason(&[first.clone(), missing.clone()]), "bad-txns-BIP30");
+    // With all its outputs spent it only lacks what it spent.
+    extend(&node, &[spend(&[(first.compute_txid(), 0), (first.compute_txid(), 1)], &[2_500])]);
+    assert_eq!(reason(&[first]), "bad-txns-inputs-missingorspent");
+    assert_eq!(reason(&[missing]), "bad-txns-inputs-missingorspent");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn coins_are_those_of_a_naive_replay(steps in steps()) {
+        let mut node = TestNode::new();
+        let coinbases = extend_by(&node, 108);
+        let mut invalidated = None;
+        for (tag, step) in (1..).zip(steps) {
+            match step {
+                Step::Block { depth, spends } => {
+                    let transactions = transactions(&coinbases, &spends);
+                    let block = Draft::on(&node, below(&node, depth), &transactions, tag).finish();
+                    // Blocks that spend what their chain has spent are refused, which must leave no trace either.
+                    let verdict = node.submit_block(&serialize(&block)).unwrap();
+                    let fine = match &verdict {
+                        Verdict::Valid | Verdict::Inconclusive => true,
+                        Verdict::Invalid { reason, .. } => {
+                            ["bad-txns-inputs-missingorspent", "bad-txns-BIP30"].contains(&reason.as_str())
+                        }
+                        _ => false,
+                    };
+                    prop_assert!(fine, "{verdict:?}");
+                }
+                Step::Invalidate { depth } => {
+                    let height = node.tip().height.saturating_sub(depth);
+                    if height > 108 {
+                        let hash = below(&node, depth);
+                        node.invalidate_block(hash).unwrap();
+                        invalidated = Some(hash);
+                    }
+                }
+                Step::Reconsider => {
+                    if let Some(hash) = invalidated.take() {
+                        node.reconsider_block(hash).unwrap();
+                    }
+                }
+                Step::Reopen => node.reopen(),
+            }
+            assert_as_replayed(&node);
+            node.pool().graph().assert_consistent();
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! What the mempool takes, what it says to the rest, and how it follows the chain.
+
+use bitcoin::absolute::LockTime;
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, Txid, Witness};
+use outrigger_service::chain::{BlockRef, Verdict};
+use outrigger_service::mempool::Admission;
+
+use super::super::{EmbeddedNode, MempoolLimits, Settings};
+use super::TestNode;
+use super::miner::{Draft, extend, extend_by, input, spend};
+
+/// What a coinbase of the first blocks pays, in satoshi.
+pub const COINBASE: u64 = 5_000_000_000;
+
+/// A node with this many mature coinbases.
+pub fn funded(count: u32) -> (TestNode, Vec<Txid>) {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 100 + count);
+    (node, coinbases)
+}
+
+pub fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
+    let tried = node.try_submit(&serialize(tx), 0).unwrap();
+    let submitted = node.submit(&serialize(tx), 0).unwrap();
+    if !matches!(submitted, Admission::AlreadyInChain) {
+        assert_eq!(tried, submitted);
+    }
+    node.pool().graph().assert_consistent();
+    submitted
+}
+
+pub fn accept(node: &EmbeddedNode, tx: &Transaction) {
+    let admission = submit(node, tx);
+    assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
+}
+
+/// The reason and the detail as bitcoind prints them in one line.
+pub fn refusal(admission: Admission) -> String {
+    match admission {
+        Admission::Rejected { reason, detail } if detail.is_empty() => reason,
+        Admission::Rejected { reason, detail } => format!("{reason}, {detail}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A transaction with the sequence and lock time of its only input set.
+fn locked(from: (Txid, u32), sequence: u32, lock_time: u32) -> Transaction {
+    let mut tx = spend(&[from], &[COINBASE - 10_000]);
+    tx.input[0].sequence = Sequence(sequence);
+    tx.lock_time = LockTime::from_consensus(lock_time);
+    tx
+}
+
+#[test]
+fn a_valid_transaction_is_taken_and_told_of() {
+    let (node, coinbases) = funded(1);
+    let before = node.mempool_info();
+    let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    let (txid, wtxid) = (tx.compute_txid(), tx.compute_wtxid());
+    let raw = serialize(&tx);
+    let size = tx.vsize() as u64;
+    let accepted = Admission::Accepted { txid, wtxid, virtual_size: size, fee: 10_000 };
+    assert_eq!(submit(&node, &tx), accepted);
+    assert_eq!(submit(&node, &tx), Admission::Known { txid });
+    let info = node.mempool_info();
+    assert_eq!((info.transactions, info.virtual_size, info.total_fee), (1, size, 10_000));
+    assert!(info.sequence > before.sequence);
+    assert_eq!(node.mempool_ids(), [txid]);
+    let spent = tx.input[0].previous_output;
+    assert_eq!(node.mempool_spenders(&[spent, OutPoint::null()]), [Some(txid), None]);
+    assert_eq!(node.mempool_transactions(&[txid])[0].as_ref().unwrap().raw.0, raw);
+    let entry = node.mempool_entries(&[txid])[0].clone().unwrap();
+    assert_eq!((entry.weight, entry.ancestor_count, entry.replaceable), (tx.weight().to_wu(), 1, false));
+    assert_eq!((entry.height, entry.fee, entry.modified_fee), (101, 10_000, 10_000));
+    extend(&node, std::slice::from_ref(&tx));
+    assert!(node.mempool_ids().is_empty());
+    assert_eq!(submit(&node, &tx), Admission::AlreadyInChain);
+    assert_eq!(node.try_submit(&raw, 0).unwrap(), Admission::AlreadyInChain);
+}
+
+#[test]
+fn each_rule_has_bitcoinds_words() {
+    let (node, coinbases) = funded(2);
+    let from = (coinbases[0], 0);
+    let said = |tx: &Transaction| refusal(submit(&node, tx));
+    assert_eq!(
+        said(&spend(&[from], &[COINBASE + 1])),
+        "bad-txns-in-belowout, value in (50.00) < value out (50.00000001)"
+    );
+    assert_eq!(said(&spend(&[from], &[COINBASE])), "min relay fee not met, 0 < 96");
+    assert_eq!(said(&locked(from, 0, 103)), "non-final");
+    assert_eq!(said(&locked(from, 1_000, 0)), "non-BIP68-final");
+    assert_eq!(said(&spend(&[(coinbases[1], 0), from, from], &[COINBASE])), "bad-txns-inputs-duplicate");
+    let young = extend(&node, &[]).txdata[0].compute_txid();
+    assert_eq!(
+        said(&spend(&[(young, 0)], &[1_000])),
+        "bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth 1"
+    );
+    let mut unsigned = spend(&[from], &[COINBASE - 10_000]);
+    unsigned.input[0].witness = Witness::new();
+    let (txid, wtxid) = (unsigned.compute_txid(), unsigned.compute_wtxid());
+    assert_eq!(
+        said(&unsigned),
+        format!(
+            "mempool-script-verify-flag-failed (Witness program was passed an empty witness), input 0 of {txid} \
+             (wtxid {wtxid}), spending {}:0",
+            coinbases[0]
+        )
+    );
+    let mut small = spend(&[from], &[COINBASE - 10_000]);
+    small.output[0].script_pubkey = ScriptBuf::from_bytes(vec![0x6a]);
+    assert_eq!(said(&small), "tx-size-small");
+    let dust = spend(&[from], &[COINBASE - 10_000, 1]);
+    assert_eq!(said(&dust), "dust, tx with dust output must be 0-fee");
+    assert_eq!(said(&spend(&[from], &[u64::MAX])), "bad-txns-vout-negative");
+    let missing = spend(&[(Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros()), 0)], &[1_000]);
+    assert_eq!(submit(&node, &missing), Admission::MissingInputs);
+    let coinbase = extend(&node, &[]).txdata[0].clone();
+    assert_eq!(refusal(node.try_submit(&serialize(&coinbase), 0).unwrap()), "coinbase");
+    assert_eq!(node.submit(&serialize(&coinbase), 0).unwrap(), Admission::AlreadyInChain);
+    assert_eq!(node.submit(&[0; 9], 0).unwrap(), Admission::Undecodable);
+    // sendrawtransaction: ten bytes of zeros are a transaction without inputs and outputs.
+    assert_eq!(refusal(node.submit(&[0; 10], 0).unwrap()), "bad-txns-vin-empty");
+    assert_eq!(node.submit(&[0; 11], 0).unwrap(), Admission::Undecodable);
+    let longer = [serialize(&dust), vec![0]].concat();
+    assert_eq!(node.submit(&longer, 0).unwrap(), Admission::Undecodable);
+    assert!(node.mempool_ids().is_empty());
+}
+
+#[test]
+fn a_caller_can_bound_the_feerate() {
+    let (node, coinbases) = funded(1);
+    let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    let size = tx.vsize() as u64;
+    let bound = 10_000 * 1_000 / size;
+    assert_eq!(node.submit(&serialize(&tx), bound - 100).unwrap(), Admission::FeeTooHigh { fee: 10_000 });
+    assert!(node.mempool_ids().is_empty());
+    assert!(matches!(node.submit(&serialize(&tx), bound + 100).unwrap(), Admission::Accepted { .. }));
+}
+
+#[test]
+fn the_same_transaction_with_another_witness_is_not_taken() {
+    let (node, coinbases) = funded(1);
+    let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    accept(&node, &tx);
+    let mut other = tx.clone();
+    other.input[0].witness = Witness::from_slice(&[&[][..], &[0x51]]);
+    let tried = node.try_submit(&serialize(&other), 0).unwrap();
+    assert_eq!(refusal(tried), "txn-same-nonwitness-data-in-mempool");
+    assert_eq!(node.submit(&serialize(&other), 0).unwrap(), Admission::Known { txid: tx.compute_txid() });
+}
+
+#[test]
+fn replacements_pay_for_what_they_replace() {
+    let (node, coinbases) = funded(2);
+    let from = (coinbases[0], 0);
+    let first = spend(&[from], &[COINBASE - 10_000]);
+    accept(&node, &first);
+    let child = spend(&[(first.compute_txid(), 0)], &[COINBASE - 30_000]);
+    accept(&node, &child);
+    let with_fee = |fee: u64| spend(&[from], &[COINBASE - fee]);
+    let txid = |fee| with_fee(fee).compute_txid();
+    let size = first.vsize() as u64;
+    let rate = |fee: u64| format!("{}.{:08} BTC/kvB", 0, fee * 1_000 / size);
+    assert_eq!(
+        refusal(submit(&node, &with_fee(9_999))),
+        format!(
+            "insufficient fee, rejecting replacement {}; new feerate {} <= old feerate {}",
+            txid(9_999),
+            rate(9_999),
+            rate(10_000)
+        )
+    );
+    assert_eq!(
+        refusal(submit(&node, &with_fee(29_999))),
+        format!(
+            "insufficient fee, rejecting replacement {}, less fees than conflicting txs; 0.00029999 < 0.0003",
+            txid(29_999)
+        )
+    );
+    assert_eq!(
+        refusal(submit(&node, &with_fee(30_001))),
+        format!(
+            "insufficient fee, rejecting replacement {}, not enough additional fees to relay; 0.00000001 < 0.00000096",
+            txid(30_001)
+        )
+    );
+    let other = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
+    accept(&node, &other);
+    let adding = spend(&[from, (other.compute_txid(), 0)], &[COINBASE]);
+    assert_eq!(
+        refusal(submit(&node, &adding)),
+        format!("replacement-adds-unconfirmed, replacement {} adds unconfirmed input, idx 1", adding.compute_txid())
+    );
+    let spending_own = spend(&[from, (child.compute_txid(), 0)], &[COINBASE]);
+    assert_eq!(
+        refusal(submit(&node, &spending_own)),
+        format!(
+            "bad-txns-spends-conflicting-tx, {} spends conflicting transaction {}",
+            spending_own.compute_txid(),
+            first.compute_txid()
+        )
+    );
+    accept(&node, &with_fee(31_000));
+    assert_eq!(node.mempool_ids(), [other.compute_txid(), txid(31_000)]);
+}
+
+#[test]
+fn chains_of_unconfirmed_transactions_are_limited() {
+    let (node, coinbases) = funded(1);
+    let mut last = (coinbases[0], COINBASE);
+    for _ in 0..25 {
+        let tx = spend(&[(last.0, 0)], &[last.1 - 1_000]);
+        accept(&node, &tx);
+        last = (tx.compute_txid(), last.1 - 1_000);
+    }
+    let tx = spend(&[(last.0, 0)], &[last.1 - 1_000]);
+    let said = refusal(submit(&node, &tx));
+    assert!(said.starts_with("too-long-mempool-chain, too many"), "{said}");
+    let entry = node.mempool_entries(&[last.0])[0].clone().unwrap();
+    assert_eq!((entry.ancestor_count, entry.ancestor_fees, entry.descendant_count), (25, 25_000, 1));
+    // Confirmed, they count no longer.
+    let chain: Vec<Transaction> = node
+        .mempool_transactions(&node.mempool_ids())
+        .into_iter()
+        .map(|found| deserialize(&found.unwrap().raw).unwrap())
+        .collect();
+    extend(&node, &chain);
+    accept(&node, &tx);
+}
+
+#[test]
+fn one_child_more_may_bump_the_fee_of_a_parent_with_too_many() {
+    let (node, coinbases) = funded(1);
+    let parent = spend(&[(coinbases[0], 0)], &[1_000_000; 30]);
+    accept(&node, &parent);
+    let child = |vout| spend(&[(parent.compute_txid(), vout)], &[990_000]);
+    for vout in 0..25 {
+        accept(&node, &child(vout));
+    }
+    let said = refusal(submit(&node, &child(25)));
+    assert_eq!(
+        said,
+        format!("too-long-mempool-chain, too many descendants for tx {} [limit: 25]", parent.compute_txid())
+    );
+}
+
+#[test]
+fn blocks_take_out_what_they_confirm_and_what_conflicts() {
+    let (node, coinbases) = funded(2);
+    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    let child = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 20_000]);
+    let victim = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
+    let orphan = spend(&[(victim.compute_txid(), 0)], &[COINBASE - 20_000]);
+    for tx in [&parent, &child, &victim, &orphan] {
+        accept(&node, tx);
+    }
+    let conflict = spend(&[(coinbases[1], 0)], &[COINBASE - 500_000]);
+    extend(&node, &[parent.clone(), conflict]);
+    assert_eq!(node.mempool_ids(), [child.compute_txid()]);
+    let entry = node.mempool_entries(&[child.compute_txid()])[0].clone().unwrap();
+    assert_eq!((entry.ancestor_count, entry.depends.len()), (1, 0));
+}
+
+fn branch(node: &EmbeddedNode, parent: bitcoin::BlockHash, transactions: &[Transaction], tag: u32) -> Block {
+    let block = Draft::on(node, parent, transactions, tag).finish();
+    node.submit_block(&serialize(&block)).unwrap();
+    block
+}
+
+#[test]
+fn a_reorganisation_puts_back_what_is_still_valid() {
+    let (node, coinbases) = funded(3);
+    let fork = node.tip().hash;
+    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    let child = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 20_000]);
+    let both = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
+    let lost = spend(&[(coinbases[2], 0)], &[COINBASE - 10_000]);
+    extend(&node, &[parent.clone(), both.clone(), lost.clone()]);
+    accept(&node, &child);
+    let late = spend(&[(lost.compute_txid(), 0)], &[COINBASE - 20_000]);
+    accept(&node, &late);
+    let rival = spend(&[(coinbases[2], 0)], &[COINBASE - 700_000]);
+    let first = branch(&node, fork, &[both, rival], 1);
+    assert_eq!(node.mempool_ids().len(), 2);
+    let second = branch(&node, first.block_hash(), &[], 1);
+    assert_eq!(node.tip().hash, second.block_hash());
+    assert_eq!(node.mempool_ids(), [parent.compute_txid(), child.compute_txid()]);
+    let entry = node.mempool_entries(&[child.compute_txid()])[0].clone().unwrap();
+    assert_eq!((entry.ancestor_count, entry.height), (2, 104));
+    node.pool().graph().assert_consistent();
+    // Back again: the pair is confirmed once more, and what was lost is lost.
+    node.precious_block(fork).unwrap();
+    node.invalidate_block(first.block_hash()).unwrap();
+    assert_eq!(node.mempool_ids(), [child.compute_txid()]);
+}
+
+#[test]
+fn spends_of_coinbases_that_are_young_again_are_dropped() {
+    let (node, coinbases) = funded(1);
+    let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    accept(&node, &tx);
+    let at = |height| node.snapshot().unwrap().block_info(BlockRef::Height { height }).unwrap().unwrap().hash;
+    node.invalidate_block(at(101)).unwrap();
+    assert_eq!(node.mempool_ids(), [tx.compute_txid()]);
+    node.invalidate_block(at(100)).unwrap();
+    assert!(node.mempool_ids().is_empty());
+    let admission = node.submit(&serialize(&tx), 0).unwrap();
+    assert!(refusal(admission).ends_with("tried to spend coinbase at depth 99"));
+}
+
+#[test]
+fn a_full_mempool_drops_what_pays_least_and_demands_more() {
+    let limits = MempoolLimits { max_usage: 2_500, ..MempoolLimits::default() };
+    let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
+    node.set_mock_time(2_000_000_000);
+    let coinbases = extend_by(&node, 106);
+    let paying = |index: usize, fee: u64| spend(&[(coinbases[index], 0)], &[COINBASE - fee]);
+    accept(&node, &paying(0, 5_000));
+    accept(&node, &paying(1, 3_000));
+    accept(&node, &paying(2, 4_000));
+    accept(&node, &paying(3, 6_000));
+    assert_eq!(node.mempool_ids().len(), 3);
+    assert_eq!(node.mempool_spenders(&[OutPoint { txid: coinbases[1], vout: 0 }]), [None]);
+    assert!(node.mempool_info().min_feerate > 30_000);
+    let said = refusal(submit(&node, &paying(4, 1_000)));
+    assert!(said.starts_with("mempool min fee not met, 1000 < "), "{said}");
+    // Time alone makes no room; with a block it starts to count.
+    let demanded = node.mempool_info().min_feerate;
+    node.set_mock_time(2_000_000_000 + 7 * 12 * 3_600);
+    assert_eq!(node.mempool_info().min_feerate, demanded);
+    extend(&node, &[]);
+    node.set_mock_time(2_000_000_000 + 8 * 12 * 3_600);
+    assert_eq!(node.mempool_info().min_feerate, demanded.div_ceil(2));
+    node.set_mock_time(2_000_000_000 + 14 * 12 * 3_600);
+    assert_eq!(node.mempool_info().min_feerate, 1_000);
+}
+
+#[test]
+fn a_full_mempool_keeps_parents_whose_children_pay() {
+    let limits = MempoolLimits { max_usage: 3_000, ..MempoolLimits::default() };
+    let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
+    let coinbases = extend_by(&node, 105);
+    let poor = spend(&[(coinbases[0], 0)], &[COINBASE - 200]);
+    let child = spend(&[(poor.compute_txid(), 0)], &[COINBASE - 50_200]);
+    let middle = spend(&[(coinbases[1], 0)], &[COINBASE - 3_000]);
+    let rich = spend(&[(coinbases[2], 0)], &[COINBASE - 9_000]);
+    let fresh = spend(&[(coinbases[3], 0)], &[COINBASE - 8_000]);
+    for tx in [&poor, &child, &middle, &rich, &fresh] {
+        accept(&node, tx);
+    }
+    assert_eq!(node.mempool_ids(), [&poor, &child, &rich, &fresh].map(Transaction::compute_txid));
+}
+
+#[test]
+fn old_transactions_are_dropped() {
+    let (node, coinbases) = funded(2);
+    node.set_mock_time(2_000_000_000);
+    accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]));
+    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1);
+    let fresh = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
+    accept(&node, &fresh);
+    assert_eq!(node.mempool_ids(), [fresh.compute_txid()]);
+}
+
+#[test]
+fn what_is_too_old_is_found_behind_what_is_younger() {
+    let (node, coinbases) = funded(3);
+    let spend_of = |index: usize| spend(&[(coinbases[index], 0)], &[COINBASE - 10_000]);
+    node.set_mock_time(2_000_001_000);
+    accept(&node, &spend_of(0));
+    // The clock went back: this one came later and is older.
+    node.set_mock_time(2_000_000_000);
+    accept(&node, &spend_of(1));
+    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1);
+    accept(&node, &spend_of(2));
+    assert_eq!(node.mempool_ids(), [0, 2].map(|index| spend_of(index).compute_txid()));
+}
+
+#[test]
+fn verified_scripts_are_not_trusted_under_another_witness() {
+    let (node, coinbases) = funded(1);
+    let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    accept(&node, &tx);
+    let mut forged = tx;
+    forged.input[0].witness = Witness::from_slice(&[[0x52]]);
+    let block = Draft::on(&node, node.tip().hash, &[forged], 0).finish();
+    let (txid, wtxid) = (block.txdata[1].compute_txid(), block.txdata[1].compute_wtxid());
+    assert_eq!(
+        node.submit_block(&serialize(&block)).unwrap(),
+        Verdict::Invalid {
+            reason: "mandatory-script-verify-flag-failed (Witness program hash mismatch)".to_owned(),
+            detail: format!("input 0 of {txid} (wtxid {wtxid}), spending {}:0", coinbases[0]),
+        }
+    );
+}
+
+#[test]
+fn large_blocks_tell_the_first_bad_script_whatever_thread_finds_it() {
+    let node = TestNode::with(Settings { script_threads: 4, ..Settings::default() });
+    let coinbases = extend_by(&node, 102);
+    let many = spend(&[(coinbases[0], 0)], &[1_000_000; 300]);
+    let spends: Vec<_> = (0..300).map(|vout| spend(&[(many.compute_txid(), vout)], &[1_000_000])).collect();
+    extend(&node, &[many]);
+    let mut bad = spends.clone();
+    bad[250].input[0].witness = Witness::from_slice(&[[0x52]]);
+    bad[251].input[0].witness = Witness::new();
+    // What is wrong after the scripts is told only where the scripts before it are right.
+    bad[299].output[0].value = Amount::from_sat(1_000_001);
+    let verdict = |transactions: &[Transaction]| {
+        let block = Draft::on(&node, node.tip().hash, transactions, 0).finish();
+        match node.check_block(&serialize(&block)).unwrap() {
+            Verdict::Invalid { reason, detail } => (reason, detail),
+            verdict => (format!("{verdict:?}"), String::new()),
+        }
+    };
+    let input = |index: usize| {
+        let (txid, wtxid) = (bad[index].compute_txid(), bad[index].compute_wtxid());
+        format!("input 0 of {txid} (wtxid {wtxid}), spending {}", bad[index].input[0].previous_output)
+    };
+    let (first, second) = (input(250), input(251));
+    assert_eq!(
+        verdict(&bad),
+        ("mandatory-script-verify-flag-failed (Witness program hash mismatch)".to_owned(), first)
+    );
+    bad[250] = spends[250].clone();
+    assert_eq!(
+        verdict(&bad),
+        ("mandatory-script-verify-flag-failed (Witness program was passed an empty witness)".to_owned(), second)
+    );
+    bad[251] = spends[251].clone();
+    let values = "value in (0.01) < value out (0.01000001)";
+    assert_eq!(
+        verdict(&bad),
+        ("bad-txns-in-belowout".to_owned(), format!("{values} in transaction {}", bad[299].compute_txid()))
+    );
+    assert_eq!(verdict(&spends).0, "Valid");
+}
+
+#[test]
+fn inputs_of_a_locked_coin_wait() {
+    let (node, coinbases) = funded(1);
+    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    extend(&node, std::slice::from_ref(&parent));
+    let mut tx = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 20_000]);
+    tx.input = vec![input(parent.compute_txid(), 0)];
+    tx.input[0].sequence = Sequence::from_height(2);
+    assert_eq!(refusal(submit(&node, &tx)), "non-BIP68-final");
+    extend(&node, &[]);
+    accept(&node, &tx);
+}

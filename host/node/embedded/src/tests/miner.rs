@@ -1,0 +1,132 @@
+//! A miner for tests: blocks and transactions that need no keys.
+
+use bitcoin::absolute::LockTime;
+use bitcoin::block::{Header, Version as BlockVersion};
+use bitcoin::consensus::serialize;
+use bitcoin::hashes::{Hash, sha256d};
+use bitcoin::script::Builder;
+use bitcoin::{
+    Amount, Block, BlockHash, CompactTarget, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness,
+    transaction,
+};
+use outrigger_service::chain::{BlockRef, Verdict};
+
+use super::super::EmbeddedNode;
+use super::super::validation::merkle_root;
+
+/// The script that the witness must show: it succeeds by itself.
+const ANYONE: [u8; 1] = [0x51];
+
+/// An output script that anyone can spend, standard on both sides.
+pub fn anyone() -> ScriptBuf {
+    ScriptBuf::from_bytes(ANYONE.to_vec()).to_p2wsh()
+}
+
+/// The witness that spends it.
+pub fn anyones_witness() -> Witness {
+    Witness::from_slice(&[ANYONE])
+}
+
+/// An input that spends an output of [`anyone`].
+pub fn input(txid: Txid, vout: u32) -> TxIn {
+    TxIn {
+        previous_output: OutPoint { txid, vout },
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::MAX,
+        witness: anyones_witness(),
+    }
+}
+
+/// A transaction that spends these outputs and pays these amounts to anyone.
+pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: from.iter().map(|(txid, vout)| input(*txid, *vout)).collect(),
+        output: amounts
+            .iter()
+            .map(|amount| TxOut { value: Amount::from_sat(*amount), script_pubkey: anyone() })
+            .collect(),
+    }
+}
+
+/// A block to be, on any parent.
+pub struct Draft {
+    block: Block,
+}
+
+impl Draft {
+    /// A valid block on `parent` with these transactions, whose coinbase takes the subsidy; `tag` makes it unlike others.
+    pub fn on(node: &EmbeddedNode, parent: BlockHash, transactions: &[Transaction], tag: u32) -> Self {
+        let info = node.snapshot().unwrap().block_info(BlockRef::Hash { hash: parent }).unwrap().unwrap();
+        let height = info.height + 1;
+        let script = Builder::new().push_int(i64::from(height)).push_slice(tag.to_le_bytes()).into_script();
+        let coinbase = Transaction {
+            version: transaction::Version::TWO,
+            lock_time: LockTime::ZERO,
+            input: vec![TxIn { script_sig: script, sequence: Sequence::MAX, ..TxIn::default() }],
+            output: vec![TxOut { value: Amount::from_sat(node.params().subsidy(height)), script_pubkey: anyone() }],
+        };
+        let header = Header {
+            version: BlockVersion::from_consensus(0x2000_0000),
+            prev_blockhash: parent,
+            merkle_root: Hash::all_zeros(),
+            time: info.median_time + 60,
+            bits: CompactTarget::from_consensus(0x207f_ffff),
+            nonce: 0,
+        };
+        let txdata = std::iter::once(coinbase).chain(transactions.iter().cloned()).collect();
+        Self { block: Block { header, txdata } }
+    }
+
+    /// Changes the block before it is finished.
+    pub fn edit(mut self, change: impl FnOnce(&mut Block)) -> Self {
+        change(&mut self.block);
+        self
+    }
+
+    /// Commits to the witnesses, sets the merkle root and finds a nonce.
+    pub fn finish(mut self) -> Block {
+        self.commit();
+        self.finish_plain()
+    }
+
+    /// Sets the merkle root and finds a nonce.
+    pub fn finish_plain(mut self) -> Block {
+        let txids = self.block.txdata.iter().map(|tx| tx.compute_txid().into()).collect();
+        self.block.header.merkle_root = merkle_root(txids).0.into();
+        mine(&mut self.block);
+        self.block
+    }
+
+    fn commit(&mut self) {
+        let zero = sha256d::Hash::all_zeros();
+        let others = self.block.txdata.iter().skip(1).map(|tx| tx.compute_wtxid().into());
+        let (root, _) = merkle_root(std::iter::once(zero).chain(others).collect());
+        let committed = sha256d::Hash::hash(&[root.as_byte_array().as_slice(), &[0; 32]].concat());
+        let script = [&[0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed][..], committed.as_byte_array()].concat();
+        let coinbase = &mut self.block.txdata[0];
+        coinbase.output.push(TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::from_bytes(script) });
+        coinbase.input[0].witness = Witness::from_slice(&[[0; 32]]);
+    }
+}
+
+/// Finds a nonce.
+pub fn mine(block: &mut Block) {
+    while block.header.validate_pow(block.header.target()).is_err() {
+        block.header.nonce += 1;
+    }
+}
+
+/// Submits a valid block on the tip with these transactions.
+pub fn extend(node: &EmbeddedNode, transactions: &[Transaction]) -> Block {
+    let block = Draft::on(node, node.tip().hash, transactions, 0).finish();
+    assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);
+    assert_eq!(node.tip().hash, block.block_hash());
+    block
+}
+
+/// Submits that many empty blocks on the tip. Gives the ids of their coinbases, each of whose first output is anyone's.
+pub fn extend_by(node: &EmbeddedNode, count: u32) -> Vec<Txid> {
+    (0..count).map(|_| extend(node, &[]).txdata[0].compute_txid()).collect()
+}

@@ -1,0 +1,159 @@
+//! Searching the chain for scripts: what reading every block finds, and nothing else.
+
+use bitcoin::consensus::serialize;
+use bitcoin::{ScriptBuf, Transaction, Txid};
+
+use super::super::EmbeddedNode;
+use outrigger_node::ScriptSet;
+use super::TestNode;
+use super::miner::{Draft, anyone, extend, extend_by, spend};
+
+fn script(number: u8) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20][..], &[number; 20]].concat())
+}
+
+fn pay(from: (Txid, u32), scripts: &[ScriptBuf]) -> Transaction {
+    let mut tx = spend(&[from], &vec![1_000; scripts.len()]);
+    for (output, script) in tx.output.iter_mut().zip(scripts) {
+        output.script_pubkey = script.clone();
+    }
+    tx
+}
+
+fn set(scripts: &[ScriptBuf]) -> ScriptSet {
+    let mut set = ScriptSet::default();
+    scripts.iter().for_each(|script| set.insert(script));
+    set
+}
+
+/// Heights and ids of what is found in the whole chain.
+fn found(node: &EmbeddedNode, scripts: &[ScriptBuf]) -> Vec<(u32, Txid)> {
+    let findings = node.snapshot().unwrap().find(0..u32::MAX, &set(scripts)).unwrap();
+    assert_eq!((findings.tip, findings.next), (node.tip().hash, u32::MAX));
+    let of_block = |block: outrigger_node::search::FoundBlock| {
+        let (height, found) = (block.height, block.found.unwrap());
+        found.transactions.into_iter().map(move |(_, tx)| (height, tx.compute_txid()))
+    };
+    findings.blocks.into_iter().flat_map(of_block).collect()
+}
+
+#[test]
+fn payments_and_spends_are_found_and_other_blocks_are_not_read() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 103);
+    let paying = pay((coinbases[0], 0), &[script(1), anyone(), script(2)]);
+    extend(&node, std::slice::from_ref(&paying));
+    extend(&node, &[]);
+    let spending = pay((paying.compute_txid(), 1), &[script(3)]);
+    let unrelated = pay((coinbases[1], 0), &[script(4)]);
+    extend(&node, &[unrelated.clone(), spending.clone()]);
+    assert_eq!(found(&node, &[]), []);
+    assert_eq!(found(&node, &[script(9)]), []);
+    assert_eq!(found(&node, &[script(1), script(2)]), [(104, paying.compute_txid())]);
+    assert_eq!(
+        found(&node, &[script(3), script(4)]),
+        [(106, unrelated.compute_txid()), (106, spending.compute_txid())]
+    );
+    // Every coinbase pays it, and these transactions spend it: the last by an output that only the undo data names.
+    let all = found(&node, &[anyone()]);
+    assert_eq!(all.len(), 106 + 3);
+    assert!(all.contains(&(106, spending.compute_txid())));
+    let findings = node.snapshot().unwrap().find(10..20, &set(&[anyone()])).unwrap();
+    assert_eq!(findings.blocks.iter().map(|block| block.height).collect::<Vec<_>>(), (10..20).collect::<Vec<_>>());
+    let block = &findings.blocks[0];
+    let info = node.snapshot().unwrap().block_info(outrigger_service::chain::BlockRef::Hash { hash: block.hash });
+    let time = u32::from_le_bytes(info.unwrap().unwrap().header[68..72].try_into().unwrap());
+    assert_eq!(block.found.as_ref().unwrap().time, time);
+}
+
+#[test]
+fn the_first_block_of_a_time_is_found_by_the_greatest_time_so_far() {
+    let node = TestNode::new();
+    // Times that go back again: 60, 100, 70, 80, 200 and so on above the first block's.
+    let base = node.tip().time;
+    for (height, seconds) in (1_u32..).zip([60, 100, 70, 80, 200, 150, 90, 300]) {
+        let block = Draft::on(&node, node.tip().hash, &[], height).edit(|block| block.header.time = base + seconds);
+        node.submit_block(&serialize(&block.finish())).unwrap();
+        assert_eq!(node.tip().height, height);
+    }
+    let first = |seconds: u32| node.snapshot().unwrap().first_at(u64::from(base + seconds)).unwrap();
+    assert_eq!(node.snapshot().unwrap().first_at(0).unwrap(), Some(0));
+    for (seconds, height) in [(0, 0), (1, 1), (60, 1), (61, 2), (100, 2), (101, 5), (200, 5), (201, 8), (300, 8)] {
+        assert_eq!(first(seconds), Some(height), "{seconds}");
+    }
+    assert_eq!(first(301), None);
+}
+
+#[test]
+fn a_reorganisation_takes_the_digests_along() {
+    let mut node = TestNode::new();
+    let coinbases = extend_by(&node, 102);
+    let fork = node.tip().hash;
+    let (old, new) = (pay((coinbases[0], 0), &[script(1)]), pay((coinbases[0], 0), &[script(2)]));
+    extend(&node, std::slice::from_ref(&old));
+    let first = Draft::on(&node, fork, std::slice::from_ref(&new), 1).finish();
+    node.submit_block(&serialize(&first)).unwrap();
+    let second = Draft::on(&node, first.block_hash(), &[], 1).finish();
+    node.submit_block(&serialize(&second)).unwrap();
+    assert_eq!(found(&node, &[script(1), script(2)]), [(103, new.compute_txid())]);
+    node.invalidate_block(first.block_hash()).unwrap();
+    assert_eq!(found(&node, &[script(1), script(2)]), [(103, old.compute_txid())]);
+    node.reopen();
+    assert_eq!(found(&node, &[script(1), script(2)]), [(103, old.compute_txid())]);
+}
+
+#[test]
+fn a_database_without_digests_gets_them_when_it_is_opened() {
+    let mut node = TestNode::new();
+    let coinbases = extend_by(&node, 103);
+    let payments: Vec<_> = (0_u8..3).map(|at| pay((coinbases[usize::from(at)], 0), &[script(at + 1)])).collect();
+    payments.iter().for_each(|tx| drop(extend(&node, std::slice::from_ref(tx))));
+    let expected: Vec<_> = (104..).zip(payments.iter().map(Transaction::compute_txid)).collect();
+    let scripts = [script(1), script(2), script(3)];
+    // All are missing; the last ones; and the last one is of another block, with one beyond the tip.
+    for missing in [0..107, 104..107] {
+        let mut txn = node.store.write().unwrap();
+        missing.for_each(|height| node.store.delete_digest(&mut txn, height).unwrap());
+        txn.commit().unwrap();
+        node.reopen();
+        assert_eq!(found(&node, &scripts), expected);
+    }
+    let mut txn = node.store.write().unwrap();
+    let genesis = node.params().genesis.clone();
+    for height in [106, 107] {
+        node.store.put_digest(&mut txn, &genesis.block_hash(), height, &genesis, &[]).unwrap();
+    }
+    txn.commit().unwrap();
+    node.reopen();
+    assert_eq!(found(&node, &scripts), expected);
+    assert_eq!(
+        node.snapshot().unwrap().find(107..200, &set(&[genesis.txdata[0].output[0].script_pubkey.clone()])).unwrap().blocks.len(),
+        0
+    );
+    assert_eq!(found(&node, &[genesis.txdata[0].output[0].script_pubkey.clone()]).len(), 1);
+}
+
+#[test]
+fn a_block_whose_bytes_are_gone_is_told() {
+    // Another transaction than the Merkle root commits to, under a checksum that agrees; and no block at all.
+    let other = |bytes: &mut Vec<u8>| bytes.last_mut().into_iter().for_each(|byte| *byte ^= 1);
+    let none = |bytes: &mut Vec<u8>| *bytes = b"damaged".to_vec();
+    for spoil in [other as fn(&mut Vec<u8>), none] {
+        let mut node = TestNode::new();
+        let coinbases = extend_by(&node, 101);
+        let block = extend(&node, &[pay((coinbases[0], 0), &[script(1)])]);
+        let find = |node: &TestNode| node.snapshot().unwrap().find(0..200, &set(&[script(1)])).unwrap().blocks;
+        assert!(find(&node)[0].found.is_some());
+        let mut bytes = serialize(&block);
+        spoil(&mut bytes);
+        let mut txn = node.store.write().unwrap();
+        node.store.put_block(&mut txn, &block.block_hash(), &bytes).unwrap();
+        txn.commit().unwrap();
+        // What was validated when it came is not validated again before the next start.
+        node.reopen();
+        let blocks = find(&node);
+        assert_eq!(blocks.len(), 1);
+        assert!(blocks[0].found.is_none(), "{} bytes", bytes.len());
+        assert_eq!((blocks[0].height, blocks[0].max_time), (102, node.tip().time));
+    }
+}

@@ -1,0 +1,234 @@
+//! What is selected for the next block.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::{Transaction, Txid};
+use outrigger_service::chain::Verdict;
+use outrigger_service::mempool::{Admission, Candidate, MempoolEntry};
+
+use super::super::mempool::Rate;
+use super::super::{EmbeddedNode, MempoolLimits, Settings};
+use super::TestNode;
+use super::miner::{Draft, extend, extend_by, spend};
+
+const COINBASE: u64 = 5_000_000_000;
+
+fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
+    let admission = node.submit(&serialize(tx), 0).unwrap();
+    assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
+    tx.compute_txid()
+}
+
+/// The selection as it stands.
+fn candidate(node: &EmbeddedNode) -> Candidate {
+    node.candidate(None).unwrap().unwrap()
+}
+
+fn ids(candidate: &Candidate) -> Vec<Txid> {
+    candidate.transactions.iter().map(|selected| selected.txid).collect()
+}
+
+#[test]
+fn children_pay_for_their_parents_and_come_after_them() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 103);
+    let poor = spend(&[(coinbases[0], 0)], &[COINBASE / 2, COINBASE / 2 - 200]);
+    let middle = spend(&[(coinbases[1], 0)], &[COINBASE - 5_000]);
+    let rich = spend(&[(poor.compute_txid(), 0), (poor.compute_txid(), 1)], &[COINBASE - 50_200]);
+    for tx in [&poor, &middle, &rich] {
+        accept(&node, tx);
+    }
+    let first = candidate(&node);
+    let candidate = &first;
+    assert_eq!(ids(candidate), [poor.compute_txid(), rich.compute_txid(), middle.compute_txid()]);
+    assert_eq!(candidate.transactions[1].depends, [1, 1]);
+    assert_eq!((candidate.fees, candidate.transactions[0].fee), (55_200, 200));
+    assert_eq!(candidate.transactions[2].weight, middle.weight().to_wu());
+    assert_eq!((candidate.next.tip, candidate.next.subsidy), (node.tip(), COINBASE));
+    node.prioritise(middle.compute_txid(), 1_000_000).unwrap();
+    let other = self::candidate(&node);
+    assert_eq!(ids(&other)[0], middle.compute_txid());
+    assert_eq!(other.transactions[0].fee, 5_000);
+    node.prioritise(middle.compute_txid(), -1_000_000).unwrap();
+    assert_eq!(ids(&self::candidate(&node))[2], middle.compute_txid());
+}
+
+#[test]
+fn a_selection_has_a_version_and_is_handed_over_once() {
+    let limits = MempoolLimits { block_feerate: 20_000, ..MempoolLimits::default() };
+    let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
+    let coinbases = extend_by(&node, 103);
+    accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 50_000]));
+    let first = candidate(&node);
+    assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
+    assert_eq!(node.candidate(Some(first.version + 1)).unwrap().map(|again| again.version), Some(first.version));
+    // One that pays too little for a block changes the mempool, and not the selection.
+    accept(&node, &spend(&[(coinbases[1], 0)], &[COINBASE - 1_000]));
+    assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
+    let again = candidate(&node);
+    assert_eq!((again.version, &again.transactions), (first.version, &first.transactions));
+    assert!(again.sequence > first.sequence);
+    // Another tip is another block, even of the same transactions.
+    extend(&node, &[]);
+    let on_next = node.candidate(Some(first.version)).unwrap().unwrap();
+    assert_eq!((on_next.next.tip, &on_next.transactions), (node.tip(), &first.transactions));
+    accept(&node, &spend(&[(coinbases[2], 0)], &[COINBASE - 60_000]));
+    assert_eq!(node.candidate(Some(on_next.version)).unwrap().unwrap().transactions.len(), 2);
+}
+
+#[test]
+fn whoever_asks_sees_what_was_accepted_before() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 130);
+    let mut known = candidate(&node).version;
+    for coinbase in &coinbases[..30] {
+        let txid = accept(&node, &spend(&[(*coinbase, 0)], &[COINBASE - 10_000]));
+        let candidate = node.candidate(Some(known)).unwrap().unwrap();
+        assert!(ids(&candidate).contains(&txid));
+        known = candidate.version;
+    }
+    let asked: Vec<_> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| candidate(&node).version)).collect();
+        asking.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(asked, [known; 8]);
+}
+
+/// Transactions that build on each other in all ways, with fees that say nothing of their order.
+fn tangle(node: &EmbeddedNode, coinbases: &[Txid]) {
+    let mut state = 1_u64;
+    let mut next = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    let mut open: Vec<(Txid, u32, u64)> = coinbases.iter().map(|txid| (*txid, 0, COINBASE)).collect();
+    for _ in 0..150 {
+        let mut inputs = Vec::new();
+        for _ in 0..=next(2) {
+            inputs.push(open.swap_remove(usize::try_from(next(open.len() as u64)).unwrap()));
+        }
+        let value: u64 = inputs.iter().map(|(_, _, value)| value).sum();
+        let outputs = 2 + next(2);
+        let each = (value - 500 - next(20_000)) / outputs;
+        let from: Vec<_> = inputs.iter().map(|(txid, vout, _)| (*txid, *vout)).collect();
+        let tx = spend(&from, &vec![each; usize::try_from(outputs).unwrap()]);
+        // Some build on more than is allowed.
+        match node.submit(&serialize(&tx), 0).unwrap() {
+            Admission::Accepted { txid, .. } => open.extend((0..).zip(&tx.output).map(|(vout, _)| (txid, vout, each))),
+            _ => open.extend(inputs),
+        }
+    }
+}
+
+/// What is to be chosen when there is room for all, found by looking at everything each time.
+fn naive(node: &EmbeddedNode) -> Vec<Txid> {
+    let entries: BTreeMap<Txid, MempoolEntry> =
+        node.mempool_entries(&node.mempool_ids()).into_iter().flatten().map(|entry| (entry.txid, entry)).collect();
+    let ancestors = |txid: &Txid| {
+        let mut all = BTreeSet::new();
+        let mut waiting = vec![*txid];
+        while let Some(txid) = waiting.pop() {
+            if all.insert(txid) {
+                waiting.extend(&entries[&txid].depends);
+            }
+        }
+        all
+    };
+    let mut chosen: Vec<Txid> = Vec::new();
+    while chosen.len() < entries.len() {
+        let package = |txid: &Txid| {
+            let mut needed: Vec<_> = ancestors(txid).into_iter().filter(|txid| !chosen.contains(txid)).collect();
+            needed.sort_by_key(|txid| (entries[txid].ancestor_count, *txid));
+            needed
+        };
+        let rate = |txid: &Txid| {
+            let needed = package(txid);
+            let sum = |of: fn(&MempoolEntry) -> i64| needed.iter().map(|txid| of(&entries[txid])).sum();
+            let all =
+                Rate { fees: sum(|entry| entry.modified_fee), size: sum(|entry| entry.virtual_size as i64) as u64 };
+            all.min(Rate { fees: entries[txid].modified_fee, size: entries[txid].virtual_size })
+        };
+        let left = entries.keys().filter(|txid| !chosen.contains(txid));
+        let best = left.max_by_key(|txid| (rate(txid), Reverse(**txid))).unwrap();
+        let package = package(best);
+        chosen.extend(package);
+    }
+    chosen
+}
+
+#[test]
+fn what_is_chosen_is_what_a_look_at_everything_would_choose() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 120);
+    tangle(&node, &coinbases[..20]);
+    node.pool().graph().assert_consistent();
+    let chosen = candidate(&node);
+    assert!(chosen.transactions.len() > 50);
+    assert_eq!(ids(&chosen), naive(&node));
+    for (at, selected) in chosen.transactions.iter().enumerate() {
+        let tx: Transaction = deserialize(&selected.raw).unwrap();
+        let inputs = tx.input.iter().map(|input| input.previous_output.txid);
+        let position = |txid| chosen.transactions.iter().position(|one| one.txid == txid);
+        let parents: Vec<u32> =
+            inputs.filter_map(position).map(|position| u32::try_from(position).unwrap() + 1).collect();
+        assert_eq!(selected.depends, parents);
+        assert!(parents.iter().all(|parent| (*parent as usize) <= at), "{at} after {parents:?}");
+    }
+    // Deltas move transactions and all that they count for.
+    for (index, txid) in node.mempool_ids().into_iter().enumerate().step_by(7) {
+        node.prioritise(txid, if index % 2 == 0 { 9_000 } else { -700 }).unwrap();
+    }
+    node.pool().graph().assert_consistent();
+    assert_eq!(ids(&candidate(&node)), naive(&node));
+}
+
+#[test]
+fn a_block_of_the_template_is_valid_and_empties_the_mempool() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 110);
+    for coinbase in &coinbases[..10] {
+        let tx = spend(&[(*coinbase, 0)], &[COINBASE / 2, COINBASE / 2 - 10_000]);
+        let txid = accept(&node, &tx);
+        accept(&node, &spend(&[(txid, 1)], &[COINBASE / 2 - 30_000]));
+    }
+    let (next, candidate) = (node.next_block(), candidate(&node));
+    assert_eq!(next.tip, node.tip());
+    assert_eq!((next.bits, next.min_time), (0x207f_ffff, next.tip.median_time + 1));
+    assert_eq!(next.rules, ["csv", "!segwit", "taproot"]);
+    let transactions: Vec<Transaction> =
+        candidate.transactions.iter().map(|selected| deserialize(&selected.raw).unwrap()).collect();
+    assert_eq!(transactions.len(), 20);
+    let block = Draft::on(&node, next.tip.hash, &transactions, 0)
+        .edit(|block| block.txdata[0].output[0].value += bitcoin::Amount::from_sat(candidate.fees))
+        .finish();
+    assert_eq!(node.check_block(&serialize(&block)).unwrap(), Verdict::Valid);
+    assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);
+    assert!(node.mempool_ids().is_empty());
+    assert!(self::candidate(&node).transactions.is_empty());
+}
+
+#[test]
+fn the_weight_and_the_least_feerate_bound_the_selection() {
+    let mut settings = Settings::default();
+    let one = spend(&[(Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros()), 0)], &[1]).weight().to_wu();
+    // Room for two, and a little less than three.
+    settings.reserved_weight = 4_000_000 - 3 * one;
+    settings.mempool.block_feerate = 20_000;
+    let node = TestNode::with(settings);
+    let coinbases = extend_by(&node, 104);
+    let paying: Vec<_> = [3_000, 4_000, 1_000, 5_000]
+        .iter()
+        .zip(&coinbases)
+        .map(|(fee, coinbase)| accept(&node, &spend(&[(*coinbase, 0)], &[COINBASE - fee])))
+        .collect();
+    assert_eq!(ids(&candidate(&node)), [paying[3], paying[1]]);
+    extend(&node, &[]);
+    let transactions: Vec<Transaction> =
+        candidate(&node).transactions.iter().map(|selected| deserialize(&selected.raw).unwrap()).collect();
+    extend(&node, &transactions);
+    // The one that pays too little stays where it is.
+    assert_eq!(ids(&candidate(&node)), [paying[0]]);
+    assert_eq!(node.mempool_ids().len(), 2);
+}

@@ -1,0 +1,191 @@
+//! What is on disk: nothing half-way, and nothing of another chain.
+
+use std::sync::atomic::Ordering;
+
+use bitcoin::consensus::serialize;
+use outrigger_service::chain::{BlockRef, Verdict};
+
+use super::super::{EmbeddedNode, EmbeddedError, Settings};
+use super::TestNode;
+use super::miner::{Draft, extend, extend_by, spend};
+
+#[test]
+fn what_was_answered_valid_is_there_after_a_start() {
+    let mut node = TestNode::new();
+    let coinbases = extend_by(&node, 101);
+    let block = extend(&node, &[spend(&[(coinbases[0], 0)], &[1_000, 2_000])]);
+    let tip = node.tip();
+    let info = node.snapshot().unwrap().info().unwrap();
+    node.reopen();
+    assert_eq!(node.tip(), tip);
+    let snapshot = node.snapshot().unwrap();
+    assert_eq!(snapshot.info().unwrap().coins, info.coins);
+    assert_eq!(snapshot.block(block.block_hash()).unwrap().unwrap().0, serialize(&block));
+    assert_eq!(snapshot.transaction(block.txdata[1].compute_txid()).unwrap().unwrap().index, 1);
+    let spent = snapshot.spent_outputs(block.block_hash()).unwrap().unwrap();
+    assert_eq!((spent[0].coins.len(), spent[1].coins.len()), (0, 1));
+    assert_eq!((spent[1].coins[0].height, spent[1].coins[0].coinbase), (1, true));
+    extend(&node, &[]);
+}
+
+#[test]
+fn the_first_block_is_there_from_the_start() {
+    let node = TestNode::new();
+    let snapshot = node.snapshot().unwrap();
+    let info = snapshot.block_info(BlockRef::Height { height: 0 }).unwrap().unwrap();
+    assert_eq!(info.hash.to_string(), "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206");
+    assert_eq!((info.transactions, info.next, info.in_best_chain), (1, None, true));
+    assert_eq!(snapshot.spent_outputs(info.hash).unwrap().unwrap().len(), 1);
+    // Its coinbase was never among the coins.
+    assert_eq!(snapshot.info().unwrap().coins, 0);
+    assert_eq!(snapshot.transaction(node.params().genesis.txdata[0].compute_txid()).unwrap(), None);
+}
+
+#[test]
+fn a_snapshot_stays_what_it_was() {
+    let node = TestNode::new();
+    let before = node.snapshot().unwrap();
+    let coinbase = extend(&node, &[]).txdata[0].compute_txid();
+    let outpoint = bitcoin::OutPoint { txid: coinbase, vout: 0 };
+    std::thread::spawn(move || {
+        assert_eq!(before.tip().height, 0);
+        assert_eq!(before.coins(&[outpoint]).unwrap(), [None]);
+        assert!(before.block_info(BlockRef::Height { height: 1 }).unwrap().is_none());
+    })
+    .join()
+    .unwrap();
+    let coins = node.snapshot().unwrap().coins(&[outpoint, bitcoin::OutPoint::null()]).unwrap();
+    assert_eq!(coins[0].as_ref().map(|coin| (coin.height, coin.coinbase)), Some((1, true)));
+    assert_eq!(coins[1], None);
+}
+
+#[test]
+fn a_full_database_refuses_the_block_and_keeps_everything_else() {
+    let mut node = TestNode::with(Settings { map_size: 1 << 20, ..Settings::default() });
+    let mut last = node.tip();
+    let error = loop {
+        let block = Draft::on(&node, last.hash, &[], 0).finish();
+        match node.submit_block(&serialize(&block)) {
+            Ok(verdict) => assert_eq!(verdict, Verdict::Valid),
+            Err(error) => break error,
+        }
+        last = node.tip();
+        assert!(last.height < 100_000, "the database never fills");
+    };
+    assert!(matches!(error, EmbeddedError::Full), "{error}");
+    assert_eq!(node.tip(), last);
+    let snapshot = node.snapshot().unwrap();
+    assert_eq!((snapshot.tip(), snapshot.info().unwrap().coins), (last, u64::from(last.height)));
+    drop(snapshot);
+    // With more room it goes on where it was.
+    node.settings.map_size = 1 << 24;
+    node.reopen();
+    assert_eq!(node.tip(), last);
+    extend(&node, &[]);
+}
+
+#[test]
+fn too_many_snapshots_are_an_error() {
+    let node = TestNode::with(Settings { max_readers: 4, ..Settings::default() });
+    let mut open = Vec::new();
+    let error = loop {
+        match node.snapshot() {
+            Ok(snapshot) => open.push(snapshot),
+            Err(error) => break error,
+        }
+        assert!(open.len() < 1_000);
+    };
+    assert!(matches!(error, EmbeddedError::TooManyReaders), "{error}");
+    drop(open);
+    node.snapshot().unwrap();
+}
+
+#[test]
+fn a_large_database_is_checked_after_an_unclean_stop_and_where_it_is_asked_for() {
+    let mut node = TestNode::with(Settings { always_checked: 0, ..Settings::default() });
+    extend_by(&node, 3);
+    let block = extend(&node, &[]);
+    let file = node.dir.path().join("data.mdb");
+    node.finish();
+    node.node = None;
+    // A bit of a block's row is lost, which leads nowhere else.
+    let mut bytes = std::fs::read(&file).unwrap();
+    let row = serialize(&block);
+    let at = bytes.windows(row.len()).position(|window| window == row).unwrap();
+    bytes[at + 70] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
+    let open = |verify: bool| {
+        let settings = Settings { always_checked: 0, verify, ..Settings::default() };
+        EmbeddedNode::open(node.dir.path(), settings).map(|node| node.finish())
+    };
+    open(false).expect("after a stop in order the rows are not looked at before they are asked for");
+    assert!(matches!(open(true), Err(EmbeddedError::BadFile { .. })), "it was asked for");
+    open(false).expect_err("the start that failed took the note of the stop away");
+    std::fs::write(node.dir.path().join("stopped"), "1").unwrap();
+    assert!(matches!(open(false), Err(EmbeddedError::BadFile { .. })), "the note is of another change");
+}
+
+#[test]
+fn a_database_cannot_be_opened_twice_at_once() {
+    let node = TestNode::new();
+    let again = EmbeddedNode::open(node.dir.path(), Settings::default());
+    assert!(matches!(again.err(), Some(EmbeddedError::Storage(_))));
+}
+
+#[test]
+fn a_chain_of_a_newer_layout_is_refused_naming_the_version_needed() {
+    let mut node = TestNode::new();
+    let mut txn = node.store.write().unwrap();
+    node.store.put_layout(&mut txn, 99).unwrap();
+    txn.commit().unwrap();
+    node.node = None;
+    let error = EmbeddedNode::open(node.dir.path(), Settings::default()).err();
+    let error = error.unwrap();
+    assert!(matches!(error, EmbeddedError::OtherLayout { found: 99, .. }), "{error}");
+    let needed = format!("it needs version {} of the program or a later one", env!("CARGO_PKG_VERSION"));
+    assert!(error.to_string().contains(&needed), "{error}");
+}
+
+#[test]
+fn getblock_of_a_block_that_its_header_does_not_commit_to_is_refused_and_nothing_more_is_written() {
+    let mut node = TestNode::new();
+    extend_by(&node, 2);
+    let hash = node.tip().hash;
+    let mut raw = node.snapshot().unwrap().block(hash).unwrap().unwrap().0;
+    // The coinbase's lock time. The checksum is of the changed bytes, so that only the Merkle root tells.
+    *raw.last_mut().unwrap() ^= 1;
+    let mut txn = node.store.write().unwrap();
+    node.store.put_block(&mut txn, &hash, &raw).unwrap();
+    txn.commit().unwrap();
+    node.reopen();
+    let before = node.tip();
+    let error = node.snapshot().unwrap().block(hash).unwrap_err();
+    let file = node.dir.path().join("data.mdb");
+    assert!(matches!(&error, EmbeddedError::Damage(damage) if damage.table == "blocks" && damage.file == file), "{error}");
+    let block = Draft::on(&node, before.hash, &[], 0).finish();
+    let refused = node.submit_block(&serialize(&block)).unwrap_err();
+    assert!(matches!(refused, EmbeddedError::Damage(_)), "{refused}");
+    assert_eq!(node.tip(), before);
+}
+
+#[test]
+fn only_what_moves_the_tip_waits_for_the_disk() {
+    let mut node = TestNode::new();
+    extend_by(&node, 2);
+    let genesis = node.snapshot().unwrap().block_info(BlockRef::Height { height: 0 }).unwrap().unwrap().hash;
+    let syncs = |node: &TestNode| node.store.syncs.load(Ordering::Relaxed);
+    let before = syncs(&node);
+    let beside: Vec<_> = (1..6).map(|tag| Draft::on(&node, genesis, &[], tag).finish()).collect();
+    for block in &beside {
+        assert_eq!(node.submit_block(&serialize(block)).unwrap(), Verdict::Inconclusive);
+    }
+    assert_eq!(syncs(&node), before);
+    extend_by(&node, 1);
+    assert_eq!(syncs(&node), before + 1);
+    node.finish();
+    assert_eq!(syncs(&node), before + 2);
+    node.reopen();
+    for block in &beside {
+        assert_eq!(node.submit_block(&serialize(block)).unwrap(), Verdict::Duplicate);
+    }
+}

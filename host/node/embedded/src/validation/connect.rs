@@ -1,0 +1,197 @@
+//! What a block does to the coins.
+
+use std::collections::{HashMap, HashSet};
+
+use bitcoin::{OutPoint, Transaction, Txid};
+use outrigger_service::chain::{Coin, SpentOutputs};
+
+use super::scripts::{Job, describe_input, verify_all};
+use super::{
+    ConnectError, InputError, Parent, ValidationContext, ValidationError, check_inputs, is_unspendable, sequence_lock,
+};
+use crate::EmbeddedError;
+use crate::decode::NamedBlock;
+use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_MONEY};
+use outrigger_script::{Flags, transaction_sigop_cost};
+
+/// What a valid block does.
+#[derive(Debug)]
+pub struct Effect {
+    /// The coins that each transaction spends, the coinbase none.
+    pub spent: Vec<SpentOutputs>,
+}
+
+/// Checks what a block does to the coins as its parent left them. The chain that `context` shows must end with the
+/// parent. `scripts` is false for a block whose scripts were found good before.
+///
+/// # Errors
+/// [`ConnectError::Refused`] with the first rule that the block breaks.
+pub fn connect(
+    context: &ValidationContext,
+    block: &NamedBlock,
+    parent: &Parent,
+    scripts: bool,
+) -> Result<Effect, ConnectError> {
+    let result = check_coins(context, block, parent, scripts);
+    // That a transaction overwrites another is told before anything else that is wrong. One that does is wrong otherwise,
+    // too, since what it spends was spent by that other one; only a coinbase spends nothing.
+    let suspects = if matches!(result, Err(ConnectError::Refused(_))) { block.txdata.len() } else { 1 };
+    match overwriting(context, block.txids().take(suspects))? {
+        Some(error) => Err(error.into()),
+        None => result,
+    }
+}
+
+fn check_coins(
+    context: &ValidationContext,
+    block: &NamedBlock,
+    parent: &Parent,
+    scripts: bool,
+) -> Result<Effect, ConnectError> {
+    let mut session = Session::new(context, block, parent);
+    let mut jobs = Vec::new();
+    let mut found = Ok(());
+    for (index, (tx, ids)) in block.transactions().enumerate() {
+        found = session.apply(tx, ids.txid, index);
+        if found.is_err() {
+            break;
+        }
+        if scripts && index > 0 && !context.cache.contains(&ids.wtxid, Flags::CONSENSUS) {
+            let coins = session.spent.last().map_or(&[][..], |spent| &spent.coins);
+            jobs.push(Job { tx, spent: coins.iter().map(|coin| coin.output.clone()).collect() });
+        }
+    }
+    if let Err(ConnectError::Node(error)) = found {
+        return Err(error.into());
+    }
+    // A script that fails comes before whatever is wrong with a later transaction, and before the coinbase's amount.
+    verify_all(&jobs, Flags::CONSENSUS, context.threads).map_err(|(job, input, error)| {
+        let detail = jobs.get(job).map(|job| describe_input(job.tx, input)).unwrap_or_default();
+        ValidationError::new(format!("mandatory-script-verify-flag-failed ({error})")).with_detail(detail)
+    })?;
+    found?;
+    let allowed = context.params.subsidy(parent.height + 1).saturating_add(session.fees);
+    if let Some(coinbase) = block.txdata.first().filter(|coinbase| total(coinbase) > allowed) {
+        let detail = format!("coinbase pays too much (actual={} vs limit={allowed})", total(coinbase));
+        return Err(ValidationError::new("bad-cb-amount").with_detail(detail).into());
+    }
+    Ok(Effect { spent: session.spent })
+}
+
+/// The error of a transaction that spends what is not there.
+fn missing(txid: Txid) -> ValidationError {
+    let detail = format!("CheckTxInputs: inputs missing/spent in transaction {txid}");
+    ValidationError::new("bad-txns-inputs-missingorspent").with_detail(detail)
+}
+
+/// Whether one of these ids is that of a transaction whose outputs are not all spent (BIP 30).
+fn overwriting(
+    context: &ValidationContext,
+    mut txids: impl Iterator<Item = Txid>,
+) -> Result<Option<ValidationError>, EmbeddedError> {
+    let found = txids.find_map(|txid| match context.store.has_coin_of(context.txn, &txid) {
+        Ok(false) => None,
+        found => Some(found),
+    });
+    Ok(found
+        .transpose()?
+        .map(|_| ValidationError::new("bad-txns-BIP30").with_detail("tried to overwrite transaction".to_owned())))
+}
+
+fn total(tx: &Transaction) -> u64 {
+    tx.output.iter().fold(0, |sum, output| sum.saturating_add(output.value.to_sat()))
+}
+
+/// The coins in the middle of a block.
+struct Session<'a> {
+    context: &'a ValidationContext<'a>,
+    block: &'a NamedBlock,
+    parent: &'a Parent,
+    /// The transactions so far, and their positions.
+    done: HashMap<Txid, usize>,
+    /// What they spent.
+    gone: HashSet<OutPoint>,
+    spent: Vec<SpentOutputs>,
+    fees: u64,
+    sigops: u64,
+}
+
+impl<'a> Session<'a> {
+    fn new(context: &'a ValidationContext<'a>, block: &'a NamedBlock, parent: &'a Parent) -> Self {
+        let count = block.txdata.len();
+        Self {
+            context,
+            block,
+            parent,
+            done: HashMap::with_capacity(count),
+            gone: HashSet::new(),
+            spent: Vec::with_capacity(count),
+            fees: 0,
+            sigops: 0,
+        }
+    }
+
+    /// Checks the next transaction in all but its scripts, and moves its coins.
+    fn apply(&mut self, tx: &Transaction, txid: Txid, index: usize) -> Result<(), ConnectError> {
+        let coins = if index == 0 { Vec::new() } else { self.spend(tx, txid)? };
+        let mut outputs = coins.iter().map(|coin| &coin.output);
+        let cost = transaction_sigop_cost(tx, |_| outputs.next(), Flags::CONSENSUS).map_err(|_| missing(txid))?;
+        self.sigops += cost;
+        if self.sigops > MAX_BLOCK_SIGOPS_COST {
+            return Err(ValidationError::new("bad-blk-sigops").with_detail("too many sigops".to_owned()).into());
+        }
+        self.gone.extend(tx.input.iter().take(coins.len()).map(|input| input.previous_output));
+        self.done.insert(txid, index);
+        self.spent.push(SpentOutputs { coins });
+        Ok(())
+    }
+
+    /// A coin that is there at this point of the block.
+    fn coin(&self, outpoint: &OutPoint) -> Result<Option<Coin>, EmbeddedError> {
+        if self.gone.contains(outpoint) {
+            return Ok(None);
+        }
+        let Some(index) = self.done.get(&outpoint.txid) else {
+            return self.context.store.coin(self.context.txn, outpoint);
+        };
+        let output = self.block.txdata.get(*index).and_then(|tx| tx.output.get(outpoint.vout as usize));
+        let output = output.filter(|output| !is_unspendable(&output.script_pubkey)).cloned();
+        Ok(output.map(|output| Coin { output, height: self.parent.height + 1, coinbase: *index == 0 }))
+    }
+
+    /// The coins a transaction spends, once they are found to be there, mature, enough and not locked.
+    fn spend(&mut self, tx: &Transaction, txid: Txid) -> Result<Vec<Coin>, ConnectError> {
+        let height = self.parent.height + 1;
+        let mut coins = Vec::with_capacity(tx.input.len());
+        for input in &tx.input {
+            let coin = self.coin(&input.previous_output)?;
+            coins.push(coin.ok_or_else(|| missing(txid))?);
+        }
+        let fee = check_inputs(tx, &coins, height).map_err(|error: InputError| {
+            let error = ValidationError::from(error);
+            let detail = format!("{} in transaction {txid}", error.detail);
+            error.with_detail(detail)
+        })?;
+        self.fees = self.fees.saturating_add(fee);
+        if fee > MAX_MONEY {
+            return Err(ValidationError::new("bad-txns-fee-outofrange").into());
+        }
+        if self.fees > MAX_MONEY {
+            let detail = "accumulated fee in the block out of range".to_owned();
+            return Err(ValidationError::new("bad-txns-accumulated-fee-outofrange").with_detail(detail).into());
+        }
+        let heights = coins.iter().map(|coin| coin.height);
+        let lock = sequence_lock(tx, heights, |height| self.median_time_at(height))?;
+        if !lock.allows(height, self.parent.median_time) {
+            let detail = format!("contains a non-BIP68-final transaction {txid}");
+            return Err(ValidationError::new("bad-txns-nonfinal").with_detail(detail).into());
+        }
+        Ok(coins)
+    }
+
+    fn median_time_at(&self, height: u32) -> Result<u32, EmbeddedError> {
+        let ValidationContext { store, txn, .. } = self.context;
+        let hash = store.hash_at(txn, height)?.ok_or_else(|| EmbeddedError::corrupt("best", height))?;
+        Ok(store.known_entry(txn, &hash)?.median_time)
+    }
+}

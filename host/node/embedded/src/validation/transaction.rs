@@ -1,0 +1,261 @@
+//! The rules of single transactions that blocks and the mempool share.
+
+use std::collections::HashSet;
+
+use bitcoin::opcodes::all::OP_RETURN;
+use bitcoin::{Script, Transaction};
+use outrigger_service::chain::Coin;
+
+use super::ValidationError;
+use crate::params::{
+    COINBASE_MATURITY, LOCKTIME_THRESHOLD, MAX_BLOCK_WEIGHT, MAX_MONEY, MAX_SCRIPT_SIZE, WITNESS_SCALE_FACTOR,
+};
+
+/// The bytes a coinbase's script may have.
+const COINBASE_SCRIPT_SIZE: std::ops::RangeInclusive<usize> = 2..=100;
+/// The bit of a sequence number that switches its relative lock off (BIP 68).
+const SEQUENCE_DISABLED: u32 = 1 << 31;
+/// The bit that makes a relative lock one in time (BIP 68).
+const SEQUENCE_TIME: u32 = 1 << 22;
+/// The bits that hold a relative lock's length (BIP 68).
+const SEQUENCE_MASK: u32 = 0xffff;
+/// A relative lock in time counts units of 2 to this power seconds (BIP 68).
+const SEQUENCE_GRANULARITY: u32 = 9;
+
+/// Whether an output with this script can never be spent, so that it is not among the coins.
+pub fn is_unspendable(script: &Script) -> bool {
+    script.as_bytes().first() == Some(&OP_RETURN.to_u8()) || script.len() > MAX_SCRIPT_SIZE
+}
+
+/// What a transaction is by itself.
+///
+/// # Errors
+/// The first rule that is broken, in the order of bitcoind's `CheckTransaction`.
+pub fn check_transaction(tx: &Transaction) -> Result<(), ValidationError> {
+    if tx.input.is_empty() {
+        return Err(ValidationError::new("bad-txns-vin-empty"));
+    }
+    if tx.output.is_empty() {
+        return Err(ValidationError::new("bad-txns-vout-empty"));
+    }
+    if (tx.base_size() as u64).saturating_mul(WITNESS_SCALE_FACTOR) > MAX_BLOCK_WEIGHT {
+        return Err(ValidationError::new("bad-txns-oversize"));
+    }
+    let mut total = 0_u64;
+    for output in &tx.output {
+        let value = output.value.to_sat();
+        if i64::try_from(value).is_err() {
+            return Err(ValidationError::new("bad-txns-vout-negative"));
+        }
+        if value > MAX_MONEY {
+            return Err(ValidationError::new("bad-txns-vout-toolarge"));
+        }
+        total = total.saturating_add(value);
+        if total > MAX_MONEY {
+            return Err(ValidationError::new("bad-txns-txouttotal-toolarge"));
+        }
+    }
+    let mut seen = HashSet::with_capacity(tx.input.len());
+    if !tx.input.iter().all(|input| seen.insert(input.previous_output)) {
+        return Err(ValidationError::new("bad-txns-inputs-duplicate"));
+    }
+    if tx.is_coinbase() {
+        if tx.input.iter().any(|input| !COINBASE_SCRIPT_SIZE.contains(&input.script_sig.len())) {
+            return Err(ValidationError::new("bad-cb-length"));
+        }
+    } else if tx.input.iter().any(|input| input.previous_output.is_null()) {
+        return Err(ValidationError::new("bad-txns-prevout-null"));
+    }
+    Ok(())
+}
+
+/// Whether a transaction's lock time allows it into a block of this height whose parent has this median time (BIP 113).
+pub fn is_final(tx: &Transaction, height: u32, median_time: u32) -> bool {
+    let lock_time = tx.lock_time.to_consensus_u32();
+    let limit = if lock_time < LOCKTIME_THRESHOLD { height } else { median_time };
+    lock_time == 0 || lock_time < limit || tx.input.iter().all(|input| input.sequence.to_consensus_u32() == u32::MAX)
+}
+
+/// The relative locks of a transaction as absolute ones: the last height and median time that are too early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockPoint {
+    /// The last height that is too early for the transaction; below 0 when there is none.
+    pub height: i64,
+    /// The last median time of a parent that is too early, in seconds; below 0 when there is none.
+    pub time: i64,
+}
+
+impl LockPoint {
+    /// Whether the transaction may be in a block of this height, whose parent has this median time.
+    pub fn allows(&self, height: u32, median_time: u32) -> bool {
+        self.height < i64::from(height) && self.time < i64::from(median_time)
+    }
+}
+
+/// The relative locks of a transaction (BIP 68). `heights` are those of the coins it spends, in the order of its
+/// inputs; `median_time_at` tells the median time of the block at a height.
+///
+/// # Errors
+/// Those of `median_time_at`.
+pub fn sequence_lock<E>(
+    tx: &Transaction,
+    heights: impl IntoIterator<Item = u32>,
+    mut median_time_at: impl FnMut(u32) -> Result<u32, E>,
+) -> Result<LockPoint, E> {
+    let mut lock = LockPoint { height: -1, time: -1 };
+    // The version counts as unsigned here.
+    if (tx.version.0 as u32) < 2 {
+        return Ok(lock);
+    }
+    for (input, height) in tx.input.iter().zip(heights) {
+        let sequence = input.sequence.to_consensus_u32();
+        if sequence & SEQUENCE_DISABLED != 0 {
+            continue;
+        }
+        let length = i64::from(sequence & SEQUENCE_MASK);
+        if sequence & SEQUENCE_TIME != 0 {
+            // Counted from the block before the coin's, as that is the one whose median time is known when it is mined.
+            let start = i64::from(median_time_at(height.saturating_sub(1))?);
+            lock.time = lock.time.max(start + (length << SEQUENCE_GRANULARITY) - 1);
+        } else {
+            lock.height = lock.height.max(i64::from(height) + length - 1);
+        }
+    }
+    Ok(lock)
+}
+
+/// What is wrong with the coins that a transaction spends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InputError {
+    /// A coinbase is spent too early; the depth it would have.
+    Immature(u32),
+    /// A coin, or the coins together, exceed what money there is.
+    OutOfRange,
+    /// The outputs (second) exceed the inputs (first), in satoshi.
+    BelowOutputs(u64, u64),
+}
+
+impl From<InputError> for ValidationError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Immature(depth) => Self::new("bad-txns-premature-spend-of-coinbase")
+                .with_detail(format!("tried to spend coinbase at depth {depth}")),
+            InputError::OutOfRange => Self::new("bad-txns-inputvalues-outofrange"),
+            InputError::BelowOutputs(inputs, outputs) => Self::new("bad-txns-in-belowout").with_detail(format!(
+                "value in ({}) < value out ({})",
+                Money(inputs),
+                Money(outputs)
+            )),
+        }
+    }
+}
+
+/// Checks the amounts and the maturity of what a transaction in a block of this height spends. Gives its fee, in
+/// satoshi.
+///
+/// # Errors
+/// The first that is wrong, input by input.
+pub fn check_inputs(tx: &Transaction, coins: &[Coin], height: u32) -> Result<u64, InputError> {
+    let mut total = 0_u64;
+    for coin in coins {
+        let depth = height.saturating_sub(coin.height);
+        if coin.coinbase && depth < COINBASE_MATURITY {
+            return Err(InputError::Immature(depth));
+        }
+        let value = coin.output.value.to_sat();
+        total = total.saturating_add(value);
+        if value > MAX_MONEY || total > MAX_MONEY {
+            return Err(InputError::OutOfRange);
+        }
+    }
+    let outputs = tx.output.iter().fold(0_u64, |sum, output| sum.saturating_add(output.value.to_sat()));
+    total.checked_sub(outputs).ok_or(InputError::BelowOutputs(total, outputs))
+}
+
+/// An amount as bitcoind's messages show it: at least two decimals, and no further zeros at the end.
+pub struct Money(pub u64);
+
+impl std::fmt::Display for Money {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (coins, rest) = (self.0 / 100_000_000, self.0 % 100_000_000);
+        let decimals = format!("{rest:08}");
+        let (shown, hidden) = decimals.split_at(2);
+        write!(f, "{coins}.{shown}{}", hidden.trim_end_matches('0'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::absolute::LockTime;
+    use bitcoin::transaction::Version;
+    use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TxIn, TxOut};
+
+    use super::*;
+
+    fn transaction(lock_time: u32, sequences: &[u32]) -> Transaction {
+        let input = |(index, sequence): (u32, &u32)| TxIn {
+            previous_output: OutPoint { txid: bitcoin::hashes::Hash::all_zeros(), vout: index },
+            sequence: Sequence(*sequence),
+            ..TxIn::default()
+        };
+        Transaction {
+            version: Version::TWO,
+            lock_time: LockTime::from_consensus(lock_time),
+            input: (0..).zip(sequences).map(input).collect(),
+            output: vec![TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::new() }],
+        }
+    }
+
+    fn coin(value: u64, height: u32, coinbase: bool) -> Coin {
+        Coin { output: TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::new() }, height, coinbase }
+    }
+
+    #[test]
+    fn money_reads_as_bitcoind_writes_it() {
+        for (amount, text) in [
+            (0, "0.00"),
+            (5_000_000_000, "50.00"),
+            (5_000_000_001, "50.00000001"),
+            (11, "0.00000011"),
+            (12_300_000, "0.123"),
+        ] {
+            assert_eq!(Money(amount).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn lock_times_are_heights_or_median_times() {
+        assert!(is_final(&transaction(0, &[0]), 1, 0));
+        assert!(!is_final(&transaction(10, &[0]), 10, u32::MAX));
+        assert!(is_final(&transaction(10, &[0]), 11, 0));
+        assert!(!is_final(&transaction(500_000_000, &[0]), u32::MAX, 500_000_000));
+        assert!(is_final(&transaction(500_000_000, &[0]), 0, 500_000_001));
+        assert!(is_final(&transaction(u32::MAX, &[u32::MAX, u32::MAX]), 0, 0));
+        assert!(!is_final(&transaction(u32::MAX, &[u32::MAX, 0]), 0, 0));
+    }
+
+    #[test]
+    fn relative_locks_count_from_their_coins() {
+        let median = |height: u32| Ok::<_, ()>(1_000 + height);
+        let lock = |tx: &Transaction, heights: [u32; 1]| sequence_lock(tx, heights, median).unwrap();
+        let blocks = lock(&transaction(0, &[5]), [10]);
+        assert_eq!(blocks, LockPoint { height: 14, time: -1 });
+        assert!(!blocks.allows(14, 0) && blocks.allows(15, 0));
+        let time = lock(&transaction(0, &[SEQUENCE_TIME | 2]), [10]);
+        assert_eq!(time, LockPoint { height: -1, time: 1_009 + 1_024 - 1 });
+        assert_eq!(lock(&transaction(0, &[SEQUENCE_DISABLED | 5]), [10]), LockPoint { height: -1, time: -1 });
+        let mut old = transaction(0, &[5]);
+        old.version = Version::ONE;
+        assert_eq!(lock(&old, [10]), LockPoint { height: -1, time: -1 });
+    }
+
+    #[test]
+    fn coinbases_mature_and_amounts_are_kept_in_range() {
+        let tx = transaction(0, &[0]);
+        assert_eq!(check_inputs(&tx, &[coin(3, 1, true)], 100), Err(InputError::Immature(99)));
+        assert_eq!(check_inputs(&tx, &[coin(3, 1, true)], 101), Ok(2));
+        assert_eq!(check_inputs(&tx, &[coin(0, 1, false)], 2), Err(InputError::BelowOutputs(0, 1)));
+        assert_eq!(check_inputs(&tx, &[coin(MAX_MONEY, 1, false), coin(1, 1, false)], 2), Err(InputError::OutOfRange));
+        assert_eq!(check_inputs(&tx, &[coin(u64::MAX, 1, false); 1], 2), Err(InputError::OutOfRange));
+    }
+}

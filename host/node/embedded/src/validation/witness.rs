@@ -1,0 +1,116 @@
+//! Merkle roots, and the commitment to the witnesses in the coinbase (BIP 141).
+
+use bitcoin::Transaction;
+use bitcoin::hashes::{Hash, HashEngine, sha256d};
+
+use super::ValidationError;
+use crate::decode::NamedBlock;
+
+/// How the script of the commitment's output begins: OP_RETURN, a push of 36 bytes, the header of the commitment.
+const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
+/// The bytes of the commitment's hash, and of the value that the coinbase's witness reserves.
+const HASH_SIZE: usize = 32;
+
+/// The root of the tree over `hashes`, and whether a pair of equal hashes stands in it.
+///
+/// An odd last hash is paired with itself, so that repeating the end of the list can leave the root the same
+/// (CVE-2012-2459): such a list is a mutation of a shorter one.
+pub fn merkle_root(mut hashes: Vec<sha256d::Hash>) -> (sha256d::Hash, bool) {
+    let mut mutated = false;
+    while hashes.len() > 1 {
+        mutated |= hashes.chunks_exact(2).any(|pair| matches!(pair, [one, other] if one == other));
+        hashes = hashes.chunks(2).filter_map(|pair| Some(join(pair.first()?, pair.last()?))).collect();
+    }
+    (hashes.first().copied().unwrap_or(sha256d::Hash::all_zeros()), mutated)
+}
+
+fn join(one: &sha256d::Hash, other: &sha256d::Hash) -> sha256d::Hash {
+    let mut engine = sha256d::Hash::engine();
+    engine.input(one.as_byte_array());
+    engine.input(other.as_byte_array());
+    sha256d::Hash::from_engine(engine)
+}
+
+/// The hash that the coinbase commits to: that of the last output which looks like a commitment.
+fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
+    let scripts = coinbase.output.iter().map(|output| output.script_pubkey.as_bytes());
+    let found = scripts
+        .rev()
+        .find(|script| script.len() >= COMMITMENT_PREFIX.len() + HASH_SIZE && script.starts_with(&COMMITMENT_PREFIX))?;
+    found.get(COMMITMENT_PREFIX.len()..COMMITMENT_PREFIX.len() + HASH_SIZE)
+}
+
+/// Whether the witnesses are those that the coinbase commits to.
+///
+/// # Errors
+/// `bad-witness-nonce-size`, `bad-witness-merkle-match`, and `unexpected-witness` where there is no commitment.
+pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError> {
+    let Some(coinbase) = block.txdata.first() else { return Ok(()) };
+    let Some(committed) = commitment(coinbase) else {
+        let has_witness = block.txdata.iter().any(|tx| tx.input.iter().any(|input| !input.witness.is_empty()));
+        return if has_witness { Err(ValidationError::mutated("unexpected-witness")) } else { Ok(()) };
+    };
+    let witness = coinbase.input.first().map(|input| &input.witness);
+    let reserved = witness
+        .filter(|witness| witness.len() == 1)
+        .and_then(|witness| witness.last())
+        .filter(|reserved| reserved.len() == HASH_SIZE)
+        .ok_or_else(|| ValidationError::mutated("bad-witness-nonce-size"))?;
+    let zero = sha256d::Hash::all_zeros();
+    let others = block.ids().iter().skip(1).map(|ids| ids.wtxid.into());
+    let (root, _) = merkle_root(std::iter::once(zero).chain(others).collect());
+    let mut engine = sha256d::Hash::engine();
+    engine.input(root.as_byte_array());
+    engine.input(reserved);
+    if sha256d::Hash::from_engine(engine).as_byte_array() != committed {
+        return Err(ValidationError::mutated("bad-witness-merkle-match"));
+    }
+    Ok(())
+}
+
+/// Gives the coinbase a reserved value of zeros where it commits to witnesses and has none. Says whether it did.
+///
+/// Miners that know nothing of witnesses leave it out; `submitblock` forgives that.
+pub fn fill_coinbase_witness(block: &mut NamedBlock) -> bool {
+    let Some(coinbase) = block.coinbase_mut() else { return false };
+    if commitment(coinbase).is_none() || coinbase.input.iter().any(|input| !input.witness.is_empty()) {
+        return false;
+    }
+    let Some(input) = coinbase.input.first_mut() else { return false };
+    input.witness.push([0; HASH_SIZE]);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(count: u8) -> Vec<sha256d::Hash> {
+        (0..count).map(|byte| sha256d::Hash::hash(&[byte])).collect()
+    }
+
+    #[test]
+    fn a_repeated_end_gives_the_same_root_and_is_told() {
+        let plain = hashes(3);
+        let mut repeated = plain.clone();
+        repeated.push(plain[2]);
+        let (root, mutated) = merkle_root(plain);
+        assert!(!mutated);
+        assert_eq!(merkle_root(repeated), (root, true));
+    }
+
+    #[test]
+    fn a_single_hash_is_its_own_root() {
+        assert_eq!(merkle_root(hashes(1)), (hashes(1)[0], false));
+        assert_eq!(merkle_root(Vec::new()).0, sha256d::Hash::all_zeros());
+    }
+
+    #[test]
+    fn the_root_agrees_with_the_librarys() {
+        for count in 2..20 {
+            let mut list = hashes(count);
+            let (root, _) = merkle_root(list.clone());
+            assert_eq!(Some(root), bitcoin::merkle_tree::calculate_root_inline(&mut list));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What goes wrong with a node.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bitcoin::BlockHash;
+use outrigger_node::{NodeError, Result};
+use parking_lot::{Condvar, Mutex};
+
+/// What is done once.
+type Hook = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct State {
+    absent: bool,
+    hanging: bool,
+    /// How many wait for a node that hangs.
+    waiting: usize,
+    slow: Duration,
+    unreadable: BTreeSet<u32>,
+    forgotten: BTreeSet<BlockHash>,
+    /// After how many moments of the chain it is done.
+    hook: Option<(usize, Hook)>,
+}
+
+/// The faults of a node. None at first.
+#[derive(Default)]
+pub struct Faults {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Faults {
+    /// Whether it cannot be reached.
+    pub fn set_absent(&self, absent: bool) {
+        self.state.lock().absent = absent;
+    }
+
+    /// Whether it answers nothing until it does so again.
+    pub fn set_hanging(&self, hanging: bool) {
+        self.state.lock().hanging = hanging;
+        self.changed.notify_all();
+    }
+
+    /// Waits until somebody waits for the node that hangs.
+    pub fn wait_for_a_victim(&self) {
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, |state| state.waiting == 0);
+    }
+
+    /// How long reading a block takes.
+    pub fn set_slow(&self, slow: Duration) {
+        self.state.lock().slow = slow;
+    }
+
+    /// The block at this height cannot be read.
+    pub fn set_unreadable(&self, height: u32) {
+        self.state.lock().unreadable.insert(height);
+    }
+
+    /// It no longer has this block.
+    pub fn forget(&self, hash: BlockHash) {
+        self.state.lock().forgotten.insert(hash);
+    }
+
+    /// Does something once, when so many moments of the chain have been looked at and let go.
+    pub fn once_looked_at(&self, moments: usize, hook: impl FnOnce() + Send + 'static) {
+        self.state.lock().hook = Some((moments, Box::new(hook)));
+    }
+
+    /// What stands before each answer.
+    pub(crate) fn pass(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.hanging {
+            state.waiting += 1;
+            self.changed.notify_all();
+            self.changed.wait_while(&mut state, |state| state.hanging);
+            state.waiting -= 1;
+        }
+        if state.absent { Err(NodeError::Unavailable("The node cannot be reached".into())) } else { Ok(()) }
+    }
+
+    /// A moment of the chain is let go.
+    pub(crate) fn let_go(&self) {
+        let mut state = self.state.lock();
+        let Some((left, hook)) = state.hook.take() else { return };
+        if left > 1 {
+            state.hook = Some((left - 1, hook));
+            return;
+        }
+        drop(state);
+        hook();
+    }
+
+    /// What stands before a block. Whether it is there.
+    pub(crate) fn block(&self, hash: BlockHash, height: u32) -> Result<bool> {
+        let state = self.state.lock();
+        let (slow, unreadable, known) =
+            (state.slow, state.unreadable.contains(&height), !state.forgotten.contains(&hash));
+        drop(state);
+        std::thread::sleep(slow);
+        if unreadable { Err(NodeError::Storage(format!("the block at {height} cannot be read"))) } else { Ok(known) }
+    }
+}

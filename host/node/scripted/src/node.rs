@@ -1,0 +1,266 @@
+//! The scripted node behind the traits of the host.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bitcoin::consensus::deserialize;
+use bitcoin::{Block, BlockHash, Network, OutPoint, Txid};
+use outrigger_node::search::{Found, FoundBlock, matching};
+use outrigger_node::{Findings, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
+use outrigger_sdk::testing::StubChain;
+use outrigger_service::chain::{
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
+    UnspentOutput, Verdict,
+};
+use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::wire::Blob;
+use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
+
+use crate::{Faults, ScriptedNode};
+
+/// The stub's error as a node has it.
+fn failed(error: ServiceError) -> NodeError {
+    match error.kind {
+        ErrorKind::Refused => NodeError::Refused(error.detail),
+        ErrorKind::Storage => NodeError::Storage(error.detail),
+        _ => NodeError::Internal(error.to_string()),
+    }
+}
+
+impl ScriptedNode {
+    /// Asks the chain, where nothing is wrong.
+    fn chain<T>(&self, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<T>) -> Result<T> {
+        self.faults.pass()?;
+        ask(&self.chain).map_err(failed)
+    }
+
+    /// Asks for a block that the node may not know.
+    fn mark(&self, hash: BlockHash, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<()>) -> Result<()> {
+        self.faults.pass()?;
+        ask(&self.chain).map_err(|error| match error.kind {
+            ErrorKind::NotFound => NodeError::UnknownBlock(hash),
+            _ => failed(error),
+        })
+    }
+}
+
+impl Node for ScriptedNode {
+    fn network(&self) -> Network {
+        Network::Regtest
+    }
+
+    fn tip(&self) -> Tip {
+        let tip = self.chain.tip(Scope::NONE);
+        tip.unwrap_or_else(|error| unreachable!("the stub always has a tip: {error}"))
+    }
+
+    fn time(&self) -> u64 {
+        self.chain.time(Scope::NONE).unwrap_or_default()
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
+        self.faults.pass()?;
+        Ok(Box::new(Moment { tip: self.tip(), chain: self.chain.clone(), faults: self.faults.clone() }))
+    }
+
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        self.observers.lock().push(observer);
+    }
+
+    fn finish(&self) {}
+
+    fn set_mock_time(&self, seconds: u64) -> Result<()> {
+        self.chain(|chain| chain.set_mock_time(Scope::NONE, seconds))
+    }
+
+    fn next_block(&self) -> Result<NextBlock> {
+        self.chain(|chain| chain.next_block(Scope::NONE))
+    }
+
+    fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
+        self.chain(|chain| chain.deployments(Scope::NONE, hash))
+    }
+
+    fn check_block(&self, raw: &[u8]) -> Result<Verdict> {
+        self.chain(|chain| chain.check_block(Scope::NONE, raw.to_vec().into()))
+    }
+
+    fn submit_block(&self, raw: &[u8]) -> Result<Verdict> {
+        self.chain(|chain| chain.submit_block(Scope::NONE, raw.to_vec().into()))
+    }
+
+    fn submit_header(&self, raw: &[u8]) -> Result<Verdict> {
+        self.chain(|chain| chain.submit_header(Scope::NONE, raw.to_vec().into()))
+    }
+
+    fn invalidate_block(&self, hash: BlockHash) -> Result<()> {
+        self.mark(hash, |chain| chain.invalidate_block(Scope::NONE, hash))
+    }
+
+    fn reconsider_block(&self, hash: BlockHash) -> Result<()> {
+        self.mark(hash, |chain| chain.reconsider_block(Scope::NONE, hash))
+    }
+
+    fn precious_block(&self, hash: BlockHash) -> Result<()> {
+        self.mark(hash, |chain| chain.precious_block(Scope::NONE, hash))
+    }
+
+    fn mempool_info(&self) -> Result<MempoolInfo> {
+        self.faults.pass()?;
+        self.mempool.info(Scope::NONE).map_err(failed)
+    }
+
+    fn mempool_ids(&self) -> Result<Vec<Txid>> {
+        self.faults.pass()?;
+        self.mempool.ids(Scope::NONE).map_err(failed)
+    }
+
+    fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {
+        self.faults.pass()?;
+        self.mempool.entries(Scope::NONE, txids.to_vec()).map_err(failed)
+    }
+
+    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
+        self.faults.pass()?;
+        self.mempool.transactions(Scope::NONE, txids.to_vec()).map_err(failed)
+    }
+
+    fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
+        self.faults.pass()?;
+        self.mempool.spenders(Scope::NONE, outpoints.to_vec()).map_err(failed)
+    }
+
+    fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
+        self.faults.pass()?;
+        self.mempool.unbroadcast(Scope::NONE, txids.to_vec()).map_err(failed)
+    }
+
+    fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+        self.faults.pass()?;
+        self.mempool.submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(failed)
+    }
+
+    fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+        self.faults.pass()?;
+        self.mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(failed)
+    }
+
+    fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
+        self.faults.pass()?;
+        self.mempool.candidate(Scope::NONE, known).map_err(failed)
+    }
+
+    fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()> {
+        self.faults.pass()?;
+        self.mempool.prioritise(Scope::NONE, txid, fee_delta).map_err(failed)
+    }
+
+    fn prioritised(&self) -> Result<Vec<Prioritised>> {
+        self.faults.pass()?;
+        self.mempool.prioritised(Scope::NONE).map_err(failed)
+    }
+}
+
+/// The chain, with the tip that it had. Below the tip it is read as it is now: a test that changes it meanwhile means to.
+struct Moment {
+    tip: Tip,
+    chain: Arc<StubChain>,
+    faults: Arc<Faults>,
+}
+
+impl Drop for Moment {
+    fn drop(&mut self) {
+        self.faults.let_go();
+    }
+}
+
+impl Moment {
+    fn ask<T>(&self, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<T>) -> Result<T> {
+        self.faults.pass()?;
+        ask(&self.chain).map_err(failed)
+    }
+
+    fn info_at(&self, height: u32) -> Result<Option<BlockInfo>> {
+        self.ask(|chain| chain.block_info(Scope::NONE, BlockRef::Height { height }))
+    }
+
+    /// The greatest time of the blocks up to a height.
+    fn max_time(&self, height: u32) -> Result<u32> {
+        let mut max = 0;
+        for height in 0..=height {
+            let info = self.info_at(height)?;
+            let time = info.and_then(|info| info.header.get(68..72)?.try_into().ok().map(u32::from_le_bytes));
+            max = max.max(time.unwrap_or_default());
+        }
+        Ok(max)
+    }
+
+    fn read(&self, hash: BlockHash, height: u32) -> Result<Option<Blob>> {
+        if self.faults.block(hash, height)? { self.ask(|chain| chain.block(Scope::NONE, hash)) } else { Ok(None) }
+    }
+}
+
+impl Snapshot for Moment {
+    fn tip(&self) -> Tip {
+        self.tip
+    }
+
+    fn info(&self) -> Result<ChainInfo> {
+        self.ask(|chain| chain.info(Scope::NONE))
+    }
+
+    fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>> {
+        self.ask(|chain| chain.block_info(Scope::NONE, block))
+    }
+
+    fn block(&self, hash: BlockHash) -> Result<Option<Blob>> {
+        let info = self.block_info(BlockRef::Hash { hash })?;
+        info.map_or(Ok(None), |info| self.read(hash, info.height))
+    }
+
+    fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
+        self.ask(|chain| chain.spent_outputs(Scope::NONE, hash))
+    }
+
+    fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
+        self.ask(|chain| chain.transaction(Scope::NONE, txid))
+    }
+
+    fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>> {
+        self.ask(|chain| chain.coins(Scope::NONE, outpoints.to_vec()))
+    }
+
+    fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
+        self.ask(|chain| chain.coins_after(Scope::NONE, outpoint.copied(), limit))
+    }
+
+    fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
+        self.ask(|chain| chain.fork_point(Scope::NONE, hash))
+    }
+
+    fn tips(&self) -> Result<Vec<ChainTip>> {
+        self.ask(|chain| chain.tips(Scope::NONE))
+    }
+
+    fn first_at(&self, time: u64) -> Result<Option<u32>> {
+        for height in 0..=self.tip.height {
+            if u64::from(self.max_time(height)?) >= time {
+                return Ok(Some(height));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Without an index: every block is read.
+    fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
+        let mut blocks = Vec::new();
+        for height in heights.clone() {
+            let Some(info) = self.info_at(height)? else { break };
+            let spent = self.spent_outputs(info.hash)?.unwrap_or_default();
+            let block = self.read(info.hash, height).ok().flatten().and_then(|raw| deserialize::<Block>(&raw).ok());
+            let found = block.map(|block| Found { time: block.header.time, transactions: matching(block, &spent, wanted) });
+            blocks.push(FoundBlock { hash: info.hash, height, max_time: self.max_time(height)?, found });
+        }
+        Ok(Findings { tip: self.tip.hash, blocks, next: heights.end })
+    }
+}

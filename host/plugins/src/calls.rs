@@ -1,0 +1,443 @@
+//! The calls in flight: each has a token that is never used twice, one answer, and a scope while its code runs.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use bytes::Bytes;
+use outrigger_values::RpcError;
+use tokio::sync::oneshot;
+
+use outrigger_base::tokens::{ByToken, TokenMap};
+
+/// What a call is answered with: JSON, or an error.
+pub type Answer = Result<Bytes, RpcError>;
+
+/// How many of a token's highest bits say which method was called, by its position in the manifest. The others count.
+const METHOD_BITS: u32 = 12;
+
+/// Where those bits begin.
+const METHOD_SHIFT: u32 = u64::BITS - METHOD_BITS;
+
+/// The position that stands for all methods from there on.
+const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
+
+/// How many calls that were given up each part of the table remembers, to say of late answers what they are.
+const REMEMBERED: usize = 64;
+
+/// Why an answer is not wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unwanted {
+    /// The call's deadline had passed.
+    Late,
+    /// The call's client had gone.
+    Abandoned,
+    /// The call was answered before, by the plugin or by the host in its place; or it was given up long ago.
+    Second,
+    /// The call is another instance's.
+    Foreign,
+}
+
+/// How far a call has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// It waits for a thread.
+    Queued,
+    /// The plugin's code is running it.
+    Running,
+    /// The plugin's code has returned and keeps the token.
+    Kept,
+}
+
+struct Pending {
+    instance: u64,
+    answer: oneshot::Sender<Answer>,
+    phase: Phase,
+}
+
+/// Where a call's code runs, and how long it may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// When its code must have returned; none when it may take as long as it likes.
+    pub due: Option<Instant>,
+    /// Whether its answer may take longer than that.
+    pub long_running: bool,
+    /// Whether it runs on a thread of the pool.
+    pub pooled: bool,
+}
+
+/// A call whose code has not returned.
+struct Running {
+    instance: u64,
+    run: Run,
+    /// It should have returned.
+    overdue: bool,
+    /// Nobody waits for its answer any more.
+    given_up: bool,
+}
+
+impl Running {
+    fn is_stuck(&self, instance: u64) -> bool {
+        self.instance == instance && self.overdue && !self.run.long_running
+    }
+}
+
+/// A call that was found not to have returned in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overdue {
+    /// The call.
+    pub token: u64,
+    /// The instance that runs it.
+    pub instance: u64,
+    /// How it runs.
+    pub run: Run,
+}
+
+#[derive(Default)]
+struct State {
+    pending: TokenMap<Pending>,
+    running: TokenMap<Running>,
+    /// Calls that were given up, newest last.
+    given_up: VecDeque<(u64, Unwanted)>,
+}
+
+impl State {
+    fn remember(&mut self, token: u64, why: Unwanted) {
+        if self.given_up.len() >= REMEMBERED {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back((token, why));
+    }
+}
+
+/// The calls that wait for their answer, by token.
+#[derive(Default)]
+pub struct Calls {
+    next: AtomicU64,
+    state: ByToken<State>,
+    /// How many of the running ones are overdue. Seldom any, and every call asks.
+    overdue: AtomicUsize,
+}
+
+impl Calls {
+    /// Opens a call to an instance, of the method at a position of its manifest. The token is unique for the life of the
+    /// process.
+    pub fn open(&self, instance: u64, method: usize) -> (u64, oneshot::Receiver<Answer>) {
+        let method = u64::try_from(method).unwrap_or(LAST_METHOD).min(LAST_METHOD);
+        let token = (self.next.fetch_add(1, Ordering::Relaxed) + 1) | method << METHOD_SHIFT;
+        let (answer, receiver) = oneshot::channel();
+        self.state.of(token).pending.insert(token, Pending { instance, answer, phase: Phase::Queued });
+        (token, receiver)
+    }
+
+    /// The position of a call's method in its manifest, by the call's token; one that no manifest has where it is not known.
+    pub fn method_of(token: u64) -> usize {
+        let position = token >> METHOD_SHIFT;
+        if position == LAST_METHOD { usize::MAX } else { position as usize }
+    }
+
+    /// Why an answer of an instance to a call was refused.
+    pub fn why_unwanted(&self, instance: u64, token: u64) -> Unwanted {
+        let state = self.state.of(token);
+        if state.pending.get(&token).is_some_and(|pending| pending.instance != instance) {
+            return Unwanted::Foreign;
+        }
+        let given_up = state.given_up.iter().rev().find(|(known, _)| *known == token);
+        given_up.map_or(Unwanted::Second, |(_, why)| *why)
+    }
+
+    /// As [`Calls::answer`], by the host in the plugin's place, since the call's time is over.
+    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> bool {
+        let answered = self.answer(instance, token, answer);
+        if answered {
+            self.state.of(token).remember(token, Unwanted::Late);
+        }
+        answered
+    }
+
+    /// Answers a call of this instance. False when it was answered or given up before, or is another's: then the
+    /// answer is dropped.
+    pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> bool {
+        let pending = {
+            let mut state = self.state.of(token);
+            match state.pending.entry(token) {
+                Entry::Occupied(pending) if pending.get().instance == instance => Some(pending.remove()),
+                _ => None,
+            }
+        };
+        pending.is_some_and(|pending| pending.answer.send(answer).is_ok())
+    }
+
+    /// The plugin's code begins with a call. False when nobody waits for it any more: then it need not run.
+    pub fn begin(&self, token: u64, run: Run) -> bool {
+        let State { pending, running, .. } = &mut *self.state.of(token);
+        let Some(pending) = pending.get_mut(&token) else { return false };
+        pending.phase = Phase::Running;
+        let instance = pending.instance;
+        running.insert(token, Running { instance, run, overdue: false, given_up: false });
+        true
+    }
+
+    /// The plugin's code has returned from a call. Whether it was overdue; none when the call was given up meanwhile: then
+    /// it counts as running until [`Calls::end`], so that the plugin can be told first.
+    pub fn end_unless_given_up(&self, token: u64) -> Option<bool> {
+        let State { pending, running, .. } = &mut *self.state.of(token);
+        if let Some(pending) = pending.get_mut(&token) {
+            pending.phase = Phase::Kept;
+        }
+        match running.entry(token) {
+            Entry::Occupied(running) if running.get().given_up => None,
+            Entry::Occupied(running) => Some(self.ended(running.remove())),
+            Entry::Vacant(_) => Some(false),
+        }
+    }
+
+    /// All that the plugin's code had to do for a call is done. Whether it was overdue.
+    pub fn end(&self, token: u64) -> bool {
+        let ended = self.state.of(token).running.remove(&token);
+        ended.is_some_and(|running| self.ended(running))
+    }
+
+    /// Counts a call's end. Whether it was overdue.
+    fn ended(&self, running: Running) -> bool {
+        if running.overdue {
+            self.overdue.fetch_sub(1, Ordering::Relaxed);
+        }
+        running.overdue
+    }
+
+    /// Counts a call as overdue, once.
+    fn is_overdue(&self, running: &mut Running) {
+        if !std::mem::replace(&mut running.overdue, true) {
+            self.overdue.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives a call up: a later answer is stale. How far it had come, if it was still waiting. One that is overdue and whose
+    /// code has not returned counts as stuck from now on.
+    pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
+        let mut state = self.state.of(token);
+        let Pending { phase, .. } = state.pending.remove(&token)?;
+        state.remember(token, if overdue { Unwanted::Late } else { Unwanted::Abandoned });
+        if let Some(running) = state.running.get_mut(&token) {
+            running.given_up = true;
+            if overdue {
+                self.is_overdue(running);
+            }
+        }
+        Some(phase)
+    }
+
+    /// Finds the calls whose code should have returned by now, each once.
+    pub fn find_overdue(&self, now: Instant) -> Vec<Overdue> {
+        let mut found = Vec::new();
+        for mut state in self.state.all() {
+            for (token, running) in &mut state.running {
+                if !running.overdue && running.run.due.is_some_and(|due| due <= now) {
+                    self.is_overdue(running);
+                    found.push(Overdue { token: *token, instance: running.instance, run: running.run });
+                }
+            }
+        }
+        found
+    }
+
+    /// Answers all calls of an instance that still wait, with what `answer` makes.
+    pub fn answer_all(&self, instance: u64, answer: impl Fn() -> Answer) {
+        let mut taken = Vec::new();
+        for mut state in self.state.all() {
+            taken.extend(state.pending.extract_if(|_, call| call.instance == instance));
+        }
+        for (_, pending) in taken {
+            let _ = pending.answer.send(answer());
+        }
+    }
+
+    /// How far a call has come; none when nobody waits for its answer any more.
+    pub fn phase(&self, token: u64) -> Option<Phase> {
+        self.state.of(token).pending.get(&token).map(|call| call.phase)
+    }
+
+    /// Whether a call of this instance waits for its answer.
+    pub fn is_waiting(&self, instance: u64, token: u64) -> bool {
+        self.state.of(token).pending.get(&token).is_some_and(|call| call.instance == instance)
+    }
+
+    /// How many overdue calls of an instance have not returned.
+    pub fn stuck(&self, instance: u64) -> usize {
+        if self.overdue.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        self.count(|state| state.running.values().filter(|running| running.is_stuck(instance)).count())
+    }
+
+    /// How many calls of an instance that may take long have been running for longer than others may.
+    pub fn long(&self, instance: u64) -> usize {
+        let is_long = |running: &&Running| running.instance == instance && running.overdue && running.run.long_running;
+        self.count(|state| state.running.values().filter(is_long).count())
+    }
+
+    /// How many calls of an instance wait.
+    pub fn waiting(&self, instance: u64) -> usize {
+        self.count(|state| state.pending.values().filter(|call| call.instance == instance).count())
+    }
+
+    fn count(&self, of_part: impl Fn(&State) -> usize) -> usize {
+        self.state.all().map(|state| of_part(&state)).sum()
+    }
+}
+
+/// Gives a call up when its client has gone, that is, when the future that waits for it is dropped.
+pub struct CallGuard<'a, F: FnOnce(u64)> {
+    calls: &'a Calls,
+    token: u64,
+    cancelled: Option<F>,
+}
+
+impl<'a, F: FnOnce(u64)> CallGuard<'a, F> {
+    /// Watches over a call; `cancelled` runs if it is dropped before [`CallGuard::answered`].
+    pub fn new(calls: &'a Calls, token: u64, cancelled: F) -> Self {
+        Self { calls, token, cancelled: Some(cancelled) }
+    }
+
+    /// The call has been answered.
+    pub fn answered(mut self) {
+        self.cancelled = None;
+    }
+
+    /// The call never reached its plugin: it is given up without a word to it.
+    pub fn not_begun(self) {
+        self.calls.give_up(self.token, false);
+        self.answered();
+    }
+
+    /// The call's deadline has passed: it is given up, and its plugin is told unless it never began. How far it had come,
+    /// if it was still waiting.
+    pub fn expired(mut self) -> Option<Phase> {
+        let phase = self.calls.give_up(self.token, true);
+        if let (Some(Phase::Running | Phase::Kept), Some(cancelled)) = (phase, self.cancelled.take()) {
+            cancelled(self.token);
+        }
+        self.answered();
+        phase
+    }
+}
+
+impl<F: FnOnce(u64)> Drop for CallGuard<'_, F> {
+    fn drop(&mut self) {
+        if let Some(cancelled) = self.cancelled.take()
+            && self.calls.give_up(self.token, false).is_some()
+        {
+            cancelled(self.token);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_answered_once_and_only_by_its_own_instance() {
+        let calls = Calls::default();
+        let (token, mut receiver) = calls.open(1, 0);
+        assert!(!calls.answer(2, token, Ok(Bytes::from_static(b"1"))));
+        assert!(calls.answer(1, token, Ok(Bytes::from_static(b"2"))));
+        assert!(!calls.answer(1, token, Ok(Bytes::from_static(b"3"))));
+        assert_eq!(receiver.try_recv().unwrap(), Ok(Bytes::from_static(b"2")));
+    }
+
+    #[test]
+    fn a_dropped_waiter_cancels_once() {
+        let calls = Calls::default();
+        let (token, _receiver) = calls.open(1, 0);
+        let mut cancelled = Vec::new();
+        drop(CallGuard::new(&calls, token, |token| cancelled.push(token)));
+        assert_eq!(cancelled, [token]);
+        assert!(!calls.answer(1, token, Ok(Bytes::new())));
+        let (token, _receiver) = calls.open(1, 0);
+        CallGuard::new(&calls, token, |_| unreachable!("it was answered")).answered();
+        assert_eq!(calls.waiting(1), 1);
+        let (token, _receiver) = calls.open(1, 0);
+        CallGuard::new(&calls, token, |_| unreachable!("it never began")).not_begun();
+        assert!(!calls.begin(token, FREE));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_wanted_is_late_abandoned_second_or_foreign() {
+        let calls = Calls::default();
+        let one = || Ok(Bytes::from_static(b"1"));
+        let (late, _receiver) = calls.open(1, 3);
+        let (abandoned, _receiver) = calls.open(1, 4);
+        let (second, _receiver) = calls.open(1, 5);
+        let (expired, _receiver) = calls.open(1, 6);
+        assert!(calls.give_up(late, true).is_some() && calls.give_up(abandoned, false).is_some());
+        assert!(calls.answer(1, second, one()) && calls.expire(1, expired, one()));
+        let (foreign, _receiver) = calls.open(2, 7);
+        let cases = [late, abandoned, second, expired, foreign];
+        assert!(cases.iter().all(|token| !calls.answer(1, *token, one())));
+        let why = cases.map(|token| (Calls::method_of(token), calls.why_unwanted(1, token)));
+        let expected = [Unwanted::Late, Unwanted::Abandoned, Unwanted::Second, Unwanted::Late, Unwanted::Foreign];
+        assert_eq!(why, [3, 4, 5, 6, 7].map(|method| (method, expected[method - 3])));
+        assert_eq!(calls.open(1, 1 << 20).0 >> METHOD_SHIFT, LAST_METHOD);
+    }
+
+    const FREE: Run = Run { due: None, long_running: false, pooled: true };
+
+    #[test]
+    fn what_is_given_up_while_it_runs_is_told_at_its_end() {
+        let calls = Calls::default();
+        let (token, _receiver) = calls.open(1, 0);
+        assert!(calls.begin(token, FREE));
+        assert_eq!(calls.give_up(token, false), Some(Phase::Running));
+        assert_eq!(calls.end_unless_given_up(token), None);
+        assert!(!calls.end(token));
+        assert_eq!(calls.end_unless_given_up(token), Some(false));
+        let (token, _receiver) = calls.open(1, 0);
+        assert!(calls.begin(token, FREE));
+        assert_eq!(calls.end_unless_given_up(token), Some(false));
+        assert_eq!(calls.give_up(token, false), Some(Phase::Kept));
+        assert_eq!(calls.give_up(token, false), None);
+    }
+
+    #[test]
+    fn what_does_not_return_is_found_once_whoever_waits() {
+        let calls = Calls::default();
+        let now = Instant::now();
+        let run = Run { due: Some(now), ..FREE };
+        let long = Run { long_running: true, ..run };
+        let (left, _receiver) = calls.open(7, 0);
+        let (waiting, _receiver) = calls.open(7, 0);
+        let (later, _receiver) = calls.open(7, 0);
+        assert!(calls.begin(left, run) && calls.begin(waiting, long));
+        assert!(calls.begin(later, Run { due: Some(now + std::time::Duration::from_secs(1)), ..FREE }));
+        assert_eq!(calls.give_up(left, false), Some(Phase::Running));
+        let mut found = calls.find_overdue(now);
+        found.sort_by_key(|found| found.token);
+        let overdue = |token, run| Overdue { token, instance: 7, run };
+        assert_eq!(found, [overdue(left, run), overdue(waiting, long)]);
+        assert_eq!(calls.find_overdue(now), []);
+        assert_eq!((calls.stuck(7), calls.long(7)), (1, 1));
+        assert!(calls.end(left));
+        assert_eq!(calls.end_unless_given_up(waiting), Some(true));
+        assert_eq!((calls.stuck(7), calls.long(7)), (0, 0));
+    }
+
+    #[test]
+    fn an_overdue_call_counts_as_stuck_until_its_code_returns() {
+        let calls = Calls::default();
+        let (token, _receiver) = calls.open(7, 0);
+        let mut told = 0;
+        assert!(calls.begin(token, FREE));
+        assert_eq!(CallGuard::new(&calls, token, |_| told += 1).expired(), Some(Phase::Running));
+        assert_eq!((told, calls.stuck(7), calls.stuck(8)), (1, 1, 0));
+        assert_eq!(calls.end_unless_given_up(token), None);
+        assert!(calls.end(token));
+        assert_eq!(calls.stuck(7), 0);
+        let (token, _receiver) = calls.open(7, 0);
+        let guard = CallGuard::new(&calls, token, |_| unreachable!("it never began"));
+        assert_eq!(guard.expired(), Some(Phase::Queued));
+        assert_eq!(calls.stuck(7), 0);
+    }
+}

@@ -1,0 +1,127 @@
+//! Events on their way to one instance: a bounded queue and a thread that empties it into the plugin.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use outrigger_service::events::Event;
+use outrigger_service::{Events, Result, Scope};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use outrigger_base::contain::contain;
+
+/// How many events wait for a slow subscriber before newer ones are dropped.
+const QUEUE_DEPTH: usize = 4096;
+
+struct State {
+    events: VecDeque<Event>,
+    closed: bool,
+}
+
+/// The queue of one instance.
+pub struct EventQueue {
+    topics: Vec<String>,
+    state: Mutex<State>,
+    changed: Condvar,
+    dropped: AtomicU64,
+}
+
+impl EventQueue {
+    /// A queue for the topics that the manifest asks for.
+    pub fn new(topics: Vec<String>) -> Arc<Self> {
+        let state = Mutex::new(State { events: VecDeque::new(), closed: false });
+        Arc::new(Self { topics, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
+    }
+
+    /// Queues an event if the instance wants it.
+    pub fn offer(&self, event: &Event) {
+        let wanted = event.topic().is_none_or(|topic| self.topics.iter().any(|wanted| wanted == topic));
+        if !wanted {
+            return;
+        }
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        if state.events.len() >= QUEUE_DEPTH {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        state.events.push_back(event.clone());
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Delivers to `deliver` until the queue is closed and empty.
+    pub fn run(&self, deliver: impl Fn(Event)) {
+        loop {
+            let mut state = self.lock();
+            let event = loop {
+                if let Some(event) = state.events.pop_front() {
+                    break event;
+                }
+                if state.closed {
+                    return;
+                }
+                self.changed.wait(&mut state);
+            };
+            drop(state);
+            contain("telling a plugin what happened", || deliver(event));
+        }
+    }
+
+    /// Takes no more events; `run` returns when what every instance must hear is delivered.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.events.retain(|event| event.topic().is_none());
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// How many events were dropped.
+    pub fn dropped_count(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+/// `events/1` of one instance.
+pub struct EventsService(pub Arc<EventQueue>);
+
+impl Events for EventsService {
+    fn dropped(&self, _: Scope) -> Result<u64> {
+        Ok(self.0.dropped_count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outrigger_service::events::Event;
+
+    #[test]
+    fn only_wanted_events_arrive_in_order_and_surplus_is_counted() {
+        let queue = EventQueue::new(vec!["mempool".into()]);
+        queue.offer(&Event::WalletLockChanged { wallet: "w".into(), locked: true });
+        for sequence in 0..QUEUE_DEPTH as u64 + 2 {
+            queue.offer(&Event::MempoolChanged { sequence });
+        }
+        assert_eq!(queue.dropped_count(), 2);
+        let seen = Mutex::new(Vec::new());
+        queue.run(|event| {
+            let mut seen = seen.lock();
+            seen.push(event);
+            if seen.len() == QUEUE_DEPTH - 1 {
+                queue.offer(&Event::ShuttingDown);
+                queue.close();
+            }
+        });
+        let seen = seen.into_inner();
+        assert_eq!(seen.len(), QUEUE_DEPTH, "one is dropped at the end, and the farewell is heard");
+        assert_eq!((&seen[1], seen.last()), (&Event::MempoolChanged { sequence: 1 }, Some(&Event::ShuttingDown)));
+    }
+}

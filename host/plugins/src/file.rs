@@ -1,0 +1,308 @@
+//! A plugin's file: found, read without running it, copied to a name made of its content, and only then opened.
+//!
+//! Opening a library runs its constructors, so everything that can be judged is judged on the bytes before: that it is an
+//! object file with a manifest, and that its ABI fits. The copy is what is opened, so that nobody can put another content
+//! in its place between the two, and so that a new version can be loaded beside an old one.
+#![allow(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use bitcoin::hashes::{Hash, sha256};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::{Object, ObjectSection, ObjectSymbol};
+use outrigger_abi::{ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PluginTable};
+use outrigger_sdk::manifest::{Manifest, ManifestError};
+use outrigger_values::text::printable;
+
+use super::trust::{self, TrustError};
+
+/// The largest file that is read as a plugin, in bytes.
+const MAX_FILE_BYTES: u64 = 512 << 20;
+
+/// The largest manifest, in bytes.
+const MAX_MANIFEST_BYTES: usize = 1 << 20;
+
+const MANIFEST_SYMBOL: &str = "outrigger_manifest";
+const TABLE_SYMBOL: &[u8] = b"outrigger_plugin\0";
+
+/// Why a file is no plugin for this host.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// No file of that name where it was looked for.
+    #[error("plugin '{name}' was not found; looked for {}", list(.looked_for))]
+    NotFound {
+        /// As configured.
+        name: String,
+        /// The paths that were tried.
+        looked_for: Vec<PathBuf>,
+    },
+    /// It cannot be read, or its copy cannot be written.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is larger than any plugin.
+    #[error("{} is too large for a plugin ({len} bytes; at most {MAX_FILE_BYTES})", .path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        len: u64,
+    },
+    /// It is no library, or has no manifest.
+    #[error("{} is not an Outrigger plugin: {reason}", .path.display())]
+    NotAPlugin {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// Its ABI does not fit the host's.
+    #[error("{} needs plugin ABI {needed_major}.{needed_minor}, this host has {ABI_MAJOR}.{ABI_MINOR}", .path.display())]
+    Abi {
+        /// The file.
+        path: PathBuf,
+        /// The major version it was built for.
+        needed_major: u32,
+        /// The least minor version it runs on.
+        needed_minor: u32,
+    },
+    /// Its manifest is refused.
+    #[error("{}: {source}", .path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ManifestError,
+    },
+    /// Others than the host's own user may change it, or the folder of its copy.
+    #[error(transparent)]
+    Untrusted(#[from] TrustError),
+    /// Its content is not what the configuration pins.
+    #[error("{} has the SHA-256 {found}, the configuration pins {pinned}", .path.display())]
+    Hash {
+        /// The file.
+        path: PathBuf,
+        /// As configured.
+        pinned: String,
+        /// As found.
+        found: sha256::Hash,
+    },
+    /// The system could not open the library.
+    #[error("{} cannot be opened: {reason}", .path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the linker said.
+        reason: String,
+    },
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A file that was read and judged, but not opened.
+pub struct PluginFile {
+    /// Where it stands.
+    pub path: PathBuf,
+    /// The SHA-256 of its content.
+    pub hash: sha256::Hash,
+    /// The ABI it was built for.
+    pub header: ManifestHeader,
+    /// What it says of itself.
+    pub manifest: Manifest,
+    content: Vec<u8>,
+    /// Of the very file that was read.
+    metadata: fs::Metadata,
+}
+
+/// The paths at which a configured plugin is looked for: a path as it stands, a bare name as the library of that name in
+/// each folder.
+pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
+    if name.contains(std::path::MAIN_SEPARATOR) || Path::new(name).extension() == Some(OsStr::new("so")) {
+        return vec![PathBuf::from(name)];
+    }
+    let library = format!("liboutrigger_{}{}", name.replace('-', "_"), std::env::consts::DLL_SUFFIX);
+    folders.iter().map(|folder| folder.join(&library)).collect()
+}
+
+/// Finds a configured plugin.
+///
+/// # Errors
+/// [`FileError::NotFound`] names every path that was tried.
+pub fn find(name: &str, folders: &[PathBuf]) -> Result<PathBuf, FileError> {
+    let looked_for = candidates(name, folders);
+    match looked_for.iter().find(|path| path.is_file()) {
+        Some(path) => Ok(path.clone()),
+        None => Err(FileError::NotFound { name: name.to_owned(), looked_for }),
+    }
+}
+
+impl PluginFile {
+    /// Reads the file and judges its manifest, without running any of it.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let io = |source| FileError::Io { path: path.to_owned(), source };
+        // What is judged belongs to the file that is read, also when another takes its name meanwhile.
+        let mut opened = fs::File::open(path).map_err(io)?;
+        let metadata = opened.metadata().map_err(io)?;
+        if !metadata.is_file() {
+            let reason = "it is not a regular file".to_owned();
+            return Err(FileError::NotAPlugin { path: path.to_owned(), reason });
+        }
+        let len = metadata.len();
+        if len > MAX_FILE_BYTES {
+            return Err(FileError::TooLarge { path: path.to_owned(), len });
+        }
+        let mut content = Vec::new();
+        (&mut opened).take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(io)?;
+        let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
+        let bytes = manifest_bytes(&content).map_err(|reason| no_plugin(&reason))?;
+        let header = ManifestHeader::parse(bytes).ok_or_else(|| no_plugin("its manifest does not begin as one"))?;
+        if header.abi_major != ABI_MAJOR || header.abi_minor_needed > ABI_MINOR {
+            return Err(FileError::Abi {
+                path: path.to_owned(),
+                needed_major: header.abi_major,
+                needed_minor: header.abi_minor_needed,
+            });
+        }
+        let json = bytes
+            .get(MANIFEST_HEADER_LEN..)
+            .and_then(|rest| rest.get(..usize::try_from(header.len).ok()?))
+            .filter(|json| json.len() <= MAX_MANIFEST_BYTES)
+            .ok_or_else(|| no_plugin("its manifest is cut off or too long"))?;
+        let manifest = Manifest::parse(json).map_err(|source| FileError::Manifest { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), hash: sha256::Hash::hash(&content), header, manifest, content, metadata })
+    }
+
+    /// Checks that nobody else could have put the content there: the file and every folder on the way to it belong to root or
+    /// to the host's user, and neither group nor others may write to them (to a folder with the sticky bit they may).
+    ///
+    /// # Errors
+    /// [`FileError::Untrusted`] names what is too open.
+    pub fn check_owner(&self) -> Result<(), FileError> {
+        Ok(trust::check_file(&self.path, &self.metadata)?)
+    }
+
+    /// Checks the content against the configuration's `sha256`, 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`FileError::Hash`] with both.
+    pub fn check_pin(&self, pinned: &str) -> Result<(), FileError> {
+        if pinned.eq_ignore_ascii_case(&self.hash.to_string()) {
+            return Ok(());
+        }
+        Err(FileError::Hash { path: self.path.clone(), pinned: pinned.to_owned(), found: self.hash })
+    }
+
+    /// Copies the file into `folder` under a name made of its content, opens the copy, and gives its table.
+    ///
+    /// The library is never closed: code that ran may have left destructors of threads behind.
+    pub fn open(&self, folder: &Path) -> Result<&'static PluginTable, FileError> {
+        let copy = self.copy_into(folder)?;
+        let failed =
+            |error: libloading::Error| FileError::Open { path: self.path.clone(), reason: linker_reason(&error) };
+        // SAFETY: opening runs the library's constructors: the operator configured this file, and its content is the one
+        // that was judged. It is bound to nothing of ours (RTLD_LOCAL, and the host exports no symbols).
+        let library = unsafe { Library::open(Some(&copy), RTLD_NOW | RTLD_LOCAL) }.map_err(failed)?;
+        // SAFETY: the symbol is the static that the ABI names, a table; what it holds is checked below.
+        let table = unsafe { library.get::<*const PluginTable>(TABLE_SYMBOL) }.map_err(failed)?.into_raw();
+        std::mem::forget(library);
+        let no_plugin = |reason: &str| FileError::NotAPlugin { path: self.path.clone(), reason: reason.to_owned() };
+        // SAFETY: a symbol of a library that stays open; a plugin promises with the magic number that a table is there.
+        let table = unsafe { PluginTable::read(table.cast()) };
+        let table = table.ok_or_else(|| no_plugin("its function table does not begin as one, or is cut short"))?;
+        if table.abi_major != self.header.abi_major || table.abi_minor_needed != self.header.abi_minor_needed {
+            return Err(no_plugin("its function table and its manifest are of different ABI versions"));
+        }
+        let whole = table.create.is_some()
+            && table.init.is_some()
+            && table.start.is_some()
+            && table.call.is_some()
+            && table.destroy.is_some();
+        // As the library, the table is there for good: an instance that is left behind may still be inside.
+        if whole { Ok(Box::leak(Box::new(table))) } else { Err(no_plugin("its function table lacks a function")) }
+    }
+
+    fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| FileError::Io { path, source }
+        };
+        trust::own_folder(folder)?;
+        let copy = folder.join(format!("{}{}", self.hash, std::env::consts::DLL_SUFFIX));
+        // One that somebody else put there when the folder was open to him could still be changed by him.
+        if trust::is_own_file(&copy) && fs::read(&copy).is_ok_and(|content| content == self.content) {
+            return Ok(copy);
+        }
+        let partial = folder.join(format!("{}.{}.partial", self.hash, std::process::id()));
+        // What an interrupted start left cannot be written to; that there is nothing to remove is the ordinary case.
+        let _ = fs::remove_file(&partial);
+        let write = || {
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o500).open(&partial)?;
+            file.write_all(&self.content)?;
+            file.sync_all()?;
+            fs::rename(&partial, &copy)
+        };
+        let written = write();
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written.map_err(io(&partial))?;
+        Ok(copy)
+    }
+}
+
+/// What the linker said, as `undefined symbol: frobnicate`: the error itself says only which function of the linker failed.
+fn linker_reason(error: &libloading::Error) -> String {
+    let said = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    printable(&said).into_owned()
+}
+
+/// The bytes from the manifest's symbol to the end of its section.
+fn manifest_bytes(content: &[u8]) -> Result<&[u8], String> {
+    let file = object::File::parse(content).map_err(|error| format!("it is no library ({error})"))?;
+    let symbol = file
+        .dynamic_symbols()
+        .find(|symbol| symbol.name() == Ok(MANIFEST_SYMBOL))
+        .ok_or_else(|| format!("it exports no symbol {MANIFEST_SYMBOL}"))?;
+    let missing = || format!("the data of {MANIFEST_SYMBOL} is missing");
+    let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok()).ok_or_else(missing)?;
+    let offset = symbol.address().checked_sub(section.address()).ok_or_else(missing)?;
+    let data = section.data().map_err(|_| missing())?;
+    usize::try_from(offset).ok().and_then(|offset| data.get(offset..)).ok_or_else(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_libraries_and_paths_stay() {
+        let folders = [PathBuf::from("/a"), PathBuf::from("/b")];
+        let names: Vec<_> = candidates("acme-mining", &folders);
+        assert!(names[1].ends_with("liboutrigger_acme_mining.so"), "{names:?}");
+        assert_eq!(candidates("./x.so", &folders), [PathBuf::from("./x.so")]);
+        let error = find("nothing", &folders).unwrap_err().to_string();
+        assert!(error.contains("'nothing'") && error.contains("/b/liboutrigger_nothing"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_plugin_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("text.so");
+        fs::write(&text, "not a library").unwrap();
+        let error = PluginFile::read(&text).err().unwrap().to_string();
+        assert!(error.contains("is not an Outrigger plugin: it is no library"), "{error}");
+        let own = std::env::current_exe().unwrap();
+        let error = PluginFile::read(&own).err().unwrap().to_string();
+        assert!(error.contains("exports no symbol outrigger_manifest"), "{error}");
+    }
+}

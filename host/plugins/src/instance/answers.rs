@@ -1,0 +1,165 @@
+//! The host's functions as one instance sees them: its services, and where its answers go.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes as SharedBytes;
+use outrigger_abi::{
+    ABI_MAJOR, ABI_MINOR, Bytes, ExportedService, HostTable, OwnedBytes, STATUS_OK, ServiceTable, caught,
+};
+use outrigger_service::ErrorKind;
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
+
+use super::{LoadedLibrary as Library, release};
+use crate::answer::{AnswerRules, BadAnswer};
+use crate::calls::{Answer, Calls, Unwanted};
+use crate::health::Health;
+
+/// The largest answer that is copied, in bytes.
+const SMALL_ANSWER: usize = 64 << 10;
+
+/// What `HostTable::ctx` points to. It is there for the life of the process.
+pub(super) struct Context {
+    pub id: u64,
+    pub code: Arc<Library>,
+    pub calls: Arc<Calls>,
+    pub health: Arc<Health>,
+    pub rules: AnswerRules,
+    pub services: HashMap<String, Arc<ExportedService>>,
+    /// The instance has ended, or was left behind.
+    pub ended: AtomicBool,
+}
+
+impl Context {
+    /// From now on the host's functions answer [`ErrorKind::Stale`] and change nothing.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.services.values().for_each(|service| service.end());
+    }
+
+    /// The method of a call, by its token.
+    pub fn method_of(&self, token: u64) -> &str {
+        let position = Calls::method_of(token);
+        self.code.manifest.methods.get(position).map_or("unknown", |method| &method.name)
+    }
+
+    fn find_service(&self, name: &[u8]) -> *const ServiceTable {
+        let name = std::str::from_utf8(name).ok().filter(|_| !self.has_ended());
+        let service = name.and_then(|name| self.services.get(name));
+        service.map_or(std::ptr::null(), |service| service.table())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
+        if self.has_ended() {
+            return ErrorKind::Stale as i32;
+        }
+        let answer: Answer = match self.rules.check(code, &body) {
+            Err(bad) => Err(self.refuse(token, bad)),
+            Ok(()) if code != 0 => Err(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned())),
+            // Released on this thread, which is the plugin's to hold up.
+            Ok(()) if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
+            Ok(()) => Ok(SharedBytes::from_owner(BorrowedReply(Some(body)))),
+        };
+        let counted = if answer.is_err() { &self.health.errors } else { &self.health.answers };
+        // Before the client can ask.
+        counted.fetch_add(1, Ordering::Relaxed);
+        if self.calls.answer(self.id, token, answer) {
+            return STATUS_OK;
+        }
+        counted.fetch_sub(1, Ordering::Relaxed);
+        self.health.stale.fetch_add(1, Ordering::Relaxed);
+        self.note_unwanted(token);
+        ErrorKind::Stale as i32
+    }
+
+    /// Notes an answer that reaches nobody, and gives what its client is told.
+    fn refuse(&self, token: u64, bad: BadAnswer) -> RpcError {
+        let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
+        tracing::error!(plugin, method, reason = bad.to_string(), "the plugin's answer was refused");
+        RpcError::internal(bad.to_string())
+    }
+
+    fn note_unwanted(&self, token: u64) {
+        let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
+        match self.calls.why_unwanted(self.id, token) {
+            Unwanted::Late => {
+                tracing::warn!(plugin, method, "an answer came late and was dropped: its deadline had passed")
+            }
+            Unwanted::Abandoned => tracing::info!(plugin, method, "an answer was dropped: its client had gone"),
+            Unwanted::Second => {
+                tracing::warn!(plugin, method, "a second answer was dropped: the call was answered before")
+            }
+            Unwanted::Foreign => {
+                tracing::error!(plugin, token, "an answer was dropped: the call is another plugin's");
+            }
+        }
+    }
+}
+
+/// The table for an instance.
+pub(super) fn host_table(context: &'static Context) -> HostTable {
+    HostTable {
+        struct_size: size_of::<HostTable>(),
+        abi_major: ABI_MAJOR,
+        abi_minor: ABI_MINOR,
+        ctx: (&raw const *context).cast(),
+        service: find_service,
+        reply,
+        wanted,
+    }
+}
+
+/// A large answer, which is sent from where the plugin wrote it. It is given back on a thread that may wait.
+struct BorrowedReply(Option<OwnedBytes>);
+
+impl AsRef<[u8]> for BorrowedReply {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl Drop for BorrowedReply {
+    fn drop(&mut self) {
+        if let Some(body) = self.0.take() {
+            release::give_back(body);
+        }
+    }
+}
+
+unsafe extern "C" fn find_service(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
+    let found = caught(|| {
+        // SAFETY: `ctx` is the instance's context, which is never freed.
+        let context = unsafe { &*ctx.cast::<Context>() };
+        // SAFETY: the plugin lends its name until we return.
+        context.find_service(unsafe { name.as_slice() })
+    });
+    found.unwrap_or(std::ptr::null())
+}
+
+unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32 {
+    let status = caught(|| {
+        // SAFETY: as above.
+        let context = unsafe { &*ctx.cast::<Context>() };
+        context.reply(token, code, body)
+    });
+    status.unwrap_or(ErrorKind::Internal as i32)
+}
+
+unsafe extern "C" fn wanted(ctx: *const c_void, token: u64) -> i32 {
+    let wanted = caught(|| {
+        // SAFETY: as above.
+        let context = unsafe { &*ctx.cast::<Context>() };
+        !context.has_ended() && context.calls.is_waiting(context.id, token)
+    });
+    i32::from(wanted.unwrap_or(false))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! The host's functions, called as a plugin calls them.
+
+use std::pin::pin;
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
+
+use outrigger_service::log::Level;
+use outrigger_service::{Log, Scope};
+use parking_lot::Mutex;
+
+use super::*;
+use crate::instance::test_library;
+
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl Log for Lines {
+    fn write(&self, _: Scope, _: Level, message: String) -> outrigger_service::Result<()> {
+        self.0.lock().push(message);
+        Ok(())
+    }
+}
+
+fn context(lines: &Arc<Lines>) -> &'static Context {
+    let log = Arc::new(ExportedService::new::<dyn Log>(lines.clone()));
+    Box::leak(Box::new(Context {
+        id: 7,
+        code: test_library(&["first", "second"]),
+        calls: Arc::default(),
+        health: Arc::default(),
+        rules: AnswerRules::Bounded(1 << 20),
+        services: HashMap::from([("log/1".to_owned(), log)]),
+        ended: AtomicBool::new(false),
+    }))
+}
+
+#[test]
+fn a_token_names_its_method() {
+    let context = context(&Arc::default());
+    let (first, _receiver) = context.calls.open(7, 0);
+    let (second, _receiver) = context.calls.open(7, 1);
+    let (third, _receiver) = context.calls.open(7, 2);
+    let names = [first, second, third].map(|token| context.method_of(token));
+    assert_eq!(names, ["first", "second", "unknown"]);
+}
+
+#[test]
+fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_nothing() {
+    let lines = Arc::new(Lines::default());
+    let context = context(&lines);
+    let table = host_table(context);
+    let (token, receiver) = context.calls.open(7, 0);
+    // SAFETY: the table's context is never freed, and the name is readable.
+    let find = |name: &[u8]| unsafe { (table.service)(table.ctx, Bytes::lend(name)) };
+    let log = find(b"log/1");
+    assert!(!log.is_null() && find(b"chain/1").is_null());
+    // SAFETY: as above.
+    assert_eq!(unsafe { ((table.wanted)(table.ctx, token), call_log(log)) }, (1, ErrorKind::Malformed as i32));
+    context.end();
+    assert!(find(b"log/1").is_null());
+    // SAFETY: as above.
+    assert_eq!(unsafe { (table.wanted)(table.ctx, token) }, 0);
+    // SAFETY: as above; the bytes are the host's from here on.
+    let status = unsafe { (table.reply)(table.ctx, token, 0, OwnedBytes::from(b"1".to_vec())) };
+    assert_eq!((status, receiver.is_empty()), (ErrorKind::Stale as i32, true));
+    // The table that was found before is still there, and leads to nothing: what the client of the SDK does not ask, a
+    // plugin in C may.
+    // SAFETY: as above.
+    let late = unsafe { call_log(log) };
+    assert_eq!((late, lines.0.lock().len()), (ErrorKind::Stale as i32, 0));
+}
+
+/// Asks the first function of a service's table, with a request that is not read.
+///
+/// # Safety
+/// The table is one of `log/1`.
+unsafe fn call_log(table: *const ServiceTable) -> i32 {
+    use outrigger_abi::ServiceFn;
+    let mut response = OwnedBytes::EMPTY;
+    // SAFETY: the caller's promise: the functions stand behind the head.
+    unsafe {
+        let write = table.add(1).cast::<Option<ServiceFn>>().read().unwrap();
+        write((*table).ctx, 0, Bytes::lend(&[]), &mut response)
+    }
+}
+
+/// A waiting client whose waker panics.
+struct Bomb;
+
+impl Wake for Bomb {
+    fn wake(self: Arc<Self>) {
+        unreachable!("asked for");
+    }
+}
+
+#[test]
+fn a_panic_in_the_hosts_reply_is_a_status() {
+    let context = context(&Arc::default());
+    let table = host_table(context);
+    let (token, receiver) = context.calls.open(7, 0);
+    let mut receiver = pin!(receiver);
+    let waker = Waker::from(Arc::new(Bomb));
+    assert!(matches!(receiver.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending));
+    // SAFETY: as above.
+    let status = unsafe { (table.reply)(table.ctx, token, 0, OwnedBytes::from(b"1".to_vec())) };
+    assert_eq!(status, ErrorKind::Internal as i32);
+}
+
+/// The sources of every function that the other side of the interface calls.
+const SOURCES: [(&str, &str); 6] = [
+    ("answers.rs", include_str!("../answers.rs")),
+    ("probe/host.rs", include_str!("../../../../conformance/src/probe/host.rs")),
+    ("probe/recording_proxy.rs", include_str!("../../../../conformance/src/probe/recording_proxy.rs")),
+    ("abi/bytes.rs", include_str!("../../../../../sdk/abi/src/bytes.rs")),
+    ("abi/service.rs", include_str!("../../../../../sdk/abi/src/service.rs")),
+    ("abi/entry.rs", include_str!("../../../../../sdk/abi/src/entry.rs")),
+];
+
+#[test]
+fn every_function_of_the_interface_contains_panics() {
+    let mut found = 0;
+    for (file, source) in SOURCES {
+        let code = source.split("#[cfg(test)]").next().unwrap();
+        // The first piece stands before the first such function.
+        for function in code.split("extern \"C\" fn ").skip(1) {
+            let Some((head, body)) = function.split_once(" {\n") else { continue };
+            let name = head.split(['(', '<']).next().unwrap();
+            // A type, and the declaration of one.
+            if name.is_empty() {
+                continue;
+            }
+            let body = body.split("\n}\n").next().unwrap();
+            let contained = ["caught(", "guarded(", "with::<P>("].iter().any(|word| body.contains(word));
+            assert!(contained, "{file}: {name} lets panics out");
+            found += 1;
+        }
+    }
+    assert!(found >= 20, "only {found} functions were found");
+}

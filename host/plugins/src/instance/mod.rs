@@ -1,0 +1,409 @@
+//! A running plugin: the library's table, the instance it made, and what the host gave it.
+//!
+//! Order of ends: no new call is routed to it, `quiesce`, every call answered, no thread inside, `stop`, `destroy`. An
+//! instance that does not let its threads go is left behind: freeing it under them would be worse.
+#![allow(unsafe_code)]
+
+mod answers;
+mod end;
+mod release;
+pub mod start;
+
+use std::ffi::c_void;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use outrigger_abi::{Bytes, CallFrame, HostTable, PluginTable, STATUS_OK};
+use outrigger_sdk::manifest::{Manifest, MethodSpec};
+use outrigger_memory::wipe_stack;
+use outrigger_service::events::Event;
+use outrigger_values::RpcError;
+use outrigger_service::wire;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::calls::{Calls, Run};
+use super::events::EventQueue;
+use super::file::{FileError, PluginFile};
+use super::grants::{Grant, ServiceSource};
+use super::health::{Health, State};
+use answers::Context;
+pub use start::StartError;
+
+/// How long after a call's deadline its code is looked for. Whoever waits for the answer has seen the deadline pass by then.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A plugin's code, opened: instances are made of it, now or again later.
+pub struct LoadedLibrary {
+    /// Its file, for the operator.
+    pub file: PathBuf,
+    /// The SHA-256 of the file's content, in hexadecimal.
+    pub hash: String,
+    /// The minor version of the ABI that it was built with.
+    pub abi_minor: u32,
+    /// What the plugin says of itself.
+    pub manifest: Manifest,
+    table: &'static PluginTable,
+}
+
+/// A library that was not loaded, of a plugin with these methods.
+#[cfg(test)]
+fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
+    use outrigger_sdk::{Call, Host, Plugin, Reply};
+
+    struct Idle;
+
+    impl Plugin for Idle {
+        fn new(_: Host, _: serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+            Ok(Self)
+        }
+        fn call(&self, _: Call<'_>, _: Reply) {}
+    }
+
+    let methods: Vec<_> =
+        methods.iter().map(|name| serde_json::json!({"name": name, "category": "Test", "help": ""})).collect();
+    let manifest = serde_json::json!({"id": "idle", "version": "1", "summary": "", "methods": methods}).to_string();
+    Arc::new(LoadedLibrary {
+        file: PathBuf::new(),
+        hash: String::new(),
+        abi_minor: 0,
+        manifest: Manifest::parse(manifest.as_bytes()).unwrap(),
+        table: Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0))),
+    })
+}
+
+impl LoadedLibrary {
+    /// Opens a copy of the file in `copies`. The file's content need not be kept.
+    ///
+    /// # Errors
+    /// As of [`PluginFile::open`].
+    pub fn open(file: PluginFile, copies: &Path) -> Result<Self, FileError> {
+        let table = file.open(copies)?;
+        let PluginFile { path, hash, header, manifest, .. } = file;
+        Ok(Self { file: path, hash: hash.to_string(), abi_minor: header.abi_minor_built, manifest, table })
+    }
+}
+
+/// How an instance failed, for its supervisor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PluginFailure {
+    /// A call or an event ended in a fault.
+    Fault,
+    /// None of the threads that it may take comes back.
+    Stuck,
+}
+
+/// What an instance is started with.
+pub struct Launch<'a> {
+    /// Names it among all instances of this process.
+    pub id: u64,
+    /// Names the plugin among all plugins and instances of this process.
+    pub owner: u64,
+    /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
+    pub trusted: bool,
+    /// The services it may use.
+    pub grants: &'a [Grant],
+    /// Its options, checked and complete.
+    pub options: serde_json::Map<String, serde_json::Value>,
+    /// Where its services come from.
+    pub services: &'a dyn ServiceSource,
+    /// The calls in flight.
+    pub calls: Arc<Calls>,
+    /// How long a call may take that the manifest does not call long-running; none for as long as it likes.
+    pub deadline: Option<Duration>,
+    /// The longest answer, in bytes, that is taken from it where it is not trusted.
+    pub max_answer_bytes: usize,
+    /// How the plugin has fared so far, in this instance and earlier ones.
+    pub health: Arc<Health>,
+    /// Where failures are reported, with the instance's id.
+    pub failures: Sender<(u64, PluginFailure)>,
+}
+
+/// An instance of a plugin.
+pub struct Instance {
+    /// Names it among all instances of this process.
+    pub id: u64,
+    /// Names the plugin among all plugins and instances of this process.
+    pub owner: u64,
+    /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
+    pub trusted: bool,
+    /// Its code.
+    pub code: Arc<LoadedLibrary>,
+    /// The services it was granted.
+    pub grants: Vec<Grant>,
+    /// How long a call may take that the manifest does not call long-running.
+    pub deadline: Option<Duration>,
+    /// How it and earlier instances of the plugin fare.
+    pub health: Arc<Health>,
+    /// Its events.
+    pub events: Arc<EventQueue>,
+    handle: *mut c_void,
+    /// Calls that were routed to it and have not ended.
+    leases: AtomicU64,
+    /// Threads in its functions.
+    inside: AtomicU64,
+    /// No further call is routed to it.
+    closed: AtomicBool,
+    /// Nothing may enter.
+    stopping: AtomicBool,
+    /// When its end must have come, once it is retired.
+    ends_by: Mutex<Option<Instant>>,
+    /// It came to its end, or was left behind.
+    ended: AtomicBool,
+    /// Its code ended in a fault.
+    damaged: AtomicBool,
+    /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are
+    /// to cancel, or behind another plugin's, such notices would come too late.
+    cancels: Sender<u64>,
+    /// Since when such a notice is being given.
+    cancelling: Since,
+    /// Since when an event is being delivered.
+    delivering: Since,
+    failures: Sender<(u64, PluginFailure)>,
+    deliverer: Mutex<Option<JoinHandle<()>>>,
+    // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
+    host_table: &'static HostTable,
+    context: &'static Context,
+}
+
+// SAFETY: the ABI demands that a plugin's functions may be called from any thread; the tables are only read.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+/// Since when something is going on; none while it is not.
+#[derive(Default)]
+struct Since {
+    /// Seldom, and every call asks.
+    going_on: AtomicBool,
+    since: Mutex<Option<Instant>>,
+}
+
+impl Since {
+    /// Does something that counts as going on meanwhile.
+    fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        *self.lock() = Some(Instant::now());
+        self.going_on.store(true, Ordering::Relaxed);
+        let done = work();
+        self.going_on.store(false, Ordering::Relaxed);
+        *self.lock() = None;
+        done
+    }
+
+    fn is_longer_than(&self, limit: Option<Duration>) -> bool {
+        let longer = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
+        self.going_on.load(Ordering::Relaxed) && self.lock().is_some_and(longer)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.since.lock()
+    }
+}
+
+/// The right to make one call on an instance: it does not end before its leases do.
+pub struct Lease(Arc<Instance>);
+
+impl Deref for Lease {
+    type Target = Instance;
+    fn deref(&self) -> &Instance {
+        &self.0
+    }
+}
+
+impl Clone for Lease {
+    fn clone(&self) -> Self {
+        self.0.leases.fetch_add(1, Ordering::SeqCst);
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.leases.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A thread inside the plugin.
+struct Inside<'a>(&'a Instance);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Instance {
+    /// Takes the instance for a call; none once it is closed.
+    pub fn lease(self: &Arc<Self>) -> Option<Lease> {
+        self.leases.fetch_add(1, Ordering::SeqCst);
+        let lease = Lease(self.clone());
+        (!self.closed.load(Ordering::SeqCst)).then_some(lease)
+    }
+
+    /// What the plugin says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.code.manifest
+    }
+
+    /// How it fares.
+    pub fn state(&self) -> State {
+        State::of(self.damaged.load(Ordering::Relaxed), self.stuck())
+    }
+
+    /// How many of its calls, cancellations and events do not come to an end.
+    pub fn stuck(&self) -> usize {
+        let helpers = [&self.cancelling, &self.delivering];
+        let longer = helpers.iter().filter(|since| since.is_longer_than(self.deadline)).count();
+        self.context.calls.stuck(self.id) + longer
+    }
+
+    /// How many of its calls that may take long hold their thread for longer than others may.
+    pub fn long_calls(&self) -> usize {
+        self.context.calls.long(self.id)
+    }
+
+    /// How many of its calls wait for their answer.
+    pub fn waiting(&self) -> usize {
+        self.context.calls.waiting(self.id)
+    }
+
+    /// Calls a function of the table; one that may be missing and is counts as done.
+    fn run<F>(&self, function: Option<F>, call: impl FnOnce(F) -> i32) -> i32 {
+        function.map_or(STATUS_OK, call)
+    }
+
+    /// Enters the plugin, unless it is stopping.
+    fn enter(&self) -> Option<Inside<'_>> {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Inside(self);
+        (!self.stopping.load(Ordering::SeqCst)).then_some(inside)
+    }
+
+    /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its
+    /// `deadline` is kept by whoever waits there. Whether its code was found not to return in time, before it did.
+    pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], pooled: bool) -> bool {
+        let due = self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE));
+        let run = Run { due, long_running: method.long_running, pooled };
+        if !self.context.calls.begin(token, run) {
+            return false;
+        }
+        let lost = AnswerLost { instance: self, token };
+        match self.enter() {
+            Some(_inside) => {
+                self.enter_call(token, method, params);
+                if method.private_keys {
+                    wipe_stack();
+                }
+            }
+            None => self.fail(token, "The plugin is stopping"),
+        }
+        std::mem::forget(lost);
+        self.context.calls.end_unless_given_up(token).unwrap_or_else(|| {
+            self.cancel(token);
+            self.context.calls.end(token)
+        })
+    }
+
+    fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
+        let (deadline, method) = (self.deadline.filter(|_| !method.long_running), method.name.as_str());
+        self.health.calls.fetch_add(1, Ordering::Relaxed);
+        let began = Instant::now();
+        let frame = CallFrame {
+            struct_size: size_of::<CallFrame>(),
+            token,
+            method: Bytes::lend(method.as_bytes()),
+            params: Bytes::lend(params),
+            deadline_ms: deadline.map_or(0, |deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX)),
+        };
+        // SAFETY: the instance is started and not destroyed while we are inside; the frame outlives the call.
+        let status = self.run(self.code.table.call, |call| unsafe { call(self.handle, &frame) });
+        self.health.spent(began.elapsed());
+        if status != STATUS_OK {
+            self.fail(token, "Internal error");
+            self.fault(format!("the call of {method} ended with status {status}"));
+        }
+    }
+
+    fn fail(&self, token: u64, message: &str) {
+        self.health.errors.fetch_add(1, Ordering::Relaxed);
+        self.context.calls.answer(self.id, token, Err(RpcError::internal(message)));
+    }
+
+    /// The plugin's code ended in a fault: what it keeps may be damaged.
+    fn fault(&self, what: String) {
+        tracing::error!(plugin = self.manifest().id, "{what}: a fault of the plugin");
+        self.damaged.store(true, Ordering::Relaxed);
+        self.health.fault(what);
+        self.tell_supervisor(PluginFailure::Fault);
+    }
+
+    /// A call's deadline has passed, and it was answered for the plugin.
+    pub fn timed_out(&self, method: &str) {
+        self.health.timeouts.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(plugin = self.manifest().id, method, "a call was not answered by its deadline");
+    }
+
+    /// The method of one of its calls.
+    pub fn method_of(&self, token: u64) -> &str {
+        self.context.method_of(token)
+    }
+
+    /// A call's code has not returned by its deadline. `share` is how many threads the plugin may take.
+    pub fn does_not_return(&self, method: &str, share: usize) {
+        tracing::error!(plugin = self.manifest().id, method, "a call has not returned by its deadline");
+        if self.stuck() >= share {
+            self.tell_supervisor(PluginFailure::Stuck);
+        }
+    }
+
+    fn tell_supervisor(&self, failure: PluginFailure) {
+        // Without a supervisor the process is at its end, or this is a test without one.
+        let _ = self.failures.send((self.id, failure));
+    }
+
+    /// Leaves the notice that nobody waits for a call any more. Each call is cancelled at most once this way, so there are
+    /// no more notices than calls.
+    pub fn leave_cancel(&self, token: u64) {
+        // Without the reader the instance is at its end.
+        let _ = self.cancels.send(token);
+    }
+
+    /// Tells the plugin that nobody waits for a call any more.
+    pub fn cancel(&self, token: u64) {
+        if let Some(_inside) = self.enter() {
+            // SAFETY: as in `enter_call`.
+            let status = self.run(self.code.table.cancel, |cancel| unsafe { cancel(self.handle, token) });
+            if status != STATUS_OK {
+                self.fault(format!("a cancellation ended with status {status}"));
+            }
+        }
+    }
+
+    fn deliver(&self, event: &Event) {
+        if let Some(_inside) = self.enter() {
+            let bytes = wire::to_bytes(event);
+            let lent = Bytes::lend(&bytes);
+            // SAFETY: as in `enter_call`; the bytes outlive it.
+            let status = self.run(self.code.table.event, |event| unsafe { event(self.handle, lent) });
+            if status != STATUS_OK {
+                self.fault(format!("an event ended with status {status}"));
+            }
+        }
+    }
+}
+
+/// Answers a call that a panic of the host's own took away. Forgotten when there was none.
+struct AnswerLost<'a> {
+    instance: &'a Instance,
+    token: u64,
+}
+
+impl Drop for AnswerLost<'_> {
+    fn drop(&mut self) {
+        self.instance.fail(self.token, "Internal error");
+    }
+}

@@ -1,0 +1,228 @@
+//! Bringing an instance up to where calls may follow.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
+use std::time::Duration;
+
+use outrigger_abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK};
+use outrigger_service::events::Event;
+use outrigger_service::{Events, Log};
+use outrigger_values::text::printable;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::answers::{Context, host_table};
+use super::{Instance, Launch, LoadedLibrary, Since};
+use outrigger_base::contain::contain;
+use crate::answer::AnswerRules;
+use crate::events::{EventQueue, EventsService};
+use crate::grants::{self, Grant, GrantError, OWN_SERVICES};
+use crate::log::LogService;
+
+/// How long a plugin may take for its library's constructors, and for its `create`, `init` and `start` together.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The stack of a thread that starts a plugin, in bytes: as that of a call.
+const START_STACK_BYTES: usize = 8 << 20;
+
+/// Why a plugin could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// What it needs and what it is granted do not fit.
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    /// It made no instance.
+    #[error("plugin '{0}' could not make an instance")]
+    Create(String),
+    /// Its `init` or `start` refused.
+    #[error("plugin '{plugin}' refused to start: {reason}")]
+    Refused {
+        /// The plugin.
+        plugin: String,
+        /// What it said.
+        reason: String,
+    },
+    /// Its library's constructors, or its `create`, `init` or `start`, did not return.
+    #[error("plugin '{0}' did not start within {limit} s", limit = START_PATIENCE.as_secs())]
+    TooLong(String),
+    /// The system gave no thread.
+    #[error("plugin '{plugin}': {source}")]
+    Thread {
+        /// The plugin.
+        plugin: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Instance {
+    /// Makes an instance and brings it up to where calls may follow.
+    ///
+    /// # Errors
+    /// What kept it from starting; nothing of the instance is left then, unless it does not return.
+    pub fn start(code: &Arc<LoadedLibrary>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
+        let plugin = code.manifest.id.clone();
+        grants::check(&code.manifest, launch.grants, launch.services)?;
+        let events = EventQueue::new(code.manifest.events.clone());
+        let services = exported(&plugin, &launch, &events)?;
+        let context: &Context = Box::leak(Box::new(Context {
+            id: launch.id,
+            code: code.clone(),
+            calls: launch.calls,
+            health: launch.health.clone(),
+            rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
+            services,
+            ended: AtomicBool::new(false),
+        }));
+        let (cancels, notices) = channel();
+        let mut instance = Self {
+            id: launch.id,
+            owner: launch.owner,
+            trusted: launch.trusted,
+            code: code.clone(),
+            grants: launch.grants.to_vec(),
+            deadline: launch.deadline,
+            health: launch.health,
+            events,
+            handle: std::ptr::null_mut(),
+            leases: AtomicU64::new(0),
+            inside: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            ends_by: Mutex::new(None),
+            ended: AtomicBool::new(false),
+            damaged: AtomicBool::new(false),
+            cancels,
+            cancelling: Since::default(),
+            delivering: Since::default(),
+            failures: launch.failures,
+            deliverer: Mutex::new(None),
+            host_table: Box::leak(Box::new(host_table(context))),
+            context,
+        };
+        let options = Value::Object(launch.options).to_string();
+        let bring_up = move || {
+            instance.create()?;
+            let instance = Arc::new(instance);
+            instance.init_and_start(&options).inspect_err(|_| instance.end()).map(|()| instance)
+        };
+        // What came up too late is taken down again.
+        let late = |outcome: Result<Arc<Self>, StartError>| outcome.iter().for_each(|instance| instance.end());
+        let instance = in_time(&plugin, bring_up, late)??;
+        instance.start_threads(notices).inspect_err(|_| instance.end())?;
+        Ok(instance)
+    }
+
+    fn create(&mut self) -> Result<(), StartError> {
+        // SAFETY: `create` takes nothing and may be called on any thread.
+        self.handle = self.code.table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
+        if self.handle.is_null() { Err(StartError::Create(self.manifest().id.clone())) } else { Ok(()) }
+    }
+
+    fn init_and_start(&self, options: &str) -> Result<(), StartError> {
+        let mut error = OwnedBytes::EMPTY;
+        let (handle, lent) = (self.handle, Bytes::lend(options.as_bytes()));
+        let table = self.code.table;
+        // SAFETY: a fresh handle of this table; host table and options outlive the call, and `error` can be written.
+        let mut status = self.run(table.init, |init| unsafe { init(handle, self.host_table, lent, &mut error) });
+        if status == STATUS_OK {
+            error = OwnedBytes::EMPTY;
+            // SAFETY: `init` succeeded.
+            status = self.run(table.start, |start| unsafe { start(handle, &mut error) });
+        }
+        if status == STATUS_OK {
+            return Ok(());
+        }
+        let reason = match &*error {
+            [] => format!("status {status}"),
+            // Of one line, and of nothing that a terminal obeys: it goes to the log.
+            text => printable(&String::from_utf8_lossy(text)).into_owned(),
+        };
+        Err(StartError::Refused { plugin: self.manifest().id.clone(), reason })
+    }
+
+    /// Starts what brings it events and notices of cancelled calls.
+    fn start_threads(self: &Arc<Self>, notices: Receiver<u64>) -> Result<(), StartError> {
+        let instance = Arc::downgrade(self);
+        let queue = self.events.clone();
+        let deliver = move |event: Event| {
+            if let Some(instance) = instance.upgrade() {
+                instance.delivering.during(|| instance.deliver(&event));
+            }
+        };
+        let deliverer = self.spawn("events", move || queue.run(deliver))?;
+        *self.deliverer.lock() = Some(deliverer);
+        let instance = Arc::downgrade(self);
+        let cancel = move || {
+            for token in notices {
+                if let Some(instance) = instance.upgrade() {
+                    contain("cancelling a call", || instance.cancelling.during(|| instance.cancel(token)));
+                }
+            }
+        };
+        self.spawn("cancel", cancel).map(drop).inspect_err(|_| self.events.close())
+    }
+
+    /// Starts a thread of this instance.
+    pub(super) fn spawn(
+        &self,
+        purpose: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<std::thread::JoinHandle<()>, StartError> {
+        let plugin = self.manifest().id.clone();
+        let builder = std::thread::Builder::new().name(format!("{purpose}-{plugin}"));
+        builder.spawn(work).map_err(|source| StartError::Thread { plugin, source })
+    }
+}
+
+/// Runs a plugin's code that may not return on a thread of its own: it must not hold its host. What it gives after all, but
+/// too late, goes to `late`, on that thread.
+///
+/// # Errors
+/// `TooLong`; `Thread` when the system gives none; `Refused` when the work was lost to a panic of the host's own.
+pub fn in_time<T: Send + 'static>(
+    plugin: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+    late: impl FnOnce(T) + Send + 'static,
+) -> Result<T, StartError> {
+    let (done, outcome) = channel();
+    let work = move || {
+        if let Err(SendError(unheard)) = done.send(work()) {
+            late(unheard);
+        }
+    };
+    let thread = std::thread::Builder::new().name(format!("start-{plugin}")).stack_size(START_STACK_BYTES);
+    thread.spawn(work).map_err(|source| StartError::Thread { plugin: plugin.to_owned(), source })?;
+    outcome.recv_timeout(START_PATIENCE).map_err(|error| match error {
+        RecvTimeoutError::Timeout => StartError::TooLong(plugin.to_owned()),
+        RecvTimeoutError::Disconnected => {
+            StartError::Refused { plugin: plugin.to_owned(), reason: "its start was lost".to_owned() }
+        }
+    })
+}
+
+/// The services an instance gets: those granted, of which `events/1` and `log/1` are its own.
+fn exported(
+    plugin: &str,
+    launch: &Launch<'_>,
+    events: &Arc<EventQueue>,
+) -> Result<HashMap<String, Arc<ExportedService>>, GrantError> {
+    let [own_events, own_log] = OWN_SERVICES;
+    let service = |grant: &Grant| {
+        let service = match grant.service.as_str() {
+            name if name == own_events => {
+                Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone())))))
+            }
+            name if name == own_log => {
+                let log = LogService { plugin: plugin.to_owned() };
+                Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
+            }
+            name => launch.services.export(name, launch.grants, launch.id),
+        };
+        let missing = || GrantError::no_service(plugin.to_owned(), grant.service.clone(), launch.services);
+        service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)
+    };
+    launch.grants.iter().map(service).collect()
+}

@@ -1,0 +1,18 @@
+//! Plugins: their files, their instances, the calls they answer and the events they hear of.
+
+pub mod answer;
+pub mod calls;
+pub mod events;
+pub mod file;
+pub mod grants;
+pub mod health;
+pub mod instance;
+pub mod latency;
+pub mod log;
+pub mod memory;
+pub mod pool;
+pub mod registry;
+mod settings;
+pub mod trust;
+
+pub use settings::{PluginConfig, seconds};

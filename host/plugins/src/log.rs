@@ -1,0 +1,54 @@
+//! `log/1`: plugins' lines in the host's log.
+
+use outrigger_service::log::Level;
+use outrigger_service::{Log, Result, Scope};
+use outrigger_values::text::printable;
+
+/// The longest line that is written, in bytes; the rest is cut.
+const MAX_LINE_BYTES: usize = 4096;
+
+/// The log of one plugin.
+pub struct LogService {
+    /// Whose lines they are.
+    pub plugin: String,
+}
+
+impl Log for LogService {
+    fn write(&self, _: Scope, level: Level, message: String) -> Result<()> {
+        let (plugin, message) = (self.plugin.as_str(), line(message));
+        match level {
+            Level::Error => tracing::error!(plugin, "{message}"),
+            Level::Warn => tracing::warn!(plugin, "{message}"),
+            Level::Info => tracing::info!(plugin, "{message}"),
+            Level::Debug => tracing::debug!(plugin, "{message}"),
+        }
+        Ok(())
+    }
+}
+
+/// A message as one line that is not too long: ends of lines and other control characters are escaped, so that it cannot pass for
+/// another line, or do something to a terminal.
+fn line(mut message: String) -> String {
+    cut(&mut message);
+    let mut line = printable(&message).into_owned();
+    cut(&mut line);
+    line
+}
+
+fn cut(text: &mut String) {
+    let end = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.truncate(end.unwrap_or(0));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugins_text_cannot_forge_lines() {
+        let forged = "x\n2026-01-01T00:00:00Z ERROR outrigger_host: forged\r\u{1b}[2J";
+        assert_eq!(line(forged.to_owned()), r"x\n2026-01-01T00:00:00Z ERROR outrigger_host: forged\r\u{1b}[2J");
+        assert_eq!(line("\n".repeat(1 << 20)).len(), MAX_LINE_BYTES);
+        assert!(line("ü".repeat(1 << 20)).len() <= MAX_LINE_BYTES);
+    }
+}

@@ -1,0 +1,97 @@
+//! The supervisor: restarts plugins that failed, where their manifest allows it.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use super::note::{self, Change, Subject};
+use super::{Plugin, Registry, Serving};
+use outrigger_base::contain::contain;
+use crate::instance::PluginFailure;
+
+/// How often a plugin is started again within [`RESTART_WINDOW`]; after that it goes on as it is.
+const MAX_RESTARTS: usize = 5;
+
+/// How many threads a plugin may hold that it does not give back, and still be started again: a new instance could take as
+/// many more.
+const MAX_LOST_THREADS: usize = 16;
+
+/// The time in which restarts count.
+const RESTART_WINDOW: Duration = Duration::from_secs(600);
+
+/// Starts the supervisor's thread; it ends with the registry.
+pub(super) fn start(registry: &Arc<Registry>, failures: Receiver<(u64, PluginFailure)>) -> std::io::Result<()> {
+    let registry: Weak<Registry> = Arc::downgrade(registry);
+    let work = move || {
+        for (instance, failure) in failures {
+            match registry.upgrade() {
+                Some(registry) => {
+                    contain("starting a plugin again", || registry.tend(instance, failure));
+                }
+                None => return,
+            }
+        }
+    };
+    std::thread::Builder::new().name("supervisor".to_owned()).spawn(work).map(drop)
+}
+
+impl Registry {
+    /// Starts the plugin of an instance again, if it still is the plugin's, may be restarted, and was not too often.
+    fn tend(&self, instance: u64, failure: PluginFailure) {
+        let _turn = self.turn.lock();
+        let serving = self.serving();
+        let of = |plugin: &Plugin| plugin.instance.as_ref().is_some_and(|own| own.id == instance);
+        let Some(position) = serving.plugins.iter().position(of) else { return };
+        let Some(plugin) = serving.plugins.get(position) else { return };
+        let Some(code) = &plugin.code else { return };
+        let outcome = if code.manifest.restartable { self.start_again(&serving, position) } else { Err(None) };
+        let why = match failure {
+            PluginFailure::Fault => "the host, after a fault",
+            PluginFailure::Stuck => "the host, since its calls do not end",
+        };
+        let reason = match outcome {
+            Ok(()) => {
+                note::made(Change::Restart, why, &Subject::of(plugin));
+                return;
+            }
+            // A fault that may not be mended is written where it happened; the instance goes on.
+            Err(None) if failure == PluginFailure::Fault => return,
+            Err(None) => "it does not end its calls".to_owned(),
+            Err(Some(reason)) => reason,
+        };
+        note::failed(Change::Restart, why, &Subject::of(plugin), &reason);
+        if code.manifest.critical {
+            (self.environment.fatal)(format!("the plugin '{}', which the host needs, has died: {reason}", plugin.id()));
+        }
+    }
+
+    fn start_again(&self, serving: &Serving, position: usize) -> Result<(), Option<String>> {
+        let Serving { mut plugins, overrides, .. } = serving.clone();
+        let plugin = plugins.get_mut(position).ok_or(None)?;
+        let now = Instant::now();
+        plugin.restarts.retain(|earlier| now.duration_since(*earlier) < RESTART_WINDOW);
+        if plugin.restarts.len() >= MAX_RESTARTS {
+            let minutes = RESTART_WINDOW.as_secs() / 60;
+            return Err(Some(format!("it was started again {MAX_RESTARTS} times in {minutes} minutes")));
+        }
+        let lost = plugin.health.lost_threads();
+        if lost >= MAX_LOST_THREADS {
+            return Err(Some(format!("{lost} threads are lost to its calls")));
+        }
+        let failed = |error: &dyn std::fmt::Display| Some(error.to_string());
+        let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
+        self.launch(plugin, code).map_err(|error| failed(&error))?;
+        plugin.restarts.push(now);
+        plugin.restart_count += 1;
+        let started = plugin.instance.clone();
+        let routes = self.routes(&plugins, &overrides).map_err(|(_, error)| failed(&error));
+        let published = routes
+            .and_then(|routes| self.publish(Serving { plugins, routes, overrides }).map_err(|error| failed(&error)));
+        // Whichever is not served ends.
+        let unserved = if published.is_ok() { old } else { started };
+        if let Some(instance) = unserved {
+            self.retire(&instance);
+        }
+        published
+    }
+}

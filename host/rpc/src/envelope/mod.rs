@@ -1,0 +1,196 @@
+//! The envelope: bitcoind's two dialects of JSON-RPC, turned into calls and back.
+//!
+//! A request that says `"jsonrpc":"2.0"` is answered as bitcoind 29 answers it: HTTP 200 also for
+//! errors of the call, 400 for a request that fails its checks, 204 and no body for a notification.
+//! Every other request is answered as bitcoind always did: `result`, `error` and `id`, HTTP status by error code.
+//! A request without `id` is answered without; what is no request at all, with `"id":null`. The members of a batch are each answered in their own dialect;
+//! a batch's status is 200, or 204 when it leaves nothing to answer.
+
+mod reply;
+mod request;
+mod scan;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use jsonrpsee::core::server::MethodResponse;
+use jsonrpsee::types::{Id, Request as RpcRequest};
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::field;
+
+use self::reply::{Writer, status_of};
+use self::request::{Dialect, Document, Rejected, Request, read_document, read_element};
+use super::auth::Caller;
+use super::dispatch::Failure;
+use super::gateway::{Answer, OVERLOADED, Origin, RpcService};
+use super::limits::Limits;
+use outrigger_base::offload::read_offloaded;
+
+pub(super) use self::reply::{Content, Reply, ReplyBody};
+
+/// How much of a method's name the log shows, in characters: a client may send what it likes.
+const LOGGED_METHOD_CHARS: usize = 64;
+
+/// How many calls a body holds that can be read.
+pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
+    match read_document(body, limits) {
+        Ok(Document::Single(_)) => 1,
+        Ok(Document::Batch(elements)) => elements.iter().filter(|element| read_element(element).is_ok()).count(),
+        Err(_) => 0,
+    }
+}
+
+/// Answers one HTTP request's `body`, sent by `caller` to `wallet`'s path.
+pub(super) async fn answer<S: RpcService>(
+    service: &S,
+    caller: &Caller,
+    wallet: Option<Arc<str>>,
+    body: Bytes,
+    limits: &Limits,
+) -> Reply {
+    let origin = Origin {
+        user: Arc::clone(caller.name()),
+        only_wallet: caller.only_wallet().cloned(),
+        folders: caller.folders().clone(),
+        allowed: caller.allowed().cloned(),
+        client: caller.client().cloned(),
+        wallet,
+        body: body.clone(),
+    };
+    match read_offloaded(body.len(), || read_document(&body, limits)) {
+        Ok(Document::Single(request)) => answer_single(service, caller, origin, request).await,
+        Ok(Document::Batch(elements)) => answer_batch(service, caller, &origin, &elements).await,
+        Err(Rejected { dialect, id, error }) => {
+            let status = status_of(error.code);
+            let mut writer = Writer::default();
+            writer.reply(dialect, id, Err(error));
+            Reply::json(status, writer)
+        }
+    }
+}
+
+async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: Origin, request: Request<'_>) -> Reply {
+    if !caller.may_call(&request.method) {
+        return forbidden(caller, &request.method);
+    }
+    let (dialect, id) = (request.dialect, request.id);
+    let is_notification = request.is_notification();
+    let outcome = match call(service, origin, request).await {
+        Ok(result) => Ok(result),
+        Err(Failure::Rpc(error)) => Err(error),
+        Err(Failure::Overloaded) => {
+            return Reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED);
+        }
+    };
+    if is_notification {
+        return Reply::empty(StatusCode::NO_CONTENT);
+    }
+    let status = match (dialect, &outcome) {
+        (Dialect::V1, Err(error)) => status_of(error.code),
+        _ => StatusCode::OK,
+    };
+    let mut writer = Writer::default();
+    writer.reply(dialect, id, outcome);
+    Reply::json(status, writer)
+}
+
+/// What answers a caller who asks for a method that is not the caller's to call.
+fn forbidden(caller: &Caller, method: &str) -> Reply {
+    let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
+    let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
+    tracing::warn!(
+        peer = caller.client().map(|client| field::display(client.peer())),
+        user,
+        method,
+        "RPC request for a method not allowed to the user"
+    );
+    Reply::empty(StatusCode::FORBIDDEN)
+}
+
+/// Runs the elements of a batch one after the other. One method that is not the caller's to call
+/// forbids the batch before anything of it is run, as bitcoind does.
+async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, elements: &[&RawValue]) -> Reply {
+    if caller.is_restricted() {
+        let mut methods = elements.iter().filter_map(|element| Some(read_element(element).ok()?.method));
+        if let Some(method) = methods.find(|method| !caller.may_call(method)) {
+            return forbidden(caller, &method);
+        }
+    }
+    let mut writer = Writer::default();
+    let mut separator = "[";
+    for element in elements {
+        // Calls that are answered at once would otherwise keep the thread to themselves.
+        tokio::task::coop::consume_budget().await;
+        let (dialect, id, outcome) = match read_element(element) {
+            Ok(request) => {
+                let (dialect, id) = (request.dialect, request.id);
+                let is_notification = request.is_notification();
+                let outcome = call(service, origin.clone(), request).await;
+                if is_notification {
+                    continue;
+                }
+                (dialect, id, outcome.map_err(Failure::into_rpc_error))
+            }
+            Err(rejected) if rejected.is_notification() => continue,
+            Err(Rejected { dialect, id, error }) => (dialect, id, Err(error)),
+        };
+        writer.text(separator);
+        writer.reply(dialect, id, outcome);
+        separator = ",";
+    }
+    match (elements.is_empty(), separator) {
+        (false, "[") => return Reply::empty(StatusCode::NO_CONTENT),
+        (true, _) => writer.text("[]"),
+        _ => writer.text("]"),
+    }
+    Reply::json(StatusCode::OK, writer)
+}
+
+/// The id that every request carries through jsonrpsee, which knows only numbers, strings and null.
+/// The client's own is kept here.
+const INTERNAL_ID: Id<'static> = Id::Number(0);
+
+/// Sends one request through the stack of services.
+async fn call<S: RpcService>(service: &S, origin: Origin, request: Request<'_>) -> Result<Bytes, Failure> {
+    let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
+    rpc.extensions_mut().insert(origin);
+    let mut response = service.call(rpc).await;
+    match response.extensions_mut().remove::<Answer>() {
+        Some(Answer(outcome)) => outcome,
+        None => outcome_in_text(response),
+    }
+}
+
+/// The outcome in a response that some layer made itself, without asking the gateway.
+fn outcome_in_text(response: MethodResponse) -> Result<Bytes, Failure> {
+    #[derive(Deserialize)]
+    struct Response<'a> {
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        error: Option<ResponseError>,
+    }
+    #[derive(Deserialize)]
+    struct ResponseError {
+        code: i32,
+        message: String,
+    }
+
+    let unreadable = || RpcError::internal("a layer of the RPC service gave no readable response");
+    let text = response.into_json();
+    let parsed: Response<'_> = serde_json::from_str(text.get()).map_err(|_| unreadable())?;
+    match parsed {
+        Response { error: Some(error), .. } => {
+            Err(Failure::Rpc(RpcError::new(RpcErrorCode(error.code), error.message)))
+        }
+        Response { result: Some(result), .. } => Ok(Bytes::copy_from_slice(result.get().as_bytes())),
+        // serde takes a null for an absent member.
+        Response { .. } => Ok(Bytes::from_static(b"null")),
+    }
+}

@@ -1,0 +1,243 @@
+//! Reading bodies: one request or a batch, each request in its own dialect.
+//!
+//! Members stay the text they came as. Of members with the same name the first counts, as bitcoind's
+//! lookup has it. A request is checked in bitcoind's order, so that the first fault found is the same.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::scan::scan;
+use crate::limits::Limits;
+
+/// How a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// bitcoind's own: `result` and `error` always, the `id` where there was one, HTTP status by the error's code.
+    V1,
+    /// JSON-RPC 2.0: either `result` or `error`; no `id` means no answer.
+    V2,
+}
+
+/// One request, checked.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub dialect: Dialect,
+    /// The text of the id; none where it was absent.
+    pub id: Option<&'a str>,
+    pub method: Cow<'a, str>,
+    /// An array or an object; none where absent or null.
+    pub params: Option<&'a RawValue>,
+}
+
+impl Request<'_> {
+    /// Whether the client wants no answer.
+    pub(super) fn is_notification(&self) -> bool {
+        self.dialect == Dialect::V2 && self.id.is_none()
+    }
+}
+
+/// A request that failed its checks.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rejected<'a> {
+    pub dialect: Dialect,
+    pub id: Option<&'a str>,
+    pub error: RpcError,
+}
+
+impl Rejected<'_> {
+    /// A fault of something that is no request, and so has no dialect; its id is null.
+    fn outright(error: RpcError) -> Self {
+        Self { dialect: Dialect::V1, id: Some("null"), error }
+    }
+
+    /// Whether a batch leaves the fault unanswered: it came without an id in the 2.0 dialect, which
+    /// bitcoind takes for a notification there.
+    pub(super) fn is_notification(&self) -> bool {
+        self.dialect == Dialect::V2 && self.id.is_none()
+    }
+}
+
+/// What a body holds.
+#[derive(Debug)]
+pub(super) enum Document<'a> {
+    /// A single request.
+    Single(Request<'a>),
+    /// A batch, each element read on its own.
+    Batch(Vec<&'a RawValue>),
+}
+
+/// Reads a whole body.
+pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Document<'a>, Rejected<'a>> {
+    let parse_error = || Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
+    let text = str::from_utf8(body).map_err(|_| parse_error())?;
+    scan(body, limits.max_nesting).map_err(|_| parse_error())?;
+    match body.trim_ascii_start().first() {
+        Some(b'{') => {
+            let members: Members<'a> = serde_json::from_str(text).map_err(|_| parse_error())?;
+            members.check().map(Document::Single)
+        }
+        Some(b'[') => {
+            let elements = read_batch(text, limits.max_batch).map_err(|_| parse_error())?;
+            if elements.count > limits.max_batch {
+                let found =
+                    format!("Batch of {} requests is larger than the limit of {}", elements.count, limits.max_batch);
+                return Err(Rejected::outright(RpcError::new(RpcErrorCode::INVALID_REQUEST, found)));
+            }
+            Ok(Document::Batch(elements.kept))
+        }
+        _ => match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Err(Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Top-level object parse error"))),
+            Err(_) => Err(parse_error()),
+        },
+    }
+}
+
+/// Reads one element of a batch.
+pub(super) fn read_element(element: &RawValue) -> Result<Request<'_>, Rejected<'_>> {
+    if !element.get().starts_with('{') {
+        let error = RpcError::new(RpcErrorCode::INVALID_REQUEST, "Invalid Request object");
+        return Err(Rejected::outright(error));
+    }
+    let members: Members<'_> = serde_json::from_str(element.get())
+        .map_err(|error| Rejected::outright(RpcError::new(RpcErrorCode::PARSE, error.to_string())))?;
+    members.check()
+}
+
+/// The elements of an array, up to a limit, and how many there were.
+struct Elements<'a> {
+    kept: Vec<&'a RawValue>,
+    count: usize,
+}
+
+/// Reads the array in `text`. Elements beyond `max` are counted and not kept.
+fn read_batch(text: &str, max: usize) -> serde_json::Result<Elements<'_>> {
+    struct ElementsVisitor(usize);
+
+    impl<'de> Visitor<'de> for ElementsVisitor {
+        type Value = Elements<'de>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array of requests")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut kept = Vec::new();
+            while kept.len() < self.0 {
+                match seq.next_element::<&'de RawValue>()? {
+                    Some(element) => kept.push(element),
+                    None => {
+                        return Ok(Elements { count: kept.len(), kept });
+                    }
+                }
+            }
+            let mut count = kept.len();
+            while seq.next_element::<IgnoredAny>()?.is_some() {
+                count += 1;
+            }
+            Ok(Elements { kept, count })
+        }
+    }
+
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let elements = deserializer.deserialize_seq(ElementsVisitor(max))?;
+    deserializer.end()?;
+    Ok(elements)
+}
+
+/// The members of a request object that mean something.
+#[derive(Default)]
+struct Members<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+}
+
+/// The name of a member.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Name {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a request object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Members::default();
+                while let Some(name) = map.next_key::<Name>()? {
+                    let slot = match name {
+                        Name::Jsonrpc => &mut members.jsonrpc,
+                        Name::Id => &mut members.id,
+                        Name::Method => &mut members.method,
+                        Name::Params => &mut members.params,
+                        Name::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    let value = map.next_value::<&'de RawValue>()?;
+                    slot.get_or_insert(value);
+                }
+                Ok(members)
+            }
+        }
+
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+impl<'a> Members<'a> {
+    /// Checks the members in bitcoind's order: id, version, method, parameters.
+    fn check(self) -> Result<Request<'a>, Rejected<'a>> {
+        let id = self.id.map(RawValue::get);
+        let dialect = match self.jsonrpc.and_then(string_value) {
+            Some(version) if version == "2.0" => Dialect::V2,
+            _ => Dialect::V1,
+        };
+        let rejected =
+            |message: &str| Rejected { dialect, id, error: RpcError::new(RpcErrorCode::INVALID_REQUEST, message) };
+        let method = match present(self.method) {
+            Some(method) => string_value(method).ok_or_else(|| rejected("Method must be a string"))?,
+            None => return Err(rejected("Missing method")),
+        };
+        let params = present(self.params);
+        if params.is_some_and(|params| !params.get().starts_with(['[', '{'])) {
+            return Err(rejected("Params must be an array or object"));
+        }
+        Ok(Request { dialect, id, method, params })
+    }
+}
+
+/// The member, unless it is absent or null.
+fn present(member: Option<&RawValue>) -> Option<&RawValue> {
+    member.filter(|value| value.get() != "null")
+}
+
+/// The string that `raw` is the text of.
+fn string_value(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str::<String>(raw.get()).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}

@@ -1,0 +1,104 @@
+//! Batches, and what is refused for the host or the user.
+
+use super::*;
+use crate::auth::{Authenticator, RpcUser};
+
+#[tokio::test]
+async fn batches() {
+    check(&[
+        ("[]", 200, "[]"),
+        (" [ ] \n", 200, "[]"),
+        (
+            r#"[5]"#,
+            200,
+            r#"[{"result":null,"error":{"code":-32600,"message":"Invalid Request object"},"id":null}]"#,
+        ),
+        (
+            r#"[[],{}]"#,
+            200,
+            concat!(
+                r#"[{"result":null,"error":{"code":-32600,"message":"Invalid Request object"},"id":null},"#,
+                r#"{"result":null,"error":{"code":-32600,"message":"Missing method"}}]"#
+            ),
+        ),
+        (
+            r#"[{"jsonrpc":"2.0","method":"getblockcount"},{"method":"getblockcount","id":1},{"jsonrpc":"2.0","method":"nosuch","id":2},5,{"jsonrpc":"2.0","method":"getblockcount","id":null}]"#,
+            200,
+            concat!(
+                r#"[{"result":101,"error":null,"id":1},"#,
+                r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":2},"#,
+                r#"{"result":null,"error":{"code":-32600,"message":"Invalid Request object"},"id":null},"#,
+                r#"{"jsonrpc":"2.0","result":101,"id":null}]"#
+            ),
+        ),
+        (r#"[{"jsonrpc":"2.0","method":"nosuch"}]"#, 204, ""),
+        (r#"[{"jsonrpc":"2.0","method":7},{"jsonrpc":"2.0"}]"#, 204, ""),
+        (
+            r#"[{"jsonrpc":"2.0","id":1}]"#,
+            200,
+            r#"[{"jsonrpc":"2.0","error":{"code":-32600,"message":"Missing method"},"id":1}]"#,
+        ),
+        (
+            r#"[{"method":"bad","id":2},{"method":"nosuch"}]"#,
+            200,
+            concat!(
+                r#"[{"result":null,"error":{"code":-8,"message":"a \"bad\"\nvalue é"},"id":2},"#,
+                r#"{"result":null,"error":{"code":-32601,"message":"Method not found"}}]"#
+            ),
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn batches_run_in_order_and_within_their_limit() {
+    let limits = Limits { max_batch: 3, ..Limits::default() };
+    let batch = br#"[{"method":"c"},{"jsonrpc":"2.0","method":"a"},{"method":"b"}]"#;
+    let (status, _, calls) = ask_as(&anyone(), &limits, batch).await;
+    let methods: Vec<&str> = calls.iter().map(|call| call.method.as_str()).collect();
+    assert_eq!((status, methods), (200, vec!["c", "a", "b"]));
+
+    let batch = br#"[{"method":"c"},{"method":"a"},{"method":"b"},5]"#;
+    let (status, text, calls) = ask_as(&anyone(), &limits, batch).await;
+    assert_eq!((status, calls.len()), (400, 0));
+    let message = "Batch of 4 requests is larger than the limit of 3";
+    let expected = format!(r#"{{"result":null,"error":{{"code":-32600,"message":"{message}"}},"id":null}}"#);
+    assert_eq!(text.trim_end(), expected);
+
+    let (status, text, _) = ask_as(&anyone(), &limits, b"[1,2,3,4,]").await;
+    assert_eq!((status, text.trim_end()), (500, PARSE_ERROR));
+}
+
+#[tokio::test]
+async fn refusals_that_are_http_statuses() {
+    check(&[(
+        r#"[{"method":"busy","id":1}]"#,
+        200,
+        r#"[{"result":null,"error":{"code":-32603,"message":"Work queue depth exceeded"},"id":1}]"#,
+    )])
+    .await;
+    for version in ["", r#""jsonrpc":"2.0","#] {
+        let busy = format!(r#"{{{version}"method":"busy","id":1}}"#);
+        assert_eq!(ask(busy.as_bytes()).await, (503, "Work queue depth exceeded".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn methods_that_are_not_the_users() {
+    let user = RpcUser::with_password("eve", "x").expect("user");
+    let auth = Authenticator::new().with_user(user.allowing(["getblockcount".to_owned()]));
+    let header = http::HeaderValue::from_static("Basic ZXZlOng=");
+    let eve = auth.check(&header).expect("eve");
+    let rows: [(&str, u16, usize); 6] = [
+        (r#"{"method":"getblockcount"}"#, 200, 1),
+        (r#"{"method":"echo"}"#, 403, 0),
+        (r#"{"jsonrpc":"2.0","method":"echo"}"#, 403, 0),
+        (r#"{"method":5}"#, 400, 0),
+        (r#"[{"method":"getblockcount"},5]"#, 200, 1),
+        (r#"[{"method":"getblockcount"},{"method":"echo"}]"#, 403, 0),
+    ];
+    for (request, expected, executed) in rows {
+        let (status, _, calls) = ask_as(&eve, &Limits::default(), request.as_bytes()).await;
+        assert_eq!((status, calls.len()), (expected, executed), "{request}");
+    }
+}

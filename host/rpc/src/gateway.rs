@@ -1,0 +1,192 @@
+//! The bottom of jsonrpsee's middleware stack: turns its requests into calls of the host.
+//!
+//! Reply bytes travel in the extensions of the [`MethodResponse`] as [`Answer`], so that a reply of
+//! many megabytes is never copied into jsonrpsee's own JSON. What jsonrpsee sees is a response with
+//! a `null` result, or the true error, which is what its layers look at.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
+use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, ResponsePayload};
+use jsonrpsee::types::{ErrorObject, Id, Request};
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
+use serde_json::value::RawValue;
+
+use super::client::Client;
+use super::dispatch::{Call, Dispatch, Failure, Params};
+use outrigger_base::client_files::Folders;
+
+/// What bitcoind says when its work queue is full.
+pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
+/// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers.
+///
+/// jsonrpsee's `rpc_logger` layer is not for use here: it traces parameters, which carry keys.
+pub trait RpcService: RpcServiceT<MethodResponse = MethodResponse> + Send + Sync + 'static {}
+
+impl<S> RpcService for S where S: RpcServiceT<MethodResponse = MethodResponse> + Send + Sync + 'static {}
+
+/// What the envelope knows of a request besides what jsonrpsee's type holds; put in its extensions.
+#[derive(Clone)]
+pub(super) struct Origin {
+    /// The user whose credentials were shown.
+    pub user: Arc<str>,
+    /// The only wallet that the user may use; none for all.
+    pub only_wallet: Option<Arc<str>>,
+    /// The folders that files of the user may lie in.
+    pub folders: Folders,
+    /// The methods that the user may call; none for all.
+    pub allowed: Option<Arc<BTreeSet<String>>>,
+    /// The client that the request came from.
+    pub client: Option<Arc<Client>>,
+    /// The wallet that the path named.
+    pub wallet: Option<Arc<str>>,
+    /// The body that the parameters are a piece of.
+    pub body: Bytes,
+}
+
+/// The outcome of a call, put in the extensions of the response.
+#[derive(Clone)]
+pub(super) struct Answer(pub Result<Bytes, Failure>);
+
+impl Failure {
+    /// The failure as an error of JSON-RPC, for where HTTP's status cannot tell it.
+    pub(super) fn into_rpc_error(self) -> RpcError {
+        match self {
+            Self::Rpc(error) => error,
+            Self::Overloaded => RpcError::internal(OVERLOADED),
+        }
+    }
+}
+
+/// The innermost [`RpcServiceT`]: hands each request to the host's [`Dispatch`].
+#[derive(Debug)]
+pub struct Gateway<D> {
+    dispatcher: Arc<D>,
+}
+
+impl<D> Clone for Gateway<D> {
+    fn clone(&self) -> Self {
+        Self { dispatcher: Arc::clone(&self.dispatcher) }
+    }
+}
+
+impl<D: Dispatch> Gateway<D> {
+    /// A gateway to `dispatcher`.
+    pub fn new(dispatcher: Arc<D>) -> Self {
+        Self { dispatcher }
+    }
+}
+
+/// The call that `request` asks for. A request that did not come through the envelope has no
+/// origin: it is nobody's, names no wallet, and its parameters are copied.
+fn call_of(request: Request<'_>) -> Call {
+    let Request { method, params, mut extensions, .. } = request;
+    let origin = extensions.remove::<Origin>();
+    let nobody = || Origin {
+        user: Arc::from(""),
+        only_wallet: None,
+        folders: None,
+        allowed: None,
+        client: None,
+        wallet: None,
+        body: Bytes::new(),
+    };
+    let Origin { user, only_wallet, folders, allowed, client, wallet, body } = origin.unwrap_or_else(nobody);
+    let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
+    Call { method: method.into_owned(), params, wallet, user, only_wallet, folders, allowed, client }
+}
+
+/// `error` in jsonrpsee's form.
+fn error_object(error: RpcError) -> ErrorObject<'static> {
+    ErrorObject::owned(error.code.0, error.message, None::<()>)
+}
+
+/// A response that carries `answer` beside a `null` result or the error.
+fn carrying(id: Id<'_>, answer: Result<Bytes, Failure>) -> MethodResponse {
+    let mut response = match &answer {
+        Ok(_) => MethodResponse::response(id, ResponsePayload::success(()), usize::MAX),
+        Err(failure) => MethodResponse::error(id, error_object(failure.clone().into_rpc_error())),
+    };
+    response.extensions_mut().insert(Answer(answer));
+    response
+}
+
+/// A response with the result written out in it, as jsonrpsee's batches need it.
+fn written_out(id: Id<'_>, answer: Result<Bytes, Failure>) -> MethodResponse {
+    match answer {
+        Ok(result) => match serde_json::from_slice::<&RawValue>(&result) {
+            Ok(raw) => MethodResponse::response(id, ResponsePayload::success(raw), usize::MAX),
+            Err(error) => {
+                let found = format!("the result of the call is not JSON: {error}");
+                MethodResponse::error(id, error_object(RpcError::new(RpcErrorCode::INTERNAL, found)))
+            }
+        },
+        Err(failure) => MethodResponse::error(id, error_object(failure.into_rpc_error())),
+    }
+}
+
+impl<D: Dispatch> RpcServiceT for Gateway<D> {
+    type MethodResponse = MethodResponse;
+    type NotificationResponse = MethodResponse;
+    type BatchResponse = MethodResponse;
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let dispatcher = Arc::clone(&self.dispatcher);
+        async move {
+            let id = request.id.clone();
+            carrying(id, dispatcher.dispatch(call_of(request)).await)
+        }
+    }
+
+    // The envelope takes batches apart itself, since their members may be of different dialects, and
+    // runs notifications as calls. The two below serve a layer that makes requests of its own.
+
+    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let dispatcher = Arc::clone(&self.dispatcher);
+        async move {
+            let mut replies = BatchResponseBuilder::new_with_limit(usize::MAX);
+            for entry in batch {
+                let reply = match entry {
+                    Ok(BatchEntry::Call(request)) => {
+                        let id = request.id.clone();
+                        written_out(id, dispatcher.dispatch(call_of(request)).await)
+                    }
+                    Ok(BatchEntry::Notification(notification)) => {
+                        let _unanswered = dispatcher.dispatch(call_of(request_of(notification))).await;
+                        continue;
+                    }
+                    Err(refused) => {
+                        let (error, id) = refused.into_parts();
+                        MethodResponse::error(id, error)
+                    }
+                };
+                if let Err(too_big) = replies.append(reply) {
+                    return too_big;
+                }
+            }
+            MethodResponse::from_batch(replies.finish())
+        }
+    }
+
+    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let dispatcher = Arc::clone(&self.dispatcher);
+        async move {
+            let _unanswered = dispatcher.dispatch(call_of(request_of(notification))).await;
+            MethodResponse::notification()
+        }
+    }
+}
+
+/// The request that `notification` would be, had it an id.
+fn request_of(notification: Notification<'_>) -> Request<'_> {
+    let Notification { method, params, extensions, .. } = notification;
+    let mut request = Request::owned(String::new(), None, Id::Null);
+    request.method = method;
+    request.params = params;
+    request.extensions = extensions;
+    request
+}

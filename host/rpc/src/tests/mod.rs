@@ -1,0 +1,162 @@
+//! Real sockets: what clients of bitcoind put on the wire, and what they need back.
+
+mod bounds;
+mod framing;
+mod hostile;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use outrigger_values::RpcError;
+use outrigger_values::RpcErrorCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Answers `getblockcount`, `wallet` and `large`; `wait` waits for a word or for being dropped.
+#[derive(Default)]
+struct Node {
+    go_on: Notify,
+    waiting: AtomicUsize,
+    calls: AtomicUsize,
+    dropped: Arc<AtomicUsize>,
+}
+
+struct CountDrop(Arc<AtomicUsize>);
+
+impl Drop for CountDrop {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Dispatch for Node {
+    async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        match call.method.as_str() {
+            "getblockcount" => Ok(Bytes::from_static(b"101")),
+            "wallet" => Ok(Bytes::from(format!("{:?}", call.wallet.unwrap_or_default()))),
+            "length" => Ok(Bytes::from(call.params.as_bytes().len().to_string())),
+            "large" => Ok(Bytes::from(vec![b'7'; 20_000_000])),
+            "wait" => {
+                self.waiting.fetch_add(1, Ordering::SeqCst);
+                let guard = CountDrop(Arc::clone(&self.dropped));
+                self.go_on.notified().await;
+                std::mem::forget(guard);
+                Ok(Bytes::from_static(b"true"))
+            }
+            _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found").into()),
+        }
+    }
+}
+
+/// A running server with one user, `u` with the password `p`.
+struct Running {
+    address: SocketAddr,
+    node: Arc<Node>,
+    edge: Arc<edge::Edge<Gateway<Node>>>,
+    figures: Arc<EdgeFigures>,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<Drained>,
+}
+
+impl Running {
+    async fn start(limits: Limits) -> Self {
+        let node = Arc::new(Node::default());
+        let user = RpcUser::with_password("u", "p").expect("user");
+        let auth = Arc::new(Authenticator::new().with_user(user));
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        let gateway = Gateway::new(Arc::clone(&node));
+        let server = Server::bind(any_port, gateway, auth, limits).await.expect("bind");
+        let (address, edge, figures) = (server.local_addr(), server.edge().clone(), server.figures());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async move {
+            let _dropped_or_sent = stopped.await;
+        };
+        let served = tokio::spawn(server.serve(shutdown));
+        Self { address, node, edge, figures, stop: Some(stop), served }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("connect")
+    }
+
+    fn begin_stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send(()).expect("serving");
+        }
+    }
+
+    async fn stop(mut self) -> Drained {
+        self.begin_stop();
+        timeout(PATIENCE, self.served).await.expect("in time").expect("no panic")
+    }
+
+    async fn until_waiting(&self, calls: usize) {
+        until(|| self.node.waiting.load(Ordering::SeqCst) == calls).await;
+    }
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    timeout(PATIENCE, async {
+        while !condition() {
+            sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await
+    .expect("in time");
+}
+
+fn post(path: &str, headers: &str, body: &str) -> String {
+    let credentials = STANDARD.encode("u:p");
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {credentials}\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+async fn send(stream: &mut TcpStream, text: &str) {
+    stream.write_all(text.as_bytes()).await.expect("write");
+}
+
+/// Reads one response: its head, and the body its head announces.
+async fn receive(stream: &mut TcpStream) -> (String, String) {
+    timeout(PATIENCE, async {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.expect("head"));
+        }
+        let head = String::from_utf8(head).expect("utf8");
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length: "))
+            .map_or(0, |length| length.parse().expect("length"));
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await.expect("body");
+        (head, String::from_utf8(body).expect("utf8"))
+    })
+    .await
+    .expect("in time")
+}
+
+/// All there is until the server closes the connection.
+async fn receive_to_end(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    let reading = stream.read_to_string(&mut text);
+    timeout(PATIENCE, reading).await.expect("in time").expect("read");
+    text
+}
+
+const COUNT: &str = r#"{"method":"getblockcount","id":1}"#;
+const COUNTED: &str = "{\"result\":101,\"error\":null,\"id\":1}\n";

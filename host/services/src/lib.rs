@@ -1,0 +1,200 @@
+//! The services of the SDK on a node and on wallets.
+//!
+//! Within a call every read goes to the snapshots that the call opened first; they end with the call. What the call itself
+//! writes it must see, so a write lets go of them and the next read opens fresh ones.
+
+mod chain;
+mod mempool;
+mod wallet;
+
+use std::sync::Arc;
+
+use outrigger_service::chain::Tip;
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
+use parking_lot::Mutex;
+
+pub use chain::ChainService;
+pub use mempool::MempoolService;
+pub use wallet::WalletService;
+
+use outrigger_base::client_files::Folders;
+use outrigger_node::{Node, Snapshot};
+use outrigger_base::tokens::{ByToken, TokenMap};
+use outrigger_wallet_engine::{WalletManager, WalletView};
+
+/// What one running call has opened.
+#[derive(Default)]
+pub struct CallScope {
+    /// The instance that runs it: no other may ask on its behalf.
+    instance: u64,
+    /// The wallet that the call's URI names.
+    wallet: Option<Arc<str>>,
+    /// The only wallet that the caller may use; none for all.
+    only_wallet: Option<Arc<str>>,
+    /// The folders that the caller's files may lie in.
+    folders: Folders,
+    chain: Mutex<Option<Box<dyn Snapshot>>>,
+    view: Mutex<Option<WalletView>>,
+}
+
+/// The running calls' scopes, by token.
+#[derive(Default)]
+pub struct Scopes {
+    open: ByToken<TokenMap<Arc<CallScope>>>,
+}
+
+/// Ends a call's scope, and with it its snapshots.
+pub struct ScopeGuard {
+    scopes: Arc<Scopes>,
+    token: u64,
+}
+
+impl Drop for ScopeGuard {
+    fn drop(&mut self) {
+        // Its snapshots are closed when nobody waits for that.
+        let _scope = self.scopes.open.of(self.token).remove(&self.token);
+    }
+}
+
+impl Scopes {
+    /// Opens the scope of a call that names `wallet`, of a caller who may use only `only_wallet`, if that is some,
+    /// and files in `folders`. It ends when the guard is dropped.
+    pub fn open(
+        self: &Arc<Self>,
+        token: u64,
+        instance: u64,
+        wallet: Option<Arc<str>>,
+        only_wallet: Option<Arc<str>>,
+        folders: Folders,
+    ) -> ScopeGuard {
+        let scope = Arc::new(CallScope { instance, wallet, only_wallet, folders, ..CallScope::default() });
+        self.open.of(token).insert(token, scope);
+        ScopeGuard { scopes: self.clone(), token }
+    }
+}
+
+/// The scopes of the calls of one instance.
+#[derive(Clone, Default)]
+pub struct OwnScopes {
+    scopes: Arc<Scopes>,
+    instance: u64,
+}
+
+impl OwnScopes {
+    /// The scopes of an instance's calls.
+    pub fn of(scopes: Arc<Scopes>, instance: u64) -> Self {
+        Self { scopes, instance }
+    }
+
+    /// The scope of a call; an empty one outside of calls.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Stale`] once the call has ended, or when it is another instance's.
+    fn get(&self, scope: Scope) -> Result<Arc<CallScope>> {
+        if scope == Scope::NONE {
+            return Ok(Arc::default());
+        }
+        let open = self.scopes.open.of(scope.0);
+        let own = open.get(&scope.0).filter(|call| call.instance == self.instance);
+        own.cloned().ok_or(ErrorKind::Stale.into())
+    }
+}
+
+impl CallScope {
+    /// Reads the chain as this call sees it.
+    fn with_chain<T>(&self, node: &dyn Node, read: impl FnOnce(&dyn Snapshot) -> Result<T>) -> Result<T> {
+        let mut chain = self.chain.lock();
+        let snapshot = match chain.take() {
+            Some(snapshot) => snapshot,
+            None => node.snapshot()?,
+        };
+        read(&**chain.insert(snapshot))
+    }
+
+    /// The tip as this call sees it: its snapshot's, or, without opening one, the newest.
+    fn tip(&self, node: &dyn Node) -> Result<Tip> {
+        Ok(self.chain.lock().as_ref().map_or_else(|| node.tip(), |snapshot| snapshot.tip()))
+    }
+
+    /// Reads the wallet as this call sees it.
+    fn with_view<T>(&self, manager: &WalletManager, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+        let mut view = self.view.lock();
+        let opened = match view.take() {
+            Some(opened) => opened,
+            None => manager.select(self.selected()?)?,
+        };
+        read(view.insert(opened))
+    }
+
+    /// The wallet of the call, by name; none where there is only one to choose from.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WalletNotLoaded`] for one that the caller may not use: whether it exists is not told.
+    fn selected(&self) -> Result<Option<&str>> {
+        match self.wallet.as_deref() {
+            Some(name) => self.check_may_use(name).map(|()| Some(name)),
+            None => Ok(self.only_wallet.as_deref()),
+        }
+    }
+
+    /// Whether the caller may know of this wallet.
+    fn may_use(&self, name: &str) -> bool {
+        self.only_wallet.as_deref().is_none_or(|only| only == name)
+    }
+
+    /// # Errors
+    /// [`ErrorKind::WalletNotLoaded`] for a wallet that the caller may not use.
+    fn check_may_use(&self, name: &str) -> Result<()> {
+        if self.may_use(name) { Ok(()) } else { Err(ErrorKind::WalletNotLoaded.into()) }
+    }
+
+    /// Lets go of the snapshots, so that what was written is seen.
+    fn refresh(&self) {
+        *self.chain.lock() = None;
+        *self.view.lock() = None;
+    }
+}
+
+/// The wallets whose keys an instance may use.
+#[derive(Clone, Debug)]
+pub enum Keys {
+    /// No wallet's.
+    None,
+    /// These wallets'.
+    Of(Vec<String>),
+    /// Every wallet's.
+    All,
+}
+
+impl Keys {
+    /// Checks that the keys of a wallet may be used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotGranted`] names the wallet.
+    pub fn check(&self, wallet: &str) -> Result<()> {
+        let granted = match self {
+            Self::None => false,
+            Self::Of(wallets) => wallets.iter().any(|granted| granted == wallet),
+            Self::All => true,
+        };
+        let refused = || format!("The plugin may not use the keys of the wallet \"{wallet}\"");
+        if granted { Ok(()) } else { Err(ServiceError::new(ErrorKind::NotGranted, refused())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
+        let scopes = Arc::new(Scopes::default());
+        let guard = scopes.open(5, 1, Some("hot".into()), None, None);
+        let own = OwnScopes::of(scopes.clone(), 1);
+        assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
+        let others = OwnScopes::of(scopes.clone(), 2).get(Scope(5));
+        assert_eq!(others.err().unwrap().kind, ErrorKind::Stale);
+        drop(guard);
+        assert_eq!(own.get(Scope(5)).err().unwrap().kind, ErrorKind::Stale);
+    }
+}

@@ -1,0 +1,66 @@
+//! `mempool/1` on a node.
+
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, Txid};
+use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::{Mempool, Result, Scope};
+use outrigger_service::wire::Blob;
+
+use super::OwnScopes;
+use outrigger_node::Node;
+
+/// The mempool. It has no snapshots: each function sees it as it stands.
+pub struct MempoolService {
+    /// The node.
+    pub node: Arc<dyn Node>,
+    /// The calls.
+    pub scopes: OwnScopes,
+}
+
+impl Mempool for MempoolService {
+    fn info(&self, _: Scope) -> Result<MempoolInfo> {
+        Ok(self.node.mempool_info()?)
+    }
+
+    fn ids(&self, _: Scope) -> Result<Vec<Txid>> {
+        Ok(self.node.mempool_ids()?)
+    }
+
+    fn entries(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<MempoolEntry>>> {
+        Ok(self.node.mempool_entries(&txids)?)
+    }
+
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<RawTransaction>>> {
+        Ok(self.node.mempool_transactions(&txids)?)
+    }
+
+    fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Option<Txid>>> {
+        Ok(self.node.mempool_spenders(&outpoints)?)
+    }
+
+    fn submit(&self, scope: Scope, raw: Blob, max_feerate: u64) -> Result<Admission> {
+        self.scopes.get(scope)?.refresh();
+        Ok(self.node.submit(&raw, max_feerate)?)
+    }
+
+    fn try_submit(&self, _: Scope, raw: Blob, max_feerate: u64) -> Result<Admission> {
+        Ok(self.node.try_submit(&raw, max_feerate)?)
+    }
+
+    fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Option<Candidate>> {
+        Ok(self.node.candidate(known)?)
+    }
+
+    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: i64) -> Result<()> {
+        Ok(self.node.prioritise(txid, fee_delta)?)
+    }
+
+    fn prioritised(&self, _: Scope) -> Result<Vec<Prioritised>> {
+        Ok(self.node.prioritised()?)
+    }
+
+    fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
+        Ok(self.node.mempool_unbroadcast(&txids)?)
+    }
+}

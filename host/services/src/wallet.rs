@@ -1,0 +1,216 @@
+//! `wallet/1` and `signer/1` on the wallet engine.
+
+use std::sync::Arc;
+
+use bitcoin::{ScriptBuf, Txid};
+use outrigger_memory::wipe_stack;
+use outrigger_service::signer::SignBatch;
+use outrigger_service::wallet::{
+    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
+    LabelBatch, ScriptInfo, WalletInfo,
+};
+use outrigger_service::{Result, Scope, Signer, Wallet};
+use outrigger_service::wire::{Blob, Encoded, Secret};
+
+use super::{Keys, OwnScopes};
+use outrigger_wallet_engine::{WalletManager, WalletView};
+
+/// The wallets, read through the calls' snapshots.
+pub struct WalletService {
+    /// The wallets.
+    pub manager: Arc<WalletManager>,
+    /// The calls.
+    pub scopes: OwnScopes,
+    /// The wallets whose keys may be used.
+    pub keys: Keys,
+}
+
+impl WalletService {
+    fn read<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+        self.scopes.get(scope)?.with_view(&self.manager, read)
+    }
+
+    /// Reads what only a holder of the wallet's keys may. The host computes with them here, whatever plugin asks, so it wipes
+    /// the stack itself.
+    fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
+        self.read(scope, |view| {
+            self.keys.check(view.wallet().name())?;
+            let outcome = read(view);
+            wipe_stack();
+            outcome
+        })
+    }
+
+    /// Checks that the caller may use a wallet.
+    fn check_may_use(&self, scope: Scope, name: &str) -> Result<()> {
+        self.scopes.get(scope)?.check_may_use(name)
+    }
+
+    /// Those of these wallets that the caller may use.
+    fn usable(&self, scope: Scope, mut names: Vec<String>) -> Result<Vec<String>> {
+        let call = self.scopes.get(scope)?;
+        names.retain(|name| call.may_use(name));
+        Ok(names)
+    }
+
+    /// Changes the call's wallet; what the call reads afterwards is the wallet as changed. Many changes derive, encrypt or
+    /// decrypt keys, so the stack is wiped after each.
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&outrigger_wallet_engine::Wallet) -> Result<T>) -> Result<T> {
+        let call = self.scopes.get(scope)?;
+        let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
+        call.refresh();
+        let outcome = write(&wallet);
+        wipe_stack();
+        call.refresh();
+        outcome
+    }
+}
+
+impl Wallet for WalletService {
+    fn create(&self, scope: Scope, options: CreateOptions) -> Result<Vec<String>> {
+        self.check_may_use(scope, &options.name)?;
+        self.manager.create(options)
+    }
+
+    fn load(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
+        self.manager.load(name, load_on_startup)
+    }
+
+    fn unload(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
+        self.manager.unload(name, load_on_startup)
+    }
+
+    fn list(&self, scope: Scope) -> Result<Vec<String>> {
+        self.usable(scope, self.manager.list())
+    }
+
+    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
+        self.usable(scope, self.manager.directory()?)
+    }
+
+    fn info(&self, scope: Scope) -> Result<WalletInfo> {
+        self.read(scope, WalletView::info)
+    }
+
+    fn scripts(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<Option<ScriptInfo>>> {
+        self.read(scope, |view| view.scripts(scripts))
+    }
+
+    fn transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Encoded<HistoryBatch>> {
+        self.read(scope, |view| view.transactions(&txids))
+    }
+
+    fn raw_transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
+        self.read(scope, |view| view.raw_transactions(&txids))
+    }
+
+    fn history(&self, scope: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
+        self.read(scope, |view| view.history(&query))
+    }
+
+    fn descriptor_texts(&self, scope: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
+        self.read(scope, |view| view.descriptor_texts(&numbers))
+    }
+
+    fn coins(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+        self.read(scope, |view| view.coins(after, limit))
+    }
+
+    fn descriptors(&self, scope: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
+        if private {
+            return self.with_keys(scope, |view| view.descriptors(private));
+        }
+        self.read(scope, |view| view.descriptors(private))
+    }
+
+    fn new_address(&self, scope: Scope, kind: AddressType, internal: bool, label: Option<String>) -> Result<ScriptBuf> {
+        self.write(scope, |wallet| wallet.new_address(kind, internal, label))
+    }
+
+    fn set_label(&self, scope: Scope, script: ScriptBuf, label: String) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_label(script, label))
+    }
+
+    fn import(&self, scope: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
+        self.write(scope, |wallet| wallet.import(requests))
+    }
+
+    fn rescan_reserve(&self, scope: Scope) -> Result<u64> {
+        self.write(scope, |wallet| wallet.rescan_reserve())
+    }
+
+    fn rescan_release(&self, scope: Scope, rescan: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_release(rescan))
+    }
+
+    fn rescan_start(&self, scope: Scope, rescan: u64, from_time: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_start(rescan, from_time))
+    }
+
+    fn rescan_abort(&self, scope: Scope) -> Result<bool> {
+        self.write(scope, |wallet| wallet.rescan_abort())
+    }
+
+    fn set_metadata(&self, scope: Scope, txid: Txid, key: String, value: String) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_metadata(txid, key, value))
+    }
+
+    fn abandon(&self, scope: Scope, txid: Txid) -> Result<()> {
+        self.write(scope, |wallet| wallet.abandon(txid))
+    }
+
+    fn encrypt(&self, scope: Scope, passphrase: Secret) -> Result<()> {
+        self.write(scope, |wallet| wallet.encrypt(passphrase))
+    }
+
+    fn unlock(&self, scope: Scope, passphrase: Secret, seconds: u64) -> Result<()> {
+        self.write(scope, |wallet| wallet.unlock(passphrase, seconds))
+    }
+
+    fn lock(&self, scope: Scope) -> Result<()> {
+        self.write(scope, |wallet| wallet.lock())
+    }
+
+    fn change_passphrase(&self, scope: Scope, old: Secret, new: Secret) -> Result<()> {
+        self.write(scope, |wallet| wallet.change_passphrase(old, new))
+    }
+
+    fn labels(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
+        self.read(scope, |view| view.labels(after, limit))
+    }
+
+    fn refill_keypool(&self, scope: Scope, size: Option<u32>) -> Result<()> {
+        self.write(scope, |wallet| wallet.refill_keypool(size))
+    }
+
+    fn set_avoid_reuse(&self, scope: Scope, avoid: bool) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_avoid_reuse(avoid))
+    }
+
+    fn backup(&self, scope: Scope, file: String) -> Result<()> {
+        let folders = self.scopes.get(scope)?.folders.clone();
+        self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
+    }
+
+    fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
+        self.write(scope, |wallet| wallet.return_address(&script))
+    }
+
+    fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
+        self.check_may_use(scope, &name)?;
+        let folders = self.scopes.get(scope)?.folders.clone();
+        self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup)
+    }
+}
+
+impl Signer for WalletService {
+    fn available(&self, scope: Scope, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        self.with_keys(scope, |view| view.available(scripts, public_keys))
+    }
+
+    fn sign_many(&self, scope: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
+        self.with_keys(scope, |view| view.sign_many(batch))
+    }
+}

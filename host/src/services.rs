@@ -1,0 +1,83 @@
+//! Which services an instance gets by its grants.
+
+use std::sync::Arc;
+
+use outrigger_abi::ExportedService;
+use outrigger_node::Node;
+use outrigger_plugins::grants::{Grant, SIGNER, ServiceSource};
+use outrigger_service::{Chain, Mempool, Signer, Wallet};
+use outrigger_services::{ChainService, Keys, MempoolService, OwnScopes, Scopes, WalletService};
+use outrigger_wallet_engine::WalletManager;
+
+/// The services' names.
+const NAMES: [&str; 4] = ["chain/1", "mempool/1", "wallet/1", SIGNER];
+
+/// The services by their names alone, for whoever checks grants and starts nothing.
+pub struct ServiceNames;
+
+impl ServiceSource for ServiceNames {
+    fn names(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    fn export(&self, _: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
+        None
+    }
+}
+
+/// The services of this host.
+pub struct HostServices {
+    /// The node.
+    pub node: Arc<dyn Node>,
+    /// The wallets.
+    pub manager: Arc<WalletManager>,
+    /// The calls.
+    pub scopes: Arc<Scopes>,
+}
+
+impl ServiceSource for HostServices {
+    fn names(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    fn export(&self, service: &str, grants: &[Grant], instance: u64) -> Option<Arc<ExportedService>> {
+        let scopes = OwnScopes::of(self.scopes.clone(), instance);
+        let node = self.node.clone();
+        let wallets =
+            || WalletService { manager: self.manager.clone(), scopes: scopes.clone(), keys: signing_keys(grants) };
+        let [chain, mempool, wallet, signer] = NAMES;
+        let exported = match service {
+            name if name == chain => ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes })),
+            name if name == mempool => ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes })),
+            name if name == wallet => ExportedService::new::<dyn Wallet>(Arc::new(wallets())),
+            name if name == signer => ExportedService::new::<dyn Signer>(Arc::new(wallets())),
+            _ => return None,
+        };
+        Some(Arc::new(exported))
+    }
+}
+
+/// The wallets whose keys an instance with these grants may use.
+fn signing_keys(grants: &[Grant]) -> Keys {
+    match grants.iter().find(|grant| grant.service == SIGNER) {
+        None => Keys::None,
+        Some(Grant { wallets: None, .. }) => Keys::All,
+        Some(Grant { wallets: Some(wallets), .. }) => Keys::Of(wallets.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_service::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_granted_wallets() {
+        let of = |wallets: Option<Vec<String>>| signing_keys(&[Grant { service: SIGNER.into(), wallets }]);
+        assert!(of(None).check("any").is_ok());
+        assert!(of(Some(vec!["hot".into()])).check("hot").is_ok());
+        assert_eq!(of(Some(vec!["hot".into()])).check("cold").unwrap_err().kind, ErrorKind::NotGranted);
+        assert_eq!(signing_keys(&[Grant::all("wallet/1")]).check("hot").unwrap_err().kind, ErrorKind::NotGranted);
+    }
+}

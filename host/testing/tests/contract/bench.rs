@@ -1,0 +1,397 @@
+//! What the cases share: calls on the subject, and things to pay, spend and import.
+
+use std::fmt::Debug;
+use std::time::{Duration, Instant};
+
+use bitcoin::absolute::LockTime;
+use bitcoin::bip32::Xpriv;
+use bitcoin::hashes::Hash;
+use bitcoin::{
+    Amount, BlockHash, CompressedPublicKey, Network, NetworkKind, OutPoint, PrivateKey, PublicKey, ScriptBuf, Sequence,
+    Transaction, TxIn, TxOut, Txid, Witness, transaction,
+};
+use secp256k1::{Secp256k1, SecretKey};
+
+use super::{Failure, Happening, Outcome, Subject};
+use outrigger_service::chain::Tip;
+use outrigger_service::wallet::{
+    CoinBatch, CreateOptions, DescriptorImport, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import,
+    ImportOutcome, KeysImport, LabelBatch, LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
+};
+use outrigger_service::{Chain, ErrorKind, Result as ServiceResult, Scope, Signer, Wallet};
+use outrigger_service::wire::{Blob, Encoded, Secret};
+
+/// The outcome of an import that nothing is to be said of.
+pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+/// How many rows a batch has when all are read.
+const BATCH: u32 = 2;
+/// How many batches the longest list here may take; more mean that reading does not come to an end.
+const MAX_BATCHES: usize = 10_000;
+/// How long a rescan may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The wallet that most cases are about.
+pub const WALLET: &str = "w";
+
+/// A subject with a hand to drive it.
+pub struct Bench<'s> {
+    pub subject: &'s dyn Subject,
+}
+
+/// That two things are the same.
+pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Outcome {
+    if found == expected { Ok(()) } else { Err(Failure(format!("{what}: found {found:?}, expected {expected:?}"))) }
+}
+
+/// That something holds.
+pub fn holds(what: &str, holds: bool) -> Outcome {
+    if holds { Ok(()) } else { Err(Failure(format!("it does not hold that {what}"))) }
+}
+
+/// That an answer is an error of a kind.
+pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) -> Outcome {
+    match answer {
+        Err(error) if error.kind == kind => Ok(()),
+        other => Err(Failure(format!("{what}: found {other:?}, expected the error {kind:?}"))),
+    }
+}
+
+/// What is there; a failure where nothing is.
+pub fn some<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
+    found.ok_or_else(|| Failure(format!("{what} is missing")))
+}
+
+impl<'s> Bench<'s> {
+    pub fn new(subject: &'s dyn Subject) -> Self {
+        Self { subject }
+    }
+
+    /// Asks in a call of its own, of a wallet that the call names.
+    pub fn of<T>(&self, wallet: Option<&str>, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
+        let scope = self.subject.open(wallet);
+        let answer = ask(self.subject.wallet(), scope);
+        self.subject.close(scope);
+        answer
+    }
+
+    /// Asks the wallet `w` in a call of its own.
+    pub fn ask<T>(&self, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
+        self.of(Some(WALLET), ask)
+    }
+
+    /// Asks for signatures by the keys of `w` in a call of its own.
+    pub fn sign<T>(&self, ask: impl FnOnce(&dyn Signer, Scope) -> T) -> T {
+        let scope = self.subject.open(Some(WALLET));
+        let answer = ask(self.subject.signer(), scope);
+        self.subject.close(scope);
+        answer
+    }
+
+    pub fn try_create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> ServiceResult<Vec<String>> {
+        let mut options = CreateOptions {
+            name: name.into(),
+            disable_private_keys: false,
+            blank: true,
+            passphrase: Secret::default(),
+            avoid_reuse: false,
+            descriptors: None,
+            load_on_startup: None,
+        };
+        change(&mut options);
+        let made = self.of(None, |wallet, scope| wallet.create(scope, options));
+        self.tell(self.subject.node().untold());
+        made
+    }
+
+    /// Makes `w`, without keys of its own unless `change` says otherwise.
+    pub fn create(&self, change: impl FnOnce(&mut CreateOptions)) -> Outcome {
+        self.try_create(WALLET, change)?;
+        Ok(())
+    }
+
+    pub fn load(&self, name: &str) -> ServiceResult<Vec<String>> {
+        let loaded = self.of(None, |wallet, scope| wallet.load(scope, name.into(), None));
+        self.tell(self.subject.node().untold());
+        loaded
+    }
+
+    pub fn unload(&self, name: &str) -> ServiceResult<Vec<String>> {
+        self.of(None, |wallet, scope| wallet.unload(scope, name.into(), None))
+    }
+
+    pub fn tell(&self, happenings: Vec<Happening>) {
+        happenings.iter().for_each(|happening| self.subject.tell(happening));
+    }
+
+    pub fn accept(&self, transaction: &Transaction) {
+        self.tell(self.subject.node().accept(transaction.clone()));
+    }
+
+    pub fn take_out(&self, txid: Txid) {
+        self.tell(self.subject.node().take_out(txid));
+    }
+
+    pub fn mine_to(&self, script: &ScriptBuf, transactions: &[&Transaction]) -> BlockHash {
+        let transactions = transactions.iter().map(|transaction| (*transaction).clone()).collect();
+        let (hash, happenings) = self.subject.node().connect(script.clone(), transactions);
+        self.tell(happenings);
+        hash
+    }
+
+    pub fn mine(&self, transactions: &[&Transaction]) -> BlockHash {
+        self.mine_to(&foreign(0), transactions)
+    }
+
+    pub fn disconnect(&self) {
+        self.tell(self.subject.node().disconnect());
+    }
+
+    pub fn tip(&self) -> Result<Tip, Failure> {
+        Ok(self.subject.node().chain.tip(Scope::NONE)?)
+    }
+
+    pub fn info(&self) -> Result<WalletInfo, Failure> {
+        Ok(self.ask(|wallet, scope| wallet.info(scope))?)
+    }
+
+    pub fn script(&self, script: &ScriptBuf) -> Result<Option<ScriptInfo>, Failure> {
+        let infos = self.ask(|wallet, scope| wallet.scripts(scope, vec![script.clone()]))?;
+        same("as many answers as scripts", infos.len(), 1)?;
+        Ok(infos.into_iter().next().flatten())
+    }
+
+    pub fn import(&self, imports: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
+        self.ask(|wallet, scope| wallet.import(scope, imports))
+    }
+
+    /// Imports what must be taken.
+    pub fn take(&self, import: Import) -> Outcome {
+        same("the outcome of an import", self.import(vec![import])?, vec![IMPORTED])
+    }
+
+    /// Runs a rescan from a time on to its end.
+    pub fn rescan(&self, from_time: u64) -> Outcome {
+        let rescan = self.ask(|wallet, scope| wallet.rescan_reserve(scope))?;
+        self.ask(|wallet, scope| wallet.rescan_start(scope, rescan, from_time))?;
+        self.await_rescan()
+    }
+
+    pub fn await_rescan(&self) -> Outcome {
+        let begun = Instant::now();
+        while self.info()?.rescan.is_some() {
+            holds("a rescan comes to its end", begun.elapsed() < PATIENCE)?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.tell(self.subject.node().untold());
+        Ok(())
+    }
+
+    pub fn rows(&self, txids: &[Txid]) -> Result<Vec<HistoryRow>, Failure> {
+        let batch = self.ask(|wallet, scope| wallet.transactions(scope, txids.to_vec()))?.read()?;
+        same("the batch of transactions asked for by id goes on nowhere", batch.next, None)?;
+        Ok(batch.rows)
+    }
+
+    /// The row of a transaction that the wallet must have.
+    pub fn row(&self, txid: Txid) -> Result<HistoryRow, Failure> {
+        some("the transaction", self.rows(&[txid])?.into_iter().next())
+    }
+
+    pub fn known(&self, txid: Txid) -> Result<WalletTransaction, Failure> {
+        Ok(self.row(txid)?.transaction.0)
+    }
+
+    pub fn batch(&self, range: HistoryRange, reverse: bool, after: Option<Blob>, limit: u32) -> Batch {
+        let query = HistoryQuery { range, reverse, after, limit };
+        self.ask(|wallet, scope| wallet.history(scope, query))
+    }
+
+    /// All of a range, a few rows at a time.
+    pub fn history(&self, range: HistoryRange, reverse: bool, limit: u32) -> Result<Vec<HistoryRow>, Failure> {
+        all(limit, |after| {
+            let batch = self.batch(range, reverse, after, limit)?.read()?;
+            Ok((batch.rows, batch.next))
+        })
+    }
+
+    pub fn ids(&self, range: HistoryRange, reverse: bool) -> Result<Vec<Txid>, Failure> {
+        Ok(self.history(range, reverse, BATCH)?.iter().map(|row| row.transaction.0.txid).collect())
+    }
+
+    pub fn coin_batch(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
+        self.ask(|wallet, scope| wallet.coins(scope, after, limit))
+    }
+
+    pub fn coins(&self) -> Result<Vec<WalletCoin>, Failure> {
+        all(BATCH, |after| {
+            let batch = self.coin_batch(after, BATCH)?;
+            Ok((batch.coins, batch.next))
+        })
+    }
+
+    /// The outpoints of the coins.
+    pub fn outpoints(&self) -> Result<Vec<OutPoint>, Failure> {
+        Ok(self.coins()?.iter().map(|coin| coin.outpoint).collect())
+    }
+
+    pub fn label_batch(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
+        self.ask(|wallet, scope| wallet.labels(scope, after, limit))
+    }
+
+    /// The address book, sorted by its scripts.
+    pub fn labels(&self) -> Result<Vec<LabelledScript>, Failure> {
+        let mut entries = all(BATCH, |after| {
+            let batch = self.label_batch(after, BATCH)?;
+            Ok((batch.entries, batch.next))
+        })?;
+        entries.sort_by(|one, other| one.script.cmp(&other.script));
+        Ok(entries)
+    }
+
+    /// The scripts of the entries of the address book that were another's when they got their labels.
+    pub fn sending(&self) -> Result<Vec<ScriptBuf>, Failure> {
+        let mut sending = Vec::new();
+        all(BATCH, |after| {
+            let batch = self.label_batch(after, BATCH)?;
+            sending.extend(batch.sending);
+            Ok((batch.entries, batch.next))
+        })?;
+        Ok(sending)
+    }
+}
+
+/// What `history` answers.
+pub type Batch = ServiceResult<Encoded<HistoryBatch>>;
+/// Rows and where to go on after them.
+type Page<T> = (Vec<T>, Option<Blob>);
+
+/// Reads batches to their end.
+fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Result<Page<T>, Failure>) -> Result<Vec<T>, Failure> {
+    let (mut rows, mut after) = (Vec::new(), None);
+    for _ in 0..MAX_BATCHES {
+        let (batch, next) = read(after)?;
+        holds("a batch holds no more than was asked for", batch.len() <= limit.max(1) as usize)?;
+        holds("a batch after which there is more holds something", next.is_none() || !batch.is_empty())?;
+        rows.extend(batch);
+        match next {
+            None => return Ok(rows),
+            next => after = next,
+        }
+    }
+    Err(Failure("reading a list batch by batch does not come to an end".into()))
+}
+
+/// A private key.
+pub fn key(number: u8) -> Result<PrivateKey, Failure> {
+    Ok(PrivateKey { compressed: true, network: NetworkKind::Test, inner: SecretKey::from_slice(&[number; 32])? })
+}
+
+/// Its public key.
+pub fn public(number: u8) -> Result<PublicKey, Failure> {
+    Ok(key(number)?.public_key(&Secp256k1::new()))
+}
+
+/// It as text.
+pub fn wif(number: u8) -> Result<Secret, Failure> {
+    Ok(Secret::new(key(number)?.to_wif()))
+}
+
+/// Its P2WPKH script.
+pub fn p2wpkh(number: u8) -> Result<ScriptBuf, Failure> {
+    Ok(ScriptBuf::new_p2wpkh(&CompressedPublicKey(public(number)?.inner).wpubkey_hash()))
+}
+
+/// Its P2PKH script.
+pub fn p2pkh(number: u8) -> Result<ScriptBuf, Failure> {
+    Ok(ScriptBuf::new_p2pkh(&public(number)?.pubkey_hash()))
+}
+
+/// An extended private key, as text.
+pub fn master(number: u8) -> Result<String, Failure> {
+    let master = Xpriv::new_master(Network::Regtest, &[number; 32]);
+    Ok(master.map_err(|error| Failure(error.to_string()))?.to_string())
+}
+
+/// The import of a descriptor.
+pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
+    let mut descriptor = DescriptorImport {
+        text: Secret::new(text.into()),
+        range: None,
+        next_index: None,
+        active: false,
+        internal: None,
+        label: None,
+        timestamp: 1,
+    };
+    change(&mut descriptor);
+    Import::Descriptor { descriptor }
+}
+
+/// The import of the key with a number as `wpkh`, labelled with that number.
+pub fn single(number: u8) -> Result<Import, Failure> {
+    let text = format!("wpkh({})", wif(number)?.expose());
+    Ok(descriptor(&text, |import| import.label = Some(number.to_string())))
+}
+
+/// The import of keys and scripts.
+pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
+    let mut keys = KeysImport {
+        script_pubkeys: Vec::new(),
+        scripts: Vec::new(),
+        private_keys: Vec::new(),
+        public_keys: Vec::new(),
+        origins: Vec::new(),
+        solving_data: true,
+        internal: false,
+        label: String::new(),
+        keypool: false,
+        timestamp: 1,
+    };
+    change(&mut keys);
+    Import::Keys { keys }
+}
+
+/// The import of a script to watch.
+pub fn watch(script: &ScriptBuf) -> Import {
+    keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false))
+}
+
+/// A script that no wallet here has.
+pub fn foreign(number: u8) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
+}
+
+/// An outpoint that no wallet here knows.
+pub fn elsewhere(number: u8) -> OutPoint {
+    OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
+}
+
+/// A transaction.
+pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
+    let input = |outpoint: &OutPoint| TxIn {
+        previous_output: *outpoint,
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::MAX,
+        witness: Witness::new(),
+    };
+    let output = |(script, value): &(&ScriptBuf, u64)| TxOut {
+        value: Amount::from_sat(*value),
+        script_pubkey: (*script).clone(),
+    };
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: inputs.iter().map(input).collect(),
+        output: outputs.iter().map(output).collect(),
+    }
+}
+
+/// A payment from elsewhere.
+pub fn pay(number: u8, script: &ScriptBuf, value: u64) -> Transaction {
+    spend(&[elsewhere(number)], &[(script, value)])
+}
+
+/// An output of a transaction.
+pub fn out(transaction: &Transaction, vout: u32) -> OutPoint {
+    OutPoint { txid: transaction.compute_txid(), vout }
+}

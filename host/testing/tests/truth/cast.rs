@@ -1,0 +1,237 @@
+//! Who pays whom: the scripts that random histories are about, and what of them can be imported.
+
+use bitcoin::bip32::Xpriv;
+use bitcoin::key::PrivateKey;
+use bitcoin::opcodes::all::OP_CHECKMULTISIG;
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{Address, Network, NetworkKind, PublicKey, ScriptBuf, script};
+use outrigger_descriptor::{Checksum, Descriptor};
+use outrigger_service::wallet::{DescriptorImport, Import, KeysImport, Ownership};
+use outrigger_service::wire::Secret;
+
+use super::super::foreign;
+
+/// The scripts' numbers. The first three are the wallet's own from the beginning.
+pub const LABELLED: usize = 0;
+pub const RENT: usize = 1;
+pub const CHANGE: usize = 2;
+pub const DESCRIPTOR: usize = 3;
+pub const WATCHED: usize = 4;
+pub const PUBKEY: usize = 5;
+pub const BARE: usize = 6;
+pub const STRANGER: usize = 7;
+/// Two indexes of a descriptor with a wildcard that may become active late.
+pub const LOW: usize = 8;
+pub const HIGH: usize = 9;
+pub const NOTE: usize = 10;
+/// How many there are.
+pub const ROLES: usize = 11;
+/// The indexes of the scripts of that descriptor.
+pub const INDEXES: [(usize, u32); 2] = [(LOW, 1), (HIGH, 3)];
+
+/// A script.
+pub struct Role {
+    pub script: ScriptBuf,
+    /// The script of the address that it is shown with, if it has one.
+    pub address_script: Option<ScriptBuf>,
+}
+
+impl Role {
+    fn plain(script: ScriptBuf) -> Self {
+        Self { address_script: Some(script.clone()), script }
+    }
+
+    /// The address.
+    pub fn address(&self) -> Option<String> {
+        let script = self.address_script.as_ref()?;
+        Some(Address::from_script(script, Network::Regtest).unwrap().to_string())
+    }
+}
+
+/// What an import makes known: whose a script is from then on, and by which descriptor.
+pub struct Owned {
+    pub role: usize,
+    pub ownership: Ownership,
+    pub parent: Option<String>,
+}
+
+/// An import and what follows from it.
+pub struct Late {
+    pub import: Import,
+    pub owned: Vec<Owned>,
+    /// The script whose address is entered in the address book, and the label.
+    pub label: Option<(usize, &'static str)>,
+    /// It makes the descriptor with a wildcard active, whose next index is 0 then.
+    pub activates: bool,
+    /// The import is refused, without effect, once this script is spendable.
+    pub unless_spendable: Option<usize>,
+}
+
+fn key(number: u8) -> PrivateKey {
+    let inner = SecretKey::from_slice(&[number; 32]).unwrap();
+    PrivateKey { compressed: true, network: NetworkKind::Test, inner }
+}
+
+fn public(number: u8) -> PublicKey {
+    key(number).public_key(&Secp256k1::new())
+}
+
+fn p2wpkh(key: &PublicKey) -> ScriptBuf {
+    ScriptBuf::new_p2wpkh(&key.wpubkey_hash().unwrap())
+}
+
+/// The keys behind the scripts.
+const KEYS: [u8; 4] = [11, 12, 13, 14];
+const IMPORTED_KEY: u8 = 21;
+const OTHER_KEY: u8 = 22;
+
+/// The descriptor with a wildcard.
+fn wildcard() -> (String, Descriptor) {
+    let master = Xpriv::new_master(Network::Regtest, &[31; 32]).unwrap();
+    let text = format!("wpkh({master}/0/*)");
+    let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap().remove(0);
+    (text, parsed)
+}
+
+/// All scripts, by their numbers.
+pub fn roles() -> Vec<Role> {
+    let [labelled, rent, change, descriptor] = KEYS.map(|number| Role::plain(p2wpkh(&public(number))));
+    let imported = public(IMPORTED_KEY);
+    let bare = script::Builder::new()
+        .push_int(1)
+        .push_key(&imported)
+        .push_key(&public(OTHER_KEY))
+        .push_int(2)
+        .push_opcode(OP_CHECKMULTISIG)
+        .into_script();
+    let roles = vec![
+        labelled,
+        rent,
+        change,
+        descriptor,
+        Role::plain(p2wpkh(&imported)),
+        Role { script: ScriptBuf::new_p2pk(&imported), address_script: None },
+        Role { script: bare, address_script: None },
+        Role::plain(foreign(7)),
+        Role::plain(wildcard().1.expand(INDEXES[0].1).unwrap().scripts.remove(0).script_pubkey),
+        Role::plain(wildcard().1.expand(INDEXES[1].1).unwrap().scripts.remove(0).script_pubkey),
+        Role { script: ScriptBuf::new_op_return([1, 2, 3]), address_script: None },
+    ];
+    assert_eq!(roles.len(), ROLES);
+    roles
+}
+
+fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late {
+    let text = format!("wpkh({})", key(KEYS[role]).to_wif());
+    let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap();
+    let import = DescriptorImport {
+        text: Secret::new(text),
+        range: None,
+        next_index: None,
+        active: false,
+        internal: Some(internal),
+        label: label.map(str::to_owned),
+        timestamp: 1,
+    };
+    let parent = Some(parsed[0].to_public_string());
+    Late {
+        import: Import::Descriptor { descriptor: import },
+        owned: vec![Owned { role, ownership: Ownership::Spendable, parent }],
+        label: label.map(|label| (role, label)),
+        activates: false,
+        unless_spendable: None,
+    }
+}
+
+/// What the wallet holds from the beginning: two labelled scripts and one for change.
+pub fn first_imports() -> Vec<Late> {
+    vec![descriptor(LABELLED, false, Some("")), descriptor(RENT, false, Some("rent")), descriptor(CHANGE, true, None)]
+}
+
+fn keys(roles: &[Role], role: usize, change: impl FnOnce(&mut KeysImport)) -> Import {
+    let mut keys = KeysImport {
+        script_pubkeys: vec![roles[role].script.clone()],
+        scripts: vec![],
+        private_keys: vec![],
+        public_keys: vec![],
+        origins: vec![],
+        solving_data: false,
+        internal: false,
+        label: String::new(),
+        keypool: false,
+        timestamp: 1,
+    };
+    change(&mut keys);
+    Import::Keys { keys }
+}
+
+fn watch(roles: &[Role], role: usize, label: Option<&'static str>) -> Late {
+    let import = keys(roles, role, |keys| {
+        keys.internal = label.is_none();
+        keys.label = label.unwrap_or_default().to_owned();
+    });
+    Late {
+        import,
+        owned: vec![Owned { role, ownership: Ownership::WatchOnly, parent: None }],
+        label: label.map(|label| (role, label)),
+        activates: false,
+        unless_spendable: Some(role),
+    }
+}
+
+/// The descriptor with a wildcard becomes active. Its range is so long that no payment makes it longer.
+fn activation() -> Late {
+    let (text, parsed) = wildcard();
+    let import = DescriptorImport {
+        text: Secret::new(text),
+        range: Some((0, 99)),
+        next_index: None,
+        active: true,
+        internal: Some(false),
+        label: None,
+        timestamp: 1,
+    };
+    let own = |(role, _): (usize, u32)| Owned {
+        role,
+        ownership: Ownership::Spendable,
+        parent: Some(parsed.to_public_string()),
+    };
+    Late {
+        import: Import::Descriptor { descriptor: import },
+        owned: INDEXES.map(own).into(),
+        label: None,
+        activates: true,
+        unless_spendable: None,
+    }
+}
+
+/// How many imports there are that may come late.
+pub const LATE: usize = 6;
+
+/// One of the imports that may come late.
+pub fn late(roles: &[Role], number: usize) -> Late {
+    match number {
+        0 => descriptor(DESCRIPTOR, false, Some("late")),
+        1 => watch(roles, WATCHED, Some("watched")),
+        // For change: it comes without an entry in the address book.
+        2 => watch(roles, PUBKEY, None),
+        3 => watch(roles, BARE, Some("")),
+        4 => activation(),
+        // The key: all scripts that it can sign for alone are spendable.
+        _ => {
+            let import = keys(roles, WATCHED, |keys| {
+                keys.private_keys = vec![Secret::new(key(IMPORTED_KEY).to_wif())];
+                keys.solving_data = true;
+                keys.label = "mine".to_owned();
+            });
+            let own = |role| Owned { role, ownership: Ownership::Spendable, parent: None };
+            Late {
+                import,
+                owned: vec![own(WATCHED), own(PUBKEY)],
+                label: Some((WATCHED, "mine")),
+                activates: false,
+                unless_spendable: Some(WATCHED),
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Truth through time: random histories (payments, blocks, reorganisations, double spends, replacements, abandons, late
+//! imports, restarts), after every step of which each answer of the history's operations is compared, byte by byte, with
+//! a naive recomputation from the raw blocks and the mempool.
+//!
+//! The histories are the same in every run. `OUTRIGGER_HISTORIES=N` plays N of them instead of those few, and
+//! `OUTRIGGER_SEED=S` others. One that fails is shrunk, and its steps are printed.
+
+mod answers;
+mod asked;
+mod cast;
+mod fed_back;
+mod naive;
+mod steps;
+mod world;
+
+use std::collections::BTreeMap;
+
+use bitcoin::{BlockHash, OutPoint};
+use outrigger_service::wallet::{Ownership, TxState};
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use answers::{Answers, Asked, satoshi};
+use steps::{Step, TEXTS, histories};
+use world::World;
+
+/// How many of the blocks that were seen are asked about after each step.
+const BLOCKS_ASKED: usize = 4;
+
+/// A number from the environment.
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
+}
+
+/// Plays so many histories of a kind, unless the environment says otherwise.
+fn check<S: Strategy>(cases: u64, seed: u8, strategy: S, test: impl Fn(S::Value) -> Result<(), String>)
+where
+    S::Value: std::fmt::Debug,
+{
+    let cases = setting("OUTRIGGER_HISTORIES", cases) as u32;
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
+    let mut seeds = [seed; 32];
+    seeds[..8].copy_from_slice(&setting("OUTRIGGER_SEED", 1).to_le_bytes());
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seeds));
+    let outcome = runner.run(&strategy, |value| test(value).map_err(TestCaseError::fail));
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, value)) => panic!("{reason}\nThe steps:\n{value:#?}"),
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}
+
+fn equal(what: &str, answer: Result<String, String>, expected: &Value) -> Result<(), String> {
+    let expected = expected.to_string();
+    match answer {
+        Ok(answer) if answer == expected => Ok(()),
+        answer => Err(format!("{what}\n  told   {}\n  wanted {expected}", answer.unwrap_or_else(|error| error))),
+    }
+}
+
+/// Asks for everything in many ways, and compares.
+fn compare(world: &World, number: usize) -> Result<(), String> {
+    let answers = Answers { naive: &world.naive, roles: &world.roles };
+    let ask = |method: &str, arguments: Value| world.asked.call(method, arguments);
+    for named in &world.made {
+        for watch in [false, true] {
+            let (what, answer) =
+                (named.txid.to_string(), ask("gettransaction", json!([named.txid.to_string(), watch])));
+            match answers.transaction(named.txid, watch) {
+                Some(expected) => equal(&what, answer, &expected)?,
+                None if answer == Err("Invalid or non-wallet transaction id".into()) => {}
+                None => return Err(format!("{what} is not the wallet's, and told: {answer:?}")),
+            }
+        }
+    }
+    let asked_labels = [None, Some(""), None, Some("rent"), Some("late")];
+    for (which, (block, target, watch, removed)) in questions(world, number).into_iter().enumerate() {
+        let asked = Asked { watch, label: asked_labels[(number + which) % 5], change: (number + which) % 3 == 1 };
+        let arguments = json!([block.map(|hash| hash.to_string()), target, watch, removed, asked.change, asked.label]);
+        let what = format!("listsinceblock {arguments}");
+        equal(&what, ask("listsinceblock", arguments), &answers.since(block, target, asked, removed))?;
+    }
+    let labels = [None].into_iter().chain(TEXTS.into_iter().skip(1).chain(["late", "watched"]).map(Some));
+    for (label, (count, skip)) in labels.flat_map(|label| [(1000, 0), (3, 2), (number, 1)].map(|part| (label, part))) {
+        let arguments = json!([label.unwrap_or("*"), count, skip, number.is_multiple_of(2)]);
+        let what = format!("listtransactions {arguments}");
+        let expected = answers.latest(label, count, skip, number.is_multiple_of(2));
+        equal(&what, ask("listtransactions", arguments), &expected)?;
+    }
+    if world.has_read_all { coins_agree(world) } else { Ok(()) }
+}
+
+/// What listsinceblock is asked: for everything, since the tip and the first block, and since some others, on whatever
+/// branch they are.
+fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool, bool)> {
+    let naive = &world.naive;
+    let mut questions = vec![(None, 1, false, true), (None, 3, true, false)];
+    questions.push((Some(naive.tip().hash), 2, true, true));
+    questions.push((Some(naive.chain[0].hash), 6, false, true));
+    let (on, off): (Vec<_>, Vec<_>) = naive.blocks.values().partition(|block| naive.is_in_chain(block));
+    for blocks in [on, off].iter().filter(|blocks| !blocks.is_empty()) {
+        for n in 0..BLOCKS_ASKED {
+            let block = blocks[(number * BLOCKS_ASKED + n) % blocks.len()];
+            let target = [1, 2, 6, 1000][n % 4];
+            questions.push((Some(block.hash), target, (number + n).is_multiple_of(2), n % 3 != 2));
+        }
+    }
+    questions
+}
+
+/// The amounts that are told add up to the coins, and the wallet's own coins are those of the chain.
+fn coins_agree(world: &World) -> Result<(), String> {
+    let naive = &world.naive;
+    let mut coins = naive.chain_coins();
+    coins.retain(|outpoint, output| naive.owner(output) != Ownership::None && naive.find(outpoint.txid).is_some());
+    for watch in [false, true] {
+        let counts = |ownership| ownership == Ownership::Spendable || watch;
+        let held = coins.values().filter(|output| counts(naive.owner(output)));
+        let held: i128 = held.map(|output| i128::from(output.value.to_sat())).sum();
+        let mut told = 0;
+        for met in naive.met.iter().filter(|met| naive.place(met.named.txid).is_some()) {
+            let answer = world.asked.call("gettransaction", json!([met.named.txid.to_string(), watch]))?;
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            told += satoshi(&answer["amount"]) + answer.get("fee").map_or(0, satoshi);
+            let immature = answer["details"].as_array().unwrap().iter().filter(|e| e["category"] == "immature");
+            told += immature.map(|entry| satoshi(&entry["amount"])).sum::<i128>();
+        }
+        if told != held {
+            return Err(format!("the amounts add up to {told}, the coins (watched: {watch}) to {held}"));
+        }
+    }
+    // What an unconfirmed transaction of the wallet spends is no coin, unless that is impossible or given up, or something
+    // in the mempool is in its way.
+    for met in &naive.met {
+        let txid = met.named.txid;
+        let waits = naive.in_pool(txid) || naive.is_idle(txid) && naive.pool_conflicts(met).is_empty();
+        if naive.place(txid).is_none() && waits {
+            met.named.inputs().for_each(|input| drop(coins.remove(&input)));
+        }
+    }
+    let own = world.harness.coins().into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
+    let own: BTreeMap<OutPoint, u64> = own.map(|coin| (coin.outpoint, coin.value)).collect();
+    let wanted: BTreeMap<OutPoint, u64> = coins.into_iter().map(|(at, output)| (at, output.value.to_sat())).collect();
+    if own == wanted { Ok(()) } else { Err(format!("the coins are {own:#?}, wanted {wanted:#?}")) }
+}
+
+fn play(steps: &[Step]) -> Result<(), String> {
+    let mut world = World::new();
+    for (number, step) in steps.iter().enumerate() {
+        let outcome = world.play(step).and_then(|()| compare(&world, number));
+        outcome.map_err(|reason| format!("after step {number}, {step:?}: {reason}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn every_answer_is_that_of_a_recomputation_from_the_raw_blocks() {
+    check(150, 1, histories(30), |steps| play(&steps));
+}

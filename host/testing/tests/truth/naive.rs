@@ -1,0 +1,351 @@
+//! The naive model: what a wallet knows, recomputed from the raw blocks of the chain, the mempool, and the order in which
+//! both came. It shares nothing with the wallet but the rules, and is slow and simple.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
+use outrigger_service::wallet::Ownership;
+
+/// A transaction with its id.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Named {
+    pub txid: Txid,
+    pub tx: Transaction,
+}
+
+impl Named {
+    pub fn new(tx: Transaction) -> Rc<Self> {
+        Rc::new(Self { txid: tx.compute_txid(), tx })
+    }
+
+    /// What it spends.
+    pub fn inputs(&self) -> impl Iterator<Item = OutPoint> {
+        let inputs = self.tx.input.iter().map(|input| input.previous_output);
+        inputs.filter(|_| !self.tx.is_coinbase())
+    }
+
+    pub fn spends_one_of(&self, other: &Named) -> bool {
+        self.txid != other.txid && self.inputs().any(|input| other.inputs().any(|theirs| theirs == input))
+    }
+}
+
+/// A block as it came.
+pub struct RawBlock {
+    pub hash: BlockHash,
+    pub previous: BlockHash,
+    pub height: u32,
+    pub time: u32,
+    pub transactions: Vec<Rc<Named>>,
+}
+
+/// A transaction that the wallet has met.
+pub struct Met {
+    pub named: Rc<Named>,
+    pub received: u64,
+    pub time: u64,
+}
+
+/// Where a transaction stands.
+pub struct Place {
+    pub block: Rc<RawBlock>,
+    pub index: usize,
+}
+
+/// How far ahead of the clock an earlier entry's time may lie, in seconds.
+const AHEAD: u64 = 300;
+
+/// What is known.
+#[derive(Default)]
+pub struct Naive {
+    /// Every block that was ever seen.
+    pub blocks: BTreeMap<BlockHash, Rc<RawBlock>>,
+    /// The best chain, by height.
+    pub chain: Vec<Rc<RawBlock>>,
+    pub pool: Vec<Rc<Named>>,
+    /// What the wallet has met, in that order.
+    pub met: Vec<Met>,
+    pub given_up: BTreeSet<Txid>,
+    pub owned: BTreeMap<ScriptBuf, (Ownership, Vec<String>)>,
+    /// Labels by the script of their address.
+    pub labels: BTreeMap<ScriptBuf, String>,
+    pub remarks: BTreeMap<Txid, BTreeMap<String, String>>,
+    /// The scripts of a descriptor with a wildcard, with their indexes, and its next index once it is active.
+    pub indexes: Vec<(u32, ScriptBuf)>,
+    pub next_index: Option<u32>,
+}
+
+impl Naive {
+    // What happens.
+
+    /// A block came to the best chain.
+    pub fn connect(&mut self, block: RawBlock, now: u64) {
+        let block = Rc::new(block);
+        self.blocks.insert(block.hash, block.clone());
+        self.chain.push(block.clone());
+        self.read(&block, now);
+        let conflicted: Vec<Txid> = self.given_up.iter().copied().filter(|t| self.conflict(*t).is_some()).collect();
+        for txid in conflicted {
+            self.given_up.remove(&txid);
+        }
+    }
+
+    /// A block left it. Its coinbase is given up, and all that the wallet has of what builds on it, wherever that is.
+    pub fn disconnect(&mut self) {
+        let Some(block) = self.chain.pop() else { return };
+        let known = block.transactions.iter().filter(|named| self.find(named.txid).is_some()).cloned();
+        known.collect::<Vec<_>>().iter().for_each(|named| self.note_payments(named));
+        let mut doomed: Vec<Txid> = block.transactions.first().map(|coinbase| coinbase.txid).into_iter().collect();
+        while let Some(txid) = doomed.pop() {
+            if self.find(txid).is_some() && self.given_up.insert(txid) {
+                doomed.extend(self.children(txid));
+            }
+        }
+    }
+
+    /// Payments to an active descriptor enter the addresses that they pass over in the address book.
+    fn note_payments(&mut self, named: &Named) {
+        let Some(next) = &mut self.next_index else { return };
+        for output in &named.tx.output {
+            let paid = self.indexes.iter().find(|(_, script)| *script == output.script_pubkey);
+            let Some((index, _)) = paid.filter(|(index, _)| index >= next) else { continue };
+            for (_, script) in self.indexes.iter().filter(|(passed, _)| (*next..=*index).contains(passed)) {
+                self.labels.entry(script.clone()).or_default();
+            }
+            *next = index + 1;
+        }
+    }
+
+    fn children(&self, txid: Txid) -> Vec<Txid> {
+        let children = self.met.iter().filter(|met| met.named.inputs().any(|input| input.txid == txid));
+        children.map(|met| met.named.txid).collect()
+    }
+
+    /// The mempool is this now.
+    pub fn set_pool(&mut self, pool: Vec<Rc<Named>>, now: u64) {
+        let before = std::mem::replace(&mut self.pool, pool.clone());
+        for named in pool.iter().filter(|named| !before.contains(named)) {
+            self.given_up.remove(&named.txid);
+            self.meet(named, now, None);
+        }
+    }
+
+    /// The wallet reads the whole chain, and then the mempool.
+    pub fn rescan(&mut self, now: u64) {
+        for block in self.chain.clone() {
+            self.read(&block, now);
+        }
+        self.read_pool(now);
+    }
+
+    /// The wallet reads the whole mempool, as it does when it is loaded.
+    pub fn read_pool(&mut self, now: u64) {
+        for named in self.pool.clone() {
+            self.meet(&named, now, None);
+        }
+    }
+
+    /// A script is the wallet's from now on.
+    pub fn own(&mut self, script: &ScriptBuf, ownership: Ownership, parent: Option<String>) {
+        let (known, parents) = self.owned.entry(script.clone()).or_insert((ownership, Vec::new()));
+        if *known != Ownership::Spendable {
+            *known = ownership;
+        }
+        parents.extend(parent.filter(|parent| !parents.contains(parent)));
+    }
+
+    /// A client gives up a transaction; whether it may.
+    pub fn abandon(&mut self, txid: Txid) -> Result<(), &'static str> {
+        if self.find(txid).is_none() {
+            return Err("Invalid or non-wallet transaction id");
+        }
+        if !self.is_idle(txid) && !self.given_up.contains(&txid) {
+            return Err("Transaction not eligible for abandonment");
+        }
+        let mut doomed = vec![txid];
+        while let Some(txid) = doomed.pop() {
+            if self.is_idle(txid) {
+                self.given_up.insert(txid);
+                doomed.extend(self.children(txid));
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, block: &RawBlock, now: u64) {
+        for named in &block.transactions {
+            self.given_up.remove(&named.txid);
+            self.meet(named, now, Some(block.time));
+        }
+    }
+
+    fn meet(&mut self, named: &Rc<Named>, now: u64, block_time: Option<u32>) {
+        let paid = named.tx.output.iter().any(|output| self.owner(output) != Ownership::None);
+        let pays = named.inputs().any(|input| self.spent(&input).is_some_and(|o| self.owner(o) != Ownership::None));
+        let known = self.find(named.txid).is_some();
+        if known || paid || pays {
+            self.note_payments(named);
+        }
+        if known || !(paid || pays) {
+            return;
+        }
+        let time = match block_time {
+            None => now,
+            Some(block_time) => {
+                let earlier = self.met.iter().rev().map(|met| met.time).find(|time| *time <= now + AHEAD);
+                let earlier = earlier.unwrap_or(0);
+                u64::from(block_time).min(now.max(earlier)).max(earlier)
+            }
+        };
+        self.met.push(Met { named: named.clone(), received: now, time });
+    }
+
+    // What follows from it.
+
+    pub fn find(&self, txid: Txid) -> Option<&Met> {
+        self.met.iter().find(|met| met.named.txid == txid)
+    }
+
+    pub fn owner(&self, output: &TxOut) -> Ownership {
+        self.owned.get(&output.script_pubkey).map_or(Ownership::None, |(ownership, _)| *ownership)
+    }
+
+    /// The output that an input spends, where the wallet has its transaction.
+    pub fn spent(&self, input: &OutPoint) -> Option<&TxOut> {
+        self.find(input.txid)?.named.tx.output.get(input.vout as usize)
+    }
+
+    /// The place in the chain.
+    pub fn place(&self, txid: Txid) -> Option<Place> {
+        self.chain.iter().rev().find_map(|block| {
+            let index = block.transactions.iter().position(|named| named.txid == txid)?;
+            Some(Place { block: block.clone(), index })
+        })
+    }
+
+    pub fn in_pool(&self, txid: Txid) -> bool {
+        self.pool.iter().any(|named| named.txid == txid)
+    }
+
+    /// The height of the lowest block that makes a transaction of the wallet impossible, or one that it builds on.
+    pub fn conflict(&self, txid: Txid) -> Option<u32> {
+        let met = self.find(txid)?;
+        if self.place(txid).is_some() {
+            return None;
+        }
+        let against = |block: &&Rc<RawBlock>| block.transactions.iter().any(|other| other.spends_one_of(&met.named));
+        let own = self.chain.iter().find(against).map(|block| block.height);
+        let parents = met.named.inputs().filter_map(|input| self.conflict(input.txid));
+        own.into_iter().chain(parents).min()
+    }
+
+    /// Neither in the chain nor in the mempool nor impossible nor given up.
+    pub fn is_idle(&self, txid: Txid) -> bool {
+        self.depth(txid) == 0 && !self.in_pool(txid) && !self.given_up.contains(&txid)
+    }
+
+    pub fn tip(&self) -> &RawBlock {
+        self.chain.last().unwrap()
+    }
+
+    pub fn depth(&self, txid: Txid) -> i64 {
+        let depth_of = |height: u32| i64::from(self.tip().height) - i64::from(height) + 1;
+        match (self.place(txid), self.conflict(txid)) {
+            (Some(place), _) => depth_of(place.block.height),
+            (None, Some(height)) => -depth_of(height),
+            (None, None) => 0,
+        }
+    }
+
+    /// What a transaction spends of the wallet's, by the ownership that counts, in satoshi.
+    pub fn debit(&self, met: &Met, counts: impl Fn(Ownership) -> bool) -> u64 {
+        let spent = met.named.inputs().filter_map(|input| self.spent(&input));
+        spent.filter(|output| counts(self.owner(output))).map(|output| output.value.to_sat()).sum()
+    }
+
+    pub fn trusted(&self, txid: Txid) -> bool {
+        let Some(met) = self.find(txid) else { return false };
+        if self.place(txid).is_some() {
+            return true;
+        }
+        let parent = |input: OutPoint| {
+            let spendable = self.spent(&input).is_some_and(|output| self.owner(output) == Ownership::Spendable);
+            spendable && self.trusted(input.txid)
+        };
+        self.in_pool(txid)
+            && self.debit(met, |ownership| ownership != Ownership::None) > 0
+            && met.named.inputs().all(parent)
+    }
+
+    pub fn replaceable(&self, txid: Txid) -> &'static str {
+        let signals = |named: &Named| named.tx.input.iter().any(|input| input.sequence.0 < 0xffff_fffe);
+        if self.depth(txid) > 0 {
+            return "no";
+        }
+        if self.find(txid).is_some_and(|met| signals(&met.named)) {
+            return "yes";
+        }
+        if !self.in_pool(txid) {
+            return "unknown";
+        }
+        let (mut waiting, mut seen) = (vec![txid], BTreeSet::new());
+        while let Some(txid) = waiting.pop() {
+            let Some(named) = self.pool.iter().find(|named| named.txid == txid) else { continue };
+            if signals(named) {
+                return "yes";
+            }
+            if seen.insert(txid) {
+                waiting.extend(named.inputs().map(|input| input.txid));
+            }
+        }
+        "no"
+    }
+
+    /// Other transactions of the wallet that spend the same, by internal bytes.
+    pub fn conflicts(&self, met: &Met) -> Vec<Txid> {
+        let others = self.met.iter().filter(|other| other.named.spends_one_of(&met.named));
+        others.map(|other| other.named.txid).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Transactions of the mempool that stand in the way of one that is in neither it nor the chain, or of what it builds on.
+    pub fn pool_conflicts(&self, met: &Met) -> Vec<Txid> {
+        self.in_the_way(met).into_iter().collect()
+    }
+
+    fn in_the_way(&self, met: &Met) -> BTreeSet<Txid> {
+        if self.in_pool(met.named.txid) || self.place(met.named.txid).is_some() {
+            return BTreeSet::new();
+        }
+        let others = self.pool.iter().filter(|other| other.spends_one_of(&met.named)).map(|other| other.txid);
+        let parents = met.named.inputs().filter_map(|input| self.find(input.txid));
+        others.chain(parents.flat_map(|parent| self.in_the_way(parent))).collect()
+    }
+
+    /// The unspent outputs of the chain, from its blocks alone.
+    pub fn chain_coins(&self) -> BTreeMap<OutPoint, TxOut> {
+        let mut coins = BTreeMap::new();
+        for named in self.chain.iter().flat_map(|block| &block.transactions) {
+            for input in named.inputs() {
+                coins.remove(&input);
+            }
+            for (vout, output) in (0_u32..).zip(&named.tx.output) {
+                coins.insert(OutPoint { txid: named.txid, vout }, output.clone());
+            }
+        }
+        coins
+    }
+
+    /// The height of the last block that the best chain shares with the branch of a block.
+    pub fn fork(&self, hash: BlockHash) -> u32 {
+        let mut block = &self.blocks[&hash];
+        while !self.is_in_chain(block) {
+            block = &self.blocks[&block.previous];
+        }
+        block.height
+    }
+
+    /// Whether a block is in the best chain.
+    pub fn is_in_chain(&self, block: &RawBlock) -> bool {
+        self.chain.get(block.height as usize).is_some_and(|other| other.hash == block.hash)
+    }
+}

@@ -1,0 +1,444 @@
+//! Plays a history: a chain, a mempool that keeps to the chain's rules, and clients who change the wallet. Whatever is
+//! done is done to the engine and told to the naive model.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, TxOut, Txid};
+use outrigger_service::chain::Coin;
+use outrigger_service::events::Event;
+use outrigger_service::wallet::{ImportOutcome, Ownership};
+use outrigger_service::{Chain, Mempool, Scope};
+use serde_json::json;
+
+use super::super::{Harness, foreign, spend};
+use super::asked::Asked;
+use super::cast::{INDEXES, Late, NOTE, Role, STRANGER, first_imports, late, roles};
+use super::naive::{Naive, Named, RawBlock};
+use super::steps::{Make, Pick, Plan, REMARKS, Step, TEXTS};
+use outrigger_node::events::{NodeEvent, Observer, Removal};
+
+/// What a coin that nobody knew of is worth, and what a transaction pays for itself, in satoshi.
+const FRESH: u64 = 100_000;
+const FEE: u64 = 1000;
+/// How many blocks a coinbase must wait.
+const MATURITY: u32 = 100;
+/// How far the clock is ahead of the first block, in seconds.
+const AHEAD: u64 = 1000;
+/// How much later each block is found by the clock; by its own header it is ten minutes.
+const BLOCK_SECONDS: u64 = 500;
+
+/// The node and the wallet, and what is known of both.
+pub struct World {
+    pub harness: Harness,
+    pub asked: Asked,
+    pub naive: Naive,
+    pub roles: Vec<Role>,
+    /// Every transaction there ever was.
+    pub made: Vec<Rc<Named>>,
+    /// Whether the chain has been read since the last import: else the wallet may have missed what old blocks hold.
+    pub has_read_all: bool,
+    fresh: u64,
+}
+
+/// Blocks that went on or off the best chain: hash and height.
+type Moved = Vec<(BlockHash, u32)>;
+
+fn nth<T>(items: impl IntoIterator<Item = T>, number: usize) -> Option<T> {
+    let mut items: Vec<T> = items.into_iter().collect();
+    if items.is_empty() { None } else { Some(items.swap_remove(number % items.len())) }
+}
+
+impl World {
+    pub fn new() -> Self {
+        let harness = Harness::new();
+        harness.create("w", |options| options.blank = true);
+        let genesis = harness.chain.tip(Scope::NONE).unwrap();
+        harness.chain.set_mock_time(Scope::NONE, u64::from(genesis.time) + AHEAD).unwrap();
+        let asked = Asked::of(&harness);
+        let mut world = Self {
+            harness,
+            asked,
+            naive: Naive::default(),
+            roles: roles(),
+            made: Vec::new(),
+            has_read_all: true,
+            fresh: 0,
+        };
+        let block = world.raw(genesis.hash);
+        world.naive.blocks.insert(genesis.hash, Rc::new(world.raw(genesis.hash)));
+        world.naive.chain.push(Rc::new(block));
+        for (role, index) in INDEXES {
+            world.naive.indexes.push((index, world.roles[role].script.clone()));
+        }
+        for import in first_imports() {
+            world.import(import);
+        }
+        world
+    }
+
+    /// Plays a step. An error says what was answered otherwise than it should have been.
+    pub fn play(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Pay(make) => {
+                if let Some((named, mut pool)) = self.make(make, self.naive.pool.clone()) {
+                    pool.push(named);
+                    self.set_pool(pool);
+                }
+            }
+            Step::Mine(plan) => {
+                let waiting = self.naive.pool.clone();
+                let on = vec![self.mine(plan, &waiting)];
+                self.settle(Vec::new(), on, Vec::new());
+            }
+            Step::Age(blocks) => {
+                let plan = Plan { take: 0, makes: Vec::new(), reward: STRANGER };
+                let on = (0..*blocks).map(|_| self.mine(&plan, &[])).collect();
+                self.settle(Vec::new(), on, Vec::new());
+            }
+            Step::Reorganise { depth, plans, lost } => {
+                let (off, back) = self.leave(*depth);
+                let waiting: Vec<_> = back.iter().chain(&self.naive.pool).cloned().collect();
+                let on = plans.iter().map(|plan| self.mine(plan, &waiting)).collect();
+                self.settle(off, on, if *lost { Vec::new() } else { back });
+            }
+            Step::Return(number) => self.go_back_to(*number),
+            Step::Expire(number) => {
+                if let Some(gone) = nth(self.naive.pool.clone(), *number) {
+                    let pool = without(self.naive.pool.clone(), gone.txid);
+                    self.set_pool(pool);
+                }
+            }
+            Step::Again(number) => {
+                let nowhere = self.made.iter().filter(|named| {
+                    let known = self.naive.in_pool(named.txid) || self.naive.place(named.txid).is_some();
+                    !known && !named.tx.is_coinbase()
+                });
+                if let Some(named) = nth(nowhere.cloned(), *number)
+                    && self.fits(&named, &self.naive.pool)
+                {
+                    let mut pool = self.naive.pool.clone();
+                    pool.push(named);
+                    self.set_pool(pool);
+                }
+            }
+            Step::Abandon(number) => return self.abandon(*number),
+            Step::Import { number, rescan } => {
+                self.import(late(&self.roles, *number));
+                self.has_read_all = *rescan;
+                if *rescan {
+                    self.rescan();
+                }
+            }
+            Step::Label { role, label } => {
+                let (role, label) = (&self.roles[*role], TEXTS[*label]);
+                self.harness.view().wallet().set_label(role.script.clone(), label.into()).unwrap();
+                if let Some(address) = role.address_script.clone() {
+                    self.naive.labels.insert(address, label.into());
+                }
+            }
+            Step::Remark { which, key, value } => self.remark(*which, REMARKS[*key], TEXTS[*value]),
+            Step::Tick(seconds) => self.tick(*seconds),
+            Step::Restart => {
+                self.harness.view();
+                self.harness.restart(|_| {});
+                self.asked = Asked::of(&self.harness);
+                self.naive.read_pool(self.now());
+                self.adopt();
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> u64 {
+        self.harness.chain.time(Scope::NONE).unwrap()
+    }
+
+    fn tick(&mut self, seconds: u64) {
+        // What came before is taken over by the clock of before.
+        self.harness.view();
+        self.harness.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
+    }
+
+    fn raw(&self, hash: BlockHash) -> RawBlock {
+        let block = self.harness.block(hash);
+        RawBlock {
+            hash,
+            previous: block.header.prev_blockhash,
+            height: self.harness.height_of(hash),
+            time: block.header.time,
+            transactions: block.txdata.into_iter().map(Named::new).collect(),
+        }
+    }
+
+    // Transactions.
+
+    /// The output that can be spent in the next block, if it has these transactions.
+    fn coin(&self, outpoint: &OutPoint, with: &[Rc<Named>]) -> Option<TxOut> {
+        if with.iter().any(|named| named.inputs().any(|input| input == *outpoint)) {
+            return None;
+        }
+        if let Some(parent) = with.iter().find(|named| named.txid == outpoint.txid) {
+            return parent.tx.output.get(outpoint.vout as usize).cloned();
+        }
+        let coin = self.harness.chain.coins(Scope::NONE, vec![*outpoint]).unwrap().remove(0)?;
+        let next = self.harness.chain.tip(Scope::NONE).unwrap().height + 1;
+        (!coin.coinbase || next - coin.height >= MATURITY).then_some(coin.output)
+    }
+
+    fn fits(&self, named: &Named, with: &[Rc<Named>]) -> bool {
+        let known = with.iter().any(|other| other.txid == named.txid);
+        !known && named.inputs().all(|input| self.coin(&input, with).is_some())
+    }
+
+    fn new_coin(&mut self) -> OutPoint {
+        self.fresh += 1;
+        let mut txid = [0xfe; 32];
+        txid[..8].copy_from_slice(&self.fresh.to_le_bytes());
+        let outpoint = OutPoint { txid: Txid::from_byte_array(txid), vout: 0 };
+        let value = Amount::from_sat(FRESH + self.fresh);
+        let output = TxOut { value, script_pubkey: foreign(0) };
+        self.harness.chain.add_coin(outpoint, Coin { output, height: 0, coinbase: false });
+        outpoint
+    }
+
+    /// Makes a transaction that can follow those of `with`. Gives it, and these without those it displaces.
+    fn make(&mut self, make: &Make, mut with: Vec<Rc<Named>>) -> Option<(Rc<Named>, Vec<Rc<Named>>)> {
+        let mut inputs = BTreeSet::new();
+        for pick in &make.inputs {
+            match pick {
+                Pick::Fresh => inputs.insert(self.new_coin()),
+                Pick::Coin(number) => {
+                    let all = self.made.iter().flat_map(|named| outpoints(named));
+                    let coins: Vec<_> = all.filter(|outpoint| self.coin(outpoint, &with).is_some()).collect();
+                    inputs.insert(nth(coins, *number)?)
+                }
+                Pick::Contested(number) => {
+                    let open = self.made.iter().filter(|named| self.naive.place(named.txid).is_none());
+                    let contested = nth(open.flat_map(|named| named.inputs()), *number)?;
+                    let rivals: Vec<Txid> = with
+                        .iter()
+                        .filter(|named| named.inputs().any(|input| input == contested))
+                        .map(|named| named.txid)
+                        .collect();
+                    with = rivals.into_iter().fold(with, without);
+                    inputs.insert(contested)
+                }
+            };
+        }
+        let mut total = 0;
+        for input in &inputs {
+            total += self.coin(input, &with)?.value.to_sat();
+        }
+        let shares: u64 = make.outputs.iter().map(|(_, share)| share).sum();
+        let part = total.checked_sub(FEE)? / shares;
+        let outputs: Vec<(&ScriptBuf, u64)> = make
+            .outputs
+            .iter()
+            .map(|(role, share)| (&self.roles[*role].script, if *role == NOTE { 0 } else { part * share }))
+            .collect();
+        let mut tx = spend(&inputs.into_iter().collect::<Vec<_>>(), &outputs);
+        if make.signals {
+            tx.input[0].sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
+        }
+        let named = Named::new(tx);
+        if !self.fits(&named, &with) || self.naive.place(named.txid).is_some() {
+            return None;
+        }
+        if !self.made.contains(&named) {
+            self.made.push(named.clone());
+        }
+        Some((named, with))
+    }
+
+    /// The mempool becomes this.
+    fn set_pool(&mut self, pool: Vec<Rc<Named>>) {
+        self.settle_pool(pool, Vec::new());
+    }
+
+    fn settle_pool(&mut self, pool: Vec<Rc<Named>>, mut events: Vec<NodeEvent>) {
+        self.harness.mempool.clear();
+        pool.iter().for_each(|named| self.harness.mempool.add(named.tx.clone(), FEE));
+        let time = self.now();
+        for gone in self.naive.pool.iter().rev().filter(|named| !pool.contains(named)) {
+            let confirmed = self.naive.place(gone.txid).is_some();
+            let reason = if confirmed { Removal::Confirmed } else { Removal::Dropped };
+            events.push(NodeEvent::TransactionRemoved { txid: gone.txid, reason, sequence: 0 });
+        }
+        for new in pool.iter().filter(|named| !self.naive.pool.contains(named)) {
+            let transaction = Arc::new(new.tx.clone());
+            events.push(NodeEvent::TransactionAdded { transaction, time, sequence: 0 });
+        }
+        self.naive.set_pool(pool, time);
+        let tip = self.harness.chain.tip(Scope::NONE).unwrap();
+        events.into_iter().for_each(|event| self.harness.manager.notify(event));
+        self.harness.manager.notify(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+    }
+
+    /// Takes over what the wallet itself has offered to the mempool.
+    fn adopt(&mut self) {
+        let ids = self.harness.mempool.ids(Scope::NONE).unwrap();
+        let mut pool = self.naive.pool.clone();
+        for txid in ids.into_iter().filter(|txid| !self.naive.in_pool(*txid)) {
+            pool.push(self.made.iter().find(|named| named.txid == txid).unwrap().clone());
+        }
+        self.set_pool(pool);
+    }
+
+    // Blocks.
+
+    fn mine(&mut self, plan: &Plan, waiting: &[Rc<Named>]) -> (BlockHash, u32) {
+        let mut chosen = Vec::new();
+        for (number, named) in waiting.iter().enumerate() {
+            let wanted = plan.take >> (number % 16) & 1 == 1;
+            if wanted && self.naive.place(named.txid).is_none() && self.fits(named, &chosen) {
+                chosen.push(named.clone());
+            }
+        }
+        for make in &plan.makes {
+            if let Some((named, with)) = self.make(make, chosen.clone()) {
+                chosen = with;
+                chosen.push(named);
+            }
+        }
+        let transactions = chosen.iter().map(|named| named.tx.clone()).collect();
+        let hash = self.harness.chain.mine_to(self.roles[plan.reward].script.clone(), transactions);
+        self.connected(hash)
+    }
+
+    fn connected(&mut self, hash: BlockHash) -> (BlockHash, u32) {
+        let block = self.raw(hash);
+        let height = block.height;
+        if !self.made.contains(&block.transactions[0]) {
+            self.made.push(block.transactions[0].clone());
+        }
+        self.naive.connect(block, self.now());
+        (hash, height)
+    }
+
+    /// Takes blocks off the chain. Gives them and what was in them.
+    fn leave(&mut self, depth: usize) -> (Moved, Vec<Rc<Named>>) {
+        let (mut off, mut back) = (Vec::new(), Vec::new());
+        while off.len() < depth && self.naive.tip().height > 0 {
+            let tip = self.naive.chain.last().unwrap().clone();
+            self.harness.chain.disconnect();
+            self.naive.disconnect();
+            off.push((tip.hash, tip.height));
+            back.splice(0..0, tip.transactions[1..].iter().cloned());
+        }
+        (off, back)
+    }
+
+    fn go_back_to(&mut self, number: usize) {
+        let left = self.naive.blocks.values().filter(|block| !self.naive.is_in_chain(block));
+        let Some(mut block) = nth(left.cloned(), number) else { return };
+        let mut path = Vec::new();
+        while !self.naive.is_in_chain(&block) {
+            path.push(block.hash);
+            block = self.naive.blocks[&block.previous].clone();
+        }
+        let (off, back) = self.leave((self.naive.tip().height - block.height) as usize);
+        let mut on = Vec::new();
+        for hash in path.into_iter().rev() {
+            self.harness.chain.reconsider_block(Scope::NONE, hash).unwrap();
+            on.push(self.connected(hash));
+        }
+        self.settle(off, on, back);
+    }
+
+    /// After a change of the chain: the mempool keeps, and takes back, what still fits; all is told at once.
+    fn settle(&mut self, off: Moved, on: Moved, back: Vec<Rc<Named>>) {
+        let mut pool: Vec<Rc<Named>> = Vec::new();
+        for named in back.into_iter().chain(self.naive.pool.clone()) {
+            if self.naive.place(named.txid).is_none() && self.fits(&named, &pool) {
+                pool.push(named);
+            }
+        }
+        let off = off.into_iter().map(|(hash, height)| NodeEvent::BlockDisconnected { hash, height });
+        let found = on.len() as u64;
+        let on = on.into_iter().map(|(hash, height)| NodeEvent::BlockConnected { hash, height });
+        self.settle_pool(pool, off.chain(on).collect());
+        self.tick(found * BLOCK_SECONDS);
+    }
+
+    // Clients.
+
+    fn abandon(&mut self, number: usize) -> Result<(), String> {
+        let Some(named) = nth(self.made.clone(), number) else { return Ok(()) };
+        let expected = self.naive.abandon(named.txid).map(|()| "null".to_owned()).map_err(str::to_owned);
+        let answer = self.asked.call("abandontransaction", json!([named.txid.to_string()]));
+        if answer == expected { Ok(()) } else { Err(format!("abandontransaction: {answer:?}, wanted {expected:?}")) }
+    }
+
+    fn remark(&mut self, which: usize, key: &str, value: &str) {
+        let Some(met) = nth(&self.naive.met, which) else { return };
+        let txid = met.named.txid;
+        self.harness.view().wallet().set_metadata(txid, key.into(), value.into()).unwrap();
+        let remarks = self.naive.remarks.entry(txid).or_default();
+        remarks.remove(key);
+        if !value.is_empty() {
+            remarks.insert(key.into(), value.into());
+        }
+    }
+
+    fn import(&mut self, late: Late) {
+        let outcome = self.harness.view().wallet().import(vec![late.import]).unwrap().remove(0);
+        if let Some(role) = late.unless_spendable
+            && self.naive.owned.get(&self.roles[role].script).is_some_and(|(own, _)| *own == Ownership::Spendable)
+        {
+            assert_eq!(outcome, ImportOutcome::AlreadyOwned { script: self.roles[role].script.clone() });
+            return;
+        }
+        assert_eq!(outcome, ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false });
+        if late.activates {
+            self.naive.next_index = Some(0);
+        }
+        for owned in late.owned {
+            self.naive.own(&self.roles[owned.role].script.clone(), owned.ownership, owned.parent);
+        }
+        if let Some((role, label)) = late.label
+            && let Some(address) = self.roles[role].address_script.clone()
+        {
+            self.naive.labels.insert(address, label.into());
+        }
+    }
+
+    fn rescan(&mut self) {
+        let view = self.harness.view();
+        let rescan = view.wallet().rescan_reserve().unwrap();
+        view.wallet().rescan_start(rescan, 0).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let ended = |event: &Event| matches!(event, Event::RescanFinished { rescan: number, .. } if *number == rescan);
+        while !self.harness.events.lock().iter().any(ended) {
+            assert!(Instant::now() < deadline, "the rescan does not end");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.harness.events.lock().clear();
+        self.naive.rescan(self.now());
+        self.adopt();
+    }
+}
+
+/// The outputs of a transaction that can be worth something.
+fn outpoints(named: &Named) -> impl Iterator<Item = OutPoint> {
+    let txid = named.txid;
+    let worth = (0_u32..).zip(&named.tx.output).filter(|(_, output)| output.value > Amount::ZERO);
+    worth.map(move |(vout, _)| OutPoint { txid, vout })
+}
+
+/// These without one and all that build on it.
+fn without(transactions: Vec<Rc<Named>>, txid: Txid) -> Vec<Rc<Named>> {
+    let mut gone = BTreeSet::from([txid]);
+    let mut kept = Vec::new();
+    for named in transactions {
+        if gone.contains(&named.txid) || named.inputs().any(|input| gone.contains(&input.txid)) {
+            gone.insert(named.txid);
+        } else {
+            kept.push(named);
+        }
+    }
+    kept
+}

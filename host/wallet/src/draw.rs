@@ -1,0 +1,255 @@
+//! Addresses that are handed out, given back, and found used.
+
+use bitcoin::{Script, ScriptBuf};
+use outrigger_descriptor::ExpandError;
+use outrigger_service::wallet::{AddressType, Ownership, check_label};
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+
+use super::descriptors::{bad_descriptor, derive};
+use super::error::{Result, WalletError};
+use super::legacy::{Learned, p2sh, p2wpkh};
+use super::live::Wallet;
+use super::ownership::{address_script, outputs_key, p2pkh};
+use super::store::Tables;
+use super::store::rows::{DescriptorRow, ScriptRow};
+use super::store::tables::{hash160, number_from, script_key};
+use super::write::Write;
+
+/// The most scripts that one call derives ahead, per descriptor.
+const MAX_REFILL: u32 = 1_000_000;
+/// The kinds of addresses, as the table `active` has them.
+const KINDS: [u8; 4] = [0, 1, 2, 3];
+
+fn type_name(kind: AddressType) -> &'static str {
+    match kind {
+        AddressType::Legacy => "legacy",
+        AddressType::P2shSegwit => "p2sh-segwit",
+        AddressType::Bech32 => "bech32",
+        AddressType::Bech32m => "bech32m",
+    }
+}
+
+/// Whether a descriptor can give a fresh address: it has a wildcard, and private keys, or indexes left, or derives without
+/// private keys.
+pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<bool> {
+    if !row.ranged || row.has_private || row.next_index < row.range_end {
+        return Ok(row.ranged);
+    }
+    Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
+}
+
+/// Whether a fresh address of any type can be had on a side: of an active descriptor or of the imported keypool.
+fn gives_addresses(t: &Tables, txn: &heed::RoTxn<'_>, wallet: &Wallet, internal: bool) -> Result<bool> {
+    for kind in KINDS {
+        let Some(number) = t.active.get(txn, &[kind, u8::from(internal)])? else { continue };
+        let number = number_from(number)?;
+        let Some(row) = t.descriptor(txn, number)? else { continue };
+        if can_derive(wallet, number, &row)? {
+            return Ok(true);
+        }
+    }
+    Ok(t.imported_pool.prefix_iter(txn, &[u8::from(internal)])?.next().transpose()?.is_some())
+}
+
+impl Write<'_> {
+    /// Payments to these scripts were seen. A descriptor whose next index one of them reaches goes on behind it; where it
+    /// is active and for receiving, the addresses that it passes over enter the address book. Each payment fills up what
+    /// lies ahead.
+    ///
+    /// In the order of the outputs: a later one may pay to a script that an earlier one had derived.
+    pub fn note_payments<'s>(&mut self, scripts: impl Iterator<Item = &'s Script>) -> Result<()> {
+        for script in scripts {
+            let Some(row) = self.t.script(&self.txn, script)? else { continue };
+            for (number, index) in row.owners {
+                self.note_use(number, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note_use(&mut self, number: u32, index: u32) -> Result<()> {
+        let Some(mut row) = self.t.descriptor(&self.txn, number)?.filter(|row| row.ranged) else { return Ok(()) };
+        let passed = row.next_index..index.saturating_add(1);
+        if !passed.is_empty() {
+            if row.active && !row.internal {
+                self.enter_addresses(number, &row, passed.clone())?;
+            }
+            row.next_index = passed.end;
+            self.put_descriptor(number, &row)?;
+        }
+        self.top_up(number, &mut row)
+    }
+
+    /// Enters addresses of a descriptor in the address book, as far as they have no entry.
+    fn enter_addresses(&mut self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<()> {
+        let mut touched = Vec::new();
+        for script in self.addresses(number, row, indexes)? {
+            let Some(address) = address_script(&script) else { continue };
+            if self.t.labels.get(&self.txn, &script_key(&address))?.is_none() {
+                self.put_label(&script, "", true, &mut touched)?;
+            }
+        }
+        self.rederive(&touched)
+    }
+
+    /// The first script of a descriptor at each of some indexes that are derived.
+    fn addresses(&self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<Vec<ScriptBuf>> {
+        let public = self.wallet.descriptors.get(number, &row.public)?;
+        match derive(&public, indexes.clone()) {
+            Ok(derived) => Ok(derived.into_iter().filter_map(|(_, scripts)| scripts.into_iter().next()).collect()),
+            Err(ExpandError::HardenedWithoutPrivateKey) => {
+                let script = |index| self.derived_script(number, index);
+                indexes.filter_map(|index| script(index).transpose()).collect()
+            }
+            Err(error) => Err(bad_descriptor(number, &error)),
+        }
+    }
+
+    /// The first script that was derived at an index when the key was at hand.
+    fn derived_script(&self, number: u32, index: u32) -> Result<Option<ScriptBuf>> {
+        if let Some(expansion) = self.wallet.expand_derived(&self.txn, (number, index))? {
+            return Ok(expansion.scripts.into_iter().next().map(|script| script.script_pubkey));
+        }
+        // Derived before the wallet kept more than the script.
+        for entry in self.t.scripts.iter(&self.txn)? {
+            let row: ScriptRow = outrigger_service::wire::from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            if row.owners.contains(&(number, index)) {
+                return Ok(Some(row.script));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the oldest key of the imported keypool, and gives its script of a kind.
+    fn take_from_pool(&mut self, kind: AddressType, internal: bool) -> Result<Option<ScriptBuf>> {
+        let first = self.t.imported_pool.prefix_iter(&self.txn, &[u8::from(internal)])?.next().transpose()?;
+        let Some((place, hash)) = first.map(|(place, hash)| (place.to_vec(), hash.to_vec())) else { return Ok(None) };
+        let hash = <[u8; 20]>::try_from(hash).map_err(|hash| WalletError::damaged(hash.len()))?;
+        let script = match kind {
+            AddressType::Legacy => p2pkh(&hash),
+            AddressType::P2shSegwit => p2sh(&hash160(p2wpkh(&hash).as_bytes())),
+            AddressType::Bech32 => p2wpkh(&hash),
+            AddressType::Bech32m => return Ok(None),
+        };
+        self.t.imported_pool.delete(&mut self.txn, &place)?;
+        let mut learned = Learned::default();
+        let timestamp = self.t.imported_key(&self.txn, &hash)?.map_or(1, |row| row.timestamp);
+        self.watch(&script, timestamp, &mut learned)?;
+        let mut touched = Vec::new();
+        self.settle(learned, &mut touched)?;
+        self.rederive(&touched)?;
+        Ok(Some(script))
+    }
+
+    fn next_script(&mut self, kind: AddressType, internal: bool) -> Result<ScriptBuf> {
+        let place = [kind as u8, u8::from(internal)];
+        let Some(number) = self.t.active.get(&self.txn, &place)?.map(number_from).transpose()? else {
+            if let Some(script) = self.take_from_pool(kind, internal)? {
+                return Ok(script);
+            }
+            if !gives_addresses(&self.t, &self.txn, self.wallet, internal)? {
+                let detail = "Error: This wallet has no available keys";
+                return Err(ServiceError::new(ErrorKind::Refused, detail).into());
+            }
+            let detail = format!("Error: No {} addresses available.", type_name(kind));
+            return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail).into());
+        };
+        let mut row = self.t.descriptor(&self.txn, number)?.ok_or(WalletError::damaged(0))?;
+        self.top_up(number, &mut row)?;
+        let index = row.next_index;
+        if index >= row.range_end {
+            return Err(ErrorKind::KeypoolRanOut.into());
+        }
+        let script = self.addresses(number, &row, index..index.saturating_add(1))?.pop();
+        row.next_index = index.saturating_add(1);
+        self.put_descriptor(number, &row)?;
+        script.ok_or_else(|| WalletError::damaged(0))
+    }
+
+    /// Gives back the index of an address that was drawn and is not needed, where it is the last one that was drawn.
+    fn give_back(&mut self, script: &Script) -> Result<bool> {
+        let Some(known) = self.t.script(&self.txn, script)? else { return Ok(false) };
+        let mut given_back = false;
+        // A transaction that pays to it may be refused now and confirm later.
+        if self.t.outputs.prefix_iter(&self.txn, &outputs_key(script))?.next().is_some() {
+            return Ok(false);
+        }
+        for (number, index) in known.owners {
+            let Some(mut row) = self.t.descriptor(&self.txn, number)? else { continue };
+            if row.ranged && row.next_index == index.saturating_add(1) {
+                row.next_index = index;
+                self.put_descriptor(number, &row)?;
+                given_back = true;
+            }
+        }
+        Ok(given_back)
+    }
+}
+
+impl Wallet {
+    /// A fresh address's script, entered in the address book with the label (none: for change, not entered).
+    ///
+    /// # Errors
+    /// `Refused` when no descriptor is active or the label is too long, `KeypoolRanOut` when none of the kind is or nothing can be derived.
+    pub fn new_address(&self, kind: AddressType, internal: bool, label: Option<String>) -> ServiceResult<ScriptBuf> {
+        check_label(label.as_deref().unwrap_or_default())?;
+        Ok(self.write(|write| {
+            let script = write.next_script(kind, internal)?;
+            if let Some(label) = &label {
+                let mut touched = Vec::new();
+                write.put_label(&script, label, true, &mut touched)?;
+                write.rederive(&touched)?;
+            }
+            Ok(script)
+        })?)
+    }
+
+    /// Gives back the index of an address that was drawn and is not needed, as a payment that is not made gives back that of
+    /// its change. Nothing where another address was drawn since, or a payment came. Whether it was given back.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn return_address(&self, script: &Script) -> ServiceResult<bool> {
+        Ok(self.write(|write| write.give_back(script))?)
+    }
+
+    /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as are kept ahead
+    /// anyway (keypoolrefill).
+    ///
+    /// # Errors
+    /// `WalletLocked` where it has keys and they are sealed; `Refused` for more than [`MAX_REFILL`].
+    pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
+        let size = size.unwrap_or(self.shared.settings.keypool);
+        if size > MAX_REFILL {
+            return Err(ServiceError::new(ErrorKind::Refused, "Error refreshing keypool."));
+        }
+        self.sealing()?;
+        Ok(self.write(|write| {
+            let mut active = Vec::new();
+            for entry in write.t.active.iter(&write.txn)? {
+                active.push(number_from(entry?.1)?);
+            }
+            for number in active {
+                if let Some(mut row) = write.t.descriptor(&write.txn, number)? {
+                    write.top_up_to(number, &mut row, size)?;
+                }
+            }
+            Ok(())
+        })?)
+    }
+
+    /// Sets a script's label in the address book. Nothing where it has no address form.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn set_label(&self, script: ScriptBuf, label: String) -> ServiceResult<()> {
+        check_label(&label)?;
+        Ok(self.write(|write| {
+            let mut touched = Vec::new();
+            let row = write.t.script(&write.txn, &script)?;
+            let ours = row.is_some_and(|row| row.ownership() != Ownership::None);
+            write.put_label(&script, &label, ours, &mut touched)?;
+            write.rederive(&touched)
+        })?)
+    }
+}

@@ -1,0 +1,161 @@
+//! What can go wrong inside the wallet engine, and what a service's caller hears of it.
+
+use std::path::{Path, PathBuf};
+
+use outrigger_node::NodeError;
+use outrigger_service::{ErrorKind, ServiceError};
+use outrigger_service::wire::WireError;
+
+use super::store::{DATA_FILE, LAYOUT};
+use outrigger_base::client_files::ClientFileError;
+use outrigger_disk::pages::Fault;
+use outrigger_disk::{Damage, RemakeError, TableError, is_full};
+
+/// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
+#[derive(Debug, thiserror::Error)]
+pub enum WalletError {
+    /// LMDB failed.
+    #[error("the wallet's storage failed: {0}")]
+    Storage(heed::Error),
+    /// The address space that was reserved when the wallet was loaded is full.
+    #[error(
+        "the wallet fills the space that it got when it was loaded, so nothing was stored; unload and load it, and it gets \
+         four times its size ({0})"
+    )]
+    MapFull(heed::Error),
+    /// The disk is full or fails.
+    #[error("the wallet's storage is full or fails, so nothing was stored: {0}")]
+    Full(heed::Error),
+    /// A row does not read as what it must be.
+    #[error("the wallet's storage is damaged: {0}")]
+    Damaged(WireError),
+    /// A folder or file could not be read or made.
+    #[error("{0}")]
+    File(#[from] std::io::Error),
+    /// The list of wallets to load at start cannot be read.
+    #[error("the list of wallets to load at start, {}, cannot be read: {reason}", .path.display())]
+    LoadList {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A file that a client named may not or cannot be read or written.
+    #[error(transparent)]
+    ClientFile(#[from] ClientFileError),
+    /// The folder holds something else.
+    #[error("Data is not in recognized format.")]
+    NotAWallet,
+    /// The wallet was written by another version of this program.
+    #[error("{}", other_layout(*found, program))]
+    OtherLayout {
+        /// The version of its layout.
+        found: u32,
+        /// The version of the program that wrote it, where that is known.
+        program: String,
+    },
+    /// The wallet's file is damaged, which was seen before it was opened.
+    #[error("The file {} is damaged: {fault}.", file.display())]
+    BadFile {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// The wallet's file is damaged, which was seen when a row was read.
+    #[error(transparent)]
+    Damage(Damage),
+    /// A stored descriptor does not parse or derive.
+    #[error("the stored descriptor {number} cannot be used: {reason}")]
+    BadDescriptor {
+        /// Its number.
+        number: u32,
+        /// Why.
+        reason: String,
+    },
+    /// The chain cannot give a block of its own best chain.
+    #[error("the chain cannot give block {0}")]
+    MissingBlock(String),
+    /// The node could not be asked.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The caller is told this as it is.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl WalletError {
+    /// A value of `len` bytes is not what it must be.
+    pub fn damaged(len: usize) -> Self {
+        Self::Damaged(WireError { offset: 0, len })
+    }
+
+    /// Why a file of a former layout could not be written anew.
+    pub fn remake(error: RemakeError, file: &Path) -> Self {
+        match error {
+            RemakeError::Fault(fault) => Self::BadFile { file: file.to_owned(), fault },
+            RemakeError::Table(error) => error.into(),
+            RemakeError::File(error) => error.into(),
+        }
+    }
+}
+
+/// What is said of a wallet of another layout.
+fn other_layout(found: u32, program: &str) -> String {
+    if found < LAYOUT {
+        return format!(
+            "The wallet has layout {found}, which this version of the program no longer reads: it has layout {LAYOUT}."
+        );
+    }
+    let needed = match program {
+        "" => "a later version of the program".to_owned(),
+        program => format!("version {program} of the program or a later one"),
+    };
+    format!(
+        "The wallet has layout {found}, and this version of the program reads layouts up to {LAYOUT}: it needs {needed}."
+    )
+}
+
+impl From<RemakeError> for WalletError {
+    fn from(error: RemakeError) -> Self {
+        Self::remake(error, Path::new(DATA_FILE))
+    }
+}
+
+impl From<TableError> for WalletError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Storage(error) => error.into(),
+            TableError::Damaged(damage) => Self::Damage(damage),
+        }
+    }
+}
+
+impl From<heed::Error> for WalletError {
+    fn from(error: heed::Error) -> Self {
+        match &error {
+            heed::Error::Mdb(heed::MdbError::MapFull) => Self::MapFull(error),
+            heed::Error::Io(cause) if is_full(cause) => Self::Full(error),
+            _ => Self::Storage(error),
+        }
+    }
+}
+
+impl From<ErrorKind> for WalletError {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Service(kind.into())
+    }
+}
+
+impl From<WalletError> for ServiceError {
+    fn from(error: WalletError) -> Self {
+        match error {
+            WalletError::Service(error) => error,
+            WalletError::Node(error) => error.into(),
+            other => Self::new(ErrorKind::Storage, other.to_string()),
+        }
+    }
+}
+
+/// What a function of the engine gives.
+pub type Result<T> = std::result::Result<T, WalletError>;

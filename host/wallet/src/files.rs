@@ -1,0 +1,215 @@
+//! Where wallets lie on disk, and the list of those that are loaded at every start.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use outrigger_service::{ErrorKind, ServiceError};
+
+use super::error::{Result, WalletError};
+use super::load_list;
+use super::store::{DATA_FILE, LOCK_FILE};
+use outrigger_base::client_files::UNFINISHED;
+use outrigger_disk::{FORMER, MAKING};
+
+/// The list of wallets to load, beside the wallets' folders.
+const LOAD_FILE: &str = "load.json";
+/// The list while it is written anew.
+const FRESH_LOAD_FILE: &str = "load.json.new";
+/// The note of clients' files that are being written, beside the list.
+pub const NOTES_FILE: &str = "unfinished.json";
+/// The note while it is written anew.
+const FRESH_NOTES_FILE: &str = "unfinished.json.new";
+/// The names that no folder of a wallet may have.
+const OWN_FILES: [&str; 8] =
+    [MAKING, FORMER, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, FRESH_NOTES_FILE, DATA_FILE, LOCK_FILE];
+/// How deep below the wallets' folder a wallet may lie.
+const MAX_DEPTH: usize = 8;
+/// The longest name of a wallet, in bytes.
+const MAX_NAME: usize = 1024;
+
+/// The folder of the wallet `name` below `dir`. The empty name is a wallet's too, in `dir` itself.
+///
+/// # Errors
+/// `Refused` for a name that would lead out of `dir`, is no plain relative path, or is a file of this program's.
+pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
+    let refuse = |why: &str| {
+        let detail = format!("Wallet file verification failed. The wallet name '{name}' is not allowed: {why}.");
+        Err(ServiceError::new(ErrorKind::Refused, detail).into())
+    };
+    if name.len() > MAX_NAME {
+        return refuse("it is too long");
+    }
+    if name.chars().any(char::is_control) {
+        return refuse("it holds a control character");
+    }
+    let path = Path::new(name);
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(part) if is_own(part) => {
+                return refuse("a file of this program has that name");
+            }
+            Component::Normal(part) => plain.push(part),
+            _ => return refuse("it must be a path below the folder of the wallets"),
+        }
+    }
+    // What components drop (`a//b`, `a/`, `a/./b`) would give one folder several names.
+    if plain.as_os_str() != path.as_os_str() {
+        return refuse("it is not in its shortest form");
+    }
+    if plain.components().count() > MAX_DEPTH {
+        return refuse("it has too many parts");
+    }
+    Ok(dir.join(plain))
+}
+
+/// Whether a file of this program has a name, or could have, in the folders of wallets.
+fn is_own(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_lowercase();
+    OWN_FILES.contains(&name.as_str()) || name.ends_with(UNFINISHED)
+}
+
+/// Removes what a kill left unfinished below `dir`.
+pub fn remove_unfinished(dir: &Path) -> Result<()> {
+    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE].map(|name| dir.join(name)) {
+        if fresh.is_file() {
+            fs::remove_file(fresh)?;
+        }
+    }
+    remove_unfinished_in(dir, 0);
+    Ok(())
+}
+
+/// What cannot be read or removed is named, and keeps nobody from starting: it may be no folder of a wallet's.
+fn remove_unfinished_in(folder: &Path, depth: usize) {
+    let failed = |path: &Path, error: io::Error| {
+        tracing::warn!(path = %path.display(), %error, "cannot be searched for unfinished files, or freed of them");
+    };
+    let entries = match outrigger_disk::finish(folder).and_then(|()| fs::read_dir(folder)) {
+        Ok(entries) => entries,
+        Err(error) => return failed(folder, error),
+    };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() && name.as_encoded_bytes().ends_with(UNFINISHED.as_bytes()) => {
+                fs::remove_file(&path).unwrap_or_else(|error| failed(&path, error));
+            }
+            Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => remove_unfinished_in(&path, depth + 1),
+            _ => {}
+        }
+    }
+}
+
+/// The names of all wallets below `dir`, sorted.
+pub fn list(dir: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    collect(dir, "", 0, &mut names)?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> Result<()> {
+    if folder.join(DATA_FILE).is_file() {
+        names.push(name.to_owned());
+    }
+    if depth == MAX_DEPTH {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let Ok(part) = entry.file_name().into_string() else { continue };
+        if entry.file_type()?.is_dir() && part != MAKING {
+            let inner = if name.is_empty() { part } else { format!("{name}/{part}") };
+            collect(&entry.path(), &inner, depth + 1, names)?;
+        }
+    }
+    Ok(())
+}
+
+/// The wallets to load at start.
+pub fn load_list(dir: &Path) -> Result<Vec<String>> {
+    let path = dir.join(LOAD_FILE);
+    let unreadable = |reason: String| WalletError::LoadList { path: path.clone(), reason };
+    match fs::read(&path) {
+        Ok(text) => load_list::read(&text).map_err(|error| unreadable(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(unreadable(error.to_string())),
+    }
+}
+
+/// Adds a wallet to the list or takes it off. The file is replaced in one step.
+pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
+    let mut names = load_list(dir)?;
+    if names.iter().any(|other| other == name) == load {
+        return Ok(());
+    }
+    names.retain(|other| other != name);
+    if load {
+        names.push(name.to_owned());
+    }
+    let fresh = dir.join(FRESH_LOAD_FILE);
+    let mut file = fs::File::create(&fresh)?;
+    file.write_all(&load_list::write(&names).map_err(io::Error::from)?)?;
+    file.sync_all()?;
+    fs::rename(&fresh, dir.join(LOAD_FILE))?;
+    Ok(fs::File::open(dir)?.sync_all()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_below_the_folder() {
+        let dir = Path::new("/wallets");
+        assert_eq!(folder(dir, "a/b c").unwrap(), Path::new("/wallets/a/b c"));
+        assert_eq!(folder(dir, "").unwrap(), Path::new("/wallets"));
+        for name in ["..", "a/../..", "/etc", "a\0b", "a//b", "a/", "./a", ".", "data.mdb", "load.json", "a/lock.mdb"] {
+            assert!(folder(dir, name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn createwallet_refuses_the_names_of_the_hosts_own_files() {
+        let names = ["load.json.new", "LOAD.JSON", "a/unfinished.json", "data.mdb.unfinished", "x.unfinished/y"];
+        for name in names {
+            assert!(folder(Path::new("/wallets"), name).is_err(), "{name:?}");
+        }
+        assert!(folder(Path::new("/wallets"), "unfinished business").is_ok());
+    }
+
+    #[test]
+    fn what_a_kill_left_unfinished_among_wallets_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        for file in ["load.json.new", "x.unfinished", "a/b/data.mdb.unfinished", "a/b/data.mdb"] {
+            fs::write(dir.path().join(file), "half").unwrap();
+        }
+        remove_unfinished(dir.path()).unwrap();
+        assert_eq!(list(dir.path()).unwrap(), ["a/b"]);
+        assert_eq!(fs::read_dir(dir.path().join("a/b")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_unreadable_load_list_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(LOAD_FILE), "[1").unwrap();
+        let error = load_list(dir.path()).unwrap_err().to_string();
+        let named = format!("the list of wallets to load at start, {}/load.json, cannot be read", dir.path().display());
+        assert!(error.starts_with(&named), "{error}");
+        assert!(set_load_on_startup(dir.path(), "w", true).unwrap_err().to_string().starts_with(&named));
+    }
+
+    #[test]
+    fn the_load_list_keeps_its_order_and_has_no_name_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, load) in [("b", true), ("a", true), ("b", true), ("c", true), ("a", false)] {
+            set_load_on_startup(dir.path(), name, load).unwrap();
+        }
+        assert_eq!(load_list(dir.path()).unwrap(), ["b", "c"]);
+    }
+}

@@ -1,0 +1,265 @@
+//! From the block where the wallet stands to the tip of the best chain.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bitcoin::hashes::Hash;
+use bitcoin::{BlockHash, Transaction, Txid};
+use outrigger_service::chain::{BlockInfo, BlockRef};
+use outrigger_service::wallet::{Synced, TxState};
+
+use super::decoded::Decoded;
+use super::feed::Pass;
+use super::interests::top;
+use crate::error::{Result, WalletError};
+use crate::live::Wallet;
+use crate::store::rows::BlockRow;
+use crate::store::tables::put;
+use crate::write::Write;
+
+/// How many blocks are written in one transaction at most, and how many bytes of them.
+const BLOCKS_PER_WRITE: usize = 500;
+const BYTES_PER_WRITE: usize = 16 << 20;
+/// How long blocks for one transaction are read.
+const TIME_PER_WRITE: Duration = Duration::from_millis(200);
+/// After how long a wallet that has far to go lets others have their turn.
+pub(super) const TIME_PER_TURN: Duration = Duration::from_millis(200);
+
+/// The time in a block's header, in seconds.
+pub fn header_time(info: &BlockInfo) -> u32 {
+    info.header.get(68..72).and_then(|time| time.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+/// The block before it.
+pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
+    info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
+}
+
+/// Where a wallet stands that has followed the chain to this block.
+pub fn synced_at(info: &BlockInfo) -> Synced {
+    Synced { hash: info.hash, height: info.height, time: header_time(info), median_time: info.median_time }
+}
+
+impl Wallet {
+    /// Follows the chain towards its tip for a bounded time. Whether the wallet stands at the tip now.
+    pub(super) fn advance(&self, pass: &Pass<'_>) -> Result<bool> {
+        let started = Instant::now();
+        loop {
+            let synced = self.synced();
+            if synced.hash == self.shared.node.tip().hash {
+                return Ok(true);
+            }
+            if started.elapsed() > TIME_PER_TURN {
+                return Ok(false);
+            }
+            match self.block_at(synced.height.saturating_add(1))? {
+                Some(next) if previous(&next) == Some(synced.hash) => self.go_on(pass, next.hash)?,
+                // The chain went another way, or it ends below.
+                _ => self.go_back(pass)?,
+            }
+        }
+    }
+
+    /// Follows the chain to its tip, however long that takes.
+    pub(crate) fn catch_up(&self) -> Result<()> {
+        let pass = self.enter();
+        while !self.advance(&pass)? {}
+        Ok(())
+    }
+
+    /// Takes over a block that continues from where the wallet stands; where that touches it, in one write with those
+    /// behind it.
+    fn go_on(&self, pass: &Pass<'_>, hash: BlockHash) -> Result<()> {
+        let first = self.decoded(hash)?;
+        if !first.concerns(&self.shared.follower.index, self.slot) {
+            self.feed.stand_at(synced_at(&first.info));
+            return Ok(());
+        }
+        let (started, mut size) = (Instant::now(), first.size);
+        let mut blocks = vec![first];
+        while blocks.len() < BLOCKS_PER_WRITE && size < BYTES_PER_WRITE && started.elapsed() < TIME_PER_WRITE {
+            let Some(last) = blocks.last() else { break };
+            let Some(next) = self.block_at(last.info.height.saturating_add(1))? else { break };
+            if previous(&next) != Some(last.info.hash) {
+                break;
+            }
+            let block = self.decoded(next.hash)?;
+            size += block.size;
+            blocks.push(block);
+        }
+        let received = self.shared.node.time();
+        self.write_in(pass, |write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
+    }
+
+    /// Goes back to the last block that the wallet has followed and that is in the best chain.
+    fn go_back(&self, pass: &Pass<'_>) -> Result<()> {
+        let fork = self.fork()?;
+        self.undo(pass, &fork)
+    }
+
+    /// Goes back to a block below.
+    fn undo(&self, pass: &Pass<'_>, to: &BlockInfo) -> Result<()> {
+        self.feed.note_retreat();
+        if self.feed.place().top <= to.height {
+            self.feed.stand_at(synced_at(to));
+            return Ok(());
+        }
+        let undone = self.write_in(pass, |write| write.undo_to(to))?;
+        self.feed.set_top(top(&self.store.tables, &*self.store.read()?)?);
+        self.find_in_mempool(pass, undone)
+    }
+
+    /// The last block that the wallet has followed and that is in the best chain.
+    fn fork(&self) -> Result<BlockInfo> {
+        let shared = &self.shared;
+        if let Some(fork) = shared.node.snapshot()?.fork_point(self.synced().hash)? {
+            return Ok(fork);
+        }
+        // The chain does not know the block: another node's data, or one that was set up anew.
+        let txn = self.store.read()?;
+        for entry in self.store.tables.blocks.rev_iter(&txn)? {
+            let hash = BlockHash::from_slice(entry?.1).map_err(|_| WalletError::damaged(0))?;
+            let known = shared.block_info(BlockRef::Hash { hash })?;
+            if let Some(info) = known.filter(|info| info.in_best_chain) {
+                return Ok(info);
+            }
+        }
+        self.block_at(0)?.ok_or_else(|| WalletError::MissingBlock("0".into()))
+    }
+
+    /// A block was disconnected. Nothing where the wallet does not stand there: then it has read ahead of what it was told,
+    /// and what it is told later leads to where it is.
+    pub(super) fn take_disconnected(&self, pass: &Pass<'_>, hash: BlockHash) -> Result<()> {
+        if self.synced().hash != hash {
+            return Ok(());
+        }
+        let missing = || WalletError::MissingBlock(hash.to_string());
+        let shared = &self.shared;
+        let info = shared.block_info(BlockRef::Hash { hash })?;
+        let before = info.as_ref().and_then(previous).ok_or_else(missing)?;
+        let parent = shared.block_info(BlockRef::Hash { hash: before })?.ok_or_else(missing)?;
+        self.undo(pass, &parent)
+    }
+
+    /// Where the wallet stands now.
+    pub(crate) fn synced(&self) -> Synced {
+        self.feed.place().now
+    }
+
+    /// Whether it stands beyond what it has stored.
+    pub(super) fn is_ahead(&self) -> bool {
+        let place = self.feed.place();
+        place.now.hash != place.stored
+    }
+
+    /// Stores where it stands, unless somebody writes to it, which stores that too.
+    pub(crate) fn store_if_free(&self) {
+        self.waits_to_be_stored.store(false, Ordering::Release);
+        if let Some(pass) = self.enter_at_once() {
+            self.store_place(&pass);
+        }
+    }
+
+    /// Stores where it stands. What cannot be stored is read again at the next load.
+    pub(crate) fn store_place(&self, pass: &Pass<'_>) {
+        if self.is_ahead()
+            && self.feed.failure().is_none()
+            && let Err(error) = self.write_in(pass, |_| Ok(()))
+        {
+            tracing::warn!(wallet = self.name(), %error, "how far the wallet has followed the chain could not be stored");
+        }
+    }
+
+    /// A block of the best chain by its height.
+    pub(crate) fn block_at(&self, height: u32) -> Result<Option<BlockInfo>> {
+        Ok(self.shared.block_info(BlockRef::Height { height })?)
+    }
+
+    /// A block, decoded once for all wallets.
+    pub(super) fn decoded(&self, hash: BlockHash) -> Result<Arc<Decoded>> {
+        self.shared.follower.blocks.get(&*self.shared.node, hash)
+    }
+}
+
+impl Write<'_> {
+    /// Takes over a block. Nothing where it does not continue from where the wallet stands, as with
+    /// [`Wallet::take_disconnected`].
+    pub(super) fn take_block(&mut self, block: &Decoded, received: u64) -> Result<()> {
+        if block.previous() != Some(self.synced.hash) {
+            return Ok(());
+        }
+        let (wallet, info) = (self.wallet, &block.info);
+        for (at, (index, (txid, transaction))) in (0_u32..).zip(&block.transactions).enumerate() {
+            // Asked one by one: each may give the wallet scripts and coins that the next ones concern.
+            if block.transaction_concerns(at, &wallet.shared.follower.index, wallet.slot) {
+                let place = (info.hash, info.height, index, block.time);
+                self.connect_transaction(transaction, *txid, place, received)?;
+            }
+        }
+        self.synced = synced_at(info);
+        self.remember_block()
+    }
+
+    /// Takes back what the wallet knows from blocks above `fork`. Gives the transactions that are unconfirmed now.
+    pub(super) fn undo_to(&mut self, fork: &BlockInfo) -> Result<BTreeSet<Txid>> {
+        let mut undone = BTreeSet::new();
+        for height in (fork.height.saturating_add(1)..=self.synced.height).rev() {
+            self.undo_height(height, &mut undone)?;
+            self.t.blocks.delete(&mut self.txn, &height.to_be_bytes())?;
+        }
+        if self.synced.hash != fork.hash {
+            self.synced = synced_at(fork);
+        }
+        Ok(undone)
+    }
+
+    fn undo_height(&mut self, height: u32, undone: &mut BTreeSet<Txid>) -> Result<()> {
+        let mut rows = Vec::new();
+        for table in [self.t.confirmed, self.t.conflicted] {
+            for entry in table.prefix_iter(&self.txn, &height.to_be_bytes())? {
+                rows.push(self.t.transaction_at(&self.txn, entry?.1)?);
+            }
+        }
+        for row in rows {
+            undone.insert(row.txid);
+            if matches!(row.state, TxState::Confirmed { .. }) {
+                self.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
+            }
+            // A payment may have entered its address in the address book, which rewrites the row.
+            let row = self.t.transaction(&self.txn, &row.txid)?.unwrap_or(row);
+            self.mark_disconnected(row)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over what a transaction of the best chain says: it stands at a place (block, height, index, and the block's
+    /// time) and is met at `received`, in seconds.
+    pub fn connect_transaction(
+        &mut self,
+        transaction: &Transaction,
+        txid: Txid,
+        (block, height, index, time): (BlockHash, u32, u32, u32),
+        received: u64,
+    ) -> Result<()> {
+        if !transaction.is_coinbase() {
+            self.forget_mempool_conflicts(txid)?;
+            for input in &transaction.input {
+                for spender in self.t.spenders(&self.txn, &input.previous_output)? {
+                    if spender != txid {
+                        self.mark_conflicted(spender, block, height)?;
+                    }
+                }
+            }
+        }
+        self.consider(transaction, txid, TxState::Confirmed { block, height, index, time }, received)?;
+        Ok(())
+    }
+
+    /// Writes the row that remembers the block where the wallet stands.
+    pub fn remember_block(&mut self) -> Result<()> {
+        let (height, row) = (self.synced.height, BlockRow { hash: self.synced.hash });
+        put(self.t.blocks, &mut self.txn, &height.to_be_bytes(), &row)
+    }
+}

@@ -1,0 +1,151 @@
+//! Blocks as all wallets read them: fetched, decoded and hashed once.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use bitcoin::consensus::deserialize;
+use bitcoin::{Block, BlockHash, Transaction, Txid};
+use outrigger_service::chain::{BlockInfo, BlockRef};
+use outrigger_node::Node;
+use parking_lot::Mutex;
+
+use super::blocks::previous;
+use super::index::{Index, WalletNumber, paying_interests, spending_interests};
+use crate::error::{Result, WalletError};
+
+/// How many blocks are kept at most, and how many bytes of them.
+const MAX_BLOCKS: usize = 16;
+const MAX_BYTES: usize = 64 << 20;
+
+/// A block with what every wallet needs of it.
+pub struct Decoded {
+    /// What the chain says of it.
+    pub info: BlockInfo,
+    /// Its transactions with their ids.
+    pub transactions: Vec<(Txid, Transaction)>,
+    /// The time in its header, in seconds.
+    pub time: u32,
+    /// Its size, in bytes.
+    pub size: usize,
+    /// By which each transaction may concern wallets: what it spends, what it is, and the scripts that it pays.
+    interests: Vec<Vec<u64>>,
+}
+
+impl Decoded {
+    fn new(info: BlockInfo, block: Block, size: usize) -> Self {
+        let time = block.header.time;
+        let transactions: Vec<_> =
+            block.txdata.into_iter().map(|transaction| (transaction.compute_txid(), transaction)).collect();
+        let interests = transactions.iter().map(|(txid, transaction)| {
+            spending_interests(transaction, txid).chain(paying_interests(transaction)).collect()
+        });
+        Self { info, interests: interests.collect(), transactions, time, size }
+    }
+
+    /// The block before it.
+    pub fn previous(&self) -> Option<BlockHash> {
+        previous(&self.info)
+    }
+
+    /// The wallets that it may concern.
+    pub fn concerned(&self, index: &Index) -> HashSet<WalletNumber> {
+        let mut found = HashSet::new();
+        for interest in self.interests.iter().flatten() {
+            index.collect(*interest, &mut found);
+        }
+        found
+    }
+
+    /// Whether it may concern a wallet.
+    pub fn concerns(&self, index: &Index, slot: WalletNumber) -> bool {
+        self.interests.iter().flatten().any(|interest| index.has(slot, *interest))
+    }
+
+    /// Whether one of its transactions may concern a wallet, as of now: those before it may have given the wallet scripts
+    /// and coins.
+    pub fn transaction_concerns(&self, at: usize, index: &Index, slot: WalletNumber) -> bool {
+        self.interests.get(at).is_some_and(|interests| interests.iter().any(|interest| index.has(slot, *interest)))
+    }
+}
+
+/// A place for one block, which is filled by who comes first. The others wait for that.
+type Slotted = Arc<Mutex<Option<Arc<Decoded>>>>;
+
+/// The blocks that were read last.
+#[derive(Default)]
+pub struct Blocks {
+    kept: Mutex<VecDeque<(BlockHash, Slotted)>>,
+}
+
+impl Blocks {
+    /// A block of the chain, by its hash.
+    ///
+    /// # Errors
+    /// [`WalletError::MissingBlock`] where the chain cannot give it.
+    pub fn get(&self, node: &dyn Node, hash: BlockHash) -> Result<Arc<Decoded>> {
+        let place = self.place(hash);
+        let mut block = place.lock();
+        if let Some(block) = &*block {
+            return Ok(block.clone());
+        }
+        let decoded = Arc::new(read(node, hash)?);
+        *block = Some(decoded.clone());
+        drop(block);
+        self.trim();
+        Ok(decoded)
+    }
+
+    fn place(&self, hash: BlockHash) -> Slotted {
+        let mut kept = self.kept.lock();
+        let found = kept.iter().position(|(other, _)| *other == hash).and_then(|at| kept.remove(at));
+        let entry = found.unwrap_or_else(|| (hash, Slotted::default()));
+        let place = entry.1.clone();
+        kept.push_front(entry);
+        place
+    }
+
+    fn trim(&self) {
+        let mut kept = self.kept.lock();
+        let mut bytes = 0;
+        let mut number = 0;
+        kept.retain(|(_, place)| {
+            // One that is being read right now has no size yet, and counts when it has.
+            bytes += place.try_lock().and_then(|block| block.as_ref().map(|block| block.size)).unwrap_or(0);
+            number += 1;
+            number == 1 || (number <= MAX_BLOCKS && bytes <= MAX_BYTES)
+        });
+    }
+}
+
+fn read(node: &dyn Node, hash: BlockHash) -> Result<Decoded> {
+    let missing = || WalletError::MissingBlock(hash.to_string());
+    let chain = node.snapshot()?;
+    let info = chain.block_info(BlockRef::Hash { hash })?.ok_or_else(missing)?;
+    let raw = chain.block(hash)?.ok_or_else(missing)?;
+    let block = deserialize(&raw).map_err(|_| missing())?;
+    Ok(Decoded::new(info, block, raw.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_scripted_node::ScriptedNode;
+
+    use super::*;
+
+    #[test]
+    fn a_block_is_read_once_and_the_last_ones_are_kept() {
+        let node = ScriptedNode::new();
+        let script = bitcoin::ScriptBuf::from_bytes(vec![0x51]);
+        let hashes: Vec<_> = (0..20).map(|_| node.chain.mine_to(script.clone(), vec![])).collect();
+        let blocks = Blocks::default();
+        let first = blocks.get(&*node, hashes[0]).unwrap();
+        assert!(Arc::ptr_eq(&first, &blocks.get(&*node, hashes[0]).unwrap()));
+        for hash in &hashes {
+            blocks.get(&*node, *hash).unwrap();
+        }
+        assert_eq!(blocks.kept.lock().len(), MAX_BLOCKS);
+        let last = blocks.get(&*node, hashes[19]).unwrap();
+        assert!(Arc::ptr_eq(&last, &blocks.get(&*node, hashes[19]).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &blocks.get(&*node, hashes[0]).unwrap()));
+    }
+}

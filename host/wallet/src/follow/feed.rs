@@ -1,0 +1,379 @@
+//! What a wallet has yet to take over, where it stands, and whose turn it is to write to it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use bitcoin::BlockHash;
+use outrigger_service::wallet::Synced;
+use parking_lot::{Condvar, Mutex};
+
+use outrigger_node::NodeEvent;
+use crate::live::Wallet;
+
+/// How much may wait for one wallet. Beyond, it is not told event by event, but reads the chain and the mempool.
+const MAX_WAITING: usize = 50_000;
+
+/// Something to do for a wallet.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// To take over what the node told.
+    Event(NodeEvent),
+    /// To follow the chain to its tip, and to read the whole mempool. It stands for so many items.
+    Reconcile(u64),
+}
+
+impl Item {
+    /// Whether it tells of the mempool alone.
+    pub fn is_of_mempool(&self) -> bool {
+        matches!(
+            self,
+            Self::Event(NodeEvent::TransactionAdded { .. }) | Self::Event(NodeEvent::TransactionRemoved { .. })
+        )
+    }
+
+    /// For how many items that were pushed it stands.
+    fn worth(&self) -> u64 {
+        match self {
+            Self::Event(_) => 1,
+            Self::Reconcile(count) => *count,
+        }
+    }
+}
+
+/// Whether a wallet is being worked on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Stage {
+    /// It has taken over all that it was told, so that the index knows all of its interests.
+    Idle,
+    /// It waits for a thread.
+    Queued,
+    /// A thread works on it.
+    Working,
+    /// A thread that worked on it panicked.
+    Failed(String),
+}
+
+/// Where a wallet stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The block that it has followed the chain to.
+    pub now: Synced,
+    /// The block that is stored as that. The blocks between do not touch the wallet.
+    pub stored: BlockHash,
+    /// The greatest height that one of its transactions has been confirmed or made impossible at.
+    pub top: u32,
+}
+
+struct State {
+    items: VecDeque<Item>,
+    /// How many were ever pushed, and how many of these have been taken over.
+    pushed: u64,
+    done: u64,
+    stage: Stage,
+    stopping: bool,
+    place: Place,
+}
+
+/// How waiting for a wallet ended.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Waited {
+    /// It has taken over everything.
+    Done,
+    /// It was unloaded, or the host stops.
+    Stopped,
+    /// Working on it failed for good, for this reason.
+    Failed(String),
+}
+
+/// What is to be done for one wallet, and its place.
+pub struct Feed {
+    state: Mutex<State>,
+    progress: Condvar,
+    /// Whether its stage is idle.
+    idle: AtomicBool,
+    /// Whether it missed something that it was told, so that what is told next has to be read as a whole.
+    behind: AtomicBool,
+    /// The mempool's sequence when all of it was read last; 0 before.
+    mempool: AtomicU64,
+    /// How often the wallet has gone back to an earlier block.
+    retreats: AtomicU64,
+}
+
+impl Feed {
+    /// Nothing to do, for a wallet that is stored with this place.
+    pub fn new(now: Synced, top: u32) -> Self {
+        let place = Place { now, stored: now.hash, top };
+        let (items, stage) = (VecDeque::new(), Stage::Idle);
+        let state = State { items, pushed: 0, done: 0, stage, stopping: false, place };
+        Self {
+            state: Mutex::new(state),
+            progress: Condvar::new(),
+            idle: AtomicBool::new(true),
+            behind: AtomicBool::new(false),
+            mempool: AtomicU64::new(0),
+            retreats: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether it has taken over everything.
+    pub fn is_idle(&self) -> bool {
+        self.idle.load(Ordering::Acquire)
+    }
+
+    /// Whether it missed something, and has not caught up.
+    pub fn is_behind(&self) -> bool {
+        self.behind.load(Ordering::Acquire)
+    }
+
+    /// It has missed something, or has caught up. For one who works on it.
+    pub fn set_behind(&self, behind: bool) {
+        self.behind.store(behind, Ordering::Release);
+    }
+
+    /// All of the mempool was read, which had this sequence or a later one.
+    pub fn note_mempool(&self, sequence: u64) {
+        self.mempool.fetch_max(sequence, Ordering::AcqRel);
+    }
+
+    /// Whether all of the mempool was read since the change with this sequence. No change has the sequence 0.
+    pub fn has_read_mempool(&self, sequence: u64) -> bool {
+        sequence > 0 && sequence <= self.mempool.load(Ordering::Acquire)
+    }
+
+    /// How often the wallet has gone back to an earlier block: whoever has asked the node something and writes by the answer
+    /// sees by it whether the chain was another one then.
+    pub fn retreats(&self) -> u64 {
+        self.retreats.load(Ordering::Acquire)
+    }
+
+    /// The wallet goes back to an earlier block. For one who has the right to write.
+    pub fn note_retreat(&self) {
+        self.retreats.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Where the wallet stands.
+    pub fn place(&self) -> Place {
+        self.state.lock().place
+    }
+
+    /// Moves a wallet with nothing to do from one block to another, if it stands there and what is between leaves it
+    /// untouched. False where it has to be told: it is touched, or has more to do.
+    pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&Place) -> bool) -> bool {
+        let mut state = self.state.lock();
+        if state.stage != Stage::Idle || self.is_behind() {
+            return false;
+        }
+        if state.place.now.hash != from {
+            return true;
+        }
+        let passes = untouched(&state.place);
+        if passes {
+            state.place.now = to;
+        }
+        passes
+    }
+
+    /// Moves the wallet to a block with which nothing of it changes. For one who works on it.
+    pub fn stand_at(&self, now: Synced) {
+        self.state.lock().place.now = now;
+    }
+
+    /// A write that began with `began` was committed and stored `stored` as the wallet's place.
+    pub fn note_stored(&self, began: Synced, stored: Synced) {
+        let mut state = self.state.lock();
+        state.place.stored = stored.hash;
+        if began != stored {
+            state.place.now = stored;
+        }
+    }
+
+    /// Nothing of the wallet is confirmed or made impossible above this height any more.
+    pub fn set_top(&self, height: u32) {
+        self.state.lock().place.top = height;
+    }
+
+    /// Something of the wallet is confirmed or made impossible at this height.
+    pub fn note_height(&self, height: u32) {
+        let mut state = self.state.lock();
+        state.place.top = state.place.top.max(height);
+    }
+
+    /// Adds something to do. Whether the wallet must be queued for a thread, as it was idle.
+    pub fn push(&self, item: Item) -> bool {
+        let mut state = self.state.lock();
+        if state.stopping || matches!(state.stage, Stage::Failed(_)) {
+            return false;
+        }
+        state.pushed += item.worth();
+        if state.items.len() >= MAX_WAITING {
+            let all = state.items.drain(..).map(|item| item.worth()).sum::<u64>() + item.worth();
+            state.items.push_back(Item::Reconcile(all));
+        } else {
+            state.items.push_back(item);
+        }
+        let idle = state.stage == Stage::Idle;
+        if idle {
+            state.stage = Stage::Queued;
+            self.idle.store(false, Ordering::Release);
+        }
+        idle
+    }
+
+    /// Begins a turn: takes some of what is to be done. None where nothing is to be done any more.
+    pub fn begin(&self, most: usize) -> Option<Vec<Item>> {
+        let mut state = self.state.lock();
+        if state.stopping || state.stage != Stage::Queued {
+            return None;
+        }
+        state.stage = Stage::Working;
+        let count = state.items.len().min(most);
+        Some(state.items.drain(..count).collect())
+    }
+
+    /// Ends a turn that had taken items worth `taken` and leaves `rest` of them to be done. Whether there is more to do.
+    pub fn end(&self, taken: u64, rest: Vec<Item>) -> bool {
+        let mut state = self.state.lock();
+        state.done += taken.saturating_sub(worth(&rest));
+        for item in rest.into_iter().rev() {
+            state.items.push_front(item);
+        }
+        let more = !state.items.is_empty() && !state.stopping;
+        state.stage = if more { Stage::Queued } else { Stage::Idle };
+        self.idle.store(!more, Ordering::Release);
+        drop(state);
+        self.progress.notify_all();
+        more
+    }
+
+    /// The thread that worked on it panicked: nobody will again.
+    pub fn fail(&self, reason: String) {
+        let mut state = self.state.lock();
+        state.items.clear();
+        state.stage = Stage::Failed(reason);
+        drop(state);
+        self.progress.notify_all();
+    }
+
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<String> {
+        match &self.state.lock().stage {
+            Stage::Failed(reason) => Some(reason.clone()),
+            _ => None,
+        }
+    }
+
+    /// How much it was ever told.
+    #[cfg(test)]
+    pub fn told(&self) -> u64 {
+        self.state.lock().pushed
+    }
+
+    /// Waits until everything that was pushed before this call has been taken over.
+    pub fn wait(&self) -> Waited {
+        let mut state = self.state.lock();
+        let target = state.pushed;
+        loop {
+            if let Stage::Failed(reason) = &state.stage {
+                return Waited::Failed(reason.clone());
+            }
+            if state.done >= target {
+                return Waited::Done;
+            }
+            if state.stopping {
+                return Waited::Stopped;
+            }
+            self.progress.wait(&mut state);
+        }
+    }
+
+    /// Nothing more is to be done for it.
+    pub fn stop(&self) {
+        self.state.lock().stopping = true;
+        self.progress.notify_all();
+    }
+
+    /// Waits until no thread works on the wallet, which was stopped.
+    pub fn wait_quiet(&self) {
+        let mut state = self.state.lock();
+        while state.stage == Stage::Working {
+            self.progress.wait(&mut state);
+        }
+    }
+}
+
+/// For how many pushed items these stand.
+pub fn worth(items: &[Item]) -> u64 {
+    items.iter().map(Item::worth).sum()
+}
+
+#[derive(Default)]
+struct Turn {
+    held: bool,
+    /// The wallet's turn to take over what it was told has come: whoever else would write waits for that.
+    due: bool,
+}
+
+/// Who may write to a wallet: one at a time. A thread that follows for all wallets does not wait; it gets the next turn.
+#[derive(Default)]
+pub struct Gate {
+    turn: Mutex<Turn>,
+    free: Condvar,
+}
+
+/// The right to write to a wallet, until it is dropped.
+pub struct Pass<'w> {
+    wallet: &'w Wallet,
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        let mut turn = self.wallet.gate.turn.lock();
+        turn.held = false;
+        let due = turn.due;
+        drop(turn);
+        self.wallet.gate.free.notify_all();
+        if due {
+            self.wallet.shared.follower.requeue(self.wallet);
+        }
+    }
+}
+
+impl Wallet {
+    /// Waits for the right to write.
+    pub(crate) fn enter(&self) -> Pass<'_> {
+        let mut turn = self.gate.turn.lock();
+        while turn.held || turn.due {
+            self.gate.free.wait(&mut turn);
+        }
+        turn.held = true;
+        Pass { wallet: self }
+    }
+
+    /// The right to write, if nobody has it.
+    pub(crate) fn enter_at_once(&self) -> Option<Pass<'_>> {
+        let mut turn = self.gate.turn.lock();
+        if turn.held || turn.due {
+            return None;
+        }
+        turn.held = true;
+        Some(Pass { wallet: self })
+    }
+
+    /// The right to write, for the thread whose turn it is to follow for the wallet. Where another has it the wallet is
+    /// queued again when that one is done.
+    pub(super) fn enter_in_turn(&self) -> Option<Pass<'_>> {
+        let mut turn = self.gate.turn.lock();
+        turn.due = turn.held;
+        if turn.due {
+            return None;
+        }
+        turn.held = true;
+        Some(Pass { wallet: self })
+    }
+
+    /// The wallet's turn will not come: it is not followed any more.
+    pub(super) fn give_up_turn(&self) {
+        self.gate.turn.lock().due = false;
+        self.gate.free.notify_all();
+    }
+}

@@ -1,0 +1,273 @@
+//! Which wallets something in a block or in the mempool may concern: one index over all loaded wallets.
+//!
+//! A wallet is interested in the scripts that it knows, in its coins, and in the ids and inputs of its transactions that
+//! are not confirmed (another transaction that spends one of these is a conflict). Each interest stands here by some bits
+//! of its hash. Bits may coincide, and what a wallet is no longer interested in stays until it is unloaded: then a wallet
+//! looks at something in vain. Nothing is missed: an interest is here before the write that makes it is committed, and
+//! [`Index::hold`] keeps new ones out while a block is compared with all wallets at once.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, Transaction, Txid};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::store::tables::script_key;
+
+/// The number of a loaded wallet. None is given twice while the host runs.
+pub type WalletNumber = u32;
+
+/// In how many parts the index is kept, each under a lock of its own.
+const SHARDS: usize = 256;
+/// Marks a place in a shard's lists, in an entry that several wallets share.
+const SHARED: u32 = 1 << 31;
+/// Entries of unloaded wallets are taken out where they are this many, and as many as those of loaded ones.
+const MANY_DEAD: u64 = 100_000;
+/// An odd number that spreads small numbers over all bits.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn eight(bytes: &[u8], at: usize) -> u64 {
+    let part = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
+    part.map_or(0, u64::from_le_bytes)
+}
+
+/// The interest in a script, by its key in the wallets' tables.
+pub fn script_interest(key: &[u8]) -> u64 {
+    eight(key, 0)
+}
+
+/// The interest in what spends an output.
+pub fn outpoint_interest(outpoint: &OutPoint) -> u64 {
+    eight(outpoint.txid.as_byte_array(), 0) ^ (u64::from(outpoint.vout) + 1).wrapping_mul(SPREAD)
+}
+
+/// The interest in a transaction itself.
+pub fn transaction_interest(txid: &Txid) -> u64 {
+    eight(txid.as_byte_array(), 8)
+}
+
+/// What a transaction may concern wallets by, beside its outputs' scripts: itself, and what it spends.
+pub fn spending_interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
+    let inputs = if transaction.is_coinbase() { &[][..] } else { &transaction.input };
+    let own = transaction_interest(txid);
+    std::iter::once(own).chain(inputs.iter().map(|input| outpoint_interest(&input.previous_output)))
+}
+
+/// The interests in a transaction's outputs' scripts.
+pub fn paying_interests(transaction: &Transaction) -> impl Iterator<Item = u64> + '_ {
+    transaction.output.iter().map(|output| script_interest(&script_key(&output.script_pubkey)))
+}
+
+/// Hashes the bits of an interest, which are as good as random but fewer than a table looks at.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(self.0 as u32 ^ u32::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = u64::from(number).wrapping_mul(SPREAD);
+    }
+}
+
+#[derive(Default)]
+struct Shard {
+    /// A wallet's slot, or, marked with [`SHARED`], the place of a list of several.
+    owners: HashMap<u32, u32, BuildHasherDefault<Spread>>,
+    lists: Vec<Vec<WalletNumber>>,
+}
+
+impl Shard {
+    fn list(&self, entry: u32) -> &[WalletNumber] {
+        self.lists.get((entry & !SHARED) as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it is new.
+    fn add(&mut self, bits: u32, slot: WalletNumber) -> bool {
+        let Some(entry) = self.owners.get(&bits).copied() else {
+            self.owners.insert(bits, slot);
+            return true;
+        };
+        if entry & SHARED == 0 {
+            if entry == slot {
+                return false;
+            }
+            let place = u32::try_from(self.lists.len()).unwrap_or(!SHARED) & !SHARED;
+            self.lists.push(vec![entry.min(slot), entry.max(slot)]);
+            self.owners.insert(bits, place | SHARED);
+            return true;
+        }
+        let Some(list) = self.lists.get_mut((entry & !SHARED) as usize) else { return false };
+        match list.binary_search(&slot) {
+            Ok(_) => false,
+            Err(at) => {
+                list.insert(at, slot);
+                true
+            }
+        }
+    }
+
+    /// Makes the shard anew without these slots.
+    fn without(&self, dead: &HashSet<WalletNumber>) -> Self {
+        let mut kept = Self::default();
+        for (bits, entry) in &self.owners {
+            let own = [*entry];
+            let slots = if entry & SHARED == 0 { &own[..] } else { self.list(*entry) };
+            for slot in slots.iter().filter(|slot| !dead.contains(slot)) {
+                kept.add(*bits, *slot);
+            }
+        }
+        kept
+    }
+}
+
+/// The index.
+pub struct Index {
+    shards: Vec<RwLock<Shard>>,
+    /// Held by who adds, shared, and by who compares something with all wallets, alone.
+    turn: RwLock<()>,
+    entries: AtomicU64,
+    dead: Mutex<Dead>,
+}
+
+#[derive(Default)]
+struct Dead {
+    slots: HashSet<WalletNumber>,
+    entries: u64,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
+        Self { shards, turn: RwLock::default(), entries: AtomicU64::new(0), dead: Mutex::default() }
+    }
+}
+
+impl Index {
+    fn shard(&self, interest: u64) -> Option<&RwLock<Shard>> {
+        self.shards.get((interest >> 32) as usize % SHARDS)
+    }
+
+    fn read(&self, interest: u64) -> Option<RwLockReadGuard<'_, Shard>> {
+        Some(self.shard(interest)?.read())
+    }
+
+    /// Enters a wallet's interest. Whether it is new.
+    pub fn add(&self, slot: WalletNumber, interest: u64) -> bool {
+        let _turn = self.turn.read();
+        let Some(shard) = self.shard(interest) else { return false };
+        let new = shard.write().add(interest as u32, slot);
+        self.entries.fetch_add(u64::from(new), Ordering::Relaxed);
+        new
+    }
+
+    /// Whether a wallet may have this interest.
+    pub fn has(&self, slot: WalletNumber, interest: u64) -> bool {
+        let Some(shard) = self.read(interest) else { return false };
+        match shard.owners.get(&(interest as u32)) {
+            None => false,
+            Some(entry) if entry & SHARED == 0 => *entry == slot,
+            Some(entry) => shard.list(*entry).binary_search(&slot).is_ok(),
+        }
+    }
+
+    /// Collects the wallets that may have this interest.
+    pub fn collect(&self, interest: u64, found: &mut HashSet<WalletNumber>) {
+        let Some(shard) = self.read(interest) else { return };
+        match shard.owners.get(&(interest as u32)) {
+            None => {}
+            Some(entry) if entry & SHARED == 0 => {
+                found.insert(*entry);
+            }
+            Some(entry) => found.extend(shard.list(*entry)),
+        }
+    }
+
+    /// Keeps new interests out until the guard is dropped.
+    pub fn hold(&self) -> RwLockWriteGuard<'_, ()> {
+        self.turn.write()
+    }
+
+    /// A wallet that had so many entries was unloaded.
+    pub fn forget(&self, slot: WalletNumber, entries: u64) {
+        let mut dead = self.dead.lock();
+        dead.slots.insert(slot);
+        dead.entries += entries;
+    }
+
+    /// Takes the entries of unloaded wallets out, where they have become many.
+    pub fn sweep(&self) {
+        let (slots, entries) = {
+            let mut dead = self.dead.lock();
+            let living = self.entries.load(Ordering::Relaxed).saturating_sub(dead.entries);
+            if dead.entries < MANY_DEAD || dead.entries < living {
+                return;
+            }
+            (std::mem::take(&mut dead.slots), std::mem::take(&mut dead.entries))
+        };
+        for shard in &self.shards {
+            let mut shard = shard.write();
+            let kept = shard.without(&slots);
+            *shard = kept;
+        }
+        self.entries.fetch_sub(entries, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(index: &Index, interest: u64) -> Vec<WalletNumber> {
+        let mut found = HashSet::new();
+        index.collect(interest, &mut found);
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn an_interest_leads_to_all_wallets_that_have_it() {
+        let index = Index::default();
+        assert!(index.add(3, 77) && !index.add(3, 77));
+        assert_eq!((found(&index, 77), found(&index, 78)), (vec![3], vec![]));
+        assert!(index.add(1, 77) && index.add(2, 77) && !index.add(1, 77) && !index.add(2, 77));
+        assert_eq!(found(&index, 77), [1, 2, 3]);
+        assert!(index.has(2, 77) && !index.has(4, 77) && !index.has(2, 78));
+    }
+
+    #[test]
+    fn the_entries_of_unloaded_wallets_are_taken_out_when_they_are_many() {
+        let index = Index::default();
+        let interests: Vec<u64> = (0..MANY_DEAD).map(|number| number.wrapping_mul(SPREAD)).collect();
+        for interest in &interests {
+            index.add(1, *interest);
+        }
+        index.add(2, interests[0]);
+        index.add(2, 5);
+        index.sweep();
+        assert!(index.has(1, interests[7]), "nothing is dead");
+        index.forget(1, MANY_DEAD);
+        index.sweep();
+        assert!(interests.iter().all(|interest| !index.has(1, *interest)));
+        assert!(index.has(2, interests[0]) && index.has(2, 5));
+        assert_eq!(index.entries.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn outputs_of_one_transaction_are_told_apart() {
+        let outpoint = |vout| OutPoint { txid: Txid::from_byte_array([9; 32]), vout };
+        let interests: HashSet<u64> = (0..1000).map(|vout| outpoint_interest(&outpoint(vout))).collect();
+        assert_eq!(interests.len(), 1000);
+    }
+}

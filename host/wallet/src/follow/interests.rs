@@ -1,0 +1,84 @@
+//! What a wallet enters in the index, as it writes and when it is loaded.
+
+use std::sync::atomic::Ordering;
+
+use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, Txid};
+use outrigger_service::wallet::{TxState, WalletTransaction};
+
+use super::index::{outpoint_interest, script_interest, transaction_interest};
+use crate::error::Result;
+use crate::live::Wallet;
+use crate::store::Tables;
+use crate::store::tables::{OF_MEMPOOL, number_from, txid_from};
+
+impl Wallet {
+    fn enter_interest(&self, interest: u64) {
+        if self.shared.follower.index.add(self.slot, interest) {
+            self.entries.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many entries of the index are the wallet's.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// The wallet is about to know a script, by its key in the tables.
+    pub(crate) fn follow_script(&self, key: &[u8]) {
+        self.enter_interest(script_interest(key));
+    }
+
+    /// The wallet is about to have a coin.
+    pub(crate) fn follow_coin(&self, outpoint: &OutPoint) {
+        self.enter_interest(outpoint_interest(outpoint));
+    }
+
+    /// The wallet is about to store a transaction with its state.
+    pub(crate) fn follow_transaction(&self, row: &WalletTransaction) {
+        match row.state {
+            TxState::Confirmed { height, .. } => return self.feed.note_height(height),
+            TxState::Conflicted { height, .. } => self.feed.note_height(height),
+            TxState::InMempool | TxState::Inactive | TxState::Abandoned => {}
+        }
+        self.enter_interest(transaction_interest(&row.txid));
+        row.inputs.iter().for_each(|input| self.follow_coin(input));
+    }
+
+    /// The wallet is about to note a transaction of the mempool that conflicts with its own.
+    pub(crate) fn follow_conflict(&self, txid: &Txid) {
+        self.enter_interest(transaction_interest(txid));
+    }
+
+    /// Enters all that the wallet has stored.
+    pub(crate) fn follow_stored(&self) -> Result<()> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        for entry in t.scripts.iter(&txn)? {
+            self.follow_script(entry?.0);
+        }
+        for entry in t.coins.iter(&txn)? {
+            let (txid, vout) = entry?.0.split_at_checked(Txid::LEN).unwrap_or_default();
+            self.follow_coin(&OutPoint { txid: txid_from(txid)?, vout: number_from(vout)? });
+        }
+        for table in [t.unconfirmed, t.conflicted] {
+            for entry in table.iter(&txn)? {
+                self.follow_transaction(&t.transaction_at(&txn, entry?.1)?);
+            }
+        }
+        for entry in t.mempool_conflicts.prefix_iter(&txn, &[OF_MEMPOOL])? {
+            self.follow_conflict(&txid_from(entry?.0.get(1..33).unwrap_or_default())?);
+        }
+        Ok(())
+    }
+}
+
+/// The greatest height that a stored transaction has been confirmed or made impossible at.
+pub fn top(t: &Tables, txn: &heed::RoTxn<'_>) -> Result<u32> {
+    let mut top = 0;
+    for table in [t.confirmed, t.conflicted] {
+        let last = table.rev_iter(txn)?.next().transpose()?;
+        let height = last.and_then(|(key, _)| key.first_chunk::<4>().copied());
+        top = top.max(height.map_or(0, u32::from_be_bytes));
+    }
+    Ok(top)
+}

@@ -1,0 +1,349 @@
+//! What the node told, and what is in its mempool.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bitcoin::consensus::deserialize;
+use bitcoin::{BlockHash, Transaction, Txid};
+use heed::RoTxn;
+use outrigger_service::wallet::{TxState, WalletTransaction};
+
+use super::blocks::{TIME_PER_TURN, synced_at};
+use super::decoded::Decoded;
+use super::feed::{Item, Pass};
+use super::index::{paying_interests, spending_interests};
+use outrigger_node::{NodeEvent, Removal};
+use crate::error::{Result, WalletError};
+use crate::live::Wallet;
+use crate::matching::{Match, examine};
+use crate::store::tables::{OF_MEMPOOL, txid_from};
+use crate::write::Write;
+
+/// How many events are read at a time at most, and how many bytes of blocks for them. What of it touches the wallet is
+/// written in one transaction.
+const EVENTS_PER_STEP: usize = 200;
+const BYTES_PER_STEP: usize = 16 << 20;
+/// How many transactions are asked of the mempool at a time.
+const BATCH: usize = 256;
+
+/// What is told, with what has to be read for it.
+enum Step {
+    Enter(Arc<Transaction>, u64),
+    Leave(Txid),
+    Connect(Arc<Decoded>),
+    Disconnect(BlockHash),
+}
+
+impl Wallet {
+    /// Does what is to be done, in its order, for a bounded time; gives what is left.
+    pub(super) fn take_items(&self, pass: &Pass<'_>, items: Vec<Item>) -> Result<Vec<Item>> {
+        let started = Instant::now();
+        let mut items = VecDeque::from(items);
+        while started.elapsed() < TIME_PER_TURN
+            && let Some(item) = items.pop_front()
+        {
+            let done = match item {
+                Item::Reconcile(count) => {
+                    let done = self.advance(pass)?;
+                    if done {
+                        self.take_mempool(pass)?;
+                    }
+                    (!done).then_some(Item::Reconcile(count))
+                }
+                Item::Event(first) => {
+                    let mut events = vec![first];
+                    while events.len() < EVENTS_PER_STEP
+                        && let Some(Item::Event(_)) = items.front()
+                    {
+                        events.extend(items.pop_front().and_then(|item| match item {
+                            Item::Event(event) => Some(event),
+                            Item::Reconcile(_) => None,
+                        }));
+                    }
+                    self.follow(pass, events)?
+                }
+            };
+            if let Some(rest) = done {
+                items.push_front(rest);
+                break;
+            }
+        }
+        Ok(items.into())
+    }
+
+    /// Takes over what the node told, in its order: also blocks that have left the chain again since, for the wallet
+    /// should know what was in them. Then, if that did not lead to the tip that was told of, reads on from there. Gives
+    /// the tip where that takes longer.
+    fn follow(&self, pass: &Pass<'_>, events: Vec<NodeEvent>) -> Result<Option<Item>> {
+        let mut tip = None;
+        let mut steps = Vec::new();
+        let mut size = 0;
+        for event in events {
+            match event {
+                // The blocks of that time have been taken over too, and would come before it.
+                NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. }
+                    if self.feed.has_read_mempool(sequence) => {}
+                NodeEvent::TransactionAdded { transaction, time, .. } => steps.push(Step::Enter(transaction, time)),
+                // The block that confirms it says so too, sooner or later.
+                NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => {}
+                NodeEvent::TransactionRemoved { txid, .. } => steps.push(Step::Leave(txid)),
+                NodeEvent::BlockConnected { hash, .. } => {
+                    let block = self.decoded(hash)?;
+                    size += block.size;
+                    steps.push(Step::Connect(block));
+                }
+                NodeEvent::BlockDisconnected { hash, .. } => steps.push(Step::Disconnect(hash)),
+                NodeEvent::TipChanged { hash, height } => tip = Some((hash, height)),
+            }
+            if size > BYTES_PER_STEP {
+                self.take_steps(pass, std::mem::take(&mut steps))?;
+                size = 0;
+            }
+        }
+        self.take_steps(pass, steps)?;
+        match tip {
+            Some((hash, height)) if self.synced().hash != hash && !self.advance(pass)? => {
+                Ok(Some(Item::Event(NodeEvent::TipChanged { hash, height })))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes steps in their order: up to the first one that touches the wallet in memory, the others in one write up to
+    /// where a block is to be taken back.
+    fn take_steps(&self, pass: &Pass<'_>, steps: Vec<Step>) -> Result<()> {
+        let received = self.shared.node.time();
+        let mut steps = VecDeque::from(steps);
+        while let Some(step) = steps.pop_front() {
+            if let Step::Disconnect(hash) = step {
+                self.take_disconnected(pass, hash)?;
+                continue;
+            }
+            if !self.is_relevant(&step)? {
+                if let Step::Connect(block) = step
+                    && block.previous() == Some(self.synced().hash)
+                {
+                    self.feed.stand_at(synced_at(&block.info));
+                }
+                continue;
+            }
+            self.write_in(pass, |write| {
+                write.take_step(&step, received)?;
+                while let Some(step) = steps.front().filter(|step| !matches!(step, Step::Disconnect(_))) {
+                    write.take_step(step, received)?;
+                    steps.pop_front();
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a step changes anything for the wallet but where it stands.
+    fn is_relevant(&self, step: &Step) -> Result<bool> {
+        let index = &self.shared.follower.index;
+        match step {
+            Step::Enter(transaction, _) => {
+                let txid = transaction.compute_txid();
+                let mut interests = spending_interests(transaction, &txid).chain(paying_interests(transaction));
+                Ok(interests.any(|interest| index.has(self.slot, interest))
+                    && self.is_news(&*self.store.read()?, transaction)?)
+            }
+            Step::Leave(txid) => {
+                let (txn, t) = (self.store.read()?, &self.store.tables);
+                let row = t.transaction(&txn, txid)?;
+                Ok(row.is_some_and(|row| row.state == TxState::InMempool)
+                    || !t.mempool_conflicts_of(&txn, OF_MEMPOOL, txid)?.is_empty())
+            }
+            Step::Connect(block) => {
+                Ok(block.previous() == Some(self.synced().hash) && block.concerns(index, self.slot))
+            }
+            Step::Disconnect(_) => Ok(true),
+        }
+    }
+
+    /// Takes over what the mempool holds: after a rescan some of it may concern the wallet that did not before.
+    pub(crate) fn reread_mempool(&self) {
+        let follower = &self.shared.follower;
+        if let Some(wallet) = follower.get(self.slot) {
+            follower.give(&wallet, Item::Reconcile(1));
+            follower.wait(self);
+        }
+    }
+
+    /// Brings the wallet in step with the whole mempool.
+    fn take_mempool(&self, pass: &Pass<'_>) -> Result<()> {
+        // Asked first: what is told of changes up to here is in what is read next, or was undone by a later one.
+        let sequence = self.shared.node.mempool_info()?.sequence;
+        self.read_mempool(pass)?;
+        self.feed.note_mempool(sequence);
+        Ok(())
+    }
+
+    fn read_mempool(&self, pass: &Pass<'_>) -> Result<()> {
+        let ids = self.shared.node.mempool_ids()?;
+        let present = ids.iter().copied().collect();
+        let (gone, orphans) = self.gone_from_mempool(&present)?;
+        let unknown = self.conflicts_gone_from_mempool(&present)?;
+        let mut transactions = Vec::new();
+        for ids in ids.chunks(BATCH) {
+            for raw in self.shared.node.mempool_transactions(ids)?.into_iter().flatten() {
+                transactions
+                    .push(deserialize::<Transaction>(&raw.raw).map_err(|_| WalletError::damaged(raw.raw.len()))?);
+            }
+        }
+        let relevant = {
+            let txn = self.store.read()?;
+            let (t, mut any) = (&self.store.tables, false);
+            for transaction in &transactions {
+                // Also what is known: since it was met, the wallet may have derived the addresses that it pays to.
+                any = any || !matches!(examine(t, &txn, transaction, &transaction.compute_txid())?, Match::Foreign);
+                any = any || self.conflicts_with(&txn, transaction)?;
+            }
+            any
+        };
+        if !relevant && gone.is_empty() && unknown.is_empty() && orphans.is_empty() {
+            return Ok(());
+        }
+        let now = self.shared.node.time();
+        self.write_in(pass, |write| {
+            for row in orphans {
+                write.mark_disconnected(row)?;
+            }
+            for txid in gone.into_iter().chain(unknown) {
+                write.leave_mempool(txid)?;
+            }
+            transactions.iter().try_for_each(|transaction| write.enter_mempool(transaction, now))
+        })
+    }
+
+    /// What left the mempool while nobody looked; and coinbases whose blocks are gone, which older versions did not give up.
+    fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<(Vec<Txid>, Vec<WalletTransaction>)> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        let (mut gone, mut orphans) = (Vec::new(), Vec::new());
+        for entry in t.unconfirmed.iter(&txn)? {
+            let row = t.transaction_at(&txn, entry?.1)?;
+            if row.state == TxState::InMempool && !present.contains(&row.txid) {
+                gone.push(row.txid);
+            } else if row.coinbase && row.state == TxState::Inactive {
+                orphans.push(row);
+            }
+        }
+        Ok((gone, orphans))
+    }
+
+    /// The transactions that the wallet takes to be in the mempool for their conflicts there, and that are not.
+    fn conflicts_gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<BTreeSet<Txid>> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        let mut gone = BTreeSet::new();
+        for entry in t.mempool_conflicts.prefix_iter(&txn, &[OF_MEMPOOL])? {
+            gone.insert(txid_from(entry?.0.get(1..33).unwrap_or_default())?);
+        }
+        gone.retain(|txid| !present.contains(txid));
+        Ok(gone)
+    }
+
+    /// Whether a transaction spends what another one of the wallet spends.
+    fn conflicts_with(&self, txn: &RoTxn<'_>, transaction: &Transaction) -> Result<bool> {
+        for input in &transaction.input {
+            if !self.store.tables.spenders(txn, &input.previous_output)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a transaction of the mempool changes anything for the wallet.
+    fn is_news(&self, txn: &RoTxn<'_>, transaction: &Transaction) -> Result<bool> {
+        Ok(match examine(&self.store.tables, txn, transaction, &transaction.compute_txid())? {
+            // It may spend what is not the wallet's, and what one of the wallet spends too.
+            Match::Foreign => self.conflicts_with(txn, transaction)?,
+            Match::New(_) => true,
+            Match::Known(row) => !matches!(row.state, TxState::InMempool | TxState::Confirmed { .. }),
+        })
+    }
+
+    /// Of transactions that a reorganisation made unconfirmed, marks those that are in the mempool.
+    pub(super) fn find_in_mempool(&self, pass: &Pass<'_>, undone: BTreeSet<Txid>) -> Result<()> {
+        let mut present = Vec::new();
+        for txids in undone.into_iter().collect::<Vec<_>>().chunks(BATCH) {
+            let entries = self.shared.node.mempool_entries(txids)?;
+            present.extend(txids.iter().zip(entries).filter_map(|(txid, entry)| entry.map(|_| *txid)));
+        }
+        if present.is_empty() {
+            return Ok(());
+        }
+        self.write_in(pass, |write| {
+            for txid in present {
+                match write.t.transaction(&write.txn, &txid)? {
+                    Some(row) if row.state == TxState::Inactive => {
+                        write.note_mempool_conflicts(txid, row.inputs.clone())?;
+                        write.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
+                        let row = write.t.transaction(&write.txn, &txid)?.unwrap_or(row);
+                        write.set_state(row, TxState::InMempool)?;
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Write<'_> {
+    fn take_step(&mut self, step: &Step, received: u64) -> Result<()> {
+        match step {
+            Step::Enter(transaction, time) => self.enter_mempool(transaction, *time),
+            Step::Leave(txid) => self.leave_mempool(*txid),
+            Step::Connect(block) => self.take_block(block, received),
+            // Taken by itself, for the mempool is asked then.
+            Step::Disconnect(_) => Ok(()),
+        }
+    }
+
+    fn enter_mempool(&mut self, transaction: &Transaction, received: u64) -> Result<()> {
+        let txid = transaction.compute_txid();
+        let row = self.t.transaction(&self.txn, &txid)?;
+        if row.is_some_and(|row| matches!(row.state, TxState::Confirmed { .. })) {
+            return Ok(());
+        }
+        self.consider(transaction, txid, TxState::InMempool, received)?;
+        self.note_mempool_conflicts(txid, transaction.input.iter().map(|input| input.previous_output))
+    }
+
+    fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
+        self.forget_mempool_conflicts(txid)?;
+        match self.t.transaction(&self.txn, &txid)? {
+            Some(row) if row.state == TxState::InMempool => self.set_state(row, TxState::Inactive),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The raw serialisations of the wallet's transactions that are neither confirmed nor in the mempool nor given up.
+pub(super) fn idle_transactions(wallet: &Wallet) -> Result<Vec<Vec<u8>>> {
+    let (txn, t) = (wallet.store.read()?, &wallet.store.tables);
+    let mut raw = Vec::new();
+    for entry in t.unconfirmed.iter(&txn)? {
+        let row = t.transaction_at(&txn, entry?.1)?;
+        let idle = row.state == TxState::Inactive && !row.coinbase;
+        if idle && let Some(bytes) = t.serialised(&txn, &row.txid)? {
+            raw.push(bytes.to_vec());
+        }
+    }
+    Ok(raw)
+}
+
+impl Wallet {
+    /// Offers the wallet's unconfirmed transactions to the mempool again, as bitcoind does after loading a wallet and
+    /// after a rescan. What the mempool makes of them comes back as its events. Gives how many it may have taken.
+    pub(crate) fn resubmit(&self) -> Result<usize> {
+        let idle = idle_transactions(self)?;
+        let offered = idle.len();
+        for raw in idle {
+            let _ = self.shared.node.submit(&raw, 0)?;
+        }
+        Ok(offered)
+    }
+}

@@ -1,0 +1,245 @@
+//! The threads that work on wallets. A wallet is worked on by one at a time, for a bounded piece of work, and then goes to
+//! the end of the queue; one that somebody else writes to is passed over until that one is done.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::feed::{Item, worth};
+use super::thread::{Due, Loose};
+use crate::Shared;
+use crate::error::Result;
+use crate::live::Wallet;
+
+/// The most threads that work on wallets, for all of them together. More wait for disks at a time than can run.
+pub const MAX_THREADS: usize = 8;
+/// How many things that were told are taken over in one turn at most.
+const MAX_BATCH: usize = 1000;
+/// How soon a wallet that could not follow is tried again at first, and at last.
+const RETRY: Duration = Duration::from_secs(1);
+const MAX_RETRY: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+struct State {
+    ready: VecDeque<Arc<Wallet>>,
+    /// Wallets to store when there is nothing else to do.
+    unstored: VecDeque<Loose>,
+    /// Whether a thread stores one of these now: one at a time, for it costs the disk a synchronisation.
+    storing: bool,
+    waiting: usize,
+    threads: Vec<JoinHandle<()>>,
+    stopping: bool,
+    shared: Weak<Shared>,
+}
+
+/// The wallets that wait for a thread, and the threads.
+#[derive(Default)]
+pub struct Turns {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+enum Work {
+    Turn(Arc<Wallet>),
+    Store(Loose),
+}
+
+impl Turns {
+    /// Starts the first thread.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn start(&self, shared: &Arc<Shared>) -> Result<()> {
+        let mut state = self.state.lock();
+        state.shared = Arc::downgrade(shared);
+        Ok(add_thread(&mut state)?)
+    }
+
+    /// Queues a wallet. It is queued once at a time.
+    pub fn queue(&self, wallet: Arc<Wallet>) {
+        let mut state = self.state.lock();
+        if state.stopping {
+            return;
+        }
+        state.ready.push_back(wallet);
+        if state.waiting < state.ready.len()
+            && state.threads.len() < MAX_THREADS
+            && let Err(error) = add_thread(&mut state)
+        {
+            // Those that are there do the work, if later.
+            tracing::warn!(%error, "the wallets cannot have another thread");
+        }
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// Has a wallet stored when there is nothing else to do.
+    pub fn store_later(&self, wallet: &Arc<Wallet>) {
+        // Where the disk is slow, one may still wait when it is looked after again.
+        if !wallet.waits_to_be_stored.swap(true, Ordering::AcqRel) {
+            self.state.lock().unstored.push_back(Arc::downgrade(wallet));
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Ends the threads after what they are doing.
+    pub fn stop(&self) {
+        let mut state = self.state.lock();
+        state.stopping = true;
+        state.ready.clear();
+        state.unstored.clear();
+        let threads = std::mem::take(&mut state.threads);
+        drop(state);
+        self.arrived.notify_all();
+        for thread in threads {
+            // It contains its panics, so this does not fail.
+            let _ = thread.join();
+        }
+    }
+
+    fn next(&self) -> Option<Work> {
+        let mut state = self.state.lock();
+        loop {
+            if state.stopping {
+                return None;
+            }
+            if let Some(wallet) = state.ready.pop_front() {
+                return Some(Work::Turn(wallet));
+            }
+            if !state.storing
+                && let Some(wallet) = state.unstored.pop_front()
+            {
+                state.storing = true;
+                return Some(Work::Store(wallet));
+            }
+            state.waiting += 1;
+            self.arrived.wait(&mut state);
+            state.waiting -= 1;
+        }
+    }
+
+    fn run(&self, shared: &Shared) {
+        while let Some(work) = self.next() {
+            match work {
+                Work::Turn(wallet) => turn(shared, &wallet),
+                Work::Store(wallet) => {
+                    if let Some(wallet) = wallet.upgrade()
+                        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| wallet.store_if_free()))
+                    {
+                        fail(shared, &wallet, &*panic);
+                    }
+                    self.state.lock().storing = false;
+                    self.arrived.notify_one();
+                }
+            }
+        }
+    }
+}
+
+fn add_thread(state: &mut State) -> std::io::Result<()> {
+    let Some(shared) = state.shared.upgrade() else { return Ok(()) };
+    let run = move || shared.follower.turns.run(&shared);
+    state.threads.push(thread::Builder::new().name("wallet".into()).spawn(run)?);
+    Ok(())
+}
+
+/// One turn of a wallet.
+fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
+    // Where another writes, that one queues the wallet again when it is done.
+    let Some(pass) = wallet.enter_in_turn() else { return };
+    let Some(items) = wallet.feed.begin(MAX_BATCH) else { return };
+    let taken = worth(&items);
+    let outcome = catch_unwind(AssertUnwindSafe(|| wallet.work_on(&pass, items)));
+    drop(pass);
+    match outcome {
+        Ok(rest) => {
+            let mut busy = shared.follower.busy.lock();
+            let more = wallet.feed.end(taken, rest);
+            // The index lacks what one that is behind has missed: it is told of everything.
+            if !more && !wallet.feed.is_behind() {
+                busy.remove(&wallet.slot);
+            }
+            drop(busy);
+            if more {
+                shared.follower.turns.queue(wallet.clone());
+            }
+        }
+        Err(panic) => fail(shared, wallet, &*panic),
+    }
+}
+
+/// What a panic says.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".to_owned())
+}
+
+/// A wallet's work panicked: it is not worked on any more, and who waits for it hears that.
+fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
+    let reason = said(panic);
+    tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
+    let mut busy = shared.follower.busy.lock();
+    wallet.feed.fail(reason);
+    busy.remove(&wallet.slot);
+}
+
+impl Wallet {
+    /// Works on some of what is to be done for it, and gives what is left of that.
+    fn work_on(&self, pass: &super::feed::Pass<'_>, items: Vec<Item>) -> Vec<Item> {
+        let behind = self.feed.is_behind();
+        if behind && items.iter().all(Item::is_of_mempool) {
+            // All of the mempool is read when it is tried again.
+            return Vec::new();
+        }
+        // The events that it missed are gone: it is brought in step as a whole.
+        let items = if behind { vec![Item::Reconcile(worth(&items))] } else { items };
+        match self.take_items(pass, items) {
+            Ok(rest) => {
+                if rest.is_empty() && behind {
+                    *self.lag.lock() = None;
+                    self.feed.set_behind(false);
+                    tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
+                }
+                rest
+            }
+            Err(error) => {
+                self.feed.set_behind(true);
+                self.fall_behind(error.to_string());
+                Vec::new()
+            }
+        }
+    }
+
+    /// Notes why the wallet could not follow, and has it tried again, unless that is going to happen.
+    fn fall_behind(&self, text: String) {
+        let mut lag = self.lag.lock();
+        let (wait, planned) = lag.as_ref().map_or((RETRY, None), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.planned));
+        if planned.is_some() {
+            lag.iter_mut().for_each(|lag| lag.text.clone_from(&text));
+            return;
+        }
+        tracing::error!(
+            wallet = self.name(),
+            error = text,
+            "the wallet cannot follow the chain; it will be tried again"
+        );
+        let at = Instant::now() + wait;
+        *lag = Some(super::Lag { text, wait, planned: Some(at) });
+        drop(lag);
+        self.shared.follower.alarm(at, Due::Retry, self.slot);
+    }
+
+    /// An alarm that was set for a time has rung. Whether the wallet is to be tried again: it may have caught up since, and
+    /// have another alarm.
+    pub(super) fn try_again(&self, at: Instant) -> bool {
+        let mut lag = self.lag.lock();
+        let due = lag.as_mut().filter(|lag| lag.planned == Some(at));
+        due.is_some_and(|lag| lag.planned.take().is_some())
+    }
+}

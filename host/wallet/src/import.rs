@@ -1,0 +1,396 @@
+//! Imports: descriptors (importdescriptors) and keys and scripts (importmulti).
+//!
+//! All requests of a call are one write. A request that the rules refuse stores nothing and leaves the others as they
+//! are; an error of the storage aborts them all.
+
+use std::collections::HashMap;
+
+use bitcoin::{PrivateKey, ScriptBuf};
+use outrigger_descriptor::{Checksum, Descriptor};
+use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership};
+use outrigger_service::{ErrorKind, Result as ServiceResult};
+use outrigger_service::wire::{Blob, Secret};
+
+use super::error::{Result, WalletError};
+use super::keypool::private_key_at;
+use super::legacy::{self, Learned, p2pk};
+use super::live::Wallet;
+use super::ownership::address_script;
+use super::rescan;
+use super::seal::SealingKey;
+use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
+use super::store::tables::{hash160, put};
+use super::write::Write;
+
+/// A first import is derived from index 0 on when it begins no higher than this, as bitcoind does; beyond, from its
+/// beginning, so that no request makes the host derive a billion scripts that nobody asked for.
+const MAX_GAP_BELOW: u32 = 1_000_000;
+
+/// What a descriptor import amounts to: the descriptor and whether it is for change.
+struct Side {
+    parsed: Descriptor,
+    internal: bool,
+    identity: String,
+    known: Option<(u32, DescriptorRow)>,
+}
+
+impl Wallet {
+    /// Imports all requests in one write, each with its own outcome.
+    ///
+    /// # Errors
+    /// `WalletLocked`; `ShuttingDown` when the host stops meanwhile; `Storage` when the disk is full.
+    pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
+        let reserved = self.rescan.is_reserved();
+        let stored = self.write(|write| {
+            // Asked within the write: the key may have been replaced by another just before.
+            let sealing = self.sealing()?;
+            let mut touched = Vec::new();
+            let mut outcomes = Vec::with_capacity(requests.len());
+            for request in &requests {
+                if let Err(error) = request.check_lengths() {
+                    outcomes.push(ImportOutcome::BadDescriptor { reason: error.detail });
+                    continue;
+                }
+                outcomes.push(match request {
+                    Import::Descriptor { descriptor } => write.import_descriptor(descriptor, &sealing, &mut touched)?,
+                    Import::Keys { keys } => write.import_keys(std::slice::from_ref(keys), &sealing, &mut touched)?,
+                    Import::Parts { parts } => write.import_keys(parts, &sealing, &mut touched)?,
+                });
+            }
+            write.rederive(&touched)?;
+            let rescan = if reserved { write.put_rescan(&requests, &outcomes)? } else { None };
+            Ok((outcomes, rescan))
+        });
+        match stored {
+            Err(WalletError::Service(error)) if error.kind != ErrorKind::Storage => Err(error),
+            Err(error @ (WalletError::Full(_) | WalletError::MapFull(_))) => Err(error.into()),
+            Err(error) => {
+                tracing::error!(wallet = self.name(), %error, "an import could not be stored");
+                Ok(vec![ImportOutcome::NotStored; requests.len()])
+            }
+            Ok((outcomes, rescan)) => {
+                if let Some(rescan) = rescan {
+                    self.rescan.note_stored(rescan);
+                }
+                Ok(outcomes)
+            }
+        }
+    }
+}
+
+impl Write<'_> {
+    /// Stores the begin of the rescan that follows an import, where there is anything imported: a kill before the rescan
+    /// has begun must not leave the one without the other.
+    fn put_rescan(&mut self, requests: &[Import], outcomes: &[ImportOutcome]) -> Result<Option<RescanRow>> {
+        if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
+            return Ok(None);
+        }
+        let timestamp = |request: &Import| match request {
+            Import::Descriptor { descriptor } => descriptor.timestamp,
+            Import::Keys { keys } => keys.timestamp,
+            Import::Parts { parts } => parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX),
+        };
+        let row = rescan::begin(requests.iter().map(timestamp).fold(u64::from(self.synced.time), u64::min));
+        put(self.t.meta, &mut self.txn, b"rescan", &row)?;
+        Ok(Some(row))
+    }
+
+    fn note_import(&mut self, timestamp: u64) -> Result<()> {
+        self.meta.birth_time = self.meta.birth_time.min(timestamp);
+        self.note_backup_needed()
+    }
+
+    fn import_descriptor(
+        &mut self,
+        import: &DescriptorImport,
+        sealing: &SealingKey,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<ImportOutcome> {
+        let network = self.wallet.shared.network;
+        let parsed = match Descriptor::parse(import.text.expose(), network, Checksum::Optional) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ok(ImportOutcome::BadDescriptor { reason: error.to_string() }),
+        };
+        let missing_private_keys = match self.check_private_keys(&parsed) {
+            Ok(missing) => missing,
+            Err(outcome) => return Ok(outcome),
+        };
+        let mut sides = Vec::with_capacity(parsed.len());
+        // Of two paths the first is for receiving and the second for change.
+        let paired = parsed.len() == 2;
+        for (position, parsed) in parsed.into_iter().enumerate() {
+            let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
+            let identity = parsed.to_public_string();
+            let known = match self.find_descriptor(&parsed)? {
+                Some(number) => self.t.descriptor(&self.txn, number)?.map(|row| (number, row)),
+                None => None,
+            };
+            if let (Some((_, row)), true) = (&known, parsed.is_ranged())
+                && !self.includes(import, row)
+            {
+                return Ok(ImportOutcome::RangeShrinks {
+                    begin: row.range_begin,
+                    end: row.range_end.saturating_sub(1),
+                });
+            }
+            sides.push(Side { parsed, internal, identity, known });
+        }
+        let mut unknown_output_type = false;
+        for side in sides {
+            unknown_output_type |= import.active && side.parsed.output_type().is_none();
+            self.import_side(import, side, sealing, touched)?;
+        }
+        self.note_import(import.timestamp)?;
+        Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
+    }
+
+    /// Whether private keys are missing; the outcome where the wallet and the keys given do not fit together, or
+    /// nothing can be derived from them.
+    fn check_private_keys(&self, parsed: &[Descriptor]) -> std::result::Result<bool, ImportOutcome> {
+        let enabled = self.meta.private_keys_enabled;
+        if !enabled && parsed.iter().any(Descriptor::has_private_keys) {
+            return Err(ImportOutcome::PrivateKeysDisabled);
+        }
+        if parsed.iter().any(|parsed| parsed.expand(0).is_err()) {
+            return Err(ImportOutcome::NotExpandable);
+        }
+        if enabled && !parsed.iter().any(Descriptor::has_private_keys) {
+            return Err(ImportOutcome::NoPrivateKeys);
+        }
+        Ok(enabled && !parsed.iter().all(Descriptor::has_all_private_keys))
+    }
+
+    /// The range of an import, its end excluded.
+    fn range(&self, import: &DescriptorImport) -> (u32, u32) {
+        match import.range {
+            Some((begin, end)) => (begin, end.saturating_add(1)),
+            None => (0, self.wallet.shared.settings.keypool),
+        }
+    }
+
+    fn includes(&self, import: &DescriptorImport, row: &DescriptorRow) -> bool {
+        let (begin, end) = self.range(import);
+        begin <= row.range_begin && end >= row.range_end
+    }
+
+    fn import_side(
+        &mut self,
+        import: &DescriptorImport,
+        side: Side,
+        sealing: &SealingKey,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<()> {
+        let Side { parsed, internal, identity, known } = side;
+        let ranged = parsed.is_ranged();
+        let (begin, end) = if ranged { self.range(import) } else { (0, 1) };
+        let next_index = if ranged { import.next_index.unwrap_or(begin) } else { 0 };
+        let ahead =
+            if ranged { next_index.saturating_add(self.wallet.shared.settings.keypool).min(1 << 31) } else { 1 };
+        let mut row = DescriptorRow {
+            public: parsed.to_normalized_string(),
+            identity,
+            timestamp: import.timestamp,
+            ranged,
+            range_begin: begin,
+            range_end: end.max(ahead),
+            derived_begin: if begin > MAX_GAP_BELOW { begin } else { 0 },
+            next_index,
+            output_type: parsed.output_type().map(|kind| kind as u8),
+            active: false,
+            internal,
+            has_private: parsed.has_private_keys(),
+        };
+        let number = match known {
+            None => self.add_descriptor(row.clone(), &parsed, sealing, touched)?,
+            Some((number, former)) => {
+                self.replace_descriptor(number, former, &mut row, &parsed, sealing, touched)?;
+                number
+            }
+        };
+        if import.active
+            && let Some(kind) = row.output_type
+        {
+            self.activate(number, &mut row, kind, internal)?;
+        }
+        if !ranged && !internal {
+            self.label_descriptor(&parsed, import.label.as_deref().unwrap_or_default(), touched)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces what is known of a descriptor by what a new import says; its scripts stay, and new ones join them.
+    fn replace_descriptor(
+        &mut self,
+        number: u32,
+        mut former: DescriptorRow,
+        row: &mut DescriptorRow,
+        parsed: &Descriptor,
+        sealing: &SealingKey,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<()> {
+        if former.active {
+            self.deactivate(number, &mut former)?;
+        }
+        if parsed.has_private_keys() {
+            self.store_private(number, parsed, sealing)?;
+        }
+        row.has_private |= former.has_private;
+        row.range_end = row.range_end.max(former.range_end);
+        row.derived_begin = row.derived_begin.min(former.derived_begin);
+        if !former.has_private && row.has_private {
+            // The public text that can be derived furthest is the one with the private keys' steps taken.
+            row.public = parsed.to_normalized_string();
+        } else {
+            row.public = former.public;
+        }
+        self.put_descriptor(number, row)?;
+        self.add_scripts(number, parsed, row.derived_begin..former.derived_begin, touched)?;
+        self.add_scripts(number, parsed, former.range_end..row.range_end, touched)
+    }
+
+    /// Enters the address of a descriptor without a wildcard in the address book; for `combo` all its addresses.
+    fn label_descriptor(&mut self, parsed: &Descriptor, label: &str, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+        let Ok(expansion) = parsed.expand(0) else { return Ok(()) };
+        for script in expansion.scripts {
+            // Without combo's pay-to-pubkey form, which shares its address with the next.
+            if address_script(&script.script_pubkey).is_some() {
+                self.put_label(&script.script_pubkey, label, true, touched)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Imports the parts of a request: all of them, or none where one is refused.
+    fn import_keys(
+        &mut self,
+        parts: &[KeysImport],
+        sealing: &SealingKey,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<ImportOutcome> {
+        let mut keys = Vec::with_capacity(parts.len());
+        for part in parts {
+            match self.check_keys(part)? {
+                Ok(private) => keys.push(private),
+                Err(outcome) => return Ok(outcome),
+            }
+        }
+        for (part, private) in parts.iter().zip(keys) {
+            self.store_keys(part, private, sealing, touched)?;
+        }
+        Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
+    }
+
+    /// The private keys of an import, each with its public key; the outcome where it is refused.
+    fn check_keys<'i>(
+        &self,
+        import: &'i KeysImport,
+    ) -> Result<std::result::Result<Vec<PrivateEntry<'i>>, ImportOutcome>> {
+        if !self.meta.private_keys_enabled && !import.private_keys.is_empty() {
+            return Ok(Err(ImportOutcome::PrivateKeysDisabled));
+        }
+        for script in &import.script_pubkeys {
+            let row = self.t.script(&self.txn, script)?;
+            if row.as_ref().map(ScriptRow::ownership) == Some(Ownership::Spendable) {
+                return Ok(Err(ImportOutcome::AlreadyOwned { script: script.clone() }));
+            }
+        }
+        let mut keys = Vec::with_capacity(import.private_keys.len());
+        for (number, wif) in import.private_keys.iter().enumerate() {
+            self.check_piece(number)?;
+            match PrivateKey::from_wif(wif.expose()) {
+                Ok(key) => keys.push((wif, key.public_key(self.wallet.secp).to_bytes())),
+                Err(_) => {
+                    return Ok(Err(ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() }));
+                }
+            }
+        }
+        Ok(Ok(keys))
+    }
+
+    fn store_keys(
+        &mut self,
+        import: &KeysImport,
+        keys: Vec<PrivateEntry<'_>>,
+        sealing: &SealingKey,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<()> {
+        let origins = Origins::of(import);
+        let mut learned = Learned::default();
+        for (number, script) in import.scripts.iter().enumerate() {
+            self.check_piece(number)?;
+            self.learn_script(script, import.timestamp, &mut learned)?;
+        }
+        for (number, (wif, public_key)) in keys.into_iter().enumerate() {
+            self.check_piece(number)?;
+            let place = private_key_at(&hash160(&public_key));
+            if self.t.keys.get(&self.txn, &place)?.is_none() {
+                self.t.keys.put(&mut self.txn, &place, &sealing.wrap(&place, wif.expose())?)?;
+            }
+            self.learn_key(origins.key_row(public_key, true), &mut learned)?;
+        }
+        for (number, public_key) in import.public_keys.iter().enumerate() {
+            self.check_piece(number)?;
+            self.import_public_key(import, origins.key_row(public_key.0.clone(), false), &mut learned)?;
+        }
+        self.settle(learned, touched)?;
+        self.watch_scripts(import, touched)?;
+        self.note_import(import.timestamp)
+    }
+
+    /// Makes a public key known, watches its pay-to-pubkey script, and puts it in the keypool where that was asked for.
+    fn import_public_key(&mut self, import: &KeysImport, row: KeyRow, learned: &mut Learned) -> Result<()> {
+        let public_key = row.public_key.clone();
+        if !self.learn_key(row, learned)? {
+            return Ok(());
+        }
+        self.watch(&p2pk(&public_key), import.timestamp, learned)?;
+        if import.keypool {
+            let number = self.meta.next_pool;
+            self.meta.next_pool += 1;
+            let place = [&[u8::from(import.internal)], number.to_be_bytes().as_slice()].concat();
+            self.t.imported_pool.put(&mut self.txn, &place, &hash160(&public_key))?;
+        }
+        Ok(())
+    }
+
+    /// Watches the scripts of an import that its keys do not make ours, and enters their addresses in the address book.
+    fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+        let mut learned = Learned::default();
+        for (number, script) in import.script_pubkeys.iter().enumerate() {
+            self.check_piece(number)?;
+            let ours = legacy::ownership(&self.t, &self.txn, script)? != Ownership::None;
+            if !import.solving_data || !ours {
+                self.watch(script, import.timestamp, &mut learned)?;
+            }
+        }
+        self.settle(learned, touched)?;
+        if !import.internal {
+            for script in &import.script_pubkeys {
+                self.put_label(script, &import.label, true, touched)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A private key of an import, as WIF, and its public key.
+type PrivateEntry<'a> = (&'a Secret, Vec<u8>);
+
+/// Where the keys of an import come from, by the key: a range brings one for each of its indexes.
+struct Origins<'a> {
+    timestamp: u64,
+    by_key: HashMap<&'a [u8], &'a KeyOrigin>,
+}
+
+impl<'a> Origins<'a> {
+    fn of(import: &'a KeysImport) -> Self {
+        // Of several of one key the first counts.
+        let entries = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
+        Self { timestamp: import.timestamp, by_key: entries.collect() }
+    }
+
+    fn key_row(&self, public_key: Vec<u8>, private: bool) -> KeyRow {
+        let origin = self.by_key.get(public_key.as_slice()).map(|origin| (*origin).clone());
+        KeyRow { public_key: Blob(public_key), timestamp: self.timestamp, private, origin }
+    }
+}

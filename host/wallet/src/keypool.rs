@@ -1,0 +1,218 @@
+//! Scripts derived ahead: storing descriptors, topping them up, and which of them give addresses.
+
+use std::ops::Range;
+
+use bitcoin::bip32::Xpriv;
+use bitcoin::{NetworkKind, ScriptBuf};
+use outrigger_descriptor::{Descriptor, ExpandError};
+use outrigger_service::wire::Secret;
+use secp256k1::rand::{RngCore, thread_rng};
+use zeroize::Zeroizing;
+
+use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
+use super::error::{Result, WalletError};
+use super::seal::SealingKey;
+use super::store::rows::{DescriptorRow, ScriptRow};
+use super::store::tables::{get, number_from, put, script_key};
+use super::write::{PIECE, Write};
+
+/// The descriptors that a wallet is made with, for receiving and then for change: the wire number of the addresses, the purpose
+/// in the path (BIPs 44, 49, 84 and 86), and what stands around the key.
+pub const DEFAULTS: [(u8, u8, &str, &str); 4] =
+    [(0, 44, "pkh(", ")"), (1, 49, "sh(wpkh(", "))"), (2, 84, "wpkh(", ")"), (3, 86, "tr(", ")")];
+
+/// The key of a descriptor's private text in the table `keys`.
+pub fn private_key_of(number: u32) -> Vec<u8> {
+    [b"d", number.to_be_bytes().as_slice()].concat()
+}
+
+/// The key of an imported private key in the table `keys`.
+pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
+    [b"k", hash.as_slice()].concat()
+}
+
+/// The key in the table `identities` of what [`Descriptor::identity`] gives.
+fn identity_key(identity: &str) -> [u8; 32] {
+    script_key(bitcoin::Script::from_bytes(identity.as_bytes()))
+}
+
+impl Write<'_> {
+    /// Stores a new descriptor's row and private text, and derives its scripts.
+    pub fn add_descriptor(
+        &mut self,
+        row: DescriptorRow,
+        parsed: &Descriptor,
+        sealing: &SealingKey,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<u32> {
+        let number = self.meta.next_descriptor;
+        self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
+        self.store_private(number, parsed, sealing)?;
+        let identity = identity_key(&parsed.identity());
+        self.t.identities.put(&mut self.txn, &identity, &number.to_le_bytes())?;
+        self.put_descriptor(number, &row)?;
+        self.add_scripts(number, parsed, row.derived_begin..row.range_end, touched)?;
+        Ok(number)
+    }
+
+    /// Stores a descriptor's private text, where it holds private keys.
+    pub fn store_private(&mut self, number: u32, parsed: &Descriptor, sealing: &SealingKey) -> Result<()> {
+        if let Some(text) = parsed.to_private_string() {
+            let key = private_key_of(number);
+            self.t.keys.put(&mut self.txn, &key, &sealing.wrap(&key, text.expose())?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a descriptor's row.
+    pub fn put_descriptor(&mut self, number: u32, row: &DescriptorRow) -> Result<()> {
+        put(self.t.descriptors, &mut self.txn, &number.to_be_bytes(), row)
+    }
+
+    /// The number of the same descriptor, where it is known: the marks of its hardened steps make no difference.
+    pub fn find_descriptor(&self, parsed: &Descriptor) -> Result<Option<u32>> {
+        // Wallets that were written before marks made no difference know it by its text.
+        for identity in [parsed.identity(), parsed.to_public_string()] {
+            if let Some(number) = self.t.identities.get(&self.txn, &identity_key(&identity))? {
+                return number_from(number).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Derives a descriptor's scripts at some indexes and stores them as ours.
+    pub fn add_scripts(
+        &mut self,
+        number: u32,
+        parsed: &Descriptor,
+        range: Range<u32>,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<()> {
+        let public = parse_stored(number, &parsed.to_normalized_string(), self.wallet.shared.network)?;
+        for begin in range.clone().step_by(PIECE) {
+            let end = begin.saturating_add(PIECE as u32).min(range.end);
+            let derived = match derive(&public, begin..end) {
+                Err(ExpandError::HardenedWithoutPrivateKey) => self.derive_hardened(number, parsed, begin..end)?,
+                other => other.map_err(|error| bad_descriptor(number, &error))?,
+            };
+            self.store_scripts(number, derived, touched)?;
+            if end < range.end {
+                self.check_wanted()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn store_scripts(&mut self, number: u32, derived: Derived, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+        for (index, scripts) in derived {
+            for script in scripts {
+                let key = script_key(&script);
+                let mut row = get(self.t.scripts, &self.txn, &key)?.unwrap_or_else(|| ScriptRow {
+                    script: script.clone(),
+                    owners: Vec::new(),
+                    imported: outrigger_service::wallet::Ownership::None,
+                });
+                if !row.owners.contains(&(number, index)) {
+                    row.owners.push((number, index));
+                    put(self.t.scripts, &mut self.txn, &key, &row)?;
+                    self.wallet.follow_script(&key);
+                    touched.push(script);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Derives scripts until enough lie ahead of the next index. A descriptor whose hardened steps need a private key
+    /// that is sealed stays as it is until it is asked again.
+    pub fn top_up(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
+        self.top_up_to(number, row, self.wallet.shared.settings.keypool)
+    }
+
+    pub(super) fn top_up_to(&mut self, number: u32, row: &mut DescriptorRow, ahead: u32) -> Result<()> {
+        let wanted = row.next_index.saturating_add(ahead).min(1 << 31);
+        if !row.ranged || wanted <= row.range_end {
+            return Ok(());
+        }
+        let public = self.wallet.descriptors.get(number, &row.public)?;
+        let derived = match derive(&public, row.range_end..wanted) {
+            Err(ExpandError::HardenedWithoutPrivateKey) => {
+                let Ok(sealing) = self.wallet.sealing() else { return Ok(()) };
+                let Some(private) = self.wallet.private_descriptor(&self.txn, number, &sealing)? else { return Ok(()) };
+                self.derive_hardened(number, &private, row.range_end..wanted)?
+            }
+            other => other.map_err(|error| bad_descriptor(number, &error))?,
+        };
+        let mut touched = Vec::new();
+        self.store_scripts(number, derived, &mut touched)?;
+        row.range_end = wanted;
+        self.grown.push((number, wanted));
+        self.put_descriptor(number, row)?;
+        self.rederive(&touched)
+    }
+
+    /// Makes a descriptor the source of new addresses of its type, in the place of the former one.
+    pub fn activate(&mut self, number: u32, row: &mut DescriptorRow, kind: u8, internal: bool) -> Result<()> {
+        let place = [kind, u8::from(internal)];
+        let former = self.t.active.get(&self.txn, &place)?.map(number_from).transpose()?;
+        if let Some(former) = former.filter(|former| *former != number)
+            && let Some(mut other) = self.t.descriptor(&self.txn, former)?
+        {
+            other.active = false;
+            self.put_descriptor(former, &other)?;
+        }
+        self.t.active.put(&mut self.txn, &place, &number.to_le_bytes())?;
+        (row.active, row.internal) = (true, internal);
+        self.put_descriptor(number, row)
+    }
+
+    /// New addresses come from a descriptor no more.
+    pub fn deactivate(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
+        let Some(kind) = row.output_type else { return Ok(()) };
+        let place = [kind, u8::from(row.internal)];
+        if self.t.active.get(&self.txn, &place)?.map(number_from).transpose()? == Some(number) {
+            self.t.active.delete(&mut self.txn, &place)?;
+        }
+        row.active = false;
+        self.put_descriptor(number, row)
+    }
+
+    /// Gives the wallet a fresh master key and the active descriptors that bitcoind gives a new wallet (BIP 44, 49, 84,
+    /// 86; account 0).
+    pub fn add_default_descriptors(&mut self, sealing: &SealingKey) -> Result<()> {
+        let shared = &self.wallet.shared;
+        let mut seed = Zeroizing::new([0_u8; 32]);
+        thread_rng().fill_bytes(seed.as_mut_slice());
+        let master = Xpriv::new_master(shared.network, seed.as_slice()).map_err(|_| WalletError::damaged(32))?;
+        let master = Zeroizing::new(master.to_string());
+        let coin = u8::from(NetworkKind::from(shared.network) == NetworkKind::Test);
+        let now = shared.node.time();
+        let mut touched = Vec::new();
+        for internal in [false, true] {
+            for (kind, purpose, open, close) in DEFAULTS {
+                let side = u8::from(internal);
+                let text = format!("{open}{}/{purpose}h/{coin}h/0h/{side}/*{close}", master.as_str());
+                let text = Secret::new(text);
+                let parsed = parse_stored(self.meta.next_descriptor, text.expose(), shared.network)?;
+                let mut row = DescriptorRow {
+                    public: parsed.to_normalized_string(),
+                    identity: parsed.to_public_string(),
+                    timestamp: now,
+                    ranged: true,
+                    range_begin: 0,
+                    range_end: shared.settings.keypool,
+                    derived_begin: 0,
+                    next_index: 0,
+                    output_type: Some(kind),
+                    active: true,
+                    internal,
+                    has_private: true,
+                };
+                let number = self.add_descriptor(row.clone(), &parsed, sealing, &mut touched)?;
+                self.activate(number, &mut row, kind, internal)?;
+            }
+        }
+        self.meta.birth_time = self.meta.birth_time.min(now);
+        self.note_backup_needed()
+    }
+}

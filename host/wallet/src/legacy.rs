@@ -1,0 +1,343 @@
+//! Keys and scripts that importmulti brought: whose a script is by them, and how it is spent.
+//!
+//! They follow the rules of bitcoind's legacy wallet: a script is ours when the private keys that it needs are held and
+//! the scripts that it hashes are known; a witness program only when the program itself is known as a script, which it
+//! becomes with a compressed key or by import; otherwise it is watched if it was asked to be.
+
+use std::collections::BTreeSet;
+
+use bitcoin::hashes::{Hash, ripemd160};
+use bitcoin::{PublicKey, Script, ScriptBuf};
+use heed::RoTxn;
+use outrigger_service::wallet::{KeyOrigin, Ownership, SolvingData};
+use outrigger_standard::{ScriptKind, classify};
+use outrigger_service::wire::Blob;
+
+use super::error::Result;
+use super::ownership::p2pkh;
+use super::store::Tables;
+use super::store::rows::{KeyRow, KnownScriptRow, ScriptRow};
+use super::store::tables::{get, hash160, put, script_key};
+use super::write::Write;
+
+/// The length of a compressed public key.
+const COMPRESSED: usize = 33;
+
+/// Where in a script's nesting one looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Top,
+    RedeemScript,
+    Witness,
+}
+
+/// Whose a script is; the greatest wins, and `Invalid` is nobody's whatever is held.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mine {
+    No,
+    WatchOnly,
+    Spendable,
+    Invalid,
+}
+
+/// The hash by which a witness script is known among scripts: HASH160, of which its program has the first half.
+pub fn witness_script_id(program: &[u8; 32]) -> [u8; 20] {
+    ripemd160::Hash::hash(program).to_byte_array()
+}
+
+/// The P2SH script of a script's hash.
+pub fn p2sh(hash: &[u8; 20]) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0xa9, 20], hash.as_slice(), &[0x87]].concat())
+}
+
+/// The P2WPKH script of a key's hash.
+pub fn p2wpkh(hash: &[u8; 20]) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20], hash.as_slice()].concat())
+}
+
+/// The pay-to-pubkey script of a key.
+pub fn p2pk(key: &[u8]) -> ScriptBuf {
+    let len = u8::try_from(key.len()).unwrap_or(u8::MAX);
+    ScriptBuf::from_bytes([&[len], key, &[0xac]].concat())
+}
+
+/// Whose a script is by imported keys and scripts.
+pub fn ownership(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Ownership> {
+    Ok(match mine(t, txn, script, Place::Top)? {
+        Mine::Spendable => Ownership::Spendable,
+        Mine::WatchOnly => Ownership::WatchOnly,
+        Mine::No | Mine::Invalid => Ownership::None,
+    })
+}
+
+fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, place: Place) -> Result<Mine> {
+    let held =
+        |hash: &[u8; 20]| Ok::<_, super::error::WalletError>(t.imported_key(txn, hash)?.is_some_and(|k| k.private));
+    let within = |hash: &[u8; 20], place| match t.imported_script(txn, hash)? {
+        Some(known) => mine(t, txn, &known.script, place),
+        None => Ok(Mine::No),
+    };
+    let known_as_script =
+        || Ok::<_, super::error::WalletError>(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some());
+    let found = match classify(script) {
+        ScriptKind::PubKey { key } => {
+            if place == Place::Witness && key.len() != COMPRESSED {
+                Mine::Invalid
+            } else if held(&hash160(key))? {
+                Mine::Spendable
+            } else {
+                Mine::No
+            }
+        }
+        ScriptKind::PubKeyHash { hash } => key_hash(t, txn, hash, place)?,
+        ScriptKind::ScriptHash { hash } => {
+            if place == Place::Top {
+                within(hash, Place::RedeemScript)?
+            } else {
+                Mine::Invalid
+            }
+        }
+        ScriptKind::WitnessV0KeyHash { hash } => match place {
+            Place::Witness => Mine::Invalid,
+            Place::Top if !known_as_script()? => Mine::No,
+            _ => key_hash(t, txn, hash, Place::Witness)?,
+        },
+        ScriptKind::WitnessV0ScriptHash { hash } => match place {
+            Place::Witness => Mine::Invalid,
+            Place::Top if !known_as_script()? => Mine::No,
+            _ => within(&witness_script_id(hash), Place::Witness)?,
+        },
+        ScriptKind::Multisig { keys, .. } if place != Place::Top => {
+            if place == Place::Witness && keys.iter().any(|key| key.len() != COMPRESSED) {
+                Mine::Invalid
+            } else {
+                let mut all = true;
+                for key in keys {
+                    all = all && held(&hash160(key))?;
+                }
+                if all { Mine::Spendable } else { Mine::No }
+            }
+        }
+        _ => Mine::No,
+    };
+    if found == Mine::No && t.imported_watch.get(txn, &script_key(script))?.is_some() {
+        return Ok(Mine::WatchOnly);
+    }
+    Ok(found)
+}
+
+fn key_hash(t: &Tables, txn: &RoTxn<'_>, hash: &[u8; 20], place: Place) -> Result<Mine> {
+    Ok(match t.imported_key(txn, hash)? {
+        Some(key) if place == Place::Witness && key.public_key.len() != COMPRESSED => Mine::Invalid,
+        Some(key) if key.private => Mine::Spendable,
+        _ => Mine::No,
+    })
+}
+
+/// What is known for spending a script.
+#[derive(Default)]
+pub struct Knowledge {
+    /// Scripts and public keys.
+    pub solving: SolvingData,
+    /// Where the keys come from.
+    pub origins: Vec<KeyOrigin>,
+    /// Whether nothing is missing but private keys.
+    pub complete: bool,
+    /// The birth time of the first key or script, in seconds; 0 when unknown.
+    pub timestamp: u64,
+    /// The descriptor of the script, without checksum.
+    pub descriptor: String,
+    /// Whether any of it was imported, and not read off the script itself.
+    pub known: bool,
+}
+
+impl Knowledge {
+    /// The descriptor with its checksum; empty where it is unknown.
+    pub fn checked_descriptor(&self) -> String {
+        let checksum = outrigger_descriptor::checksum(&self.descriptor).filter(|_| !self.descriptor.is_empty());
+        checksum.map(|checksum| format!("{}#{checksum}", self.descriptor)).unwrap_or_default()
+    }
+}
+
+/// Collects what imported keys and scripts say of spending a script.
+pub fn knowledge(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Knowledge> {
+    let mut found = Knowledge::default();
+    let descriptor = collect(t, txn, script, Place::Top, &mut found)?;
+    found.complete = descriptor.is_some();
+    found.descriptor = descriptor.unwrap_or_default();
+    if found.timestamp == 0 {
+        let watched = t.imported_watch.get(txn, &script_key(script))?;
+        found.timestamp = watched.and_then(|time| time.try_into().ok()).map_or(0, u64::from_le_bytes);
+    }
+    Ok(found)
+}
+
+/// Adds what is known of `script` to `found`, and gives its descriptor when nothing is missing.
+fn collect(
+    t: &Tables,
+    txn: &RoTxn<'_>,
+    script: &Script,
+    place: Place,
+    found: &mut Knowledge,
+) -> Result<Option<String>> {
+    let inner = |hash: &[u8; 20], place: Place, found: &mut Knowledge| -> Result<Option<String>> {
+        let Some(known) = t.imported_script(txn, hash)? else { return Ok(None) };
+        found.known = true;
+        found.solving.scripts.push(known.script.clone());
+        found.timestamp = found.timestamp.max(known.timestamp);
+        collect(t, txn, &known.script, place, found)
+    };
+    Ok(match classify(script) {
+        ScriptKind::PubKey { key } => Some(format!("pk({})", add_key(t, txn, key, found)?)),
+        ScriptKind::PubKeyHash { hash } => add_key_by_hash(t, txn, hash, found)?.map(|key| format!("pkh({key})")),
+        ScriptKind::WitnessV0KeyHash { hash } if place != Place::Witness => {
+            add_key_by_hash(t, txn, hash, found)?.map(|key| format!("wpkh({key})"))
+        }
+        ScriptKind::Multisig { required, keys } => {
+            let mut text = format!("multi({required}");
+            for key in keys {
+                text = text + "," + &add_key(t, txn, key, found)?;
+            }
+            Some(text + ")")
+        }
+        ScriptKind::ScriptHash { hash } if place == Place::Top => {
+            inner(hash, Place::RedeemScript, found)?.map(|text| format!("sh({text})"))
+        }
+        ScriptKind::WitnessV0ScriptHash { hash } if place != Place::Witness => {
+            inner(&witness_script_id(hash), Place::Witness, found)?.map(|text| format!("wsh({text})"))
+        }
+        _ => None,
+    })
+}
+
+/// Notes a key that stands in a script, and gives its key expression.
+fn add_key(t: &Tables, txn: &RoTxn<'_>, key: &[u8], found: &mut Knowledge) -> Result<String> {
+    match add_key_by_hash(t, txn, &hash160(key), found)? {
+        Some(text) => Ok(text),
+        None => {
+            found.solving.public_keys.push(Blob(key.to_vec()));
+            Ok(outrigger_values::params::encode_hex(key))
+        }
+    }
+}
+
+fn add_key_by_hash(t: &Tables, txn: &RoTxn<'_>, hash: &[u8; 20], found: &mut Knowledge) -> Result<Option<String>> {
+    let Some(row) = t.imported_key(txn, hash)? else { return Ok(None) };
+    found.known = true;
+    found.timestamp = if found.timestamp == 0 { row.timestamp } else { found.timestamp };
+    let mut text = outrigger_values::params::encode_hex(&row.public_key);
+    found.solving.public_keys.push(row.public_key);
+    if let Some(origin) = row.origin {
+        let path = origin.path.strip_prefix('m').unwrap_or(&origin.path);
+        text = format!("[{}{path}]{text}", outrigger_values::params::encode_hex(&origin.fingerprint));
+        found.origins.push(origin);
+    }
+    Ok(Some(text))
+}
+
+/// The hashes of the keys and scripts that a script names.
+fn named(script: &Script) -> Vec<[u8; 20]> {
+    match classify(script) {
+        ScriptKind::PubKey { key } => vec![hash160(key)],
+        ScriptKind::PubKeyHash { hash } | ScriptKind::WitnessV0KeyHash { hash } | ScriptKind::ScriptHash { hash } => {
+            vec![*hash]
+        }
+        ScriptKind::WitnessV0ScriptHash { hash } => vec![witness_script_id(hash)],
+        ScriptKind::Multisig { keys, .. } => keys.into_iter().map(hash160).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Keys and scripts that a write has learned, whose consequences are still to be drawn.
+#[derive(Default)]
+pub struct Learned {
+    hashes: Vec<[u8; 20]>,
+    scripts: BTreeSet<ScriptBuf>,
+}
+
+impl Write<'_> {
+    /// Stores a redeem script or witness script, unless it is known.
+    pub fn learn_script(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
+        let hash = hash160(script.as_bytes());
+        if self.t.imported_script(&self.txn, &hash)?.is_some() {
+            return Ok(());
+        }
+        let row = KnownScriptRow { script: script.to_owned(), timestamp };
+        put(self.t.imported_scripts, &mut self.txn, &hash, &row)?;
+        for name in named(script) {
+            self.t.imported_uses.put(&mut self.txn, &[name, hash].concat(), &[])?;
+        }
+        learned.hashes.push(hash);
+        learned.scripts.extend([script.to_owned(), p2sh(&hash)]);
+        Ok(())
+    }
+
+    /// Stores a public key, or that its private key is held. Whether either is news.
+    pub fn learn_key(&mut self, mut row: KeyRow, learned: &mut Learned) -> Result<bool> {
+        let hash = hash160(&row.public_key);
+        if let Some(known) = self.t.imported_key(&self.txn, &hash)? {
+            if known.private || !row.private {
+                return Ok(false);
+            }
+            row.origin = row.origin.or(known.origin);
+        }
+        put(self.t.imported_keys, &mut self.txn, &hash, &row)?;
+        if row.public_key.len() == COMPRESSED {
+            // With the program known as a script, the key's segwit forms are what the key makes them.
+            self.learn_script(&p2wpkh(&hash), 0, learned)?;
+        }
+        learned.hashes.push(hash);
+        learned.scripts.extend([p2pk(&row.public_key), p2pkh(&hash)]);
+        Ok(true)
+    }
+
+    /// Puts a script on the watch list; one that is there gets the new birth time.
+    pub fn watch(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
+        self.t.imported_watch.put(&mut self.txn, &script_key(script), &timestamp.to_le_bytes())?;
+        learned.hashes.push(hash160(script.as_bytes()));
+        learned.scripts.insert(script.to_owned());
+        if let ScriptKind::PubKey { key } = classify(script)
+            && PublicKey::from_slice(key).is_ok()
+        {
+            let row = KeyRow { public_key: Blob(key.to_vec()), timestamp, private: false, origin: None };
+            self.learn_key(row, learned)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the rows of all scripts in step with what was learned; those whose owner changed go to `touched`.
+    pub fn settle(&mut self, mut learned: Learned, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+        let mut seen: BTreeSet<[u8; 20]> = BTreeSet::new();
+        while let Some(hash) = learned.hashes.pop() {
+            if !seen.insert(hash) {
+                continue;
+            }
+            if let Some(known) = self.t.imported_script(&self.txn, &hash)? {
+                learned.scripts.extend([known.script, p2sh(&hash)]);
+            }
+            for entry in self.t.imported_uses.prefix_iter(&self.txn, &hash)? {
+                let (key, _) = entry?;
+                learned.hashes.extend(key.get(20..).and_then(|user| <[u8; 20]>::try_from(user).ok()));
+            }
+        }
+        for (number, script) in learned.scripts.into_iter().enumerate() {
+            self.check_piece(number)?;
+            self.settle_script(script, touched)?;
+        }
+        Ok(())
+    }
+
+    fn settle_script(&mut self, script: ScriptBuf, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+        let imported = ownership(&self.t, &self.txn, &script)?;
+        let key = script_key(&script);
+        let row: Option<ScriptRow> = get(self.t.scripts, &self.txn, &key)?;
+        let known = row.as_ref().map_or(Ownership::None, |row| row.imported);
+        if imported != known {
+            let owners = row.map(|row| row.owners).unwrap_or_default();
+            put(self.t.scripts, &mut self.txn, &key, &ScriptRow { script: script.clone(), owners, imported })?;
+            self.wallet.follow_script(&key);
+            touched.push(script);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! The wallets: what they own, their history, and their keys.
+//!
+//! Each wallet is one LMDB environment (`store`). A few threads follow the chain and the mempool for all loaded wallets
+//! (`follow`); one that is busy holds up no other. What clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
+//!
+//! Invariants:
+//! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree. In memory a wallet
+//!   may stand further than it has stored: every write stores that too.
+//! - A wallet never skips a block: where events do not lead from `synced` to the tip, it reads the chain between them.
+//! - Whose an output is, what is change and what a transaction spends of ours is computed when rows are written; imports
+//!   and labels re-derive the rows that they touch in the same write.
+//! - No callback of the host runs while a lock or a write transaction is held.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
+mod attempts;
+mod backup;
+mod descriptors;
+mod draw;
+mod error;
+mod files;
+mod follow;
+mod hardened;
+mod import;
+mod keypool;
+mod legacy;
+mod live;
+pub mod load_list;
+mod manager;
+mod matching;
+mod multiples;
+mod ownership;
+mod rescan;
+mod scrub;
+mod seal;
+mod signing;
+mod store;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod view;
+mod write;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bitcoin::Network;
+use outrigger_service::chain::{BlockInfo, BlockRef};
+use outrigger_service::events::Event;
+
+use outrigger_base::client_files::ClientFiles;
+use outrigger_node::Node;
+use attempts::AllAttempts;
+use follow::thread::Follower;
+pub use live::Wallet;
+pub use manager::{WalletManager, WalletStatus};
+use scrub::Scrubber;
+pub use seal::key_of_file as sealing_key;
+pub use view::WalletView;
+
+/// What the host's configuration says of wallets.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many scripts are derived ahead of the last one used, per descriptor.
+    pub keypool: u32,
+    /// The least address space that a loaded wallet reserves, in bytes. One with a large file reserves four times its size.
+    /// A wallet that fills it takes no more until it is unloaded and loaded again.
+    pub least_map: usize,
+    /// How many snapshots of one wallet can be open at a time.
+    pub max_readers: u32,
+    /// The memory that Argon2id takes for a passphrase, in KiB.
+    pub kdf_memory_kib: u32,
+    /// The passes it makes over that memory.
+    pub kdf_passes: u32,
+    /// Where no file lies that a client names, beside the wallets' own folder; none: only there.
+    pub data_directory: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            keypool: 1000,
+            least_map: 4 << 30,
+            max_readers: 512,
+            kdf_memory_kib: 64 << 10,
+            kdf_passes: 3,
+            data_directory: None,
+        }
+    }
+}
+
+/// Where the engine tells what happened. Called under no lock.
+pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// What all wallets share.
+struct Shared {
+    network: Network,
+    settings: Settings,
+    node: Arc<dyn Node>,
+    sink: Sink,
+    /// The loaded wallets and what follows the node for them. They and this know each other until the manager is shut down.
+    follower: Arc<Follower>,
+    /// The rule for files that clients name.
+    client_files: ClientFiles,
+    /// Attempts to unlock wallets.
+    attempts: AllAttempts,
+    /// Removes former secrets from wallets' files where that could not be done at once.
+    scrubber: Arc<Scrubber>,
+    /// The host is stopping: imports that take long are given up.
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    /// A block's entry in the chain as it stands now; none when it is unknown.
+    fn block_info(&self, block: BlockRef) -> error::Result<Option<BlockInfo>> {
+        Ok(self.node.snapshot()?.block_info(block)?)
+    }
+}

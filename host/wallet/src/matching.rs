@@ -1,0 +1,212 @@
+//! Does a transaction concern the wallet, and what is stored of one that does.
+
+use bitcoin::consensus::serialize;
+use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, Transaction, Txid};
+use heed::RoTxn;
+use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
+use outrigger_service::wire::from_bytes;
+
+use super::error::{Result, WalletError};
+use super::ownership::{debit, is_long_label, outputs_key, owned_output};
+use super::store::Tables;
+use super::store::rows::ScriptRow;
+use super::store::tables::{height_key, outpoint_key};
+use super::write::Write;
+
+/// How far ahead of the clock an earlier entry's time may lie and still bound later ones, in seconds.
+const TOLERATED_AHEAD: u64 = 300;
+/// The highest sequence by which an input signals replaceability (BIP 125).
+const MAX_SIGNALLING_SEQUENCE: u32 = 0xffff_fffd;
+
+/// Whether a transaction concerns a wallet.
+pub enum Match {
+    /// It neither pays to the wallet nor spends from it.
+    Foreign,
+    /// It does, and is stored already.
+    Known(Box<WalletTransaction>),
+    /// It does, and is new: what the wallet knows of the script of each output.
+    New(Vec<Option<ScriptRow>>),
+}
+
+/// Tells whether a transaction concerns the wallet.
+pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Txid) -> Result<Match> {
+    if let Some(row) = t.transaction(txn, txid)? {
+        return Ok(Match::Known(Box::new(row)));
+    }
+    let mut ours = false;
+    let mut scripts = Vec::with_capacity(transaction.output.len());
+    for output in &transaction.output {
+        let row = t.script(txn, &output.script_pubkey)?;
+        ours |= row.as_ref().is_some_and(|row| row.ownership() != Ownership::None);
+        scripts.push(row);
+    }
+    for input in &transaction.input {
+        ours = ours || spends_ours(t, txn, &input.previous_output)?;
+    }
+    Ok(if ours { Match::New(scripts) } else { Match::Foreign })
+}
+
+fn spends_ours(t: &Tables, txn: &RoTxn<'_>, prevout: &OutPoint) -> Result<bool> {
+    let parent = t.transaction(txn, &prevout.txid)?;
+    let output = parent.as_ref().and_then(|parent| parent.output(prevout.vout));
+    Ok(output.is_some_and(|output| output.ownership != Ownership::None))
+}
+
+/// The time to show for a transaction that the wallet meets at `received`: that same time, or for one first met in a
+/// block the block's, bounded by the times of earlier entries.
+fn smart_time(t: &Tables, txn: &RoTxn<'_>, received: u64, state: &TxState) -> Result<u64> {
+    let TxState::Confirmed { time: block_time, .. } = state else { return Ok(received) };
+    let (mut latest_now, mut latest_entry) = (received, 0);
+    for entry in t.transactions.rev_iter(txn)? {
+        let earlier: WalletTransaction = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+        if earlier.time <= received.saturating_add(TOLERATED_AHEAD) {
+            latest_entry = earlier.time;
+            latest_now = latest_now.max(earlier.time);
+            break;
+        }
+    }
+    Ok(latest_entry.max(u64::from(*block_time).min(latest_now)))
+}
+
+impl Write<'_> {
+    /// Stores a transaction that concerns the wallet and came at `received` (seconds), or moves one that is stored to
+    /// `state`. Whether it does concern the wallet.
+    pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState, received: u64) -> Result<bool> {
+        match examine(&self.t, &self.txn, transaction, &txid)? {
+            Match::Foreign => return Ok(false),
+            Match::Known(row) => self.meet_again(transaction, *row, state)?,
+            Match::New(mut scripts) => {
+                let before = self.grown.len();
+                self.note_payments(transaction.output.iter().map(|output| output.script_pubkey.as_script()))?;
+                if self.grown.len() > before {
+                    // Other outputs may pay to scripts that were derived just now.
+                    for (script, output) in scripts.iter_mut().zip(&transaction.output) {
+                        *script = self.t.script(&self.txn, &output.script_pubkey)?;
+                    }
+                }
+                self.insert(transaction, txid, state, &scripts, received)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Moves a stored transaction to `state`. Its scripts may have been imported since it was stored, and its witness may
+    /// be another one than that it was stored with.
+    fn meet_again(&mut self, transaction: &Transaction, mut row: WalletTransaction, state: TxState) -> Result<()> {
+        self.note_payments(transaction.output.iter().map(|output| output.script_pubkey.as_script()))?;
+        // A payment may have entered its address in the address book, which rewrites the row.
+        row = self.t.transaction(&self.txn, &row.txid)?.unwrap_or(row);
+        let wtxid = transaction.compute_wtxid();
+        if wtxid != row.wtxid {
+            row.wtxid = wtxid;
+            self.t.raw.put(&mut self.txn, &row.arrival.to_be_bytes(), &serialize(transaction))?;
+            self.put_row(&row)?;
+        }
+        self.set_state(row, state)
+    }
+
+    fn insert(
+        &mut self,
+        transaction: &Transaction,
+        txid: Txid,
+        state: TxState,
+        scripts: &[Option<ScriptRow>],
+        received: u64,
+    ) -> Result<()> {
+        let coinbase = transaction.is_coinbase();
+        let inputs: Vec<OutPoint> =
+            if coinbase { Vec::new() } else { transaction.input.iter().map(|input| input.previous_output).collect() };
+        let (debit_spendable, debit_watch_only) = debit(&self.t, &self.txn, &inputs)?;
+        let mut outputs = Vec::with_capacity(transaction.output.len());
+        for (output, script) in transaction.output.iter().zip(scripts) {
+            let value = output.value.to_sat();
+            outputs.push(owned_output(&self.t, &self.txn, value, &output.script_pubkey, script.as_ref())?);
+        }
+        let enforced = transaction.input.iter().any(|input| input.sequence.enables_absolute_lock_time());
+        let row = WalletTransaction {
+            contested: self.contest(&inputs)?,
+            state,
+            txid,
+            wtxid: transaction.compute_wtxid(),
+            arrival: self.meta.next_arrival,
+            time: smart_time(&self.t, &self.txn, received, &state)?,
+            time_received: received,
+            coinbase,
+            signals: transaction.input.iter().any(|input| input.sequence.0 <= MAX_SIGNALLING_SEQUENCE),
+            lock_time: if enforced { transaction.lock_time.to_consensus_u32() } else { 0 },
+            total_output: outputs.iter().fold(0, |sum: u64, output| sum.saturating_add(output.value)),
+            debit_spendable,
+            debit_watch_only,
+            metadata: Vec::new(),
+            inputs,
+            outputs,
+        };
+        self.meta.next_arrival += 1;
+        self.index(&row)?;
+        self.t.raw.put(&mut self.txn, &row.arrival.to_be_bytes(), &serialize(transaction))?;
+        self.put_transaction(&row)?;
+        self.rederive_spenders(&row)
+    }
+
+    /// Notes with the wallet's transactions that spend one of these that another one does too. Whether there are any.
+    fn contest(&mut self, inputs: &[OutPoint]) -> Result<bool> {
+        let mut contested = false;
+        for input in inputs {
+            for spender in self.t.spenders(&self.txn, input)? {
+                contested = true;
+                let Some(mut row) = self.t.transaction(&self.txn, &spender)? else { continue };
+                let marked = std::mem::replace(&mut row.contested, true);
+                // It may be marked for the sake of a label alone.
+                if !marked || row.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
+                    self.put_row(&row)?;
+                }
+            }
+        }
+        Ok(contested)
+    }
+
+    /// Enters a new transaction in the tables beside its row.
+    fn index(&mut self, row: &WalletTransaction) -> Result<()> {
+        let id = row.txid.as_byte_array();
+        self.t.arrivals.put(&mut self.txn, id, &row.arrival.to_be_bytes())?;
+        for input in &row.inputs {
+            let key = [outpoint_key(input).as_slice(), id].concat();
+            self.t.spends.put(&mut self.txn, &key, &[])?;
+        }
+        for (vout, output) in (0_u32..).zip(&row.outputs) {
+            let key = [outputs_key(&output.script).as_slice(), id, &vout.to_le_bytes()].concat();
+            self.t.outputs.put(&mut self.txn, &key, &[])?;
+        }
+        self.put_history(row)
+    }
+
+    /// A transaction that was met after one that spends it changes what that one spends of ours.
+    fn rederive_spenders(&mut self, row: &WalletTransaction) -> Result<()> {
+        for (vout, output) in (0_u32..).zip(&row.outputs) {
+            if output.ownership != Ownership::None {
+                for spender in self.t.spenders(&self.txn, &OutPoint { txid: row.txid, vout })? {
+                    self.rederive_debit(spender)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a transaction in the history, at the place that its state gives it.
+    pub fn put_history(&mut self, row: &WalletTransaction) -> Result<()> {
+        self.wallet.follow_transaction(row);
+        let (table, key) = self.history_place(row);
+        Ok(table.put(&mut self.txn, &key, &row.arrival.to_be_bytes())?)
+    }
+
+    /// The table and key of a transaction in the history.
+    pub fn history_place(&self, row: &WalletTransaction) -> (super::store::tables::Table, Vec<u8>) {
+        let arrival = row.arrival.to_be_bytes();
+        match row.state {
+            TxState::Confirmed { height, index, .. } => (self.t.confirmed, height_key(height, &index.to_be_bytes())),
+            TxState::Conflicted { height, .. } => (self.t.conflicted, height_key(height, &arrival)),
+            TxState::InMempool | TxState::Inactive | TxState::Abandoned => (self.t.unconfirmed, arrival.to_vec()),
+        }
+    }
+}

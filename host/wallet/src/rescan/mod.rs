@@ -1,0 +1,241 @@
+//! Rescans: looking in blocks that the wallet has followed before it knew all of its scripts.
+//!
+//! A wallet has one rescan at a time, on a thread of its own (`run.rs`); others look through the blocks ahead of it, with
+//! all scripts that the wallet has or will soon have (`wanted.rs`). How far it has come is stored with what it found, so
+//! that it goes on after a restart. The import that a rescan is reserved for stores its begin, so that not even a kill
+//! between the two leaves an import without its rescan.
+
+mod run;
+mod show;
+mod wanted;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use outrigger_service::events::{Event, RescanOutcome};
+use outrigger_service::wallet::RescanProgress;
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+use parking_lot::Mutex;
+
+use super::error::{Result, WalletError};
+use super::follow::header_time;
+use super::live::Wallet;
+use super::store::rows::RescanRow;
+use super::store::tables::put;
+use outrigger_base::contain::contain;
+use run::End;
+
+/// A wallet's place for one rescan.
+#[derive(Default)]
+pub struct Slot {
+    state: Mutex<State>,
+    /// Asks the running rescan to end.
+    pub(super) abort: AtomicBool,
+    /// The host is stopping: what is not done yet goes on at the next load.
+    stopping: AtomicBool,
+    millionths: AtomicU32,
+}
+
+#[derive(Default)]
+struct State {
+    last: u64,
+    stage: Stage,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+enum Stage {
+    #[default]
+    Idle,
+    Reserved {
+        rescan: u64,
+        since: Instant,
+        /// What an import has stored as the rescan's begin.
+        stored: Option<RescanRow>,
+    },
+    Running(Instant),
+}
+
+impl Slot {
+    /// Whether a rescan is reserved, and has not begun.
+    pub fn is_reserved(&self) -> bool {
+        matches!(self.state.lock().stage, Stage::Reserved { .. })
+    }
+
+    /// An import has stored where the reserved rescan begins.
+    pub fn note_stored(&self, row: RescanRow) {
+        if let Stage::Reserved { stored, .. } = &mut self.state.lock().stage {
+            *stored = Some(row);
+        }
+    }
+}
+
+/// A rescan that has not begun: the time from which it looks, in seconds.
+pub fn begin(from_time: u64) -> RescanRow {
+    RescanRow { from_time, next_height: None, unreadable: 0, first_height: None }
+}
+
+impl Wallet {
+    /// Reserves the wallet's one rescan.
+    ///
+    /// # Errors
+    /// `WalletRescanning`.
+    pub fn rescan_reserve(&self) -> ServiceResult<u64> {
+        let mut state = self.rescan.state.lock();
+        if !matches!(state.stage, Stage::Idle) {
+            return Err(ErrorKind::WalletRescanning.into());
+        }
+        state.last += 1;
+        state.stage = Stage::Reserved { rescan: state.last, since: Instant::now(), stored: None };
+        self.rescan.millionths.store(0, Ordering::Relaxed);
+        Ok(state.last)
+    }
+
+    /// Gives a reservation back unused. Nothing where it is not one.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn rescan_release(&self, rescan: u64) -> ServiceResult<()> {
+        let stored = match self.rescan.state.lock().stage {
+            Stage::Reserved { rescan: reserved, stored, .. } if reserved == rescan => stored,
+            _ => return Ok(()),
+        };
+        // Not under the lock, which all look at who ask how far a rescan has come: another write may take long.
+        let forgotten = match stored {
+            // The host stops: what was imported is looked for after the next load.
+            Some(_) if self.is_stopping() => Ok(false),
+            Some(_) => self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?)),
+            None => Ok(false),
+        };
+        self.rescan.state.lock().stage = Stage::Idle;
+        forgotten?;
+        Ok(())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.rescan.stopping.load(Ordering::SeqCst) || self.shared.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours,
+    /// up to the block where the wallet stands. Its end is told by [`Event::RescanFinished`].
+    ///
+    /// # Errors
+    /// `NotFound` when `rescan` is no reservation; `WalletNotLoaded` when the wallet was unloaded; `ShuttingDown`;
+    /// `Storage`.
+    pub fn rescan_start(&self, rescan: u64, from_time: u64) -> ServiceResult<()> {
+        self.rescan_launch(rescan, begin(from_time))
+    }
+
+    fn rescan_launch(&self, rescan: u64, row: RescanRow) -> ServiceResult<()> {
+        let (stored, since) = match self.rescan.state.lock().stage {
+            Stage::Reserved { rescan: reserved, since, stored } if reserved == rescan => (stored, since),
+            _ => return Err(ServiceError::new(ErrorKind::NotFound, format!("rescan {rescan} is not reserved"))),
+        };
+        if stored != Some(row) {
+            // Not under the lock, as above.
+            self.write(|write| put(write.t.meta, &mut write.txn, b"rescan", &row))?;
+        }
+        let mut state = self.rescan.state.lock();
+        self.rescan.abort.store(false, Ordering::SeqCst);
+        if self.rescan.stopping.load(Ordering::SeqCst) {
+            // What is stored goes on at the next load; nobody would end a thread that began now.
+            return Err(ErrorKind::ShuttingDown.into());
+        }
+        let this = self.shared.follower.get(self.slot);
+        let wallet = this.ok_or(ErrorKind::WalletNotLoaded)?;
+        let thread = thread::Builder::new().name("rescan".into()).spawn(move || wallet.rescan_run(rescan, row));
+        state.stage = Stage::Running(since);
+        // A former thread has come to its end, or the place would not have been free.
+        state.thread = Some(thread.map_err(WalletError::from)?);
+        Ok(())
+    }
+
+    /// Aborts the running rescan; whether there was one.
+    ///
+    /// # Errors
+    /// None.
+    pub fn rescan_abort(&self) -> ServiceResult<bool> {
+        let running = matches!(self.rescan.state.lock().stage, Stage::Running(_));
+        if running {
+            self.rescan.abort.store(true, Ordering::Relaxed);
+        }
+        Ok(running)
+    }
+
+    /// How far the rescan has come: from its reservation on, before which nobody else can have one.
+    pub(super) fn rescan_progress(&self) -> Option<RescanProgress> {
+        let since = match self.rescan.state.lock().stage {
+            Stage::Idle => return None,
+            Stage::Reserved { since, .. } | Stage::Running(since) => since,
+        };
+        let millionths = self.rescan.millionths.load(Ordering::Relaxed);
+        Some(RescanProgress { duration: since.elapsed().as_secs(), millionths })
+    }
+
+    fn rescan_run(&self, rescan: u64, row: RescanRow) {
+        // A panic must not leave the import that waits for the rescan without its end, wherever it comes.
+        let mut outcome = RescanOutcome::Unreadable { block_time: 0 };
+        contain("a rescan", || outcome = self.rescan_outcome(row));
+        contain("offering unconfirmed transactions again", || {
+            if let Err(error) = self.resubmit() {
+                tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
+            }
+        });
+        self.rescan.state.lock().stage = Stage::Idle;
+        (self.shared.sink)(Event::RescanFinished { wallet: self.name.clone(), rescan, outcome });
+    }
+
+    fn rescan_outcome(&self, row: RescanRow) -> RescanOutcome {
+        let ended = catch_unwind(AssertUnwindSafe(|| self.rescan_all(row))).unwrap_or_else(|_| Err(run::lost_thread()));
+        match ended {
+            Ok(End::Complete { unreadable }) => {
+                // What waits in the mempool may be the wallet's too, now that it knows more scripts.
+                self.reread_mempool();
+                match unreadable {
+                    0 => RescanOutcome::Complete,
+                    block_time => RescanOutcome::Unreadable { block_time },
+                }
+            }
+            Ok(End::Aborted) => {
+                if !self.rescan.stopping.load(Ordering::Relaxed) {
+                    // One that a client aborted does not come back.
+                    self.rescan_forget();
+                }
+                RescanOutcome::Aborted
+            }
+            Err(error) => {
+                tracing::error!(wallet = self.name(), %error, "the rescan failed and goes on at the next load");
+                let row = self.store.read().and_then(|txn| self.store.tables.rescan(&txn)).ok().flatten();
+                let at = row.and_then(|row| row.next_height).and_then(|height| self.block_at(height).ok().flatten());
+                RescanOutcome::Unreadable { block_time: at.as_ref().map_or(0, header_time) }
+            }
+        }
+    }
+
+    fn rescan_forget(&self) {
+        let forgotten = self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?));
+        if let Err(error) = forgotten {
+            tracing::error!(wallet = self.name(), %error, "the rescan's end could not be stored; it will be repeated");
+        }
+    }
+}
+
+/// Goes on with a rescan that the last run of the host did not end.
+pub fn resume(wallet: &Wallet) -> Result<()> {
+    let Some(row) = wallet.store.tables.rescan(&*wallet.store.read()?)? else { return Ok(()) };
+    let rescan = wallet.rescan_reserve()?;
+    wallet.rescan.note_stored(row);
+    Ok(wallet.rescan_launch(rescan, row)?)
+}
+
+/// Ends the running rescan so that it goes on at the next load, and waits for its thread.
+pub fn stop(wallet: &Wallet) {
+    wallet.rescan.stopping.store(true, Ordering::SeqCst);
+    wallet.rescan.abort.store(true, Ordering::SeqCst);
+    let thread = wallet.rescan.state.lock().thread.take();
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}

@@ -1,0 +1,364 @@
+//! The rescan at work: threads look through the blocks, and one writes what they find, in the order of the chain.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bitcoin::BlockHash;
+use outrigger_service::chain::BlockRef;
+
+use super::show::Show;
+use super::wanted::{Growth, Wanted};
+use outrigger_node::search::{Findings, FoundBlock, ScriptSet};
+use crate::error::{Result, WalletError};
+use crate::live::Wallet;
+use crate::store::rows::RescanRow;
+use crate::store::tables::put;
+use crate::write::Write;
+
+/// How far a block's time may lie before that of the keys in it, in seconds.
+const TIMESTAMP_WINDOW: u64 = 7200;
+/// How many blocks a thread looks through at a time.
+const UNIT: u32 = 128;
+/// How many results of a thread may wait to be written.
+const WAITING: usize = 2;
+/// The most threads that look through blocks.
+const MAX_THREADS: usize = 8;
+/// How many transactions are written at once, about.
+const TRANSACTIONS_PER_WRITE: usize = 2_000;
+/// How often it is stored how far the rescan has come where it finds nothing.
+const STORE_EVERY: Duration = Duration::from_secs(1);
+
+/// How a rescan comes to its end, besides by an error of the storage.
+pub enum End {
+    /// All blocks were looked at.
+    Complete {
+        /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
+        unreadable: u32,
+    },
+    /// It was told to end.
+    Aborted,
+}
+
+/// How a part of it ends.
+enum Stop {
+    /// All of the part is done.
+    Done,
+    /// The wallet has more scripts now: the rest of the part is to be looked through with these.
+    Grown(Growth),
+    Aborted,
+}
+
+/// What a thread has found in some blocks.
+struct Piece {
+    findings: Findings,
+    /// Whether it is the last of its unit.
+    last: bool,
+}
+
+impl Wallet {
+    pub(crate) fn rescan_all(&self, mut row: RescanRow) -> Result<End> {
+        let begin = match row.next_height {
+            Some(height) => Some(height),
+            None => self.shared.node.snapshot()?.first_at(row.from_time.saturating_sub(TIMESTAMP_WINDOW))?,
+        };
+        let Some(mut next) = begin else {
+            self.rescan_close(u32::MAX)?;
+            return Ok(End::Complete { unreadable: row.unreadable });
+        };
+        // One that goes on has what it did before behind it.
+        let first = *row.first_height.get_or_insert(next);
+        let mut show = Show::new(self.name(), first, next);
+        self.rescan.millionths.store(show.progress(next, self.synced().height), Ordering::Relaxed);
+        let mut wanted = Wanted::read(self)?;
+        loop {
+            if self.rescan.abort.load(Ordering::Relaxed) {
+                return Ok(End::Aborted);
+            }
+            let end = self.synced().height.saturating_add(1);
+            if next >= end {
+                // What came meanwhile may pay to scripts that the wallet got from this rescan.
+                if self.rescan_close(next)? {
+                    show.end();
+                    return Ok(End::Complete { unreadable: row.unreadable });
+                }
+                continue;
+            }
+            row.next_height = Some(next);
+            let stop = self.rescan_part(next..end, &mut row, &mut wanted, &mut show)?;
+            next = row.next_height.unwrap_or(end);
+            match stop {
+                Stop::Done => {}
+                Stop::Grown(growth) => wanted.extend(self, growth)?,
+                Stop::Aborted => return Ok(End::Aborted),
+            }
+        }
+    }
+
+    /// Ends the rescan, unless the wallet has followed the chain beyond `next`. Whether it has ended.
+    fn rescan_close(&self, next: u32) -> Result<bool> {
+        self.write(|write| {
+            let done = write.synced.height < next;
+            if done {
+                write.t.meta.delete(&mut write.txn, b"rescan")?;
+            }
+            Ok(done)
+        })
+    }
+
+    /// Looks through the blocks at these heights with all processors.
+    fn rescan_part(
+        &self,
+        heights: Range<u32>,
+        row: &mut RescanRow,
+        wanted: &mut Wanted,
+        show: &mut Show,
+    ) -> Result<Stop> {
+        let units = heights.len().div_ceil(UNIT as usize);
+        let threads =
+            thread::available_parallelism().map_or(1, std::num::NonZero::get).clamp(1, MAX_THREADS).min(units);
+        // The set that the threads look with; what comes to it meanwhile ends the part.
+        let set = wanted.lend();
+        let stop = thread::scope(|scope| {
+            let mut receivers = Vec::with_capacity(threads);
+            for first in 0..threads {
+                let (sender, receiver) = sync_channel(WAITING);
+                let (heights, set) = (heights.clone(), &set);
+                let units = (first..units).step_by(threads);
+                thread::Builder::new()
+                    .name("rescan reader".into())
+                    .spawn_scoped(scope, move || self.look_through(heights, units, set, &sender))?;
+                receivers.push(receiver);
+            }
+            // Dropped when this ends, which ends the threads too.
+            let pieces = Pieces { receivers, unit: 0, units };
+            self.write_pieces(pieces, row, wanted, show)
+        });
+        wanted.take_back(set);
+        stop
+    }
+
+    /// A thread: looks through its units until nobody takes what it finds.
+    fn look_through(
+        &self,
+        heights: Range<u32>,
+        units: impl Iterator<Item = usize>,
+        set: &ScriptSet,
+        sender: &SyncSender<Result<Piece>>,
+    ) {
+        for unit in units {
+            let begin = heights.start.saturating_add(u32::try_from(unit).unwrap_or(u32::MAX).saturating_mul(UNIT));
+            let end = begin.saturating_add(UNIT).min(heights.end);
+            let mut next = begin;
+            while next < end {
+                let found = self.shared.node.snapshot().and_then(|chain| chain.find(next..end, set)).map_err(WalletError::from);
+                next = found.as_ref().map_or(end, |found| found.next);
+                if sender.send(found.map(|findings| Piece { findings, last: next >= end })).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Writes what the threads find, many pieces at once where they are there.
+    fn write_pieces(
+        &self,
+        mut pieces: Pieces,
+        row: &mut RescanRow,
+        wanted: &mut Wanted,
+        show: &mut Show,
+    ) -> Result<Stop> {
+        let mut stored = Instant::now();
+        while let Some(piece) = pieces.next()? {
+            if self.rescan.abort.load(Ordering::Relaxed) {
+                return Ok(Stop::Aborted);
+            }
+            let mut size = weight(&piece);
+            let mut batch = vec![piece];
+            while size < TRANSACTIONS_PER_WRITE
+                && let Some(piece) = pieces.next_now()?
+            {
+                size += weight(&piece);
+                batch.push(piece);
+            }
+            if size == 0 && stored.elapsed() < STORE_EVERY {
+                row.next_height = batch.last().map(|piece| piece.findings.next);
+            } else {
+                // What the node has told comes first: calls wait until the wallet has taken it over.
+                self.shared.follower.wait(self);
+                let growth = self.take_pieces(&batch, row, wanted)?;
+                stored = Instant::now();
+                if growth != Growth::Held {
+                    return Ok(Stop::Grown(growth));
+                }
+            }
+            let millionths = show.progress(row.next_height.unwrap_or(0), self.synced().height);
+            self.rescan.millionths.store(millionths, Ordering::Relaxed);
+        }
+        Ok(Stop::Done)
+    }
+}
+
+impl Wallet {
+    /// Writes what was found in some blocks: first the node is asked which of them are still in the chain, and then they are
+    /// written, unless the wallet has gone back meanwhile.
+    fn take_pieces(&self, batch: &[Piece], row: &mut RescanRow, wanted: &mut Wanted) -> Result<Growth> {
+        loop {
+            let seen = self.see_chain(batch)?;
+            let written = self.write(|write| {
+                let stands = write.wallet.feed.retreats() == seen.retreats;
+                stands.then(|| write.rescan_batch(batch, &seen, row, wanted)).transpose()
+            })?;
+            if let Some(growth) = written {
+                return Ok(growth);
+            }
+        }
+    }
+
+    /// Asks which blocks are still in the best chain.
+    fn see_chain(&self, batch: &[Piece]) -> Result<Seen> {
+        let retreats = self.feed.retreats();
+        // From here on a block that leaves the chain is not passed over in memory, but is taken back by a write: before ours,
+        // which then sees that, or after it.
+        let heights = batch.iter().flat_map(|piece| &piece.findings.blocks).map(|block| block.height);
+        heights.max().into_iter().for_each(|height| self.feed.note_height(height));
+        let chain = self.shared.node.snapshot()?;
+        let mut gone = HashSet::new();
+        for Piece { findings, .. } in batch.iter().filter(|piece| piece.findings.tip != chain.tip().hash) {
+            for block in &findings.blocks {
+                let info = chain.block_info(BlockRef::Hash { hash: block.hash })?;
+                // Those that took the place of one that is not there are new to the wallet too, so that following reads them.
+                if !info.is_some_and(|info| info.in_best_chain) {
+                    gone.insert(block.hash);
+                }
+            }
+        }
+        Ok(Seen { retreats, gone })
+    }
+}
+
+/// How the chain stood before a write.
+struct Seen {
+    /// How often the wallet had gone back by then.
+    retreats: u64,
+    /// The blocks that had left the best chain.
+    gone: HashSet<BlockHash>,
+}
+
+/// How many transactions there are to write, an unreadable block counting as one.
+fn weight(piece: &Piece) -> usize {
+    let weight = |block: &FoundBlock| block.found.as_ref().map_or(1, |found| found.transactions.len());
+    piece.findings.blocks.iter().map(weight).sum()
+}
+
+/// The pieces of all threads, in the order of the chain.
+struct Pieces {
+    receivers: Vec<Receiver<Result<Piece>>>,
+    unit: usize,
+    units: usize,
+}
+
+impl Pieces {
+    fn receiver(&self) -> Option<&Receiver<Result<Piece>>> {
+        if self.unit == self.units { None } else { self.receivers.get(self.unit % self.receivers.len().max(1)) }
+    }
+
+    fn take(&mut self, piece: Result<Piece>) -> Result<Piece> {
+        let piece = piece?;
+        self.unit += usize::from(piece.last);
+        Ok(piece)
+    }
+
+    /// The next piece; none after the last one.
+    fn next(&mut self) -> Result<Option<Piece>> {
+        let Some(receiver) = self.receiver() else { return Ok(None) };
+        // It panicked, or it would have said why it ends.
+        let piece = receiver.recv().unwrap_or_else(|_| Err(lost_thread()));
+        self.take(piece).map(Some)
+    }
+
+    /// The next piece, if it is there.
+    fn next_now(&mut self) -> Result<Option<Piece>> {
+        let piece = match self.receiver().map(Receiver::try_recv) {
+            None | Some(Err(TryRecvError::Empty)) => return Ok(None),
+            Some(Err(TryRecvError::Disconnected)) => Err(lost_thread()),
+            Some(Ok(piece)) => piece,
+        };
+        self.take(piece).map(Some)
+    }
+}
+
+pub(super) fn lost_thread() -> WalletError {
+    WalletError::MissingBlock("for a thread that looked through the chain panicked".into())
+}
+
+impl Write<'_> {
+    /// Takes over what was found in some blocks, up to one that gives the wallet scripts which the search did not know.
+    fn rescan_batch(
+        &mut self,
+        batch: &[Piece],
+        seen: &Seen,
+        row: &mut RescanRow,
+        wanted: &mut Wanted,
+    ) -> Result<Growth> {
+        if wanted.is_stale(self)? {
+            return Ok(Growth::Unknown);
+        }
+        let growth = self.rescan_pieces(batch, seen, row, wanted)?;
+        put(self.t.meta, &mut self.txn, b"rescan", row)?;
+        Ok(growth)
+    }
+
+    fn rescan_pieces(
+        &mut self,
+        batch: &[Piece],
+        seen: &Seen,
+        row: &mut RescanRow,
+        wanted: &mut Wanted,
+    ) -> Result<Growth> {
+        let received = self.wallet.shared.node.time();
+        for Piece { findings, .. } in batch {
+            for block in &findings.blocks {
+                if !seen.gone.contains(&block.hash) {
+                    self.rescan_block_whole(block, row, received)?;
+                }
+                let growth = wanted.look(self)?;
+                if growth != Growth::Held {
+                    // Its other transactions may pay what the wallet knows only now.
+                    row.next_height = Some(block.height);
+                    return Ok(growth);
+                }
+            }
+            row.next_height = Some(findings.next);
+        }
+        Ok(Growth::Held)
+    }
+
+    /// Takes over what was found in a block, again where that gave the wallet scripts: what stands before a payment may pay the
+    /// scripts that it leads to.
+    fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, received: u64) -> Result<()> {
+        loop {
+            let known = self.t.scripts.len(&self.txn)?;
+            self.rescan_block(block, row, received)?;
+            if self.t.scripts.len(&self.txn)? == known {
+                return Ok(());
+            }
+        }
+    }
+
+    fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, received: u64) -> Result<()> {
+        match &block.found {
+            Some(found) => {
+                for (index, transaction) in &found.transactions {
+                    let place = (block.hash, block.height, *index, found.time);
+                    self.connect_transaction(transaction, transaction.compute_txid(), place, received)?;
+                }
+            }
+            None => row.unreadable = block.max_time,
+        }
+        Ok(())
+    }
+}

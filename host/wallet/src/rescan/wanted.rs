@@ -1,0 +1,122 @@
+//! The scripts that a rescan looks for.
+//!
+//! A payment that is found moves its descriptor on, so that the wallet has new scripts from then on. The set holds some of
+//! those that will come, so that not each such payment makes what was looked through ahead worthless.
+
+use std::collections::BTreeMap;
+
+use outrigger_service::wallet::Ownership;
+use outrigger_service::wire::from_bytes;
+
+use outrigger_node::search::ScriptSet;
+use crate::descriptors::derive;
+use crate::error::{Result, WalletError};
+use crate::live::Wallet;
+use crate::store::rows::{DescriptorRow, ScriptRow};
+use crate::store::tables::number_from_key;
+use crate::write::Write;
+
+/// How many scripts that a descriptor will have are in the set once it has begun to move, and at most.
+const AHEAD: u32 = 1_000;
+const MAX_AHEAD: u32 = 32_000;
+
+/// How far the set goes for a descriptor.
+struct Reach {
+    /// The index behind the last one in the set.
+    end: u32,
+    /// How many indexes beyond what the wallet has are to be in it next time.
+    ahead: u32,
+}
+
+/// The scripts.
+pub struct Wanted {
+    set: ScriptSet,
+    /// How many scripts the wallet had when it was looked at last.
+    count: u64,
+    reach: BTreeMap<u32, Reach>,
+}
+
+/// What a write has done to the wallet's scripts.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Growth {
+    /// Nothing that the set does not hold.
+    Held,
+    /// These descriptors went on beyond the set, to these indexes.
+    Moved(Vec<(u32, u32)>),
+    /// Others came from elsewhere.
+    Unknown,
+}
+
+impl Wanted {
+    /// What the wallet has now.
+    pub fn read(wallet: &Wallet) -> Result<Self> {
+        let (txn, t) = (wallet.store.read()?, wallet.store.tables);
+        let mut wanted = Self { set: ScriptSet::default(), count: t.scripts.len(&txn)?, reach: BTreeMap::new() };
+        for entry in t.scripts.iter(&txn)? {
+            let row: ScriptRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            if row.ownership() != Ownership::None {
+                wanted.set.insert(&row.script);
+            }
+        }
+        for entry in t.descriptors.iter(&txn)? {
+            let (key, row) = entry?;
+            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            if row.ranged {
+                wanted.reach.insert(number_from_key(key)?, Reach { end: row.range_end, ahead: AHEAD });
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Lends the set out; it must come back before the next look at its reach.
+    pub fn lend(&mut self) -> ScriptSet {
+        std::mem::take(&mut self.set)
+    }
+
+    /// Takes the set back.
+    pub fn take_back(&mut self, set: ScriptSet) {
+        self.set = set;
+    }
+
+    /// Whether somebody else has given the wallet scripts since the last look.
+    pub fn is_stale(&self, write: &Write<'_>) -> Result<bool> {
+        Ok(write.t.scripts.len(&write.txn)? != self.count)
+    }
+
+    /// Looks at what the write itself has added.
+    pub fn look(&mut self, write: &mut Write<'_>) -> Result<Growth> {
+        if write.grown.is_empty() {
+            return Ok(Growth::Held);
+        }
+        self.count = write.t.scripts.len(&write.txn)?;
+        let grown = std::mem::take(&mut write.grown);
+        let beyond = |(number, end): &(u32, u32)| self.reach.get(number).is_none_or(|reach| *end > reach.end);
+        let moved: Vec<(u32, u32)> = grown.into_iter().filter(beyond).collect();
+        Ok(if moved.is_empty() { Growth::Held } else { Growth::Moved(moved) })
+    }
+
+    /// Takes up what a committed write has added.
+    pub fn extend(&mut self, wallet: &Wallet, growth: Growth) -> Result<()> {
+        let moved = match growth {
+            Growth::Held => return Ok(()),
+            Growth::Moved(moved) => moved,
+            Growth::Unknown => return self.read_anew(wallet),
+        };
+        for (number, end) in moved {
+            let row = wallet.store.tables.descriptor(&*wallet.store.read()?, number)?;
+            let (Some(row), Some(reach)) = (row, self.reach.get_mut(&number)) else { return self.read_anew(wallet) };
+            let descriptor = wallet.descriptors.get(number, &row.public)?;
+            let to = end.saturating_add(reach.ahead);
+            // Hardened below the public key: what the wallet has is all that can be known.
+            let Ok(derived) = derive(&descriptor, reach.end..to) else { return self.read_anew(wallet) };
+            derived.iter().flat_map(|(_, scripts)| scripts).for_each(|script| self.set.insert(script));
+            *reach = Reach { end: to, ahead: (2 * reach.ahead).min(MAX_AHEAD) };
+        }
+        Ok(())
+    }
+
+    fn read_anew(&mut self, wallet: &Wallet) -> Result<()> {
+        *self = Self::read(wallet)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,341 @@
+//! Removal of former secrets from a wallet's file: the sealing key of a wallet that was encrypted, the sealed key of a
+//! passphrase that was changed.
+//!
+//! A commit frees the pages that held them, and leaves their bytes there. They are overwritten by further writes, which a
+//! kill may prevent and an open snapshot may hold up. So the transaction that frees them writes a mark, and the mark is
+//! taken away only when the whole file was searched and the bytes are not in it. Until then it is tried again: at each load,
+//! and by a thread while a wallet with a mark is loaded.
+//!
+//! The mark cannot hold what it is about. It holds the hash of it, and its first bytes, by which a search is quick.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bitcoin::hashes::{Hash, sha256};
+use parking_lot::{Condvar, Mutex};
+use zeroize::Zeroizing;
+
+use super::error::Result;
+use super::follow::thread::Follower;
+use super::live::Wallet;
+use super::store::rows::{ScrubRow, TraceRow};
+use super::store::tables::{SCRUB, get, put};
+use super::write::Write;
+use outrigger_disk::CHECK_LEN;
+
+/// What of an overflow page its header and the value's checksum leave.
+const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
+/// The most pages that one round overwrites: 64 MiB.
+const MAX_SCRUBBED: u64 = 16_384;
+/// How many rounds there are at least: what one round frees itself the next can take up.
+const MIN_ROUNDS: u64 = 2;
+/// How many pages are overwritten by a write, at first and at most: the first one finds out whether there are any to be had.
+const FIRST_WRITE: u64 = 16;
+const LARGEST_WRITE: u64 = 1024;
+/// Where the overwriting rows stand for the moment.
+const FILLER: &[u8] = b"scrub/";
+/// How much of the file is searched at a time, in bytes.
+const SEARCHED: usize = 1 << 20;
+
+/// How soon a wallet is tried again whose former secret is still there, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_secs(600);
+
+/// What getwalletinfo says while the mark stands.
+pub const WARNING: &str = "A former key of this wallet is still in its file, because a backup or a long call is reading the file or the host was stopped. The host overwrites it as soon as it can. Until then, do not give the file away.";
+
+impl TraceRow {
+    /// What finds `secret`, and does not tell it.
+    pub fn of(secret: &[u8]) -> Self {
+        let begin = secret.first_chunk().copied().unwrap_or_default();
+        let len = u32::try_from(secret.len()).unwrap_or(u32::MAX);
+        Self { begin, len, hash: sha256::Hash::hash(secret).to_byte_array() }
+    }
+
+    fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether the secret stands somewhere in `bytes`.
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        let begins = bytes.windows(self.begin.len()).enumerate().filter(|(_, begin)| *begin == self.begin);
+        let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len()));
+        found.any(|found| sha256::Hash::hash(found).to_byte_array() == self.hash)
+    }
+}
+
+/// Those of these secrets that stand in a file.
+fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
+    let overlap = traces.iter().map(TraceRow::len).max().unwrap_or(0);
+    let mut file = File::open(file)?;
+    let mut chunk = Zeroizing::new(vec![0; SEARCHED + overlap]);
+    let (mut kept, mut found) = (0, vec![false; traces.len()]);
+    loop {
+        let read = file.read(chunk.get_mut(kept..).unwrap_or_default())?;
+        if read == 0 {
+            break;
+        }
+        let bytes = chunk.get(..kept + read).unwrap_or_default();
+        for (trace, found) in traces.iter().zip(&mut found) {
+            *found = *found || trace.is_in(bytes);
+        }
+        // What stands across the end of this chunk begins in its last bytes.
+        let (end, next) = (kept + read, overlap.min(kept + read));
+        chunk.copy_within(end - next..end, 0);
+        kept = next;
+    }
+    Ok(traces.iter().zip(found).filter(|(_, found)| *found).map(|(trace, _)| trace.clone()).collect())
+}
+
+impl Write<'_> {
+    /// Notes that `secret` is to be gone from the file once this write is committed.
+    pub fn mark_scrub_due(&mut self, secret: &[u8]) -> Result<()> {
+        let mut row: ScrubRow = get(self.t.meta, &self.txn, SCRUB)?.unwrap_or_default();
+        row.traces.push(TraceRow::of(secret));
+        put(self.t.meta, &mut self.txn, SCRUB, &row)
+    }
+
+    /// Takes away the overwriting rows, also those that a kill has left.
+    fn remove_filler(&mut self) -> Result<()> {
+        let mut places = Vec::new();
+        for entry in self.t.meta.prefix_iter(&self.txn, FILLER)? {
+            places.push(entry?.0.to_vec());
+        }
+        for place in places {
+            self.t.meta.delete(&mut self.txn, &place)?;
+        }
+        Ok(())
+    }
+}
+
+impl Wallet {
+    /// Removes the former secrets that a mark names, and then the mark. Where they cannot be removed now, because a
+    /// snapshot still sees them, it is tried again later.
+    pub(super) fn scrub(&self) {
+        match self.try_scrub() {
+            Ok(true) => self.scrub_pending.store(false, Ordering::Relaxed),
+            outcome => {
+                let error = outcome.err().map(|error| error.to_string());
+                let first = !self.scrub_pending.swap(true, Ordering::Relaxed);
+                // Said once, not at each attempt.
+                if first {
+                    tracing::warn!(
+                        wallet = self.name(),
+                        error,
+                        "a former key is still in the wallet's file; it is tried again"
+                    );
+                }
+                self.shared.scrubber.wake(first);
+            }
+        }
+    }
+
+    /// Whether nothing is left to remove.
+    fn try_scrub(&self) -> Result<bool> {
+        let _alone = self.scrubbing.lock();
+        let t = self.store.tables;
+        let (mark, filler) = {
+            let txn = self.store.read()?;
+            (get::<ScrubRow>(t.meta, &txn, SCRUB)?, t.meta.prefix_iter(&txn, FILLER)?.next().is_some())
+        };
+        let Some(mark) = mark else {
+            return if filler { self.write(|write| write.remove_filler()).map(|()| true) } else { Ok(true) };
+        };
+        let mut left = mark.traces.clone();
+        let rounds = MIN_ROUNDS + self.store.free_pages()? / MAX_SCRUBBED;
+        for _ in 0..rounds {
+            let overwritten = self.overwrite_free_pages()?;
+            left = search(&self.store.data_file(), &left)?;
+            if left.is_empty() || !overwritten || self.shared.stopping.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        if left == mark.traces {
+            return Ok(false);
+        }
+        self.write(|write| {
+            // Those that came meanwhile stay.
+            let mut row: ScrubRow = get(t.meta, &write.txn, SCRUB)?.unwrap_or_default();
+            row.traces.retain(|trace| left.contains(trace) || !mark.traces.contains(trace));
+            if row.traces.is_empty() {
+                t.meta.delete(&mut write.txn, SCRUB)?;
+                return Ok(true);
+            }
+            put(t.meta, &mut write.txn, SCRUB, &row)?;
+            Ok(false)
+        })
+    }
+
+    /// Overwrites the pages that former writes have freed. False where a snapshot keeps pages from being used again: they stay
+    /// as they are, and the file grows by a few pages for having tried.
+    fn overwrite_free_pages(&self) -> Result<bool> {
+        // Following the node reads with this right: its snapshots would hold pages back.
+        let pass = self.enter();
+        // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
+        for tick in 0..2_u64 {
+            self.write_in(&pass, |write| {
+                write.remove_filler()?;
+                put(write.t.meta, &mut write.txn, b"scrubbed", &tick)
+            })?;
+        }
+        let count = self.store.free_pages()?.min(MAX_SCRUBBED);
+        let zeros = vec![0; PAGE_FILL];
+        let (mut done, mut next) = (0, FIRST_WRITE);
+        let mut found = true;
+        while found && done < count {
+            let (end, before) = (count.min(done + next), self.store.pages());
+            self.write_in(&pass, |write| {
+                (done..end).try_for_each(|page| {
+                    let place = [FILLER, &page.to_be_bytes()].concat();
+                    Ok(write.t.meta.put(&mut write.txn, &place, &zeros)?)
+                })
+            })?;
+            // Rows that found no free page have been put behind the last one.
+            found = 2 * self.store.pages().saturating_sub(before) < end - done;
+            (done, next) = (end, LARGEST_WRITE.min(2 * next));
+        }
+        self.write_in(&pass, |write| write.remove_filler())?;
+        // At the end of the free pages, some of the last rows find none.
+        Ok(found || done == count)
+    }
+}
+
+/// Tries again to remove former secrets, on a thread that there is only while a loaded wallet needs it.
+#[derive(Default)]
+pub struct Scrubber {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    follower: Option<Arc<Follower>>,
+    pause: Duration,
+    /// A wallet has come that has not been tried yet.
+    woken: bool,
+    running: bool,
+    stopping: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Scrubber {
+    /// One for the wallets of `follower`.
+    pub fn new(follower: Arc<Follower>) -> Arc<Self> {
+        let state = State { follower: Some(follower), ..State::default() };
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    /// A wallet is to be tried again: soon where this is the first time that it failed.
+    fn wake(self: &Arc<Self>, first: bool) {
+        let mut state = self.state.lock();
+        if first || !state.running {
+            (state.pause, state.woken) = (FIRST_PAUSE, true);
+        }
+        if state.running || state.stopping {
+            self.changed.notify_all();
+            return;
+        }
+        let own = self.clone();
+        match thread::Builder::new().name("scrub".into()).spawn(move || own.run()) {
+            Ok(thread) => (state.running, state.thread) = (true, Some(thread)),
+            // The mark stands: it is tried again at the next load.
+            Err(error) => tracing::error!(%error, "no thread removes a former key from a wallet's file"),
+        }
+    }
+
+    /// Stops the thread and waits for its end.
+    pub fn stop(&self) {
+        let thread = {
+            let mut state = self.state.lock();
+            state.stopping = true;
+            state.follower = None;
+            state.thread.take()
+        };
+        self.changed.notify_all();
+        if let Some(thread) = thread {
+            // What it did is guarded against panics.
+            let _ = thread.join();
+        }
+    }
+
+    fn run(&self) {
+        while let Some(wallets) = self.next() {
+            for wallet in wallets {
+                if catch_unwind(AssertUnwindSafe(|| wallet.scrub())).is_err() {
+                    tracing::error!(wallet = wallet.name(), "removing a former key from the wallet's file failed");
+                }
+            }
+        }
+    }
+
+    /// The wallets to try after the next pause; none when there are none, and the thread ends.
+    fn next(&self) -> Option<Vec<Arc<Wallet>>> {
+        let mut state = self.state.lock();
+        loop {
+            let pause = state.pause;
+            state.woken = false;
+            self.changed.wait_while_for(&mut state, |state| !state.stopping && !state.woken, pause);
+            // One that has come meanwhile is tried as soon as the first one was.
+            if !state.woken {
+                break;
+            }
+        }
+        state.pause = (2 * state.pause).min(LAST_PAUSE);
+        let loaded = state.follower.as_ref().map(|follower| follower.loaded()).unwrap_or_default();
+        let due: Vec<_> = loaded.into_iter().filter(|wallet| wallet.scrub_pending.load(Ordering::Relaxed)).collect();
+        state.running = !due.is_empty() && !state.stopping;
+        state.running.then_some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_it_stands_in_the_file() {
+        let (secret, other) = ([0xa5_u8; 32], [7_u8; 72]);
+        let traces = [TraceRow::of(&secret), TraceRow::of(&other)];
+        for at in [0, 1, SEARCHED - 1, SEARCHED, SEARCHED + 40, 2 * SEARCHED + 50, 3 * SEARCHED - 32] {
+            let mut bytes = vec![0; 3 * SEARCHED];
+            bytes[at..at + 32].copy_from_slice(&secret);
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&bytes).unwrap();
+            assert_eq!(search(file.path(), &traces).unwrap(), traces[..1], "at {at}");
+        }
+    }
+
+    #[test]
+    fn a_wallet_that_cannot_be_freed_of_a_secret_is_tried_less_and_less_often() {
+        let scrubber = Arc::new(Scrubber::default());
+        scrubber.state.lock().running = true;
+        scrubber.wake(true);
+        let pauses = (0..4).map(|_| {
+            scrubber.state.lock().woken = false;
+            // As the thread does at each attempt that fails; nothing waits here, and nothing is loaded.
+            let pause = std::mem::take(&mut scrubber.state.lock().pause);
+            scrubber.state.lock().pause = (2 * pause).min(LAST_PAUSE);
+            scrubber.wake(false);
+            pause
+        });
+        assert_eq!(pauses.collect::<Vec<_>>(), [1, 2, 4, 8].map(|times| FIRST_PAUSE * times));
+        scrubber.wake(true);
+        assert_eq!(scrubber.state.lock().pause, FIRST_PAUSE, "another wallet has come");
+    }
+
+    #[test]
+    fn a_mark_does_not_tell_the_secret_and_is_not_taken_for_it() {
+        let trace = TraceRow::of(&[0xa5; 32]);
+        let stored = outrigger_service::wire::to_bytes(&ScrubRow { traces: vec![trace.clone()] });
+        assert!(!trace.is_in(&stored));
+        assert!(!stored.windows(5).any(|window| window == [0xa5; 5]));
+    }
+}

@@ -1,0 +1,275 @@
+//! Signatures by the wallet's keys. Private entries are unsealed for one batch and wiped after it.
+//!
+//! The keys that may sign for a script are those of the descriptors that expand to it; imported keys, as in
+//! bitcoind's legacy wallet, may sign for any script that names them.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bitcoin::secp256k1::SecretKey;
+use bitcoin::{PrivateKey, ScriptBuf};
+use heed::RoTxn;
+use outrigger_descriptor::{Descriptor, PrivateBranches};
+use outrigger_memory::parallel::map;
+use outrigger_service::Result as ServiceResult;
+use outrigger_service::signer::{SignBatch, SignRequest};
+use outrigger_service::wallet::AddressType;
+use outrigger_sign::sign_digest;
+use outrigger_service::wire::Blob;
+use parking_lot::Mutex;
+
+use super::descriptors::{Expansions, Place, parse_stored};
+use super::error::{Result, WalletError};
+use super::keypool::{private_key_at, private_key_of};
+use super::live::Wallet;
+use super::seal::SealingKey;
+use super::store::rows::DescriptorRow;
+use super::store::tables::hash160;
+
+/// The length of an x-only public key.
+const X_ONLY: usize = 32;
+/// How many scripts are expanded at a time, which bounds the memory that it takes.
+pub(super) const MAX_EXPANDED: usize = 4096;
+/// The derivations and the signatures that are worth a thread of their own: one takes some 5 us, some 50 us.
+const KEYS_PER_BATCH: usize = 64;
+const SIGNATURES_PER_BATCH: usize = 4;
+
+/// A private key, overwritten when dropped. `SecretKey` is `Copy`: what the libraries below copied is theirs.
+struct Key(SecretKey);
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.0.non_secure_erase();
+    }
+}
+
+/// Private keys by their public keys, in the form (33 or 65 bytes) that is theirs.
+#[derive(Default)]
+struct Ring(HashMap<Vec<u8>, Key>);
+
+impl Ring {
+    /// The key of a public key as it stands in a script.
+    fn get(&self, public_key: &[u8]) -> Option<&Key> {
+        if public_key.len() == X_ONLY {
+            return of_x_coordinate(public_key).iter().find_map(|public_key| self.0.get(public_key));
+        }
+        self.0.get(public_key)
+    }
+}
+
+/// The two public keys with an x coordinate.
+fn of_x_coordinate(x: &[u8]) -> [Vec<u8>; 2] {
+    [2_u8, 3].map(|parity| [&[parity], x].concat())
+}
+
+/// The hashes under which an imported key of this form may be kept.
+fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
+    if public_key.len() == X_ONLY {
+        of_x_coordinate(public_key).iter().map(|public_key| hash160(public_key)).collect()
+    } else {
+        vec![hash160(public_key)]
+    }
+}
+
+/// The descriptors that own some scripts, and what they mean there.
+#[derive(Default)]
+pub(super) struct Owners {
+    /// Their rows and parsed public texts, by their numbers.
+    pub(super) descriptors: HashMap<u32, (DescriptorRow, Arc<Descriptor>)>,
+    /// What they mean at the places that were asked for last.
+    pub(super) expansions: Expansions,
+}
+
+impl Wallet {
+    /// Looks up the descriptors at some places, and expands them there.
+    pub(super) fn expand(
+        &self,
+        txn: &RoTxn<'_>,
+        places: impl Iterator<Item = Place>,
+        owners: &mut Owners,
+    ) -> Result<()> {
+        let mut wanted = Vec::new();
+        for place in places {
+            let (number, _) = place;
+            if let Entry::Vacant(vacant) = owners.descriptors.entry(number) {
+                let Some(row) = self.store.tables.descriptor(txn, number)? else { continue };
+                let parsed = self.descriptors.get(number, &row.public)?;
+                vacant.insert((row, parsed));
+            }
+            if let Some((_, parsed)) = owners.descriptors.get(&number) {
+                wanted.push((place, parsed.clone()));
+            }
+        }
+        let places: Vec<Place> = wanted.iter().map(|(place, _)| *place).collect();
+        owners.expansions = self.descriptors.expand(wanted);
+        for place in places {
+            // Hardened below the public key.
+            if !owners.expansions.contains_key(&place)
+                && let Some(expansion) = self.expand_derived(txn, place)?
+            {
+                owners.expansions.insert(place, Arc::new(expansion));
+            }
+        }
+        Ok(())
+    }
+
+    /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts. A
+    /// locked wallet answers as an unlocked one would, except that of a descriptor with some of its private keys, which
+    /// are known only unsealed, all keys count.
+    pub(super) fn available(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], public_keys: &[Blob]) -> Result<Vec<bool>> {
+        let places = self.places(txn, scripts)?;
+        let derivable: HashSet<Vec<u8>> = match self.sealing() {
+            Ok(sealing) => self.derive(txn, &places, &sealing)?.into_iter().map(|(public_key, _)| public_key).collect(),
+            Err(_) => self.public_keys(txn, &places)?,
+        };
+        let mut available = Vec::with_capacity(public_keys.len());
+        for public_key in public_keys {
+            let mut found = if public_key.len() == X_ONLY {
+                of_x_coordinate(public_key).iter().any(|public_key| derivable.contains(public_key))
+            } else {
+                derivable.contains(&public_key.0)
+            };
+            for hash in hashes_of(public_key) {
+                found = found || self.store.tables.imported_key(txn, &hash)?.is_some_and(|row| row.private);
+            }
+            available.push(found);
+        }
+        Ok(available)
+    }
+
+    /// Signs each request; none where the wallet has no such key.
+    pub(super) fn sign_many(&self, txn: &RoTxn<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
+        let sealing = self.sealing()?;
+        let ring = self.ring(txn, batch, &sealing)?;
+        let sign = |request: &SignRequest| {
+            let key = ring.get(&request.public_key)?;
+            Some(Blob(sign_digest(&key.0, request.digest, &request.scheme)))
+        };
+        Ok(map(batch.requests.iter().collect(), SIGNATURES_PER_BATCH, sign))
+    }
+
+    /// The places of the descriptors that expand to these scripts.
+    fn places(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf]) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
+        for script in scripts {
+            places.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
+        }
+        places.sort_unstable();
+        places.dedup();
+        Ok(places)
+    }
+
+    /// The public keys at places of descriptors with private keys.
+    fn public_keys(&self, txn: &RoTxn<'_>, places: &[Place]) -> Result<HashSet<Vec<u8>>> {
+        let mut public_keys = HashSet::new();
+        let mut owners = Owners::default();
+        for places in places.chunks(MAX_EXPANDED) {
+            self.expand(txn, places.iter().copied(), &mut owners)?;
+            for ((number, _), expansion) in &owners.expansions {
+                if owners.descriptors.get(number).is_some_and(|(row, _)| row.has_private) {
+                    let scripts = expansion.scripts.iter();
+                    public_keys
+                        .extend(scripts.flat_map(|script| script.solving.public_keys.iter().map(|key| key.0.clone())));
+                }
+            }
+        }
+        Ok(public_keys)
+    }
+
+    /// The private keys at places of descriptors, with their public keys. What a descriptor holds is unsealed once for all
+    /// of its places.
+    fn derive(&self, txn: &RoTxn<'_>, places: &[Place], sealing: &SealingKey) -> Result<Vec<(Vec<u8>, Key)>> {
+        let mut keys = Vec::new();
+        let mut owners = Owners::default();
+        for same in places.chunk_by(|one, other| one.0 == other.0) {
+            let Some((number, _)) = same.first() else { continue };
+            let Some(branches) = self.branches(txn, *number, sealing)? else { continue };
+            for places in same.chunks(MAX_EXPANDED) {
+                self.expand(txn, places.iter().copied(), &mut owners)?;
+                let derive = |place: &Place| derive_at(&branches, *place, &owners);
+                keys.extend(map(places.iter().collect(), KEYS_PER_BATCH, derive).into_iter().flatten());
+            }
+        }
+        Ok(keys)
+    }
+
+    /// The private keys of a descriptor, from what is kept of them, sealed, since they were derived from its text.
+    fn branches(&self, txn: &RoTxn<'_>, number: u32, sealing: &SealingKey) -> Result<Option<PrivateBranches>> {
+        let place = private_key_of(number);
+        let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(None) };
+        if let Some(branches) = self.sealed_branches.open(value, sealing) {
+            return Ok(Some(branches));
+        }
+        let text = sealing.unwrap(&place, value)?;
+        let branches = parse_stored(number, text.expose(), self.shared.network)?.private_branches();
+        self.sealed_branches.keep(value, sealing, &branches)?;
+        Ok(Some(branches))
+    }
+
+    /// The private keys that may sign in a batch.
+    fn ring(&self, txn: &RoTxn<'_>, batch: &SignBatch, sealing: &SealingKey) -> Result<Ring> {
+        let places = self.places(txn, &batch.scripts)?;
+        let mut ring = Ring(self.derive(txn, &places, sealing)?.into_iter().collect());
+        if self.store.tables.imported_keys.is_empty(txn)? {
+            return Ok(ring);
+        }
+        for request in &batch.requests {
+            for hash in hashes_of(&request.public_key) {
+                let place = private_key_at(&hash);
+                let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
+                let text = sealing.unwrap(&place, value)?;
+                let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
+                ring.0.insert(key.public_key(self.secp).to_bytes(), Key(key.inner));
+            }
+        }
+        Ok(ring)
+    }
+}
+
+/// The private keys of a descriptor at a place, with their public keys.
+fn derive_at(branches: &PrivateBranches, place: Place, owners: &Owners) -> Vec<(Vec<u8>, Key)> {
+    let taproot =
+        owners.descriptors.get(&place.0).is_some_and(|(_, parsed)| parsed.output_type() == Some(AddressType::Bech32m));
+    match owners.expansions.get(&place).and_then(|expansion| expansion.scripts.first()) {
+        // The public text of a taproot key may not say which of two it is; a hardened wildcard has no public text at all.
+        Some(script) if !taproot => {
+            let public_key = |key: usize| script.solving.public_keys.get(key).map(|public_key| public_key.0.clone());
+            let secrets = branches.secret_keys(place.1).into_iter();
+            secrets.filter_map(|(key, secret)| Some((public_key(key)?, Key(secret)))).collect()
+        }
+        _ => branches.private_keys(place.1).into_iter().map(|(public, secret)| (public, Key(secret))).collect(),
+    }
+}
+
+/// The most descriptors whose private keys are kept sealed; beyond it the cache starts anew.
+const MAX_BRANCHES: usize = 4096;
+
+/// The private keys of descriptors as they are derived from, sealed as their texts are: whoever has the wallet's sealing
+/// key is spared reading the texts and deriving from their roots, which costs more than a signature.
+#[derive(Default)]
+pub(super) struct SealedBranches(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
+
+impl SealedBranches {
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        *self.0.lock() = HashMap::new();
+    }
+
+    /// What was kept for a sealed text. The text is known by its sealed form, which has a nonce of its own: one that was
+    /// replaced or sealed anew is another one.
+    fn open(&self, sealed_text: &[u8], sealing: &SealingKey) -> Option<PrivateBranches> {
+        let sealed = self.0.lock().get(sealed_text).cloned()?;
+        PrivateBranches::from_bytes(&sealing.open(sealed_text, &sealed)?)
+    }
+
+    fn keep(&self, sealed_text: &[u8], sealing: &SealingKey, branches: &PrivateBranches) -> Result<()> {
+        let sealed = sealing.seal(sealed_text, &branches.to_bytes())?;
+        let mut kept = self.0.lock();
+        if kept.len() >= MAX_BRANCHES {
+            kept.clear();
+        }
+        kept.insert(sealed_text.to_vec(), sealed);
+        Ok(())
+    }
+}

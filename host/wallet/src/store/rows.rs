@@ -1,0 +1,221 @@
+//! The rows of a wallet's tables.
+//!
+//! A row is its fields in order in the SDK's wire encoding: little-endian integers of fixed width, counted lists. A
+//! field may only be added at the end, marked with the minor version of the ABI that has it.
+//!
+//! A transaction's row is a message of the SDK, [`outrigger_service::wallet::WalletTransaction`]: what plugins are told is
+//! the row as it is stored.
+
+use bitcoin::{BlockHash, ScriptBuf};
+use outrigger_service::wallet::{KeyOrigin, Ownership, TxState};
+use outrigger_service::wire::{Blob, wire_struct};
+
+wire_struct! {
+    /// What a wallet is, and its counters.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct MetaRow {
+        /// The version of the tables' layout.
+        pub version: u32,
+        /// Which imports it takes, as the wire number of `WalletKind`.
+        pub kind: u8,
+        /// Whether it may hold private keys.
+        pub private_keys_enabled: bool,
+        /// Whether it was made without keys of its own. Imports leave it as it is.
+        pub blank: bool,
+        /// As given to createwallet.
+        pub avoid_reuse: bool,
+        /// The number that the next new transaction gets.
+        pub next_arrival: u64,
+        /// The number that the next new descriptor gets.
+        pub next_descriptor: u32,
+        /// The number that the next key of the imported keypool gets.
+        pub next_pool: u64,
+        /// The birth time of its oldest key or script, in seconds; `u64::MAX` while it has none.
+        pub birth_time: u64,
+        /// Whether something was imported or created since the last backup.
+        pub backup_needed: bool,
+        /// When the last backup was made, in seconds; 0 when none was.
+        pub last_backup: u64,
+    }
+}
+
+wire_struct! {
+    /// How the private entries of an encrypted wallet are sealed. Absent in one that is not encrypted.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct SealRow {
+        /// The salt of Argon2id.
+        pub salt: [u8; 16],
+        /// Its memory, in KiB.
+        pub memory_kib: u32,
+        /// Its passes.
+        pub passes: u32,
+        /// The key that seals the entries, itself sealed with what Argon2id makes of the passphrase.
+        pub sealed_key: Blob,
+        /// Zeros, so that the row gets pages of its own, which can be overwritten once they are free.
+        #[since(1)]
+        pub filler: Blob,
+    }
+}
+
+wire_struct! {
+    /// What finds a former secret in the file, and does not tell it.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct TraceRow {
+        /// Its first bytes, by which a search is quick.
+        pub begin: [u8; 4],
+        /// Its length.
+        pub len: u32,
+        /// Its SHA-256.
+        pub hash: [u8; 32],
+    }
+}
+
+wire_struct! {
+    /// The mark that former secrets are still to be removed from the file. Absent when there are none.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct ScrubRow {
+        /// They.
+        pub traces: Vec<TraceRow>,
+    }
+}
+
+wire_struct! {
+    /// A rescan that has not come to its end.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct RescanRow {
+        /// The birth time that it was asked for, in seconds.
+        pub from_time: u64,
+        /// The next height to read; none while it has read nothing.
+        pub next_height: Option<u32>,
+        /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
+        pub unreadable: u32,
+        /// The height at which it began; none while it has read nothing.
+        #[since(1)]
+        pub first_height: Option<u32>,
+    }
+}
+
+wire_struct! {
+    /// A descriptor.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct DescriptorRow {
+        /// Its public text with checksum, with every hardened step that can be taken taken.
+        pub public: String,
+        /// Its public text as it was imported.
+        pub identity: String,
+        /// When it was born, in seconds.
+        pub timestamp: u64,
+        /// Whether it has a wildcard.
+        pub ranged: bool,
+        /// The first index in use.
+        pub range_begin: u32,
+        /// The index behind the last derived one.
+        pub range_end: u32,
+        /// The first derived index.
+        pub derived_begin: u32,
+        /// The next index to hand out.
+        pub next_index: u32,
+        /// Which addresses it gives, as the wire number of `AddressType`; none for pk, bare multisig and combo.
+        pub output_type: Option<u8>,
+        /// Whether new addresses come from it.
+        pub active: bool,
+        /// Whether it is for change.
+        pub internal: bool,
+        /// Whether its private text is stored.
+        pub has_private: bool,
+    }
+}
+
+wire_struct! {
+    /// A script that the wallet knows.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct ScriptRow {
+        /// It.
+        pub script: ScriptBuf,
+        /// The descriptors that expand to it, with the index.
+        pub owners: Vec<(u32, u32)>,
+        /// Whose it is by imported keys and scripts alone.
+        pub imported: Ownership,
+    }
+}
+
+impl ScriptRow {
+    /// Whose it is: what a descriptor expands to is ours; otherwise what imported keys and scripts say.
+    pub fn ownership(&self) -> Ownership {
+        if self.owners.is_empty() { self.imported } else { Ownership::Spendable }
+    }
+}
+
+wire_struct! {
+    /// An unspent output of ours: what its transaction's row says of it, so that listing coins reads one row each.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct CoinRow {
+        /// Its value, in satoshi.
+        pub value: u64,
+        /// Its script.
+        pub script: ScriptBuf,
+        /// Where its transaction stands.
+        pub state: TxState,
+        /// Whether its transaction is a coinbase.
+        pub coinbase: bool,
+        /// Whose it is.
+        pub ownership: Ownership,
+        /// Whether it is change.
+        pub change: bool,
+        /// The label of its address.
+        pub label: Option<String>,
+        /// Whether its transaction spends something of ours.
+        pub from_us: bool,
+    }
+}
+
+wire_struct! {
+    /// A public key that was imported.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct KeyRow {
+        /// It, 33 or 65 bytes.
+        pub public_key: Blob,
+        /// When it was born, in seconds.
+        pub timestamp: u64,
+        /// Whether its private key is stored.
+        pub private: bool,
+        /// Where it comes from.
+        pub origin: Option<KeyOrigin>,
+    }
+}
+
+wire_struct! {
+    /// A redeem script or witness script that was imported.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct KnownScriptRow {
+        /// It.
+        pub script: ScriptBuf,
+        /// When it was born, in seconds; 0 for one that follows from a key.
+        pub timestamp: u64,
+    }
+}
+
+wire_struct! {
+    /// A block that the wallet has followed.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct BlockRow {
+        /// Its hash.
+        pub hash: BlockHash,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_service::wire::{from_bytes, to_bytes};
+
+    use super::*;
+
+    #[test]
+    fn what_a_descriptor_expands_to_is_ours_whatever_imports_say() {
+        let mut row = ScriptRow { script: ScriptBuf::new(), owners: vec![], imported: Ownership::WatchOnly };
+        assert_eq!(row.ownership(), Ownership::WatchOnly);
+        row.owners.push((0, 7));
+        assert_eq!(row.ownership(), Ownership::Spendable);
+        assert_eq!(from_bytes::<ScriptRow>(&to_bytes(&row)).unwrap(), row);
+    }
+}

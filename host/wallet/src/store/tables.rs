@@ -1,0 +1,272 @@
+//! The tables of a wallet and what their keys are.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | meta | name | one row each: `meta`, `program`, `synced`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not) |
+//! | descriptors | number (BE) | [`DescriptorRow`] |
+//! | identities | SHA-256 of the identity | number (LE) of the descriptor |
+//! | active | address type, internal | number (LE) of the descriptor |
+//! | scripts | SHA-256 of the script | [`ScriptRow`] |
+//! | labels | SHA-256 of the address's script | label |
+//! | book | SHA-256 of the address's script | that script, where it got its label as another's or was not in `scripts` then |
+//! | keys | `d` number (BE), or `k` key hash | private text, sealed |
+//! | transactions | arrival (BE) | [`WalletTransaction`] |
+//! | raw | arrival (BE) | serialisation |
+//! | arrivals | txid | arrival (BE) |
+//! | confirmed | height (BE), index (BE) | arrival (BE) |
+//! | unconfirmed | arrival (BE) | arrival (BE) |
+//! | conflicted | conflict's height (BE), arrival (BE) | arrival (BE) |
+//! | spends | txid, vout (LE) of the prevout, then the spender's txid | |
+//! | outputs | SHA-256 of the address's script, txid, vout (LE) | |
+//! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
+//! | blocks | height (BE) | [`BlockRow`](super::rows::BlockRow) |
+//! | mempool_conflicts | `w`, the wallet's transaction, the other in the mempool; and `m`, the other, the wallet's | |
+//! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts there, a line each |
+//! | imported_keys | HASH160 of the public key | [`KeyRow`] |
+//! | imported_scripts | HASH160 of the script | [`KnownScriptRow`] |
+//! | imported_watch | SHA-256 of the script | birth time in seconds (LE) |
+//! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
+//! | imported_pool | internal, number (BE) | HASH160 of the public key |
+//!
+//! Transactions stand by their arrival, which is nearly the order of the chain: what is listed together lies together.
+
+use bitcoin::hashes::{Hash, hash160, sha256};
+use bitcoin::{OutPoint, Script, Txid};
+use heed::{RoTxn, RwTxn};
+use outrigger_service::wallet::WalletTransaction;
+use outrigger_service::wire::{Wire, from_bytes, to_bytes};
+
+use super::rows::{DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow};
+pub use outrigger_disk::Table;
+use outrigger_disk::{Environment, TableError};
+use crate::error::{Result, WalletError};
+
+/// Where the number of changes that called for a backup stands in the table `meta`.
+pub const CHANGES: &[u8] = b"changes";
+
+/// Where the mark that former secrets are to be removed stands in the table `meta`.
+pub const SCRUB: &[u8] = b"scrub";
+
+/// The key of a script in the tables `scripts`, `labels`, `outputs` and `imported_watch`.
+pub fn script_key(script: &Script) -> [u8; 32] {
+    sha256::Hash::hash(script.as_bytes()).to_byte_array()
+}
+
+/// HASH160 of a public key or script.
+pub fn hash160(bytes: &[u8]) -> [u8; 20] {
+    hash160::Hash::hash(bytes).to_byte_array()
+}
+
+/// The key of an outpoint.
+pub fn outpoint_key(outpoint: &OutPoint) -> [u8; 36] {
+    let mut key = [0; 36];
+    let (txid, vout) = key.split_at_mut(32);
+    txid.copy_from_slice(outpoint.txid.as_byte_array());
+    vout.copy_from_slice(&outpoint.vout.to_le_bytes());
+    key
+}
+
+/// A height and what stands beside it, both big-endian so that the table's order is theirs.
+pub fn height_key(height: u32, beside: &[u8]) -> Vec<u8> {
+    [&height.to_be_bytes(), beside].concat()
+}
+
+/// The side of `mempool_conflicts` that begins with the wallet's transaction.
+pub const OF_WALLET: u8 = b'w';
+/// The side that begins with the transaction of the mempool.
+pub const OF_MEMPOOL: u8 = b'm';
+
+/// The beginning of the keys of a transaction in `mempool_conflicts`.
+pub fn conflict_key(side: u8, txid: &Txid) -> Vec<u8> {
+    [&[side], txid.as_byte_array().as_slice()].concat()
+}
+
+/// The key of a descriptor's index in the table `derived`.
+pub fn place_key(number: u32, index: u32) -> [u8; 8] {
+    let mut key = [0; 8];
+    let (first, second) = key.split_at_mut(4);
+    first.copy_from_slice(&number.to_be_bytes());
+    second.copy_from_slice(&index.to_be_bytes());
+    key
+}
+
+macro_rules! tables {
+    ($($name:ident),* $(,)?) => {
+        /// All tables of a wallet.
+        #[derive(Clone, Copy)]
+        pub struct Tables {
+            $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
+        }
+        /// Their names.
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+        impl Tables {
+            /// Opens the tables, and makes those that are missing.
+            pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, TableError> {
+                Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
+            }
+            /// Opens the tables; none when one is missing.
+            pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, TableError> {
+                $(let Some($name) = env.table(txn, stringify!($name))? else { return Ok(None) };)*
+                Ok(Some(Self { $($name,)* }))
+            }
+        }
+    };
+}
+tables!(
+    meta,
+    descriptors,
+    identities,
+    active,
+    scripts,
+    labels,
+    book,
+    keys,
+    transactions,
+    raw,
+    arrivals,
+    confirmed,
+    unconfirmed,
+    conflicted,
+    spends,
+    outputs,
+    coins,
+    mempool_conflicts,
+    derived,
+    blocks,
+    imported_keys,
+    imported_scripts,
+    imported_watch,
+    imported_uses,
+    imported_pool,
+);
+
+/// Reads the row at `key`.
+pub fn get<T: Wire>(table: Table, txn: &RoTxn<'_>, key: &[u8]) -> Result<Option<T>> {
+    table.get(txn, key)?.map(|bytes| from_bytes(bytes).map_err(WalletError::Damaged)).transpose()
+}
+
+/// Writes the row at `key`.
+pub fn put<T: Wire>(table: Table, txn: &mut RwTxn<'_>, key: &[u8], row: &T) -> Result<()> {
+    Ok(table.put(txn, key, &to_bytes(row))?)
+}
+
+/// A txid that stands as a value or at the end of a key.
+pub fn txid_from(bytes: &[u8]) -> Result<Txid> {
+    Txid::from_slice(bytes).map_err(|_| WalletError::damaged(bytes.len()))
+}
+
+/// A number that stands in four little-endian bytes.
+pub fn number_from(bytes: &[u8]) -> Result<u32> {
+    Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
+}
+
+/// A number that stands as a key, in four big-endian bytes.
+pub fn number_from_key(bytes: &[u8]) -> Result<u32> {
+    Ok(u32::from_be_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
+}
+
+impl Tables {
+    /// What the wallet is.
+    pub fn meta(&self, txn: &RoTxn<'_>) -> Result<MetaRow> {
+        get(self.meta, txn, b"meta")?.ok_or(WalletError::damaged(0))
+    }
+
+    /// Where it stands.
+    pub fn synced(&self, txn: &RoTxn<'_>) -> Result<outrigger_service::wallet::Synced> {
+        get(self.meta, txn, b"synced")?.ok_or(WalletError::damaged(0))
+    }
+
+    /// How it is sealed; none when it is not encrypted.
+    pub fn seal(&self, txn: &RoTxn<'_>) -> Result<Option<SealRow>> {
+        get(self.meta, txn, b"seal")
+    }
+
+    /// Whether former secrets are still to be removed from the file.
+    pub fn is_scrub_due(&self, txn: &RoTxn<'_>) -> Result<bool> {
+        Ok(self.meta.get(txn, SCRUB)?.is_some())
+    }
+
+    /// How many changes have called for a backup.
+    pub fn changes(&self, txn: &RoTxn<'_>) -> Result<u64> {
+        Ok(get(self.meta, txn, CHANGES)?.unwrap_or(0))
+    }
+
+    /// The rescan that has not come to its end.
+    pub fn rescan(&self, txn: &RoTxn<'_>) -> Result<Option<RescanRow>> {
+        get(self.meta, txn, b"rescan")
+    }
+
+    /// A transaction's row, as it is stored.
+    pub fn stored<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
+        let Some(arrival) = self.arrivals.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        self.stored_at(txn, arrival).map(Some)
+    }
+
+    /// The row of a transaction that an index names by its arrival (BE), as it is stored.
+    pub fn stored_at<'t>(&self, txn: &'t RoTxn<'_>, arrival: &[u8]) -> Result<&'t [u8]> {
+        self.transactions.get(txn, arrival)?.ok_or_else(|| WalletError::damaged(arrival.len()))
+    }
+
+    /// A transaction's row.
+    pub fn transaction(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransaction>> {
+        self.stored(txn, txid)?.map(|row| from_bytes(row).map_err(WalletError::Damaged)).transpose()
+    }
+
+    /// The row of a transaction that an index names by its arrival (BE).
+    pub fn transaction_at(&self, txn: &RoTxn<'_>, arrival: &[u8]) -> Result<WalletTransaction> {
+        from_bytes(self.stored_at(txn, arrival)?).map_err(WalletError::Damaged)
+    }
+
+    /// A transaction's serialisation.
+    pub fn serialised<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
+        let Some(arrival) = self.arrivals.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        Ok(self.raw.get(txn, arrival)?)
+    }
+
+    /// A script's row.
+    pub fn script(&self, txn: &RoTxn<'_>, script: &Script) -> Result<Option<ScriptRow>> {
+        get(self.scripts, txn, &script_key(script))
+    }
+
+    /// A descriptor's row.
+    pub fn descriptor(&self, txn: &RoTxn<'_>, number: u32) -> Result<Option<DescriptorRow>> {
+        get(self.descriptors, txn, &number.to_be_bytes())
+    }
+
+    /// An imported public key, by its hash.
+    pub fn imported_key(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KeyRow>> {
+        get(self.imported_keys, txn, hash)
+    }
+
+    /// An imported script, by its hash.
+    pub fn imported_script(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KnownScriptRow>> {
+        get(self.imported_scripts, txn, hash)
+    }
+
+    /// Whether a transaction of the mempool conflicts with one of the wallet, or with one that it builds on.
+    pub fn is_mempool_conflicted(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<bool> {
+        let prefix = conflict_key(OF_WALLET, txid);
+        Ok(self.mempool_conflicts.prefix_iter(txn, &prefix)?.next().transpose()?.is_some())
+    }
+
+    /// The other side of what `mempool_conflicts` has for a transaction, by internal bytes: of the wallet's
+    /// ([`OF_WALLET`]) those of the mempool, of one of the mempool ([`OF_MEMPOOL`]) the wallet's.
+    pub fn mempool_conflicts_of(&self, txn: &RoTxn<'_>, side: u8, txid: &Txid) -> Result<Vec<Txid>> {
+        let prefix = conflict_key(side, txid);
+        let mut others = Vec::new();
+        for entry in self.mempool_conflicts.prefix_iter(txn, &prefix)? {
+            others.push(txid_from(entry?.0.get(prefix.len()..).unwrap_or_default())?);
+        }
+        Ok(others)
+    }
+
+    /// The transactions of the wallet that spend an outpoint.
+    pub fn spenders(&self, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<Vec<Txid>> {
+        let mut spenders = Vec::new();
+        for entry in self.spends.prefix_iter(txn, &outpoint_key(outpoint))? {
+            let (key, _) = entry?;
+            spenders.push(txid_from(key.get(36..).unwrap_or_default())?);
+        }
+        Ok(spenders)
+    }
+}

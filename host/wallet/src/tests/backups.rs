@@ -1,0 +1,205 @@
+//! Backups of a live wallet, and wallets made from them.
+
+use outrigger_service::ErrorKind;
+use outrigger_service::wallet::{AddressType, LabelledScript, Ownership};
+use outrigger_service::wire::Secret;
+use tempfile::TempDir;
+
+use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use crate::WalletView;
+
+/// A private key that is imported.
+const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
+
+fn book(view: &WalletView) -> Vec<LabelledScript> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let batch = view.labels(after, 2).unwrap();
+        all.extend(batch.entries);
+        after = batch.next;
+        if after.is_none() {
+            all.sort_by(|one, other| one.script.cmp(&other.script));
+            return all;
+        }
+    }
+}
+
+/// All that a wallet tells of itself but its name and its backups, as text.
+fn content(view: &WalletView) -> String {
+    let mut info = view.info().unwrap();
+    (info.name, info.backup_needed, info.last_backup) = (String::new(), false, 0);
+    let descriptors: Vec<String> =
+        view.descriptors(!info.locked).unwrap().iter().map(|one| format!("{one:?}{}", one.text.expose())).collect();
+    format!("{info:?} {descriptors:?} {:?} {:?}", super::coins(view), book(view))
+}
+
+#[test]
+fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
+    let harness = Harness::with_wallet();
+    let (folder, file) = place();
+    let info = harness.view().info().unwrap();
+    assert_eq!((info.backup_needed, info.last_backup), (true, 0));
+    let ours: Vec<_> = ["rent", "food", "rent"].map(|label| harness.address(Some(label))).to_vec();
+    harness.view().wallet().set_label(foreign(7), "landlord".into()).unwrap();
+    let payments: Vec<_> =
+        (1..).zip(&ours).map(|(number, script)| spend(&[elsewhere(number)], &[(script, 70)])).collect();
+    harness.mine(payments[..2].to_vec());
+    harness.accept(&payments[2]);
+    let before = content(&harness.view());
+    harness.view().wallet().backup(&file, &None).unwrap();
+    let info = harness.view().info().unwrap();
+    assert!(!info.backup_needed && info.last_backup > 0);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    harness.manager.restore("copy".into(), &file, &None, Some(true)).unwrap();
+    assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), before);
+    assert_eq!(content(&harness.view()), before);
+    // It follows the chain from where it was, and hands out the same addresses.
+    let (one, other) =
+        (harness.view().wallet().clone(), harness.manager.select(Some("copy")).unwrap().wallet().clone());
+    let next =
+        |wallet: &crate::Wallet| wallet.new_address(AddressType::Bech32, false, Some("".into())).unwrap();
+    assert_eq!(next(&one), next(&other));
+    harness.mine(vec![payments[2].clone()]);
+    assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), content(&harness.view()));
+    // What is imported after a backup calls for another.
+    one.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    assert!(harness.view().info().unwrap().backup_needed);
+    one.backup(&file, &None).unwrap();
+    assert!(!harness.view().info().unwrap().backup_needed);
+}
+
+fn place() -> (TempDir, std::path::PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("backup.mdb");
+    (folder, file)
+}
+
+#[test]
+fn the_address_book_has_ours_and_others() {
+    let harness = Harness::with_wallet();
+    let ours = harness.address(Some("mine"));
+    harness.view().wallet().set_label(foreign(7), "theirs".into()).unwrap();
+    harness.view().wallet().set_label(foreign(8), "theirs too".into()).unwrap();
+    let mut expected = [
+        (ours, "mine", Ownership::Spendable),
+        (foreign(7), "theirs", Ownership::None),
+        (foreign(8), "theirs too", Ownership::None),
+    ]
+    .map(|(script, label, ownership)| LabelledScript { script, label: label.into(), ownership });
+    expected.sort_by(|one, other| one.script.cmp(&other.script));
+    assert_eq!(book(&harness.view()), expected);
+}
+
+#[test]
+fn an_encrypted_wallet_comes_back_locked_and_opens_with_its_passphrase() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.passphrase = Secret::new("p".into()));
+    let (_folder, file) = place();
+    harness.view().wallet().backup(&file, &None).unwrap();
+    harness.manager.restore("copy".into(), &file, &None, None).unwrap();
+    let copy = harness.manager.select(Some("copy")).unwrap();
+    assert!(copy.info().unwrap().locked);
+    assert_eq!(kind_of(copy.wallet().unlock(Secret::new("q".into()), 10)), ErrorKind::PassphraseIncorrect);
+    copy.wallet().unlock(Secret::new("p".into()), 10).unwrap();
+    harness.view().wallet().unlock(Secret::new("p".into()), 10).unwrap();
+    assert!(copy.descriptors(true).unwrap().iter().all(|one| one.text.expose().contains("tprv")));
+}
+
+#[test]
+fn a_backup_that_cannot_be_written_changes_nothing() {
+    let harness = Harness::with_wallet();
+    let (folder, file) = place();
+    let data = harness.dir.path().join("w/data.mdb");
+    std::fs::create_dir(&file).unwrap();
+    for place in [&file, &folder.path().join("none/backup"), &data, std::path::Path::new("/"), std::path::Path::new("")]
+    {
+        let refused = harness.view().wallet().backup(place, &None).unwrap_err();
+        assert_eq!(
+            (refused.kind, refused.detail.as_str()),
+            (ErrorKind::Refused, "Error: Wallet backup failed!"),
+            "{place:?}"
+        );
+    }
+    assert!(harness.view().info().unwrap().backup_needed);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(harness.dir.path().join("w")).unwrap().count(), 2);
+}
+
+#[test]
+fn what_is_no_backup_makes_no_wallet() {
+    let harness = Harness::with_wallet();
+    let (folder, file) = place();
+    harness.view().wallet().backup(&file, &None).unwrap();
+    let restore =
+        |name: &str, file: &std::path::Path| harness.manager.restore(name.into(), file, &None, Some(true)).unwrap_err();
+    let missing = restore("new", &folder.path().join("none"));
+    assert_eq!((missing.kind, missing.detail.as_str()), (ErrorKind::NotFound, "Backup file does not exist"));
+    let exists = restore("w", &file);
+    let data = harness.dir.path().join("w/data.mdb");
+    let message = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
+    assert_eq!((exists.kind, exists.detail), (ErrorKind::WalletExists, message));
+    let whole = std::fs::read(&file).unwrap();
+    for damaged in [&b"junk"[..], &[0; 9000], &whole[..4096], &whole[..whole.len() - 4096], &whole[..9000]] {
+        std::fs::write(&file, damaged).unwrap();
+        let refused = restore("new", &file);
+        assert_eq!(refused.kind, ErrorKind::WalletNotLoaded, "{} bytes: {refused:?}", damaged.len());
+        let said =
+            if damaged.len() < 4096 || damaged[16] == 0 { "Data is not in recognized format." } else { "is damaged: " };
+        assert!(refused.detail.contains(said), "{}", refused.detail);
+        assert!(!harness.dir.path().join("new").exists());
+    }
+    assert_eq!(kind_of(harness.manager.restore("../new".into(), &file, &None, None)), ErrorKind::Refused);
+    assert_eq!(harness.manager.list(), ["w"]);
+    std::fs::write(&file, whole).unwrap();
+    harness.manager.restore("new".into(), &file, &None, None).unwrap();
+}
+
+#[test]
+fn the_keypool_is_refilled_to_any_size() {
+    let harness = Harness::with_wallet();
+    let wallet = harness.view().wallet().clone();
+    assert_eq!(harness.view().info().unwrap().keypool_external, 4 * 20);
+    wallet.refill_keypool(Some(25)).unwrap();
+    let info = harness.view().info().unwrap();
+    assert_eq!((info.keypool_external, info.keypool_internal), (4 * 25, 4 * 25));
+    wallet.refill_keypool(None).unwrap();
+    assert_eq!(harness.view().info().unwrap().keypool_external, 4 * 25);
+    wallet.encrypt(Secret::new("p".into())).unwrap();
+    assert_eq!(kind_of(wallet.refill_keypool(Some(30))), ErrorKind::WalletLocked);
+}
+
+#[test]
+fn backupwallet_replaces_a_backup_and_no_other_file() {
+    let harness = Harness::with_wallet();
+    let (folder, file) = place();
+    let wallet = harness.view().wallet().clone();
+    for _ in 0..2 {
+        wallet.backup(&file, &None).unwrap();
+    }
+    let backup = std::fs::read(&file).unwrap();
+    for other in [&b"notes"[..], &[], &[7; 20_000], &backup[..4096], &backup[..backup.len() / 2]] {
+        let path = folder.path().join("other");
+        std::fs::write(&path, other).unwrap();
+        let refused = wallet.backup(&path, &None);
+        // A backup that was cut may still be known as one.
+        if refused.is_err() {
+            assert_eq!(std::fs::read(&path).unwrap(), other);
+        } else {
+            assert!(other.len() > 4096 && other[..4096] == backup[..4096]);
+        }
+    }
+    // What the wallets' folder holds is not written to, whatever it is called.
+    for own in ["load.json", "unfinished.json", "w/data.mdb", "w/lock.mdb", "new", "w/new"] {
+        let before = std::fs::read(harness.dir.path().join(own)).ok();
+        assert_eq!(kind_of(wallet.backup(&harness.dir.path().join(own), &None)), ErrorKind::Refused, "{own}");
+        assert_eq!(std::fs::read(harness.dir.path().join(own)).ok(), before, "{own}");
+    }
+    let data = harness.dir.path().join("w/data.mdb");
+    let refused = harness.manager.restore("copy".into(), &data, &None, None).unwrap_err();
+    assert_eq!(
+        (refused.kind, refused.detail.as_str()),
+        (ErrorKind::Refused, "The backup file cannot be read: it lies in the data directory")
+    );
+}

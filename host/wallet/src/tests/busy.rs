@@ -1,0 +1,155 @@
+//! A wallet that is busy writing, and what the others and the end of the host have of it.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use outrigger_service::ErrorKind;
+use outrigger_service::events::Event;
+use outrigger_service::wallet::ImportOutcome;
+use outrigger_service::wire::Secret;
+
+use super::{Harness, descriptor, kind_of};
+use crate::write::PIECE;
+
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+/// After this a test gives up on what should come at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A write to the wallet `w` that lasts until this is dropped.
+struct Busy {
+    release: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Busy {
+    fn begin(harness: &Harness) -> Self {
+        let wallet = harness.view().wallet().clone();
+        let (began, begun) = channel();
+        let (release, released): (_, Receiver<()>) = channel();
+        let thread = thread::spawn(move || {
+            wallet
+                .write(|_| {
+                    began.send(()).unwrap();
+                    let _ = released.recv();
+                    Ok(())
+                })
+                .unwrap();
+        });
+        begun.recv().unwrap();
+        Self { release: Some(release), thread: Some(thread) }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.release.take();
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// What `ask` gives, unless it has to wait.
+fn at_once<T: Send + 'static>(
+    harness: &Harness,
+    ask: impl FnOnce(&crate::WalletManager) -> T + Send + 'static,
+) -> T {
+    let manager = harness.manager.clone();
+    let (answer, answered) = channel();
+    thread::spawn(move || {
+        let _ = answer.send(ask(&manager));
+    });
+    answered.recv_timeout(PATIENCE).expect("it does not wait for the busy wallet")
+}
+
+#[test]
+fn the_other_wallets_follow_the_chain_while_one_is_busy() {
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    let busy = Busy::begin(&harness);
+    let block = harness.mine(vec![]);
+    let synced = at_once(&harness, |manager| manager.select(Some("v")).unwrap().info().unwrap().synced.hash);
+    assert_eq!(synced, block);
+    // What needs no newer block of the busy one is answered too.
+    assert_eq!(at_once(&harness, |manager| manager.status().len()), 2);
+    drop(busy);
+    assert_eq!(harness.view().info().unwrap().synced.hash, block);
+}
+
+#[test]
+fn a_network_thread_whose_call_waits_serves_others() {
+    let harness = Harness::with_wallet();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let busy = Busy::begin(&harness);
+    harness.mine(vec![]);
+    let manager = harness.manager.clone();
+    let (sender, heard) = channel();
+    let other = sender.clone();
+    let waiting = runtime.spawn(async move {
+        other.send("it waits").unwrap();
+        manager.select(Some("w")).map(|_| ()).unwrap();
+    });
+    assert_eq!(heard.recv_timeout(PATIENCE), Ok("it waits"));
+    runtime.spawn(async move { sender.send("others are served") });
+    assert_eq!(heard.recv_timeout(PATIENCE), Ok("others are served"));
+    drop(busy);
+    runtime.block_on(waiting).unwrap();
+}
+
+#[test]
+fn the_other_wallets_are_locked_in_time_while_one_is_busy() {
+    let harness = Harness::with_wallet();
+    harness.create("v", |options| options.passphrase = Secret::new("pass".into()));
+    let busy = Busy::begin(&harness);
+    harness.mine(vec![]);
+    let other = harness.manager.select(Some("v")).unwrap();
+    other.wallet().unlock(Secret::new("pass".into()), 0).unwrap();
+    let locked = |event: &Event| matches!(event, Event::WalletLockChanged { locked: true, .. });
+    let events = harness.events.clone();
+    at_once(&harness, move |_| while !events.lock().iter().any(locked) {});
+    drop(busy);
+}
+
+#[test]
+fn wallets_are_loaded_and_unloaded_while_one_is_busy() {
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    let busy = Busy::begin(&harness);
+    harness.mine(vec![]);
+    at_once(&harness, |manager| {
+        manager.unload("v".into(), None).unwrap();
+        manager.load("v".into(), None).unwrap();
+    });
+    assert_eq!(harness.manager.list(), ["w", "v"]);
+    drop(busy);
+}
+
+#[test]
+fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    harness.manager.give_up_imports();
+    let last = u32::try_from(PIECE).unwrap();
+    let long = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((0, last)));
+    let short = descriptor(&format!("wpkh({XPRV}/1/*)"), |import| import.range = Some((0, 5)));
+    assert_eq!(kind_of(wallet.import(vec![short.clone(), long])), ErrorKind::ShuttingDown);
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 0);
+    assert!(matches!(wallet.import(vec![short]).unwrap()[..], [ImportOutcome::Imported { .. }]));
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 1);
+}
+
+#[test]
+fn scanning_is_told_from_the_reservation_on() {
+    let harness = Harness::with_wallet();
+    let wallet = harness.view().wallet().clone();
+    assert_eq!(harness.view().info().unwrap().rescan, None);
+    let rescan = wallet.rescan_reserve().unwrap();
+    let told = harness.view().info().unwrap().rescan.expect("the import that reserved it has begun");
+    assert_eq!(told.millionths, 0);
+    assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
+    wallet.rescan_release(rescan).unwrap();
+    assert_eq!(harness.view().info().unwrap().rescan, None);
+}

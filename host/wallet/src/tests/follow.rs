@@ -1,0 +1,379 @@
+//! Following blocks and the mempool.
+
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, Sequence};
+use outrigger_service::events::Event;
+use outrigger_service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
+use outrigger_service::{ErrorKind, Mempool as _, Scope};
+
+use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, spend};
+use outrigger_node::events::{NodeEvent, Observer as _, Removal};
+
+fn history(harness: &Harness, range: HistoryRange, reverse: bool) -> Vec<Known> {
+    let view = harness.view();
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let batch = view.history(&HistoryQuery { range, reverse, after, limit: 2 }).unwrap();
+        let batch = batch.view().unwrap();
+        all.extend(batch.rows.iter().map(Known::read));
+        after = batch.next.map(|next| next.to_vec().into());
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+/// A coinbase to the wallet, a hundred blocks deep, and its outpoint.
+fn funded(harness: &Harness) -> OutPoint {
+    let hash = harness.mine_to(harness.address(Some("mined")), vec![]);
+    for _ in 0..100 {
+        harness.mine(vec![]);
+    }
+    OutPoint { txid: harness.block(hash).txdata[0].compute_txid(), vout: 0 }
+}
+
+#[test]
+fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some("rent"));
+    let payment = spend(&[elsewhere(1)], &[(&foreign(1), 5), (&script, 70_000)]);
+    let txid = payment.compute_txid();
+    assert!(harness.transaction(txid).is_none());
+    harness.accept(&payment);
+    let seen = harness.known(txid);
+    assert_eq!((seen.state, seen.trusted, seen.replaceable), (TxState::InMempool, false, Replaceable::No));
+    assert_eq!((seen.total_output, seen.debit_spendable), (70_005, 0));
+    assert_eq!(seen.outputs[0].ownership, Ownership::None);
+    assert_eq!((seen.outputs[1].ownership, seen.outputs[1].label.as_deref()), (Ownership::Spendable, Some("rent")));
+    assert!(!seen.outputs[1].change && seen.outputs[1].descriptors.len() == 1);
+    let text = harness.view().descriptor_texts(&seen.outputs[1].descriptors).unwrap().remove(0).unwrap();
+    assert!(text.starts_with("wpkh(tpub") && text.contains("/*)#"), "{text}");
+    assert_eq!(harness.view().descriptor_texts(&[99]).unwrap(), [None]);
+    assert!(!harness.coins()[0].trusted);
+
+    let hash = harness.mine(vec![payment.clone()]);
+    let confirmed = harness.known(txid);
+    let TxState::Confirmed { block, height, index, .. } = confirmed.state else { panic!("{:?}", confirmed.state) };
+    assert_eq!((block, height, index), (hash, 1, 1));
+    assert!(confirmed.trusted && confirmed.arrival == seen.arrival && confirmed.time == seen.time);
+    assert_eq!(harness.coins().len(), 1);
+    assert_eq!(
+        harness.view().raw_transactions(&[txid]).unwrap()[0].as_ref().unwrap().0,
+        bitcoin::consensus::serialize(&payment)
+    );
+    let told = Event::WalletTransaction { wallet: "w".into(), txid };
+    assert!(harness.events.lock().iter().filter(|event| **event == told).count() >= 2);
+    let synced = harness.view().info().unwrap().synced;
+    assert_eq!((synced.hash, synced.height), (hash, 1));
+}
+
+#[test]
+fn what_is_spent_is_debited_and_change_is_change() {
+    let harness = Harness::with_wallet();
+    let coin = funded(&harness);
+    let change = harness.address(None);
+    let payment = spend(&[coin], &[(&foreign(1), 10), (&change, SUBSIDY - 1010)]);
+    harness.accept(&payment);
+    let sent = harness.known(payment.compute_txid());
+    assert_eq!((sent.debit_spendable, sent.debit_watch_only), (SUBSIDY, 0));
+    assert!(sent.outputs[1].change && sent.outputs[1].label.is_none());
+    assert!(sent.trusted);
+    let coins = harness.coins();
+    assert_eq!(coins.len(), 1);
+    assert!(coins[0].change && coins[0].trusted && coins[0].from_us && coins[0].value == SUBSIDY - 1010);
+
+    // Entered in the address book it is change no more, at once.
+    harness.view().wallet().set_label(change, "mine".into()).unwrap();
+    let sent = harness.known(payment.compute_txid());
+    assert!(!sent.outputs[1].change && sent.outputs[1].label.as_deref() == Some("mine"));
+    assert_eq!(harness.coins()[0].label.as_deref(), Some("mine"));
+}
+
+#[test]
+fn a_replaced_transaction_is_inactive_and_gives_way_for_good_in_a_block() {
+    let harness = Harness::with_wallet();
+    let coin = funded(&harness);
+    let change = harness.address(None);
+    let mut first = spend(&[coin], &[(&change, SUBSIDY - 500)]);
+    first.input[0].sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
+    let child = spend(&[OutPoint { txid: first.compute_txid(), vout: 0 }], &[(&foreign(3), 7)]);
+    let second = spend(&[coin], &[(&foreign(2), SUBSIDY - 900)]);
+    let [first_id, child_id, second_id] = [&first, &child, &second].map(|t| t.compute_txid());
+    harness.accept(&first);
+    harness.accept(&child);
+    assert_eq!(harness.known(first_id).replaceable, Replaceable::Yes);
+    assert!(harness.coins().is_empty());
+    for txid in [child_id, first_id] {
+        harness.take_out(txid, Removal::Replaced);
+    }
+    harness.accept(&second);
+    let replaced = harness.known(first_id);
+    assert_eq!((replaced.state, replaced.trusted), (TxState::Inactive, false));
+    assert_eq!((replaced.conflicts, replaced.mempool_conflicts), (vec![second_id], vec![second_id]));
+    let child = harness.known(child_id);
+    assert_eq!(child.replaceable, Replaceable::Unknown);
+    // What stands in the way of its parent stands in its way.
+    assert_eq!((child.conflicts, child.mempool_conflicts), (vec![], vec![second_id]));
+
+    let block = harness.mine(vec![second.clone()]);
+    let height = harness.height_of(block);
+    // Also who has won says whom it stood against.
+    assert_eq!(harness.known(second_id).conflicts, [first_id]);
+    for txid in [first_id, child_id] {
+        assert_eq!(harness.known(txid).state, TxState::Conflicted { block, height });
+    }
+    assert_eq!(history(&harness, HistoryRange::Conflicted { from_height: height }, false).len(), 2);
+    assert_eq!(history(&harness, HistoryRange::Conflicted { from_height: height + 1 }, false).len(), 0);
+
+    harness.disconnect();
+    for txid in [first_id, child_id] {
+        assert_eq!(harness.known(txid).state, TxState::Inactive);
+    }
+    harness.accept(&second);
+    assert_eq!(harness.known(second_id).state, TxState::InMempool);
+}
+
+#[test]
+fn a_conflict_is_counted_from_its_deepest_block() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let ours = spend(&[elsewhere(1), elsewhere(2)], &[(&script, 5)]);
+    harness.accept(&ours);
+    let block = harness.mine(vec![spend(&[elsewhere(1)], &[(&foreign(1), 1)])]);
+    harness.mine(vec![spend(&[elsewhere(2)], &[(&foreign(1), 1)])]);
+    assert_eq!(harness.known(ours.compute_txid()).state, TxState::Conflicted { block, height: 1 });
+    harness.disconnect();
+    assert_eq!(harness.known(ours.compute_txid()).state, TxState::Conflicted { block, height: 1 });
+    harness.disconnect();
+    assert_eq!(harness.known(ours.compute_txid()).state, TxState::InMempool);
+}
+
+#[test]
+fn the_coinbase_of_a_disconnected_block_is_no_coin() {
+    let harness = Harness::with_wallet();
+    let hash = harness.mine_to(harness.address(Some("")), vec![]);
+    let txid = harness.block(hash).txdata[0].compute_txid();
+    assert_eq!(harness.coins().len(), 1);
+    harness.disconnect();
+    let orphan = harness.known(txid);
+    assert_eq!((orphan.state, orphan.coinbase), (TxState::Abandoned, true));
+    assert!(harness.coins().is_empty());
+    harness.mine_to(foreign(9), vec![]);
+    harness.mine(vec![]);
+    assert_eq!(harness.known(txid).state, TxState::Abandoned);
+}
+
+#[test]
+fn a_transaction_of_a_disconnected_block_goes_back_to_the_mempool_or_to_nowhere() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let (kept, lost) = (spend(&[elsewhere(1)], &[(&script, 1)]), spend(&[elsewhere(2)], &[(&script, 2)]));
+    harness.mine(vec![kept.clone(), lost.clone()]);
+    harness.mempool.add(kept.clone(), 10);
+    harness.disconnect();
+    assert_eq!(harness.known(kept.compute_txid()).state, TxState::InMempool);
+    assert_eq!(harness.known(lost.compute_txid()).state, TxState::Inactive);
+    assert_eq!(history(&harness, HistoryRange::Unconfirmed, false).len(), 2);
+    assert_eq!(history(&harness, HistoryRange::Confirmed { from_height: 0 }, false).len(), 0);
+}
+
+#[test]
+fn a_reorganisation_during_a_stop_is_found_at_the_start() {
+    let mut harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let payments: Vec<_> = (1..=4).map(|n| spend(&[elsewhere(n)], &[(&script, u64::from(n))])).collect();
+    harness.mine(vec![payments[0].clone()]);
+    harness.mine(vec![payments[1].clone()]);
+    harness.accept(&payments[2]);
+    harness.view();
+    harness.restart(|harness| {
+        harness.chain.disconnect();
+        harness.chain.mine_to(foreign(7), vec![payments[3].clone()]);
+        harness.chain.mine_to(foreign(8), vec![]);
+        harness.mempool.clear();
+    });
+    let states: Vec<TxState> = payments.iter().map(|payment| harness.known(payment.compute_txid()).state).collect();
+    assert!(matches!(states[0], TxState::Confirmed { height: 1, index: 1, .. }));
+    // The two that are in no block are offered to the mempool again, which does not know what they spend.
+    assert_eq!(states[1..3], [TxState::Inactive, TxState::Inactive]);
+    assert!(matches!(states[3], TxState::Confirmed { height: 2, index: 1, .. }));
+    assert_eq!(harness.view().info().unwrap().synced.height, 3);
+}
+
+#[test]
+fn what_was_in_the_mempool_at_the_start_is_found() {
+    let mut harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let payment = spend(&[elsewhere(1)], &[(&script, 5)]);
+    harness.restart(|harness| harness.mempool.add(payment.clone(), 10));
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
+}
+
+#[test]
+fn only_an_idle_transaction_can_be_given_up() {
+    let harness = Harness::with_wallet();
+    let coin = funded(&harness);
+    let change = harness.address(None);
+    let payment = spend(&[coin], &[(&change, SUBSIDY - 500)]);
+    let child = spend(&[OutPoint { txid: payment.compute_txid(), vout: 0 }], &[(&foreign(3), 7)]);
+    harness.accept(&payment);
+    harness.accept(&child);
+    let view = harness.view();
+    let wallet = view.wallet();
+    assert_eq!(kind_of(wallet.abandon(payment.compute_txid())), ErrorKind::Refused);
+    assert_eq!(kind_of(wallet.abandon(elsewhere(1).txid)), ErrorKind::NotFound);
+    harness.take_out(child.compute_txid(), Removal::Dropped);
+    harness.take_out(payment.compute_txid(), Removal::Dropped);
+    harness.view();
+    wallet.abandon(payment.compute_txid()).unwrap();
+    for transaction in [&payment, &child] {
+        assert_eq!(harness.known(transaction.compute_txid()).state, TxState::Abandoned);
+    }
+    assert_eq!(harness.coins()[0].outpoint, coin, "the input may be spent again");
+    // Once more changes nothing, and is not refused: neither of what was named nor of what was given up with it.
+    for transaction in [&payment, &child] {
+        wallet.abandon(transaction.compute_txid()).unwrap();
+        assert_eq!(harness.known(transaction.compute_txid()).state, TxState::Abandoned);
+    }
+    // Seen again it counts again.
+    harness.accept(&payment);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
+}
+
+#[test]
+fn history_is_paged_in_both_directions() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    for n in 1..=7 {
+        harness.mine(vec![spend(&[elsewhere(n)], &[(&script, u64::from(n))])]);
+    }
+    let forth = history(&harness, HistoryRange::Confirmed { from_height: 3 }, false);
+    assert_eq!(forth.iter().map(|t| t.total_output).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
+    let back = history(&harness, HistoryRange::All, true);
+    assert_eq!(back.iter().map(|t| t.total_output).collect::<Vec<_>>(), [7, 6, 5, 4, 3, 2, 1]);
+    let back = history(&harness, HistoryRange::Confirmed { from_height: 6 }, true);
+    assert_eq!(back.iter().map(|t| t.total_output).collect::<Vec<_>>(), [7, 6]);
+}
+
+#[test]
+fn a_payment_far_ahead_moves_the_next_address_past_it() {
+    let harness = Harness::with_wallet();
+    let addresses: Vec<_> = (0..19).map(|_| harness.address(Some(""))).collect();
+    // A second wallet of the same descriptor, which has handed out nothing.
+    let text = harness.view().descriptors(true).unwrap()[2].text.clone();
+    harness.create("twin", |options| options.blank = true);
+    let twin = || harness.manager.select(Some("twin")).unwrap();
+    let import = descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
+    twin().wallet().import(vec![import]).unwrap();
+    harness.accept(&spend(&[elsewhere(1)], &[(&addresses[18], 9)]));
+    let info = &twin().descriptors(false).unwrap()[0];
+    assert_eq!((info.next_index, info.range), (19, Some((0, 38))));
+    let next = twin().wallet().new_address(AddressType::Bech32, false, None).unwrap();
+    assert!(!addresses.contains(&next));
+}
+
+#[test]
+fn times_are_smart() {
+    use outrigger_service::{Chain, Scope};
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    harness.mine(vec![]);
+    let block_time = u64::from(harness.chain.tip(Scope::NONE).unwrap().time) + 600;
+    harness.chain.set_mock_time(Scope::NONE, block_time + 5000).unwrap();
+    let late = spend(&[elsewhere(1)], &[(&script, 1)]);
+    harness.mine(vec![late.clone()]);
+    let seen = harness.known(late.compute_txid());
+    assert_eq!((seen.time, seen.time_received), (block_time, block_time + 5000));
+    // One in the mempool has the time at which it came; one in a later block is not earlier than that.
+    let pooled = spend(&[elsewhere(2)], &[(&script, 1)]);
+    harness.accept(&pooled);
+    assert_eq!(harness.known(pooled.compute_txid()).time, block_time + 5000);
+    let after = spend(&[elsewhere(3)], &[(&script, 1)]);
+    harness.mine(vec![after.clone()]);
+    assert_eq!(harness.known(after.compute_txid()).time, block_time + 5000);
+}
+
+#[test]
+fn metadata_is_kept_in_key_order_and_an_empty_text_is_none() {
+    let harness = Harness::with_wallet();
+    let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 1)]);
+    harness.accept(&payment);
+    let txid = payment.compute_txid();
+    let view = harness.view();
+    for (key, value) in [("to", "Ann"), ("comment", "rent"), ("to", "Bea"), ("x", "")] {
+        view.wallet().set_metadata(txid, key.into(), value.into()).unwrap();
+    }
+    let expected = [("comment", "rent"), ("to", "Bea")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    assert_eq!(harness.known(txid).metadata, expected);
+    assert_eq!(kind_of(view.wallet().set_metadata(elsewhere(4).txid, "k".into(), "v".into())), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let parent = spend(&[elsewhere(1)], &[(&script, 40)]);
+    let child = spend(&[OutPoint { txid: parent.compute_txid(), vout: 0 }], &[(&script, 30)]);
+    harness.accept(&child);
+    assert_eq!(harness.known(child.compute_txid()).debit_spendable, 0);
+    harness.accept(&parent);
+    assert_eq!(harness.known(child.compute_txid()).debit_spendable, 40);
+    let coins = harness.coins();
+    assert_eq!((coins.len(), coins[0].value), (1, 30));
+}
+
+#[test]
+fn what_is_offered_again_at_the_start_is_known_to_wait_in_the_mempool() {
+    let mut harness = Harness::with_wallet();
+    let coin = funded(&harness);
+    let payment = spend(&[coin], &[(&foreign(7), 9), (&harness.address(None), 5)]);
+    harness.accept(&payment);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
+    // Nothing of the mempool outlives the stop, so the wallet offers it when nobody is told of anything yet.
+    harness.restart(|harness| {
+        harness.pool.lock().clear();
+        harness.mempool.clear();
+    });
+    assert_eq!(harness.mempool.ids(Scope::NONE).unwrap(), [payment.compute_txid()]);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
+}
+
+#[test]
+fn what_was_told_before_the_mempool_was_read_as_a_whole_comes_too_late() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let payment = spend(&[elsewhere(1)], &[(&script, 9)]);
+    harness.accept(&payment);
+    harness.take_out(payment.compute_txid(), Removal::Dropped);
+    harness.view().wallet().reread_mempool();
+    let sequence = harness.mempool.info(Scope::NONE).unwrap().sequence;
+    assert!(sequence > 0);
+    let other = spend(&[elsewhere(1)], &[(&foreign(7), 9)]);
+    let added = |sequence| NodeEvent::TransactionAdded { transaction: Arc::new(other.clone()), time: 1, sequence };
+    harness.manager.notify(added(sequence));
+    assert_eq!(harness.known(payment.compute_txid()).mempool_conflicts, []);
+    harness.manager.notify(added(sequence + 1));
+    assert_eq!(harness.known(payment.compute_txid()).mempool_conflicts, [other.compute_txid()]);
+}
+
+#[test]
+fn a_long_label_is_told_with_every_payment_and_stored_once() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let payment = spend(&[elsewhere(1)], &[(&script, 7); 150]);
+    harness.mine(vec![payment.clone()]);
+    for label in ["x".repeat(64), "y".repeat(65), "\0".to_owned(), "é".repeat(2048), "short".into(), String::new()] {
+        harness.view().wallet().set_label(script.clone(), label.clone()).unwrap();
+        let known = harness.known(payment.compute_txid());
+        assert!(known.outputs.iter().all(|output| output.label.as_ref() == Some(&label)), "{label:?}");
+        assert!(known.trusted && !known.contested && known.conflicts.is_empty());
+        assert_eq!(history(&harness, HistoryRange::All, false)[0].outputs, known.outputs);
+        let coins = harness.coins();
+        assert!(coins.len() == 150 && coins.iter().all(|coin| coin.label.as_ref() == Some(&label)), "{label:?}");
+        let stored = std::fs::read(harness.view().wallet().store.data_file()).unwrap();
+        let times = stored.windows(label.len().max(1)).filter(|bytes| *bytes == label.as_bytes()).count();
+        // Pages that are free may still hold it.
+        assert!(label.len() < 100 || (1..=3).contains(&times), "{times} times");
+    }
+}

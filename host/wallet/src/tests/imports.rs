@@ -1,0 +1,404 @@
+//! Imports of descriptors, and of keys and scripts.
+
+use std::str::FromStr as _;
+
+use bitcoin::bip32::{Xpriv, Xpub};
+use bitcoin::key::PrivateKey;
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{NetworkKind, OutPoint, ScriptBuf};
+use outrigger_service::ErrorKind;
+use outrigger_service::wallet::{
+    AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo,
+};
+use outrigger_service::wire::{Blob, Secret};
+
+use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+
+/// A private key, as WIF, and its public key.
+fn key(number: u8) -> (Secret, Vec<u8>) {
+    let inner = SecretKey::from_slice(&[number; 32]).unwrap();
+    let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
+    (Secret::new(key.to_wif()), key.public_key(&Secp256k1::new()).to_bytes())
+}
+
+fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
+    let mut keys = KeysImport {
+        script_pubkeys: vec![],
+        scripts: vec![],
+        private_keys: vec![],
+        public_keys: vec![],
+        origins: vec![],
+        solving_data: true,
+        internal: false,
+        label: String::new(),
+        keypool: false,
+        timestamp: 1,
+    };
+    change(&mut keys);
+    Import::Keys { keys }
+}
+
+fn p2wpkh(public_key: &[u8]) -> ScriptBuf {
+    let key = bitcoin::CompressedPublicKey::from_slice(public_key).unwrap();
+    ScriptBuf::new_p2wpkh(&key.wpubkey_hash())
+}
+
+fn p2pkh(public_key: &[u8]) -> ScriptBuf {
+    ScriptBuf::new_p2pkh(&bitcoin::PublicKey::from_slice(public_key).unwrap().pubkey_hash())
+}
+
+impl Harness {
+    fn import(&self, imports: Vec<Import>) -> Vec<ImportOutcome> {
+        self.view().wallet().import(imports).unwrap()
+    }
+
+    fn import_one(&self, import: Import) -> ImportOutcome {
+        self.import(vec![import]).remove(0)
+    }
+
+    fn script(&self, script: &ScriptBuf) -> Option<ScriptInfo> {
+        self.view().scripts(vec![script.clone()]).unwrap().remove(0)
+    }
+
+    fn ownership(&self, script: &ScriptBuf) -> Ownership {
+        self.script(script).map_or(Ownership::None, |info| info.ownership)
+    }
+
+    fn blank() -> Self {
+        let harness = Self::new();
+        harness.create("w", |options| options.blank = true);
+        harness
+    }
+
+    fn watching() -> Self {
+        let harness = Self::new();
+        harness.create("w", |options| options.disable_private_keys = true);
+        harness
+    }
+}
+
+#[test]
+fn a_watched_script_becomes_spendable_with_its_key_and_the_history_says_so() {
+    let harness = Harness::blank();
+    let (wif, public) = key(1);
+    let script = p2wpkh(&public);
+    let watch = || keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false));
+    assert_eq!(harness.import_one(watch()), IMPORTED);
+    let payment = spend(&[elsewhere(1)], &[(&script, 70)]);
+    let spending = spend(&[OutPoint { txid: payment.compute_txid(), vout: 0 }], &[(&foreign(1), 60)]);
+    harness.accept(&payment);
+    harness.accept(&spending);
+    let [paid, spent] = [&payment, &spending].map(|t| t.compute_txid());
+    assert_eq!(harness.known(paid).outputs[0].ownership, Ownership::WatchOnly);
+    assert_eq!((harness.known(spent).debit_watch_only, harness.known(spent).debit_spendable), (70, 0));
+    assert!(!harness.script(&script).unwrap().solvable);
+
+    let import = keys(|keys| {
+        (keys.script_pubkeys, keys.private_keys) = (vec![script.clone()], vec![wif.clone()]);
+        keys.label = "mine".into();
+    });
+    assert_eq!(harness.import_one(import.clone()), IMPORTED);
+    let output = &harness.known(paid).outputs[0];
+    assert_eq!((output.ownership, output.label.as_deref()), (Ownership::Spendable, Some("mine")));
+    assert_eq!((harness.known(spent).debit_watch_only, harness.known(spent).debit_spendable), (0, 70));
+    let info = harness.script(&script).unwrap();
+    assert!(info.solvable && info.solving.public_keys == [Blob(public)]);
+    assert!(info.descriptor.starts_with("wpkh(02") || info.descriptor.starts_with("wpkh(03"), "{}", info.descriptor);
+    assert_eq!(harness.import_one(import), ImportOutcome::AlreadyOwned { script });
+}
+
+#[test]
+fn a_compressed_key_owns_all_its_forms() {
+    let harness = Harness::blank();
+    let (wif, public) = key(1);
+    let pkh = p2pkh(&public);
+    harness.import_one(keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![pkh.clone()], vec![wif])));
+    let wpkh = p2wpkh(&public);
+    let pk = ScriptBuf::new_p2pk(&bitcoin::PublicKey::from_slice(&public).unwrap());
+    let sh = ScriptBuf::new_p2sh(&wpkh.script_hash());
+    for script in [&pkh, &wpkh, &pk, &sh] {
+        assert_eq!(harness.ownership(script), Ownership::Spendable, "{script:?}");
+    }
+    // Pay-to-pubkey has no address, and so no label.
+    assert_eq!(harness.script(&pk).unwrap().label, None);
+    assert_eq!(harness.script(&sh).unwrap().solving.scripts, std::slice::from_ref(&wpkh));
+    let payment = spend(&[elsewhere(1)], &[(&pk, 7)]);
+    harness.accept(&payment);
+    harness.view().wallet().set_label(pkh, "new".into()).unwrap();
+    assert_eq!(harness.known(payment.compute_txid()).outputs[0].label, None);
+}
+
+#[test]
+fn a_multisig_is_ours_with_its_last_key() {
+    let harness = Harness::blank();
+    let [(first, one), (second, two)] = [key(1), key(2)];
+    let redeem = bitcoin::script::Builder::new()
+        .push_int(1)
+        .push_key(&bitcoin::PublicKey::from_slice(&one).unwrap())
+        .push_key(&bitcoin::PublicKey::from_slice(&two).unwrap())
+        .push_int(2)
+        .push_opcode(bitcoin::opcodes::all::OP_CHECKMULTISIG)
+        .into_script();
+    let program = ScriptBuf::new_p2wsh(&redeem.wscript_hash());
+    let nested = ScriptBuf::new_p2sh(&program.script_hash());
+    let import = |wif: Secret| {
+        keys(|keys| {
+            keys.script_pubkeys = vec![nested.clone()];
+            keys.scripts = vec![redeem.clone(), program.clone()];
+            keys.private_keys = vec![wif];
+        })
+    };
+    assert_eq!(harness.import_one(import(first)), IMPORTED);
+    assert_eq!(harness.ownership(&nested), Ownership::WatchOnly);
+    let payment = spend(&[elsewhere(1)], &[(&nested, 7)]);
+    harness.accept(&payment);
+    let info = harness.script(&nested).unwrap();
+    assert!(info.solvable && info.solving.scripts == [program.clone(), redeem.clone()]);
+    assert!(info.descriptor.starts_with("sh(wsh(multi(1,"), "{}", info.descriptor);
+    // The second key alone completes it, though it comes with another script.
+    let other = p2pkh(&two);
+    let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![other], vec![second]));
+    assert_eq!(harness.import_one(import), IMPORTED);
+    assert_eq!(harness.ownership(&nested), Ownership::Spendable);
+    assert_eq!(harness.ownership(&program), Ownership::Spendable);
+    assert_eq!(harness.known(payment.compute_txid()).outputs[0].ownership, Ownership::Spendable);
+    assert_eq!(harness.ownership(&redeem), Ownership::None, "bare multisig is never ours");
+}
+
+#[test]
+fn what_the_wallet_may_not_hold_is_refused() {
+    let harness = Harness::watching();
+    let (wif, public) = key(1);
+    let script = p2pkh(&public);
+    let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![script.clone()], vec![wif.clone()]));
+    assert_eq!(harness.import_one(import), ImportOutcome::PrivateKeysDisabled);
+    let private = descriptor(&format!("pkh({})", wif.expose()), |_| {});
+    assert_eq!(harness.import_one(private.clone()), ImportOutcome::PrivateKeysDisabled);
+    assert_eq!(harness.ownership(&script), Ownership::None);
+
+    let harness = Harness::blank();
+    let [public, other] = [public, key(2).1].map(|key| outrigger_values::params::encode_hex(&key));
+    let outcomes = harness.import(vec![
+        descriptor(&format!("pkh({public})"), |_| {}),
+        descriptor("nonsense(1)", |_| {}),
+        descriptor(&format!("multi(1,{other},{})", wif.expose()), |import| import.active = true),
+        private,
+    ]);
+    assert_eq!(outcomes[0], ImportOutcome::NoPrivateKeys);
+    assert!(matches!(outcomes[1], ImportOutcome::BadDescriptor { .. }));
+    assert_eq!(outcomes[2], ImportOutcome::Imported { missing_private_keys: true, unknown_output_type: true });
+    assert_eq!(outcomes[3], IMPORTED);
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 2);
+    assert!(harness.view().info().unwrap().blank, "imports leave the flag of createwallet");
+}
+
+#[test]
+fn descriptors_that_need_a_missing_key_are_not_expandable() {
+    let harness = Harness::watching();
+    let master = Xpriv::from_str(XPRV).unwrap();
+    let xpub = Xpub::from_priv(&Secp256k1::new(), &master);
+    let outcome =
+        |path| harness.import_one(descriptor(&format!("wpkh({xpub}{path}/*)"), |import| import.range = Some((0, 5))));
+    assert_eq!(outcome("/0h"), ImportOutcome::NotExpandable);
+    assert_eq!(outcome("/0"), IMPORTED);
+}
+
+#[test]
+fn known_descriptors_are_replaced_and_never_lose_a_script() {
+    let harness = Harness::blank();
+    let text = format!("wpkh({XPRV}/84h/1h/0h/0/*)");
+    let import = |begin, end, active| {
+        descriptor(&text, |import| (import.range, import.active, import.timestamp) = (Some((begin, end)), active, 500))
+    };
+    assert_eq!(harness.import_one(import(5, 30, true)), IMPORTED);
+    let info = &harness.view().descriptors(false).unwrap()[0];
+    assert_eq!((info.range, info.next_index, info.active, info.timestamp), (Some((5, 30)), 5, true, 500));
+    assert_eq!(harness.import_one(import(6, 40, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
+    assert_eq!(harness.import_one(import(5, 29, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
+    // Indexes below the beginning are ours too.
+    let text_of = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
+    let parsed = outrigger_descriptor::Descriptor::parse(
+        &text_of,
+        bitcoin::Network::Regtest,
+        outrigger_descriptor::Checksum::Required,
+    )
+    .unwrap();
+    let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
+    assert_eq!(harness.ownership(&at(0)), Ownership::Spendable);
+    assert_eq!(harness.ownership(&at(30)), Ownership::Spendable);
+    assert_eq!(harness.ownership(&at(31)), Ownership::None);
+    assert_eq!(harness.view().wallet().new_address(AddressType::Bech32, false, None).unwrap(), at(5));
+
+    assert_eq!(harness.import_one(import(0, 45, false)), IMPORTED);
+    let infos = harness.view().descriptors(false).unwrap();
+    assert_eq!((infos.len(), infos[0].range, infos[0].active, infos[0].next_index), (1, Some((0, 45)), false, 0));
+    assert_eq!(harness.ownership(&at(45)), Ownership::Spendable);
+    let refused = harness.view().wallet().new_address(AddressType::Bech32, false, None);
+    assert_eq!(kind_of(refused), ErrorKind::Refused);
+}
+
+#[test]
+fn the_newest_active_descriptor_gives_the_addresses_and_multipath_has_two_sides() {
+    let harness = Harness::with_wallet();
+    let text = format!("wpkh({XPRV}/<0;1>/*)");
+    let outcome = harness.import_one(descriptor(&text, |import| (import.range, import.active) = (Some((0, 9)), true)));
+    assert_eq!(outcome, IMPORTED);
+    let infos = harness.view().descriptors(false).unwrap();
+    assert_eq!((infos.len(), infos.iter().filter(|info| info.active).count()), (10, 8));
+    assert_eq!((infos[8].internal, infos[9].internal), (Some(false), Some(true)));
+    assert!(infos[8].text.expose().contains("/0/*)") && infos[9].text.expose().contains("/1/*)"));
+    for (internal, info) in [(false, &infos[8]), (true, &infos[9])] {
+        let script = harness.view().wallet().new_address(AddressType::Bech32, internal, None).unwrap();
+        assert_eq!(harness.script(&script).unwrap().parents, [info.text.expose()]);
+    }
+}
+
+#[test]
+fn combo_labels_all_its_addresses() {
+    let harness = Harness::blank();
+    let (wif, public) = key(3);
+    let text = format!("combo({})", wif.expose());
+    harness.import_one(descriptor(&text, |import| import.label = Some("all".into())));
+    let wpkh = p2wpkh(&public);
+    for script in [p2pkh(&public), wpkh.clone(), ScriptBuf::new_p2sh(&wpkh.script_hash())] {
+        let info = harness.script(&script).unwrap();
+        assert_eq!((info.label.as_deref(), info.change), (Some("all"), false));
+    }
+    // What a descriptor owns, an import of keys finds owned.
+    let again = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![wpkh.clone()], vec![wif]));
+    assert_eq!(harness.import_one(again), ImportOutcome::AlreadyOwned { script: wpkh });
+}
+
+#[test]
+fn a_second_watch_moves_the_birth_time() {
+    let harness = Harness::watching();
+    let script = foreign(9);
+    for timestamp in [1000, 10] {
+        let import = keys(|keys| {
+            (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![script.clone()], false, timestamp);
+        });
+        assert_eq!(harness.import_one(import), IMPORTED);
+        assert_eq!(harness.script(&script).unwrap().timestamp, timestamp);
+    }
+    assert_eq!(harness.view().info().unwrap().birth_time, 10);
+    let info = harness.script(&script).unwrap();
+    assert_eq!((info.ownership, info.label.as_deref()), (Ownership::WatchOnly, Some("")));
+}
+
+#[test]
+fn imported_public_keys_serve_as_a_keypool_in_their_order() {
+    let harness = Harness::watching();
+    let publics: Vec<Vec<u8>> = [4, 5].map(|number| key(number).1).to_vec();
+    for public in &publics {
+        let import = keys(|keys| {
+            (keys.script_pubkeys, keys.keypool) = (vec![p2wpkh(public)], true);
+            keys.public_keys = vec![Blob(public.clone())];
+        });
+        assert_eq!(harness.import_one(import), IMPORTED);
+    }
+    assert_eq!(harness.view().info().unwrap().keypool_external, 2);
+    let next = || harness.view().wallet().new_address(AddressType::Bech32, false, Some("given".into()));
+    assert_eq!(next().unwrap(), p2wpkh(&publics[0]));
+    assert_eq!(next().unwrap(), p2wpkh(&publics[1]));
+    assert_eq!(kind_of(next()), ErrorKind::Refused);
+    assert_eq!(harness.ownership(&p2wpkh(&publics[0])), Ownership::WatchOnly);
+}
+
+#[test]
+fn a_locked_wallet_takes_no_import() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.passphrase = Secret::new("p".into()));
+    let (wif, _) = key(1);
+    let view = harness.view();
+    let import = || vec![descriptor(&format!("pkh({})", wif.expose()), |_| {})];
+    assert_eq!(kind_of(view.wallet().import(import())), ErrorKind::WalletLocked);
+    view.wallet().unlock(Secret::new("p".into()), 100).unwrap();
+    assert_eq!(view.wallet().import(import()).unwrap(), [IMPORTED]);
+}
+
+#[test]
+fn hardened_wildcards_derive_while_unlocked() {
+    let harness = Harness::blank();
+    let text = format!("wpkh({XPRV}/0h/*h)");
+    let import = descriptor(&text, |import| (import.range, import.active) = (Some((0, 3)), true));
+    assert_eq!(harness.import_one(import), IMPORTED);
+    let scripts: Vec<_> = (0..30)
+        .map(|_| harness.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap())
+        .collect();
+    assert!(scripts.iter().all(|script| harness.ownership(script) == Ownership::Spendable));
+    let wallet = harness.view().wallet().clone();
+    wallet.encrypt(Secret::new("p".into())).unwrap();
+    assert_eq!(harness.ownership(&scripts[29]), Ownership::Spendable);
+}
+
+#[test]
+fn each_of_many_keys_has_its_own_origin_and_the_first_of_two_counts() {
+    let harness = Harness::blank();
+    let all: Vec<Vec<u8>> = (1..=60).map(|number| key(number).1).collect();
+    let origin = |key: &Vec<u8>, fingerprint: u8, path: &str| KeyOrigin {
+        public_key: Blob(key.clone()),
+        fingerprint: [fingerprint; 4],
+        path: path.into(),
+    };
+    let mut origins: Vec<KeyOrigin> =
+        all.iter().zip(1..).map(|(key, number)| origin(key, number, &format!("m/{number}"))).collect();
+    origins.push(origin(&all[0], 0xff, "m/9"));
+    harness.import_one(keys(|keys| {
+        keys.script_pubkeys = all.iter().map(|key| p2wpkh(key)).collect();
+        keys.public_keys = all.iter().cloned().map(Blob).collect();
+        keys.origins = origins;
+    }));
+    for (key, number) in all.iter().zip(1_u8..) {
+        let info = harness.script(&p2wpkh(key)).unwrap();
+        assert_eq!(info.origins, [origin(key, number, &format!("m/{number}"))]);
+    }
+}
+
+#[test]
+fn the_marks_of_hardened_steps_do_not_make_another_descriptor() {
+    let harness = Harness::blank();
+    harness.import_one(descriptor(&format!("wpkh([01020304/84h]{XPRV}/0h/*)"), |import| import.range = Some((0, 9))));
+    for text in [format!("wpkh([01020304/84']{XPRV}/0'/*)"), format!("wpkh([01020304/84h]{XPRV}/0'/*)")] {
+        let smaller = descriptor(&text, |import| import.range = Some((0, 3)));
+        assert!(matches!(harness.import_one(smaller), ImportOutcome::RangeShrinks { begin: 0, .. }));
+        let larger = descriptor(&text, |import| import.range = Some((0, 60)));
+        assert_eq!(harness.import_one(larger), IMPORTED);
+        assert_eq!(harness.view().descriptors(false).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn the_parts_of_a_request_are_stored_together_or_not_at_all() {
+    let harness = Harness::blank();
+    let text = |path: &str| format!("wpkh({XPRV}/{path}/*)");
+    harness.import_one(descriptor(&text("0"), |import| import.range = Some((0, 60))));
+    let both = descriptor(&text("<7;0>"), |import| import.range = Some((0, 3)));
+    assert!(matches!(harness.import_one(both), ImportOutcome::RangeShrinks { begin: 0, end: 60 }));
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 1);
+
+    let (_, new) = key(1);
+    let (wif, owned) = key(2);
+    let of = |public: &Vec<u8>, wif: Vec<Secret>| {
+        let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![p2wpkh(public)], wif));
+        let Import::Keys { keys } = import else { panic!("keys") };
+        keys
+    };
+    harness.import_one(Import::Keys { keys: of(&owned, vec![wif]) });
+    let parts = Import::Parts { parts: vec![of(&new, vec![]), of(&owned, vec![])] };
+    let known = harness.script(&p2wpkh(&new)).is_some();
+    assert_eq!(harness.import_one(parts), ImportOutcome::AlreadyOwned { script: p2wpkh(&owned) });
+    assert!(!known && harness.script(&p2wpkh(&new)).is_none());
+}
+
+#[test]
+fn a_range_far_out_costs_what_it_is_long() {
+    let harness = Harness::blank();
+    let far = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((5_000_000, 5_000_010)));
+    assert_eq!(harness.import_one(far), IMPORTED);
+    let range = &harness.view().descriptors(false).unwrap()[0].range;
+    assert!(range.is_some_and(|(begin, _)| begin == 5_000_000), "{range:?}");
+}

@@ -1,0 +1,226 @@
+//! Many wallets: what a block or a transaction costs those that it does not touch, and what the failure of one does.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use bitcoin::OutPoint;
+use outrigger_service::ErrorKind;
+use outrigger_service::events::Event;
+use outrigger_service::wallet::TxState;
+use parking_lot::Mutex;
+
+use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
+use crate::follow::MAX_THREADS;
+use crate::{Wallet, WalletManager};
+
+/// After this a test gives up on what should come at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
+    harness.manager.select(Some(name)).unwrap().wallet().clone()
+}
+
+/// The height that a wallet has stored.
+fn stored(wallet: &Wallet) -> u32 {
+    wallet.store.tables.synced(&wallet.store.read().unwrap()).unwrap().height
+}
+
+#[test]
+fn a_block_that_does_not_touch_a_wallet_moves_it_on_in_memory() {
+    let harness = Harness::with_wallet();
+    let (told, script) = (wallet(&harness, "w"), harness.address(Some("")));
+    for height in 1..=3 {
+        let hash = harness.mine(vec![spend(&[elsewhere(1)], &[(&foreign(1), 5)])]);
+        let synced = harness.view().info().unwrap().synced;
+        assert_eq!((synced.hash, synced.height, stored(&told)), (hash, height, 0));
+    }
+    // Whatever is stored stores with it where the wallet stands.
+    harness.view().wallet().set_label(script.clone(), "rent".into()).unwrap();
+    assert_eq!(stored(&told), 3);
+    harness.mine(vec![]);
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (4, 3));
+    harness.mine(vec![spend(&[elsewhere(2)], &[(&script, 5)])]);
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (5, 5));
+}
+
+#[test]
+fn unloadwallet_stores_how_far_the_wallet_has_followed() {
+    let harness = Harness::with_wallet();
+    harness.mine(vec![]);
+    let told = wallet(&harness, "w");
+    assert_eq!(stored(&told), 0);
+    harness.manager.unload("w".into(), None).unwrap();
+    assert_eq!(stored(&told), 1);
+}
+
+#[test]
+fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
+    let harness = Harness::with_wallet();
+    harness.mine(vec![]);
+    let told = wallet(&harness, "w");
+    assert_eq!(stored(&told), 0);
+    harness.manager.keep_house();
+    while stored(&told) == 0 {
+        thread::yield_now();
+    }
+    assert_eq!(stored(&told), 1);
+}
+
+#[test]
+fn a_crash_reads_again_what_was_followed_in_memory() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    harness.mine(vec![]);
+    harness.mine(vec![]);
+    assert_eq!(harness.view().info().unwrap().synced.height, 2);
+    // The file as a crash leaves it.
+    let (from, to) = (harness.dir.path().join("w"), harness.dir.path().join("crashed"));
+    std::fs::create_dir(&to).unwrap();
+    std::fs::copy(from.join("data.mdb"), to.join("data.mdb")).unwrap();
+    harness.manager.load("crashed".into(), None).unwrap();
+    let payment = spend(&[elsewhere(1)], &[(&script, 7)]);
+    let hash = harness.mine(vec![payment.clone()]);
+    for name in ["w", "crashed"] {
+        let view = harness.manager.select(Some(name)).unwrap();
+        assert_eq!((view.info().unwrap().synced.hash, view.info().unwrap().transactions), (hash, 1));
+    }
+}
+
+#[test]
+fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
+    let harness = Harness::with_wallet();
+    let told = wallet(&harness, "w");
+    harness.mine_to(harness.address(Some("")), vec![]);
+    // What comes while it still works on this would be stored with it.
+    assert_eq!(harness.view().info().unwrap().synced.height, 1);
+    let fork = harness.mine(vec![]);
+    harness.mine(vec![]);
+    harness.disconnect();
+    let at = |harness: &Harness| harness.view().info().unwrap().synced.hash;
+    assert_eq!((at(&harness), stored(&told)), (fork, 1));
+    let hash = harness.mine_to(foreign(9), vec![]);
+    assert_eq!((at(&harness), stored(&told)), (hash, 1));
+    // Down to the one that paid it, which does touch it.
+    (0..3).for_each(|_| harness.disconnect());
+    assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (0, 0));
+}
+
+#[test]
+fn what_a_block_pays_and_spends_again_is_both_seen() {
+    let harness = Harness::with_wallet();
+    let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
+    let spent = OutPoint { txid: payment.compute_txid(), vout: 0 };
+    let onward = spend(&[spent], &[(&foreign(1), 8)]);
+    harness.mine(vec![payment, onward.clone()]);
+    assert_eq!(harness.known(onward.compute_txid()).debit_spendable, 9);
+    assert!(harness.coins().is_empty());
+}
+
+#[test]
+fn a_payment_to_a_script_that_the_block_itself_leads_to_is_seen() {
+    let harness = Harness::with_wallet();
+    let addresses: Vec<_> = (0..30).map(|_| harness.address(Some(""))).collect();
+    let text = harness.view().descriptors(true).unwrap()[2].text.clone();
+    harness.create("twin", |options| options.blank = true);
+    let import = super::descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
+    wallet(&harness, "twin").import(vec![import]).unwrap();
+    let first = spend(&[elsewhere(1)], &[(&addresses[19], 1)]);
+    let second = spend(&[elsewhere(2)], &[(&addresses[29], 2)]);
+    harness.mine(vec![first, second]);
+    assert_eq!(harness.manager.select(Some("twin")).unwrap().info().unwrap().transactions, 2);
+}
+
+#[test]
+fn a_transaction_of_the_mempool_wakes_only_the_wallets_that_it_concerns() {
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    let (w, v) = (wallet(&harness, "w"), wallet(&harness, "v"));
+    let before = (w.feed.told(), v.feed.told());
+    let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
+    harness.accept(&payment);
+    // One that still has something to do is told everything: it has taken this over first.
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
+    harness.accept(&spend(&[elsewhere(2)], &[(&foreign(1), 9)]));
+    assert_eq!(harness.view().info().unwrap().transactions, 1);
+    assert_eq!((w.feed.told(), v.feed.told()), (before.0 + 1, before.1));
+    // That it leaves again concerns the same.
+    harness.take_out(payment.compute_txid(), outrigger_node::events::Removal::Dropped);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::Inactive);
+    assert_eq!((w.feed.told(), v.feed.told()), (before.0 + 2, before.1));
+}
+
+#[test]
+fn wallets_that_are_written_to_hold_no_thread() {
+    let harness = Harness::with_wallet();
+    let scripts: Vec<_> = (0..MAX_THREADS + 2)
+        .map(|number| {
+            let name = format!("busy{number}");
+            harness.create(&name, |_| {});
+            let kind = outrigger_service::wallet::AddressType::Bech32;
+            (wallet(&harness, &name), wallet(&harness, &name).new_address(kind, false, None).unwrap())
+        })
+        .collect();
+    let (began, begun) = channel();
+    let mut writes: Vec<(Sender<()>, thread::JoinHandle<()>)> = Vec::new();
+    for (wallet, _) in &scripts {
+        let (wallet, began) = (wallet.clone(), began.clone());
+        let (release, released): (_, Receiver<()>) = channel();
+        let write = move |_: &mut crate::write::Write<'_>| {
+            began.send(()).unwrap();
+            let _ = released.recv();
+            Ok(())
+        };
+        writes.push((release, thread::spawn(move || wallet.write(write).unwrap())));
+        begun.recv().unwrap();
+    }
+    // A block that touches all of them, and `w`.
+    let own = harness.address(Some(""));
+    let mut outputs: Vec<_> = scripts.iter().map(|(_, script)| (script, 5)).collect();
+    outputs.push((&own, 5));
+    let hash = harness.mine(vec![spend(&[elsewhere(1)], &outputs)]);
+    let manager = harness.manager.clone();
+    let (answer, answered) = channel();
+    thread::spawn(move || answer.send(manager.select(Some("w")).unwrap().info().unwrap()));
+    let info = answered.recv_timeout(PATIENCE).expect("it waits for no other wallet");
+    assert_eq!((info.synced.hash, info.transactions), (hash, 1));
+    for (release, write) in writes {
+        drop(release);
+        write.join().unwrap();
+    }
+    for (wallet, _) in &scripts {
+        let info = harness.manager.select(Some(wallet.name())).unwrap().info().unwrap();
+        assert_eq!((info.synced.hash, info.transactions), (hash, 1));
+    }
+}
+
+#[test]
+fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
+    let harness = Harness::with_wallet();
+    harness.create("v", |_| {});
+    harness.manager.shutdown();
+    // What is told of one wallet ends in a panic, once.
+    let armed = Arc::new(Mutex::new(true));
+    let trap = armed.clone();
+    let sink = move |event| {
+        let told = matches!(&event, Event::WalletTransaction { wallet, .. } if wallet == "w");
+        assert!(!(told && std::mem::take(&mut *trap.lock())), "the trap");
+    };
+    let manager = WalletManager::open(harness.dir.path(), settings(), harness.node.clone(), Arc::new(sink));
+    let harness = Harness { manager: manager.unwrap(), ..harness };
+    let (script, other) = (harness.address(Some("")), wallet(&harness, "v"));
+    let payment = spend(&[elsewhere(1)], &[(&script, 9)]);
+    let hash = harness.mine(vec![payment]);
+    let refused = harness.manager.select(Some("w")).err().unwrap();
+    assert_eq!(refused.kind, ErrorKind::Storage);
+    assert!(refused.detail.contains("\"w\"") && refused.detail.contains("the trap"), "{}", refused.detail);
+    assert!(harness.manager.status()[0].lagging);
+    assert_eq!(harness.manager.select(Some("v")).unwrap().info().unwrap().synced.hash, hash);
+    drop(other);
+    // It is as good as new when it is loaded again.
+    harness.manager.unload("w".into(), None).unwrap();
+    assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::WalletNotLoaded);
+    harness.manager.load("w".into(), None).unwrap();
+    assert_eq!(harness.view().info().unwrap().transactions, 1);
+}

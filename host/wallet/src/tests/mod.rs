@@ -1,0 +1,289 @@
+//! The engine against a chain and a mempool in memory.
+
+mod backups;
+mod busy;
+mod encryption;
+mod follow;
+mod history;
+mod imports;
+mod many;
+mod model;
+mod rescans;
+mod rules;
+mod signatures;
+mod wallets;
+
+use std::sync::Arc;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::hashes::Hash;
+use bitcoin::{
+    Amount, Block, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness,
+    transaction,
+};
+use outrigger_service::Scope;
+use outrigger_service::chain::BlockRef;
+use outrigger_service::events::Event;
+use outrigger_service::wallet::{
+    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, Replaceable, WalletCoin, WalletTransaction,
+};
+use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
+use outrigger_sdk::testing::{StubChain, StubMempool};
+use outrigger_scripted_node::ScriptedNode;
+use outrigger_service::wire::Secret;
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+use super::{Settings, WalletManager, WalletView};
+use outrigger_node::{NodeEvent, Observer, Removal};
+
+/// The first chain's subsidy, in satoshi.
+const SUBSIDY: u64 = 50 * 100_000_000;
+
+fn settings() -> Settings {
+    Settings {
+        keypool: 20,
+        least_map: 64 << 20,
+        max_readers: 64,
+        kdf_memory_kib: 64,
+        kdf_passes: 1,
+        data_directory: None,
+    }
+}
+
+/// A scripted node with wallets on disk.
+struct Harness {
+    dir: TempDir,
+    node: Arc<ScriptedNode>,
+    chain: Arc<StubChain>,
+    mempool: Arc<StubMempool>,
+    pool: Mutex<Vec<Transaction>>,
+    manager: Arc<WalletManager>,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+/// A folder for wallets: in memory where the system has such a place, for what a disk would sync is not what is tested.
+fn scratch() -> TempDir {
+    TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
+}
+
+fn open(dir: &TempDir, node: &Arc<ScriptedNode>, events: &Arc<Mutex<Vec<Event>>>) -> Arc<WalletManager> {
+    let events = events.clone();
+    let sink = Arc::new(move |event| events.lock().push(event));
+    WalletManager::open(dir.path(), settings(), node.clone(), sink).unwrap()
+}
+
+impl Harness {
+    fn new() -> Self {
+        Self::over(ScriptedNode::new())
+    }
+
+    /// Wallets on a node.
+    fn over(node: Arc<ScriptedNode>) -> Self {
+        let dir = scratch();
+        let events = Arc::default();
+        let manager = open(&dir, &node, &events);
+        let (chain, mempool) = (node.chain.clone(), node.mempool.clone());
+        Self { dir, node, chain, mempool, pool: Mutex::default(), manager, events }
+    }
+
+    /// A harness with an ordinary wallet `w`.
+    fn with_wallet() -> Self {
+        let harness = Self::new();
+        harness.create("w", |_| {});
+        harness
+    }
+
+    /// As if the host had been stopped and, after `meanwhile`, started again.
+    fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
+        self.manager.shutdown();
+        meanwhile(self);
+        self.manager = open(&self.dir, &self.node, &self.events);
+        self.manager.is_told();
+    }
+
+    fn create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) {
+        self.try_create(name, change).unwrap();
+    }
+
+    fn try_create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> ServiceResult<Vec<String>> {
+        let mut options = CreateOptions {
+            name: name.into(),
+            disable_private_keys: false,
+            blank: false,
+            passphrase: Secret::default(),
+            avoid_reuse: false,
+            descriptors: None,
+            load_on_startup: Some(true),
+        };
+        change(&mut options);
+        self.manager.create(options)
+    }
+
+    fn view(&self) -> WalletView {
+        self.manager.select(Some("w")).unwrap()
+    }
+
+    fn address(&self, label: Option<&str>) -> ScriptBuf {
+        let internal = label.is_none();
+        self.view().wallet().new_address(AddressType::Bech32, internal, label.map(Into::into)).unwrap()
+    }
+
+    fn mine_to(&self, script: ScriptBuf, transactions: Vec<Transaction>) -> BlockHash {
+        let confirmed: Vec<Txid> = transactions.iter().map(Transaction::compute_txid).collect();
+        let hash = self.chain.mine_to(script, transactions);
+        let height = self.chain.tip(Scope::NONE).unwrap().height;
+        for txid in confirmed {
+            self.take_out(txid, Removal::Confirmed);
+        }
+        self.manager.notify(NodeEvent::BlockConnected { hash, height });
+        self.manager.notify(NodeEvent::TipChanged { hash, height });
+        hash
+    }
+
+    fn mine(&self, transactions: Vec<Transaction>) -> BlockHash {
+        self.mine_to(foreign(0), transactions)
+    }
+
+    fn disconnect(&self) {
+        let tip = self.chain.tip(Scope::NONE).unwrap();
+        self.chain.disconnect();
+        self.manager.notify(NodeEvent::BlockDisconnected { hash: tip.hash, height: tip.height });
+    }
+
+    fn accept(&self, transaction: &Transaction) {
+        self.pool.lock().push(transaction.clone());
+        self.mempool.add(transaction.clone(), 1000);
+        let transaction = Arc::new(transaction.clone());
+        self.manager.notify(NodeEvent::TransactionAdded {
+            transaction,
+            time: self.chain.time(Scope::NONE).unwrap(),
+            sequence: 0,
+        });
+    }
+
+    /// Takes a transaction out of the mempool, if it is there.
+    fn take_out(&self, txid: Txid, reason: Removal) {
+        let mut pool = self.pool.lock();
+        let before = pool.len();
+        pool.retain(|transaction| transaction.compute_txid() != txid);
+        if pool.len() == before {
+            return;
+        }
+        self.mempool.clear();
+        pool.iter().for_each(|transaction| self.mempool.add(transaction.clone(), 1000));
+        drop(pool);
+        self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
+    }
+
+    fn transaction(&self, txid: Txid) -> Option<Known> {
+        let answer = self.view().transactions(&[txid]).unwrap();
+        answer.view().unwrap().rows.iter().next().map(Known::read)
+    }
+
+    fn known(&self, txid: Txid) -> Known {
+        self.transaction(txid).expect("the wallet knows it")
+    }
+
+    fn coins(&self) -> Vec<WalletCoin> {
+        coins(&self.view())
+    }
+
+    fn block(&self, hash: BlockHash) -> Block {
+        self.chain.get(hash).unwrap()
+    }
+
+    fn height_of(&self, hash: BlockHash) -> u32 {
+        self.chain.block_info(Scope::NONE, BlockRef::Hash { hash }).unwrap().unwrap().height
+    }
+}
+
+/// A transaction as the wallet tells it.
+#[derive(Debug)]
+struct Known {
+    row: WalletTransaction,
+    conflicts: Vec<Txid>,
+    mempool_conflicts: Vec<Txid>,
+    trusted: bool,
+    replaceable: Replaceable,
+}
+
+impl Known {
+    fn read(row: HistoryRowView<'_>) -> Self {
+        let outlook = row.open().unwrap().1;
+        Self {
+            row: row.transaction.read().unwrap(),
+            conflicts: outlook.conflicts.iter().collect(),
+            mempool_conflicts: outlook.mempool_conflicts.iter().collect(),
+            trusted: outlook.trusted,
+            replaceable: outlook.replaceable,
+        }
+    }
+}
+
+impl std::ops::Deref for Known {
+    type Target = WalletTransaction;
+    fn deref(&self) -> &WalletTransaction {
+        &self.row
+    }
+}
+
+fn coins(view: &WalletView) -> Vec<WalletCoin> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let batch = view.coins(after, 3).unwrap();
+        all.extend(batch.coins);
+        after = batch.next;
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+/// A script that no wallet here has.
+fn foreign(number: u8) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
+}
+
+/// An outpoint that no wallet here knows.
+fn elsewhere(number: u8) -> OutPoint {
+    OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
+}
+
+fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
+    Transaction {
+        version: transaction::Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: inputs
+            .iter()
+            .map(|outpoint| TxIn {
+                previous_output: *outpoint,
+                script_sig: ScriptBuf::new(),
+                sequence: Sequence::MAX,
+                witness: Witness::new(),
+            })
+            .collect(),
+        output: outputs
+            .iter()
+            .map(|(script, value)| TxOut { value: Amount::from_sat(*value), script_pubkey: (*script).clone() })
+            .collect(),
+    }
+}
+
+fn kind_of<T: std::fmt::Debug>(result: ServiceResult<T>) -> ErrorKind {
+    result.expect_err("it is refused").kind
+}
+
+fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
+    let mut descriptor = DescriptorImport {
+        text: Secret::new(text.into()),
+        range: None,
+        next_index: None,
+        active: false,
+        internal: None,
+        label: None,
+        timestamp: 1,
+    };
+    change(&mut descriptor);
+    Import::Descriptor { descriptor }
+}

@@ -1,0 +1,293 @@
+//! Rescans.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bitcoin::{OutPoint, ScriptBuf};
+use outrigger_descriptor::{Checksum, Descriptor};
+use outrigger_service::chain::BlockRef;
+use outrigger_service::events::{Event, RescanOutcome};
+use outrigger_service::wallet::TxState;
+use outrigger_service::{Chain, ErrorKind, Scope};
+use outrigger_sdk::testing::StubChain;
+use outrigger_scripted_node::ScriptedNode;
+
+use crate::store::rows::RescanRow;
+
+use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+
+/// A descriptor of regtest, and its first script.
+const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
+
+/// The scripts of a descriptor by index.
+fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
+    let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
+    move |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
+}
+
+fn script() -> ScriptBuf {
+    scripts_of(TEXT)(0)
+}
+
+pub(super) fn finished(harness: &Harness) -> RescanOutcome {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let found = harness.events.lock().iter().find_map(|event| match event {
+            Event::RescanFinished { wallet, outcome, .. } if wallet == "w" => Some(outcome.clone()),
+            _ => None,
+        });
+        if let Some(outcome) = found {
+            return outcome;
+        }
+        assert!(Instant::now() < deadline, "the rescan does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sixty blocks, the 10th and the 50th of which pay to the script.
+fn history(chain: &StubChain) {
+    for height in 1..=60_u8 {
+        let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);
+        chain.mine_to(foreign(0), if [10, 50].contains(&height) { vec![payment] } else { vec![] });
+    }
+}
+
+/// What the coins are worth, the least first.
+fn values(harness: &Harness) -> Vec<u64> {
+    let mut values: Vec<u64> = harness.coins().iter().map(|coin| coin.value).collect();
+    values.sort_unstable();
+    values
+}
+
+fn time_at(harness: &Harness, height: u32) -> u64 {
+    let info = harness.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
+    u64::from(u32::from_le_bytes(info.header[68..72].try_into().unwrap()))
+}
+
+#[test]
+fn a_rescan_finds_what_was_paid_before_the_import() {
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let view = harness.view();
+    let wallet = view.wallet();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    assert_eq!(harness.view().info().unwrap().transactions, 0);
+    let rescan = wallet.rescan_reserve().unwrap();
+    assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
+    assert_eq!(kind_of(wallet.rescan_start(rescan + 1, 1)), ErrorKind::NotFound);
+    // Two hours before the birth time are twelve blocks: the scan begins at the 39th.
+    wallet.rescan_start(rescan, time_at(&harness, 51)).unwrap();
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(values(&harness), [50]);
+    harness.events.lock().clear();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(values(&harness), [10, 50]);
+    assert!(harness.view().info().unwrap().rescan.is_none());
+}
+
+/// A master key of regtest.
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
+/// Blocks that pay to indexes of a descriptor, each near the end of what a wallet has that knows the ones before.
+fn ladder(text: &str, steps: u32) -> (Arc<ScriptedNode>, Vec<u64>) {
+    let at = scripts_of(text);
+    let node = ScriptedNode::new();
+    let chain = &node.chain;
+    for step in 0..steps {
+        let from = OutPoint { vout: step, ..elsewhere(1) };
+        chain.mine_to(foreign(0), vec![spend(&[from], &[(&at(step * 19), u64::from(step) + 1)])]);
+        chain.mine_to(foreign(0), vec![]);
+    }
+    (node, (1..=u64::from(steps)).collect())
+}
+
+/// What the coins of a wallet are worth that imports the first 20 scripts of a descriptor and looks through the whole chain.
+fn found_by(harness: &Harness, text: &str) -> Vec<u64> {
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.import(vec![descriptor(text, |import| import.range = Some((0, 19)))]).unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(harness), RescanOutcome::Complete);
+    values(harness)
+}
+
+#[test]
+fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
+    // The first can be derived ahead of the wallet, the second only with its private key.
+    for (path, steps) in [("/*", 120), ("/*h", 12)] {
+        let text = format!("wpkh({XPRV}{path})");
+        let (node, values) = ladder(&text, steps);
+        let harness = Harness::over(node);
+        assert_eq!(found_by(&harness, &text), values, "{path}");
+        let next = harness.view().descriptors(false).unwrap()[0].next_index;
+        assert_eq!(next, (steps - 1) * 19 + 1);
+    }
+}
+
+#[test]
+fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
+    let text = format!("wpkh({XPRV}/*)");
+    let at = scripts_of(&text);
+    let harness = Harness::new();
+    // The second is known only once the first was found, which stands before it and behind it.
+    for (number, indexes) in [[15, 30], [60, 45]].into_iter().enumerate() {
+        let pay = |index| spend(&[OutPoint { vout: index, ..elsewhere(1) }], &[(&at(index), u64::from(index))]);
+        harness.mine(indexes.into_iter().map(pay).collect());
+        assert_eq!(harness.chain.tip(Scope::NONE).unwrap().height as usize, number + 1);
+    }
+    assert_eq!(found_by(&harness, &text), [15, 30, 45, 60]);
+}
+
+#[test]
+fn what_is_found_in_a_block_that_leaves_the_chain_meanwhile_is_not_confirmed() {
+    let harness = Arc::new(Harness::new());
+    for height in 1..=5_u8 {
+        let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);
+        harness.chain.mine_to(foreign(0), if height == 5 { vec![payment] } else { vec![] });
+    }
+    for name in ["w", "v"] {
+        harness.create(name, |options| options.blank = true);
+    }
+    let wallet = harness.view().wallet().clone();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    let rescan = wallet.rescan_reserve().unwrap();
+    let meanwhile = harness.clone();
+    let (done, changed) = std::sync::mpsc::channel();
+    // The rescan looks at the chain for where it begins, for what is in the blocks, and whether these are still there.
+    harness.node.faults.once_looked_at(3, move || {
+        // Another wallet shows that all have been told of it.
+        meanwhile.disconnect();
+        meanwhile.mine(vec![]);
+        meanwhile.manager.select(Some("v")).unwrap();
+        done.send(()).unwrap();
+    });
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    changed.recv_timeout(Duration::from_secs(30)).expect("the chain has changed right before the write");
+    let payment = spend(&[elsewhere(5)], &[(&script(), 5)]).compute_txid();
+    let known = harness.transaction(payment);
+    assert!(known.as_ref().is_none_or(|known| known.state == TxState::Inactive), "{known:?}");
+    assert!(harness.coins().iter().all(|coin| coin.state == TxState::Inactive));
+}
+
+#[test]
+fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
+    let mut harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    wallet.rescan_reserve().unwrap();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    drop(wallet);
+    harness.restart(|_| {});
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(harness.coins().len(), 2);
+    // One that is given up does not come back.
+    harness.events.lock().clear();
+    let wallet = harness.view().wallet().clone();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.import(vec![descriptor(&format!("pkh({XPRV})"), |_| {})]).unwrap();
+    wallet.rescan_release(rescan).unwrap();
+    drop(wallet);
+    harness.restart(|_| {});
+    assert!(harness.view().info().unwrap().rescan.is_none());
+    assert!(harness.events.lock().iter().all(|event| !matches!(event, Event::RescanFinished { .. })));
+}
+
+#[test]
+fn a_rescan_finds_what_waits_in_the_mempool_too() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let payment = spend(&[elsewhere(1)], &[(&script(), 7)]);
+    harness.accept(&payment);
+    let view = harness.view();
+    view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    assert!(harness.transaction(payment.compute_txid()).is_none());
+    let rescan = view.wallet().rescan_reserve().unwrap();
+    view.wallet().rescan_start(rescan, 1).unwrap();
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
+}
+
+#[test]
+fn a_reservation_can_be_given_back() {
+    let harness = Harness::with_wallet();
+    let view = harness.view();
+    let rescan = view.wallet().rescan_reserve().unwrap();
+    assert_eq!(kind_of(harness.manager.unload("w".into(), None)), ErrorKind::WalletRescanning);
+    view.wallet().rescan_release(rescan + 1).unwrap();
+    assert_eq!(kind_of(view.wallet().rescan_reserve()), ErrorKind::WalletRescanning);
+    view.wallet().rescan_release(rescan).unwrap();
+    assert!(!view.wallet().rescan_abort().unwrap());
+    assert_eq!(view.wallet().rescan_reserve().unwrap(), rescan + 1);
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.node.faults.set_unreadable(10);
+    harness.create("w", |options| options.blank = true);
+    let view = harness.view();
+    view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    let rescan = view.wallet().rescan_reserve().unwrap();
+    view.wallet().rescan_start(rescan, 1).unwrap();
+    let block_time = u32::try_from(time_at(&harness, 10)).unwrap();
+    assert_eq!(finished(&harness), RescanOutcome::Unreadable { block_time });
+    assert_eq!(values(&harness), [50]);
+}
+
+#[test]
+fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
+    let mut harness = Harness::new();
+    history(&harness.chain);
+    for _ in 0..100 {
+        harness.chain.mine_to(foreign(0), vec![]);
+    }
+    harness.node.faults.set_slow(Duration::from_millis(30));
+    harness.create("w", |options| options.blank = true);
+    harness.view().wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    let wallet = harness.view().wallet().clone();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    assert!(harness.view().info().unwrap().rescan.is_some());
+    assert!(wallet.rescan_abort().unwrap());
+    assert_eq!(finished(&harness), RescanOutcome::Aborted);
+
+    harness.events.lock().clear();
+    let rescan = wallet.rescan_reserve().unwrap();
+    wallet.rescan_start(rescan, 1).unwrap();
+    drop(wallet);
+    harness.restart(|harness| {
+        assert_eq!(finished(harness), RescanOutcome::Aborted);
+        harness.events.lock().clear();
+        harness.node.faults.set_slow(Duration::ZERO);
+    });
+    assert_eq!(finished(&harness), RescanOutcome::Complete);
+    assert_eq!(harness.coins().len(), 2);
+}
+
+#[test]
+fn a_rescan_that_goes_on_tells_its_progress_from_where_it_began() {
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    let tip = harness.view().info().unwrap().synced.height;
+    wallet.rescan_reserve().unwrap();
+    // It ends before its first block, when it has told where it stands.
+    wallet.rescan.abort.store(true, Ordering::SeqCst);
+    let told = |first_height, next_height| {
+        let row = RescanRow { from_time: 1, next_height, unreadable: 0, first_height };
+        wallet.rescan_all(row).unwrap();
+        wallet.rescan_progress().unwrap().millionths
+    };
+    assert_eq!(told(None, Some(tip)), 0);
+    assert_eq!(told(Some(1), Some(tip)), (tip - 1) * 1_000_000 / tip);
+}

@@ -1,0 +1,279 @@
+//! Rules of Bitcoin Core 29 for the address book, hardened wildcards, the keypool and what the mempool displaces.
+
+use bitcoin::ScriptBuf;
+use outrigger_service::ErrorKind;
+use outrigger_service::events::RescanOutcome;
+use outrigger_service::wallet::{AddressType, Import, ImportOutcome, Ownership, TxState};
+use outrigger_service::wire::Secret;
+
+use super::rescans::finished;
+use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use outrigger_node::events::Removal;
+
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+
+impl Harness {
+    fn take(&self, import: Import) {
+        assert_eq!(self.view().wallet().import(vec![import]).unwrap(), [IMPORTED]);
+    }
+
+    fn rescan_w(&self) {
+        let rescan = self.view().wallet().rescan_reserve().unwrap();
+        self.view().wallet().rescan_start(rescan, 1).unwrap();
+        assert_eq!(finished(self), RescanOutcome::Complete);
+    }
+
+    fn label_of(&self, script: &ScriptBuf) -> Option<String> {
+        self.view().scripts(vec![script.clone()]).unwrap().remove(0)?.label
+    }
+
+    /// For each of these scripts whether a payment to it is change.
+    fn change_of(&self, scripts: &[ScriptBuf]) -> Vec<bool> {
+        let infos = self.view().scripts(scripts.to_vec()).unwrap();
+        infos.into_iter().map(|info| info.unwrap().change).collect()
+    }
+}
+
+/// The scripts of the default descriptors of a wallet: five for receiving, then five for change.
+fn scripts_of_w(harness: &Harness) -> (Vec<ScriptBuf>, Vec<ScriptBuf>) {
+    let draw = |internal| harness.view().wallet().new_address(AddressType::Bech32, internal, None).unwrap();
+    ((0..5).map(|_| draw(false)).collect(), (0..5).map(|_| draw(true)).collect())
+}
+
+#[test]
+fn importdescriptors_of_another_wallets_descriptors_shows_payments_to_it_as_received() {
+    let harness = Harness::with_wallet();
+    let (receive, change) = scripts_of_w(&harness);
+    let told = harness.view().descriptors(true).unwrap();
+    harness.manager.unload("w".into(), None).unwrap();
+    harness.create("w2", |options| options.blank = true);
+    let view = || harness.manager.select(Some("w2")).unwrap();
+    let imports = told.into_iter().map(|told| {
+        descriptor(told.text.expose(), |import| {
+            (import.active, import.internal, import.range) = (true, told.internal, Some((0, 19)));
+        })
+    });
+    let outcomes = view().wallet().import(imports.collect()).unwrap();
+    assert_eq!(outcomes, vec![IMPORTED; 8]);
+    // One that is met in the mempool, and one that only a block holds.
+    let first = spend(&[elsewhere(1)], &[(&receive[1], 7), (&change[1], 8)]);
+    let second = spend(&[elsewhere(2)], &[(&receive[3], 9)]);
+    harness.accept(&first);
+    harness.mine(vec![second.clone()]);
+    let known = |transaction: &bitcoin::Transaction| {
+        let answer = view().transactions(&[transaction.compute_txid()]).unwrap();
+        let row = answer.view().unwrap().rows.iter().next().unwrap().transaction.read().unwrap();
+        row.outputs.iter().map(|output| (output.change, output.label.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(known(&first), [(false, Some(String::new())), (true, None)]);
+    assert_eq!(known(&second), [(false, Some(String::new()))]);
+    let labels = view().scripts(receive).unwrap().into_iter().map(|info| info.unwrap().label);
+    let entered = || Some(String::new());
+    assert_eq!(labels.collect::<Vec<_>>(), [entered(), entered(), entered(), entered(), None]);
+}
+
+#[test]
+fn importdescriptors_of_an_inactive_descriptor_enters_nothing_until_it_is_active() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let text = format!("wpkh({XPRV}/0/*)");
+    harness.take(descriptor(&text, |import| import.range = Some((0, 9))));
+    let parsed = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
+    let parsed = crate::descriptors::parse_stored(0, &parsed, bitcoin::Network::Regtest).unwrap();
+    let at = |index| parsed.expand(index).unwrap().scripts[0].script_pubkey.clone();
+    let payment = spend(&[elsewhere(1)], &[(&at(3), 7)]);
+    harness.mine(vec![payment.clone()]);
+    let told = || {
+        let told = harness.view().descriptors(false).unwrap().remove(0);
+        (told.next_index, told.range.unwrap().1)
+    };
+    assert_eq!(told(), (4, 23), "the indexes move on all the same");
+    assert_eq!(harness.change_of(&[at(3)]), [true]);
+    // Activation goes back to the begin of the range; what came before is entered by a rescan.
+    let active = |import: &mut _| {
+        let import: &mut outrigger_service::wallet::DescriptorImport = import;
+        (import.range, import.active) = (Some((0, 23)), true);
+    };
+    harness.take(descriptor(&text, active));
+    assert_eq!((told().0, harness.label_of(&at(3))), (0, None));
+    harness.rescan_w();
+    assert_eq!((told().0, harness.label_of(&at(0)), harness.label_of(&at(3))), (4, Some("".into()), Some("".into())));
+    assert_eq!(harness.known(payment.compute_txid()).outputs[0].label.as_deref(), Some(""));
+    // Entries outlive deactivation.
+    harness.take(descriptor(&text, |import| import.range = Some((0, 23))));
+    assert_eq!(harness.label_of(&at(3)).as_deref(), Some(""));
+}
+
+#[test]
+fn importdescriptors_of_a_single_key_with_internal_removes_no_entry() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let text = format!("wpkh({XPRV}/0/1)");
+    harness.take(descriptor(&text, |import| import.label = Some("kept".into())));
+    harness.take(descriptor(&text, |import| import.internal = Some(true)));
+    let parsed = crate::descriptors::parse_stored(0, &text, bitcoin::Network::Regtest).unwrap();
+    let script = parsed.expand(0).unwrap().scripts[0].script_pubkey.clone();
+    assert_eq!(harness.label_of(&script).as_deref(), Some("kept"));
+}
+
+#[test]
+fn encryptwallet_of_a_blank_wallet_leaves_imported_descriptors_active() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    harness.take(descriptor(&format!("wpkh({XPRV}/0/*)"), |import| {
+        (import.range, import.active) = (Some((0, 9)), true);
+    }));
+    harness.view().wallet().encrypt(Secret::new("p".into())).unwrap();
+    let told = harness.view().descriptors(false).unwrap();
+    assert_eq!(told.iter().map(|told| told.active).collect::<Vec<_>>(), [true]);
+    assert!(harness.view().info().unwrap().blank);
+}
+
+#[test]
+fn encryptwallet_of_an_ordinary_wallet_deactivates_what_was_imported() {
+    let harness = Harness::with_wallet();
+    harness.take(descriptor(&format!("wpkh({XPRV}/0/*)"), |import| {
+        (import.range, import.active) = (Some((0, 9)), true);
+    }));
+    harness.view().wallet().encrypt(Secret::new("p".into())).unwrap();
+    let told = harness.view().descriptors(false).unwrap();
+    let active: Vec<bool> = told.iter().map(|told| told.active).collect();
+    assert_eq!(active, [vec![false; 9], vec![true; 8]].concat());
+    assert_eq!((told[8].range, told[8].next_index), (Some((0, 19)), 0), "it stays ours as it was");
+    assert!(!harness.view().info().unwrap().blank);
+}
+
+#[test]
+fn getaddressinfo_tells_how_a_hardened_wildcard_is_spent_while_the_wallet_is_locked() {
+    let mut harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    harness.take(descriptor(&format!("combo({XPRV}/7h/*h)"), |import| import.range = Some((0, 3))));
+    harness.take(descriptor(&format!("wpkh({XPRV}/7h/*h)"), |import| {
+        (import.range, import.active) = (Some((0, 3)), true);
+    }));
+    let parsed = format!("wpkh({XPRV}/7h/*h)");
+    let parsed = crate::descriptors::parse_stored(0, &parsed, bitcoin::Network::Regtest).unwrap();
+    let expected = parsed.expand(5).unwrap().scripts.remove(0);
+    let check = |harness: &Harness| {
+        let info = harness.view().scripts(vec![expected.script_pubkey.clone()]).unwrap().remove(0).unwrap();
+        assert_eq!((info.solvable, info.ownership, info.parents.len()), (true, Ownership::Spendable, 2));
+        assert_eq!(info.descriptor, expected.definite);
+        assert_eq!(info.solving, expected.solving);
+        assert_eq!(info.origins[0].path, "m/7h/5h");
+        let keys = expected.solving.public_keys.clone();
+        assert_eq!(harness.view().available(vec![expected.script_pubkey.clone()], keys).unwrap(), [true]);
+    };
+    check(&harness);
+    harness.view().wallet().encrypt(Secret::new("p".into())).unwrap();
+    check(&harness);
+    harness.restart(|_| {});
+    check(&harness);
+    // Its range is given out, then nothing more can be derived.
+    let draw = || harness.view().wallet().new_address(AddressType::Bech32, false, None);
+    let drawn = (0..20).map(|_| draw().unwrap()).collect::<Vec<_>>();
+    assert_eq!(drawn[5], expected.script_pubkey);
+    assert_eq!(kind_of(draw()), ErrorKind::KeypoolRanOut);
+}
+
+#[test]
+fn getaddressinfo_tells_of_hardened_wildcards_that_an_older_version_derived() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    harness.take(descriptor(&format!("wpkh({XPRV}/7h/*h)"), |import| {
+        (import.range, import.active) = (Some((0, 3)), true);
+    }));
+    let wallet = harness.view().wallet().clone();
+    wallet.write(|write| Ok(write.t.derived.delete_range(&mut write.txn, &(..))?)).unwrap();
+    let script = wallet.new_address(AddressType::Bech32, false, None).unwrap();
+    let solvable = || harness.view().scripts(vec![script.clone()]).unwrap().remove(0).unwrap().solvable;
+    assert!(solvable());
+    wallet.encrypt(Secret::new("p".into())).unwrap();
+    assert!(!solvable());
+    assert!(wallet.new_address(AddressType::Bech32, false, None).is_ok());
+}
+
+#[test]
+fn getnewaddress_draws_from_what_lies_ahead_and_payments_fill_up() {
+    let harness = Harness::with_wallet();
+    let ahead = || harness.view().info().unwrap().keypool_external;
+    assert_eq!(ahead(), 80);
+    let first = harness.address(Some(""));
+    assert_eq!(ahead(), 79);
+    harness.address(Some(""));
+    assert_eq!(ahead(), 79, "each draw fills up before it");
+    harness.accept(&spend(&[elsewhere(1)], &[(&first, 7)]));
+    assert_eq!(ahead(), 80, "any payment fills up after it");
+}
+
+#[test]
+fn getnewaddress_says_no_keys_where_no_type_of_that_side_has_any() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let refused = |kind, internal| harness.view().wallet().new_address(kind, internal, None).unwrap_err();
+    let no_keys = "Error: This wallet has no available keys";
+    assert_eq!(refused(AddressType::Bech32, false).detail, no_keys);
+    harness.take(descriptor(&format!("wpkh({XPRV}/0/*)"), |import| {
+        (import.range, import.active) = (Some((0, 9)), true);
+    }));
+    assert_eq!(refused(AddressType::Bech32m, false).detail, "Error: No bech32m addresses available.");
+    assert_eq!(refused(AddressType::Bech32, true).detail, no_keys);
+    let info = harness.view().info().unwrap();
+    assert!(info.sources.iter().any(|source| source.available));
+    assert!(!info.sources.iter().any(|source| source.internal));
+}
+
+#[test]
+fn getwalletinfo_counts_the_keys_of_a_legacy_wallet_once() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.descriptors = Some(false));
+    let info = harness.view().info().unwrap();
+    assert_eq!((info.keypool_external, info.keypool_internal), (20, 20));
+    assert_eq!(info.keypool_oldest, info.birth_time);
+}
+
+#[test]
+fn a_restart_forgets_conflicts_with_what_has_left_the_mempool_meanwhile() {
+    let mut harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let coins = [1, 2].map(|number| spend(&[elsewhere(number)], &[(&script, 70)]));
+    harness.mine(coins.to_vec());
+    let outpoint = |number: usize| bitcoin::OutPoint { txid: coins[number].compute_txid(), vout: 0 };
+    let first = spend(&[outpoint(0), outpoint(1)], &[(&foreign(1), 100)]);
+    let second = spend(&[outpoint(0)], &[(&foreign(2), 60)]);
+    harness.accept(&first);
+    harness.take_out(first.compute_txid(), Removal::Dropped);
+    harness.accept(&second);
+    let free = |harness: &Harness| harness.coins().into_iter().map(|coin| coin.outpoint).collect::<Vec<_>>();
+    assert_eq!(free(&harness), [outpoint(1)]);
+    assert_eq!(harness.known(first.compute_txid()).mempool_conflicts, [second.compute_txid()]);
+    // The same after a restart with that in the mempool, and not so once it has gone while nobody looked.
+    harness.restart(|_| {});
+    assert_eq!(free(&harness), [outpoint(1)]);
+    let mempool = harness.mempool.clone();
+    harness.restart(|_| mempool.clear());
+    let known = harness.known(first.compute_txid());
+    assert!(known.mempool_conflicts.is_empty() && !matches!(known.state, TxState::Abandoned));
+    assert_eq!(free(&harness), []);
+}
+
+#[test]
+fn a_coinbase_that_an_older_version_left_without_its_block_is_given_up_when_the_wallet_is_loaded() {
+    let mut harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    harness.mine_to(script.clone(), vec![]);
+    let txid = harness.coins()[0].outpoint.txid;
+    harness.disconnect();
+    assert_eq!(harness.known(txid).state, TxState::Abandoned);
+    let wallet = harness.view().wallet().clone();
+    wallet
+        .write(|write| {
+            let row = write.t.transaction(&write.txn, &txid)?.unwrap();
+            write.set_state(row, TxState::Inactive)
+        })
+        .unwrap();
+    drop(wallet);
+    harness.restart(|_| {});
+    assert_eq!(harness.known(txid).state, TxState::Abandoned);
+}

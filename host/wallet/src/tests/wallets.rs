@@ -1,0 +1,256 @@
+//! Making, loading, unloading and choosing wallets.
+
+use outrigger_service::ErrorKind;
+use outrigger_service::wallet::AddressType;
+use outrigger_service::wire::Secret;
+
+use super::{Harness, kind_of};
+use crate::store::LAYOUT;
+
+#[test]
+fn a_new_wallet_has_the_descriptors_of_bitcoind() {
+    let harness = Harness::with_wallet();
+    let descriptors = harness.view().descriptors(false).unwrap();
+    let found: Vec<(String, Option<bool>)> = descriptors
+        .iter()
+        .map(|info| {
+            let text = info.text.expose();
+            let path = |bytes: &str| bytes.find("]tpub").map(|at| at + 1).unwrap_or_default();
+            let function = text.split('[').next().unwrap_or_default();
+            let origin = text.get(function.len() + 9..path(text) - 1).unwrap_or_default();
+            let tail = text
+                .split('#')
+                .next()
+                .unwrap_or_default()
+                .rsplit_once("/*")
+                .map_or("", |(head, _)| &head[head.len() - 2..]);
+            (format!("{function}{origin}{tail}"), info.internal)
+        })
+        .collect();
+    let expected = [
+        ("pkh(/44h/1h/0h/0", false),
+        ("sh(wpkh(/49h/1h/0h/0", false),
+        ("wpkh(/84h/1h/0h/0", false),
+        ("tr(/86h/1h/0h/0", false),
+        ("pkh(/44h/1h/0h/1", true),
+        ("sh(wpkh(/49h/1h/0h/1", true),
+        ("wpkh(/84h/1h/0h/1", true),
+        ("tr(/86h/1h/0h/1", true),
+    ];
+    let expected = expected.map(|(text, internal)| (text.to_owned(), Some(internal)));
+    assert_eq!(found, expected);
+    let info = harness.view().info().unwrap();
+    assert_eq!((info.keypool_external, info.keypool_internal), (80, 80));
+    assert!(!info.blank && info.private_keys_enabled && !info.encrypted);
+    assert!(descriptors.iter().all(|info| info.range == Some((0, 19)) && info.next_index == 0));
+}
+
+#[test]
+fn addresses_of_each_kind_are_fresh_and_ours() {
+    let harness = Harness::with_wallet();
+    let view = harness.view();
+    let wallet = view.wallet();
+    let mut scripts = Vec::new();
+    for kind in [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m] {
+        for internal in [false, true] {
+            scripts.push(wallet.new_address(kind, internal, (!internal).then(|| "label".into())).unwrap());
+        }
+    }
+    assert!(scripts[0].is_p2pkh() && scripts[2].is_p2sh() && scripts[4].is_p2wpkh() && scripts[6].is_p2tr());
+    let infos = harness.view().scripts(scripts.clone()).unwrap();
+    for (position, info) in infos.into_iter().enumerate() {
+        let info = info.expect("it is known");
+        let internal = position % 2 == 1;
+        assert_eq!((info.internal, info.change, info.label.is_some()), (internal, internal, !internal));
+        assert!(info.solvable && info.parents.len() == 1 && info.origins.len() == 1);
+        assert!(info.origins[0].path.ends_with("/0"), "{}", info.origins[0].path);
+    }
+    scripts.sort();
+    scripts.dedup();
+    assert_eq!(scripts.len(), 8);
+    assert_eq!(harness.view().info().unwrap().keypool_external, 76);
+}
+
+#[test]
+fn the_wallet_of_a_call_is_found_as_bitcoind_finds_it() {
+    let harness = Harness::new();
+    assert_eq!(harness.manager.select(None).err().unwrap().kind, ErrorKind::NoWallet);
+    harness.create("a", |_| {});
+    assert_eq!(harness.manager.select(None).unwrap().info().unwrap().name, "a");
+    harness.create("b/c", |_| {});
+    assert_eq!(harness.manager.select(None).err().unwrap().kind, ErrorKind::WalletNotSpecified);
+    assert_eq!(harness.manager.select(Some("x")).err().unwrap().kind, ErrorKind::WalletNotLoaded);
+    assert_eq!(harness.manager.select(Some("b/c")).unwrap().info().unwrap().name, "b/c");
+    assert_eq!(harness.manager.list(), ["a", "b/c"]);
+}
+
+#[test]
+fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
+    let harness = Harness::new();
+    harness.create("w", |_| {});
+    let exists = harness.try_create("w", |_| {}).unwrap_err();
+    assert_eq!(exists.kind, ErrorKind::WalletExists);
+    assert!(exists.detail.ends_with("Database already exists."), "{}", exists.detail);
+    let loaded = harness.manager.load("w".into(), None).unwrap_err();
+    assert_eq!(
+        (loaded.kind, loaded.detail.as_str()),
+        (ErrorKind::WalletAlreadyLoaded, "Wallet \"w\" is already loaded.")
+    );
+    let missing = harness.manager.load("missing".into(), None).unwrap_err();
+    assert_eq!(missing.kind, ErrorKind::WalletNotLoaded);
+    assert!(missing.detail.ends_with("Path does not exist."), "{}", missing.detail);
+    std::fs::create_dir(harness.dir.path().join("empty")).unwrap();
+    std::fs::create_dir(harness.dir.path().join("junk")).unwrap();
+    std::fs::write(harness.dir.path().join("junk/data.mdb"), vec![7; 9000]).unwrap();
+    for name in ["empty", "junk"] {
+        let refused = harness.manager.load(name.into(), None).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::WalletNotLoaded, "{refused:?}");
+        assert!(refused.detail.ends_with("Data is not in recognized format."), "{}", refused.detail);
+    }
+    let keyless = harness.try_create("k", |options| {
+        options.disable_private_keys = true;
+        options.passphrase = Secret::new("p".into());
+    });
+    assert_eq!(kind_of(keyless), ErrorKind::Refused);
+    assert_eq!(kind_of(harness.try_create("../out", |_| {})), ErrorKind::Refused);
+    assert_eq!(harness.manager.directory().unwrap(), ["junk", "w"]);
+}
+
+/// What is said of a wallet that states this layout.
+fn refused_with_layout(layout: u32) -> String {
+    let harness = Harness::with_wallet();
+    let wallet = harness.view().wallet().clone();
+    wallet
+        .write(|write| {
+            write.meta.version = layout;
+            Ok(())
+        })
+        .unwrap();
+    drop(wallet);
+    harness.manager.unload("w".into(), None).unwrap();
+    let refused = harness.manager.load("w".into(), None).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::WalletNotLoaded);
+    refused.detail
+}
+
+#[test]
+fn loadwallet_refuses_a_newer_layout_naming_the_version_needed() {
+    let said = refused_with_layout(LAYOUT + 1);
+    let why = format!(
+        "The wallet has layout {}, and this version of the program reads layouts up to {LAYOUT}: it needs version {} of the \
+         program or a later one.",
+        LAYOUT + 1,
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(said.ends_with(&why), "{said}");
+}
+
+#[test]
+fn loadwallet_refuses_a_layout_that_is_not_that_of_the_rows() {
+    // As if it were of the former layout, whose rows have no checksums: it must not get them twice.
+    let said = refused_with_layout(LAYOUT - 1);
+    assert!(said.contains("is damaged: table \"meta\": it states another layout than its rows have"), "{said}");
+}
+
+#[test]
+fn unloaded_wallets_can_be_loaded_again_while_an_old_view_is_open() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some("kept"));
+    let view = harness.view();
+    harness.manager.unload("w".into(), None).unwrap();
+    assert_eq!(kind_of(harness.manager.unload("w".into(), None)), ErrorKind::WalletNotLoaded);
+    assert!(view.info().is_ok());
+    drop(view);
+    harness.manager.load("w".into(), None).unwrap();
+    let info = harness.view().scripts(vec![script]).unwrap().remove(0).unwrap();
+    assert_eq!(info.label.as_deref(), Some("kept"));
+}
+
+#[test]
+fn a_restart_loads_what_it_is_told_to() {
+    let mut harness = Harness::new();
+    harness.create("a", |_| {});
+    harness.create("b", |options| options.load_on_startup = None);
+    harness.create("c", |_| {});
+    harness.manager.unload("c".into(), Some(false)).unwrap();
+    harness.restart(|_| {});
+    assert_eq!(harness.manager.list(), ["a"]);
+    assert_eq!(harness.manager.directory().unwrap(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_blank_wallet_has_nothing_to_hand_out() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let refused = harness.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap_err();
+    assert_eq!(refused.detail, "Error: This wallet has no available keys");
+    assert!(harness.view().info().unwrap().blank);
+}
+
+#[test]
+fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
+    use super::{elsewhere, spend};
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    // Payments with long outputs beside ours, until the reserved space is used up.
+    let filler = bitcoin::ScriptBuf::from_bytes(vec![0x6a; 1 << 20]);
+    let mut counter = 0;
+    let refused = loop {
+        counter += 1;
+        assert!(counter < 100, "the store never fills");
+        let mut payment = spend(&[elsewhere(counter)], &[(&script, 1), (&filler, 0)]);
+        payment.version = bitcoin::transaction::Version(i32::from(counter));
+        harness.mine(vec![payment]);
+        match harness.manager.select(Some("w")) {
+            Ok(view) => {
+                let info = view.info().unwrap();
+                assert_eq!((info.transactions, info.synced.height), (u64::from(counter), u32::from(counter)));
+            }
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.kind, ErrorKind::Storage);
+    assert!(refused.detail.contains("unload and load it"), "{}", refused.detail);
+    // However often it is asked, it is tried again by itself once at a time.
+    let follower = harness.manager.loaded()[0].shared.follower.clone();
+    for _ in 0..5 {
+        assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
+        assert!(follower.retries() <= 1);
+    }
+    // Loaded again it has room for as much again, and more.
+    harness.manager.unload("w".into(), None).unwrap();
+    harness.manager.load("w".into(), None).unwrap();
+    assert_eq!(harness.view().info().unwrap().transactions, u64::from(counter));
+}
+
+#[test]
+fn createwallet_leaves_all_or_nothing() {
+    let mut harness = Harness::new();
+    // What a kill leaves in the middle of it: the new file, half written, in a folder of its own.
+    let making = harness.dir.path().join("w").join(outrigger_disk::MAKING);
+    harness.restart(|_| {
+        std::fs::create_dir_all(&making).unwrap();
+        std::fs::write(making.join("data.mdb"), [7; 20_000]).unwrap();
+    });
+    assert!(!making.exists(), "the start has removed it");
+    assert_eq!(harness.manager.directory().unwrap(), [""; 0]);
+    harness.create("w", |_| {});
+    assert_eq!(harness.view().descriptors(false).unwrap().len(), 8);
+    let mut files: Vec<_> =
+        std::fs::read_dir(harness.dir.path().join("w")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["data.mdb", "lock.mdb"]);
+}
+
+#[test]
+fn a_wallet_that_is_being_made_or_loaded_is_not_made_or_loaded_twice() {
+    let harness = Harness::with_wallet();
+    harness.manager.unload("w".into(), None).unwrap();
+    let taken = harness.manager.take("w").unwrap();
+    let refused = [harness.manager.load("w".into(), None), harness.try_create("w", |_| {})];
+    for refused in refused.map(Result::unwrap_err) {
+        assert_eq!((refused.kind, refused.detail.as_str()), (ErrorKind::Refused, "Wallet already loading."));
+    }
+    drop(taken);
+    harness.manager.load("w".into(), None).unwrap();
+}

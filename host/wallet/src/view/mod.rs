@@ -1,0 +1,367 @@
+//! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
+
+mod history;
+mod sources;
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, ScriptBuf};
+use heed::RoTxn;
+use outrigger_service::signer::SignBatch;
+use outrigger_service::wallet::{
+    CoinBatch, DescriptorInfo, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState, WalletCoin,
+    WalletInfo, WalletKind,
+};
+use outrigger_service::{ErrorKind, Result as ServiceResult};
+use outrigger_service::wire::{Blob, Secret, from_bytes};
+
+use super::descriptors::Place;
+use super::error::{Result, WalletError};
+use super::keypool::private_key_of;
+use super::legacy;
+use super::live::Wallet;
+use super::ownership::{is_long_label, label};
+use super::scrub;
+use super::signing::{MAX_EXPANDED, Owners};
+use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
+use super::store::tables::{Table, get, number_from, number_from_key, txid_from};
+use super::store::{Snapshot, Tables};
+use super::trust::TrustResolver;
+use sources::{Side, keypool_oldest};
+
+/// The most coins that one answer holds.
+const MAX_BATCH: u32 = 256;
+/// The longest key of the tables that are read in parts, in bytes; longer ones are nobody's.
+const MAX_KEY: usize = 64;
+
+/// A snapshot of a wallet. Used by one thread at a time.
+pub struct WalletView {
+    // Before the wallet, so that the snapshot ends first.
+    txn: Snapshot,
+    /// Where the wallet stands: at the snapshot's block, or beyond it where blocks leave it untouched.
+    synced: Synced,
+    wallet: Arc<Wallet>,
+}
+
+impl WalletView {
+    pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
+        loop {
+            let before = wallet.feed.place().stored;
+            let txn = wallet.store.snapshot()?;
+            let stored = wallet.store.tables.synced(&txn)?;
+            let place = wallet.feed.place();
+            // The place belongs to the rows of the block that it says is stored.
+            if stored.hash == place.stored {
+                return Ok(Self { txn, synced: place.now, wallet });
+            }
+            if before == place.stored {
+                // A write was committed and has not moved the place yet.
+                return Ok(Self { txn, synced: stored, wallet });
+            }
+        }
+    }
+
+    /// The wallet itself, for what changes it.
+    pub fn wallet(&self) -> &Arc<Wallet> {
+        &self.wallet
+    }
+
+    fn t(&self) -> &Tables {
+        &self.wallet.store.tables
+    }
+
+    /// The wallet as a whole.
+    ///
+    /// # Errors
+    /// `Storage`, as of all functions here.
+    pub fn info(&self) -> ServiceResult<WalletInfo> {
+        Ok(self.read_info()?)
+    }
+
+    fn read_info(&self) -> Result<WalletInfo> {
+        let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
+        let rescan = self.wallet.rescan_progress();
+        let synced = self.synced;
+        let stored = self.stored_info()?;
+        let damage = self.wallet.store.damage().map(|damage| damage.to_string());
+        let warnings = stored.warnings.iter().cloned().chain(damage).collect();
+        Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, warnings, ..stored })
+    }
+
+    /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
+    fn stored_info(&self) -> Result<WalletInfo> {
+        let number = self.txn.id();
+        let told = || self.wallet.told.lock();
+        if let Some((of, info)) = &*told()
+            && *of == number
+        {
+            return Ok(info.clone());
+        }
+        let info = self.read_stored_info()?;
+        *told() = Some((number, info.clone()));
+        Ok(info)
+    }
+
+    fn read_stored_info(&self) -> Result<WalletInfo> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let meta = t.meta(txn)?;
+        let kind = match meta.kind {
+            1 => WalletKind::Descriptors,
+            2 => WalletKind::Legacy,
+            _ => WalletKind::Both,
+        };
+        let (external, internal) =
+            (Side::read(&self.wallet, txn, kind, false)?, Side::read(&self.wallet, txn, kind, true)?);
+        Ok(WalletInfo {
+            name: self.wallet.name.clone(),
+            synced: t.synced(txn)?,
+            kind,
+            private_keys_enabled: meta.private_keys_enabled,
+            blank: meta.blank,
+            avoid_reuse: meta.avoid_reuse,
+            encrypted: false,
+            locked: false,
+            unlocked_until: 0,
+            rescan: None,
+            transactions: t.transactions.len(txn)?,
+            keypool_external: external.ahead(),
+            keypool_internal: internal.ahead(),
+            birth_time: if meta.birth_time == u64::MAX { 0 } else { meta.birth_time },
+            backup_needed: meta.backup_needed,
+            last_backup: meta.last_backup,
+            keypool: self.wallet.shared.settings.keypool,
+            sources: [external.sources(), internal.sources()].concat(),
+            keypool_oldest: keypool_oldest(&external, &internal),
+            warnings: if t.is_scrub_due(txn)? { vec![scrub::WARNING.to_owned()] } else { Vec::new() },
+        })
+    }
+
+    /// Where the wallet stands.
+    pub(super) fn synced(&self) -> Synced {
+        self.synced
+    }
+
+    /// The public texts of descriptors by their numbers, in their order.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn descriptor_texts(&self, numbers: &[u32]) -> ServiceResult<Vec<Option<String>>> {
+        let text = |number: &u32| Ok(self.t().descriptor(&self.txn, *number)?.map(|row| row.identity));
+        Ok(numbers.iter().map(text).collect::<Result<_>>()?)
+    }
+
+    /// What the wallet knows of these scripts, in their order; none where it knows nothing.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {
+        Ok(self.read_scripts(&scripts)?)
+    }
+
+    fn read_scripts(&self, scripts: &[ScriptBuf]) -> Result<Vec<Option<ScriptInfo>>> {
+        let mut infos = Vec::with_capacity(scripts.len());
+        let mut owners = Owners::default();
+        for scripts in scripts.chunks(MAX_EXPANDED) {
+            let rows = scripts.iter().map(|script| self.t().script(&self.txn, script)).collect::<Result<Vec<_>>>()?;
+            let places = rows.iter().flatten().flat_map(|row| row.owners.iter().copied());
+            self.wallet.expand(&self.txn, places, &mut owners)?;
+            for (script, row) in scripts.iter().zip(rows) {
+                infos.push(self.script(script, row, &owners)?);
+            }
+        }
+        Ok(infos)
+    }
+
+    fn script(&self, script: &ScriptBuf, row: Option<ScriptRow>, owners: &Owners) -> Result<Option<ScriptInfo>> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let label = label(t, txn, script)?;
+        let imported = legacy::knowledge(t, txn, script)?;
+        let nothing = imported.solving.scripts.is_empty() && !imported.complete;
+        if row.is_none() && label.is_none() && (nothing || !imported.known) {
+            return Ok(None);
+        }
+        let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
+        let mut info = ScriptInfo {
+            ownership,
+            solvable: imported.complete,
+            change: ownership != Ownership::None && label.is_none(),
+            label,
+            internal: false,
+            timestamp: imported.timestamp,
+            descriptor: imported.checked_descriptor(),
+            parents: Vec::new(),
+            solving: imported.solving,
+            origins: imported.origins,
+        };
+        for place in row.iter().flat_map(|row| row.owners.iter().copied()).rev() {
+            add_descriptor_knowledge(script, place, owners, &mut info);
+        }
+        info.parents.reverse();
+        Ok(Some(info))
+    }
+
+    /// Coins, from the outpoint after `after` on.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn coins(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
+        Ok(self.read_coins(after.as_deref(), limit)?)
+    }
+
+    fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
+        let limit = limit.clamp(1, MAX_BATCH) as usize;
+        let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
+        let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
+        let mut trust = TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared)?;
+        let mut coins = Vec::with_capacity(rows.len());
+        for (key, row) in rows {
+            let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
+            let txid = txid_from(key.get(..32).unwrap_or_default())?;
+            let outpoint = OutPoint { txid, vout: number_from(key.get(32..).unwrap_or_default())? };
+            let trusted = match row.state {
+                TxState::Confirmed { .. } => true,
+                _ => match self.t().transaction(&self.txn, &txid)? {
+                    Some(transaction) => trust.trusted(&transaction)?,
+                    None => false,
+                },
+            };
+            let label = match is_long_label(row.label.as_deref()) {
+                true => label(self.t(), &self.txn, &row.script)?,
+                false => row.label,
+            };
+            coins.push(WalletCoin {
+                outpoint,
+                value: row.value,
+                script: row.script,
+                state: row.state,
+                coinbase: row.coinbase,
+                ownership: row.ownership,
+                change: row.change,
+                label,
+                trusted,
+                from_us: row.from_us,
+            });
+        }
+        Ok(CoinBatch { coins, next })
+    }
+
+    /// The descriptors; with private keys where they are asked for and held.
+    ///
+    /// # Errors
+    /// `WalletLocked` when private keys are asked of a locked wallet.
+    pub fn descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
+        Ok(self.read_descriptors(private)?)
+    }
+
+    fn read_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
+        let sealing = if private { Some(self.wallet.sealing()?) } else { None };
+        let mut infos = Vec::new();
+        for entry in self.t().descriptors.iter(&self.txn)? {
+            let (key, row) = entry?;
+            let number = number_from_key(key)?;
+            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            let place = private_key_of(number);
+            let text = match (&sealing, self.t().keys.get(&self.txn, &place)?) {
+                (Some(sealing), Some(value)) => sealing.unwrap(&place, value)?,
+                _ => Secret::new(row.public),
+            };
+            infos.push(DescriptorInfo {
+                text,
+                timestamp: row.timestamp,
+                active: row.active,
+                internal: row.active.then_some(row.internal),
+                range: row.ranged.then(|| (row.range_begin, row.range_end.saturating_sub(1))),
+                next_index: row.next_index,
+            });
+        }
+        Ok(infos)
+    }
+
+    /// The address book, from the place `after` on. Entries of others' addresses that an older version has written are left
+    /// out: it did not keep the address.
+    ///
+    /// # Errors
+    /// `Malformed`; `Storage`.
+    pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
+        Ok(self.read_labels(after.as_deref(), limit)?)
+    }
+
+    fn read_labels(&self, after: Option<&[u8]>, limit: u32) -> Result<LabelBatch> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let (rows, more) = page(t.labels, txn, after, limit.clamp(1, MAX_BATCH) as usize)?;
+        let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
+        let (mut entries, mut sending) = (Vec::with_capacity(rows.len()), Vec::new());
+        for (key, label) in rows {
+            let label = String::from_utf8_lossy(&label).into_owned();
+            let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
+            let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
+            let entered = t.book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
+            // What was imported to be watched is ours, though it was entered before it was known.
+            let watched = t.imported_watch.get(txn, &key)?.is_some();
+            sending.extend(entered.clone().filter(|_| !watched));
+            let script = row.map(|row| row.script).or(entered);
+            entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
+        }
+        Ok(LabelBatch { entries, next, sending })
+    }
+
+    /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
+        Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
+    }
+
+    /// Signs each request; none where the wallet has no such key.
+    ///
+    /// # Errors
+    /// `WalletLocked`; `Storage`.
+    pub fn sign_many(&self, batch: SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
+        self.wallet.sign_many(&self.txn, &batch)
+    }
+}
+
+/// Adds what a descriptor says of a script; it outranks what imported keys say.
+fn add_descriptor_knowledge(script: &ScriptBuf, place: Place, owners: &Owners, info: &mut ScriptInfo) {
+    let Some((row, parsed)) = owners.descriptors.get(&place.0) else { return };
+    info.internal = row.internal;
+    info.timestamp = row.timestamp;
+    info.parents.push(row.public.clone());
+    // Hardened below the public key, and derived before the wallet kept more than the script: it takes the key.
+    let Some(expansion) = owners.expansions.get(&place) else { return };
+    if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)
+        && parsed.is_solvable()
+    {
+        info.solvable = true;
+        info.descriptor = found.definite.clone();
+        info.solving = found.solving.clone();
+        info.origins = found.origins.clone();
+    }
+}
+
+/// A part of a table, and whether there is more.
+type Page = (Vec<(Vec<u8>, Vec<u8>)>, bool);
+
+fn page(table: Table, txn: &RoTxn<'_>, after: Option<&[u8]>, limit: usize) -> Result<Page> {
+    check_place(after)?;
+    let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let mut rows = Vec::new();
+    for entry in table.range(txn, &(begin, Bound::Unbounded))? {
+        let (key, value) = entry?;
+        if rows.len() == limit {
+            return Ok((rows, true));
+        }
+        rows.push((key.to_vec(), value.to_vec()));
+    }
+    Ok((rows, false))
+}
+
+/// Whether a caller's word for where it stopped can be a key.
+fn check_place(after: Option<&[u8]>) -> Result<()> {
+    match after {
+        Some(after) if after.is_empty() || after.len() > MAX_KEY => Err(ErrorKind::Malformed.into()),
+        _ => Ok(()),
+    }
+}

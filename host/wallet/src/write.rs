@@ -1,0 +1,112 @@
+//! One write to a wallet: everything that happens in it is committed together or not at all.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use bitcoin::Txid;
+use heed::RwTxn;
+use outrigger_service::ErrorKind;
+use outrigger_service::events::Event;
+use outrigger_service::wallet::Synced;
+
+use super::error::Result;
+use super::follow::feed::Pass;
+use super::live::Wallet;
+use super::seal::SealingKey;
+use super::store::Tables;
+use super::store::rows::MetaRow;
+use super::store::tables::{CHANGES, put};
+
+/// How many scripts or keys a write takes at a time: what is derived of a range before it is stored, and what is done before
+/// the write asks whether it is still wanted.
+pub const PIECE: usize = 10_000;
+
+/// A write transaction with what it needs at hand.
+pub struct Write<'w> {
+    /// The wallet it is to.
+    pub wallet: &'w Wallet,
+    /// Its tables.
+    pub t: Tables,
+    /// LMDB's transaction.
+    pub txn: RwTxn<'w>,
+    /// The wallet's meta row; written back at the end where it changed.
+    pub meta: MetaRow,
+    /// Where the wallet stands; written back at the end where it changed.
+    pub synced: Synced,
+    /// Transactions that were stored or changed: told once the write is on disk.
+    pub changed: BTreeSet<Txid>,
+    /// Descriptors that got scripts because others were used, with the index behind their last one.
+    pub grown: Vec<(u32, u32)>,
+}
+
+impl Wallet {
+    /// Runs `change` in one write transaction and commits it; any error aborts it whole.
+    pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
+        let pass = self.enter();
+        self.write_in(&pass, change)
+    }
+
+    /// The same for one who has the right to write.
+    pub(super) fn write_in<R>(&self, _: &Pass<'_>, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
+        let t = self.store.tables;
+        let txn = self.store.write()?;
+        // Where the wallet stands may be ahead of what is stored.
+        let (meta, stored, synced) = (t.meta(&txn)?, t.synced(&txn)?, self.synced());
+        let mut write =
+            Write { wallet: self, t, txn, meta: meta.clone(), synced, changed: BTreeSet::new(), grown: Vec::new() };
+        let result = change(&mut write)?;
+        if write.meta != meta {
+            put(t.meta, &mut write.txn, b"meta", &write.meta)?;
+        }
+        if write.synced != stored {
+            put(t.meta, &mut write.txn, b"synced", &write.synced)?;
+            write.remember_block()?;
+        }
+        let Write { txn, changed, synced: now, .. } = write;
+        txn.commit()?;
+        self.feed.note_stored(synced, now);
+        for txid in changed {
+            (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
+        }
+        Ok(result)
+    }
+}
+
+impl Write<'_> {
+    /// Asked between the pieces of a write that may take long, which is then aborted whole.
+    ///
+    /// # Errors
+    /// `ShuttingDown` when the host is stopping.
+    pub fn check_wanted(&self) -> Result<()> {
+        if self.wallet.shared.stopping.load(Ordering::Relaxed) { Err(ErrorKind::ShuttingDown.into()) } else { Ok(()) }
+    }
+
+    /// The same for a long list: asked at each item's number, it looks once for each piece.
+    ///
+    /// # Errors
+    /// As [`Write::check_wanted`].
+    pub fn check_piece(&self, number: usize) -> Result<()> {
+        if number > 0 && number.is_multiple_of(PIECE) { self.check_wanted() } else { Ok(()) }
+    }
+
+    /// Something came to the wallet that its last backup lacks.
+    pub fn note_backup_needed(&mut self) -> Result<()> {
+        self.meta.backup_needed = true;
+        // Counted, so that a backup sees whether anything came while it was made.
+        let count = self.t.changes(&self.txn)?.wrapping_add(1);
+        put(self.t.meta, &mut self.txn, CHANGES, &count)
+    }
+
+    /// Writes every private entry anew under another sealing.
+    pub fn reseal(&mut self, from: &SealingKey, to: &SealingKey) -> Result<()> {
+        let mut entries = Vec::new();
+        for entry in self.t.keys.iter(&self.txn)? {
+            let (place, value) = entry?;
+            entries.push((place.to_vec(), from.unwrap(place, value)?));
+        }
+        for (place, text) in entries {
+            self.t.keys.put(&mut self.txn, &place, &to.wrap(&place, text.expose())?)?;
+        }
+        Ok(())
+    }
+}

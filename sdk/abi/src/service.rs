@@ -1,0 +1,405 @@
+//! Services as tables of C functions that all have one type: scope and request in, status and response out.
+//!
+//! One type for all functions keeps the unsafe part small, lets a table grow, and lets a call cross a process later.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::ErrorKind;
+use super::bytes::{Bytes, OwnedBytes};
+use super::layout::{abi_functions, abi_struct};
+use super::panics::caught;
+
+abi_functions! {
+    const FUNCTIONS;
+    /// A function of a service.
+    ///
+    /// `scope` is the token of the call on whose behalf it is asked, or 0. On success the status is 0 and `response` holds the
+    /// encoded result; otherwise the status is an [`ErrorKind`] and `response` holds the detail as UTF-8.
+    ///
+    /// Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time. Later the status is
+    /// [`ErrorKind::Stale`].
+    ///
+    /// Ownership: `request` stays the caller's. `response` is written without being read, and the caller releases it, whatever
+    /// the status is.
+    ///
+    /// Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope ends when
+    /// the `call` function returns for its token.
+    pub type ServiceFn = fn(ctx: *const c_void, scope: u64, request: Bytes, response: *mut OwnedBytes) -> i32;
+}
+
+abi_struct! {
+    /// The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers.
+    ///
+    /// The table stays valid for the life of the process, also when the instance that asked for it has ended.
+    pub struct ServiceTable {
+        /// The bytes of the table, its functions included.
+        pub struct_size: usize,
+        /// To be passed to each function.
+        pub ctx: *const c_void,
+        /// The first of the functions.
+        functions: [Option<ServiceFn>; 0],
+    }
+}
+
+/// A service trait: its name in the ABI and its functions in the order of the table.
+pub trait Service: Send + Sync {
+    /// Name and revision, as `chain/1`.
+    const NAME: &'static str;
+    /// The functions with their names.
+    const FUNCTIONS: &'static [(&'static str, ServiceFn)];
+}
+
+/// What a function of a service answers: with the status 0 the encoded result, otherwise the status of an [`ErrorKind`] and
+/// its detail as UTF-8.
+pub struct Response {
+    /// The status.
+    pub status: i32,
+    /// The result or the detail.
+    pub bytes: OwnedBytes,
+}
+
+impl From<ErrorKind> for Response {
+    fn from(kind: ErrorKind) -> Self {
+        Self { status: kind as i32, bytes: OwnedBytes::EMPTY }
+    }
+}
+
+/// One function of a service, as a type.
+pub trait Method {
+    /// The service's trait object.
+    type Service: ?Sized + Service;
+    /// Runs it, on behalf of the call that `scope` names; 0 is none.
+    fn run(service: &Self::Service, scope: u64, request: &[u8]) -> Response;
+}
+
+/// The position of a function in its table, for the clients' constants.
+#[allow(clippy::panic, reason = "it would be met while compiling")]
+///
+/// # Panics
+/// When there is none of the name: while compiling.
+pub const fn function_index(functions: &[(&str, ServiceFn)], name: &str) -> usize {
+    let mut index = 0;
+    while index < functions.len() {
+        if same(functions[index].0.as_bytes(), name.as_bytes()) {
+            return index;
+        }
+        index += 1;
+    }
+    panic!("the client and the table come from one declaration")
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < a.len() {
+        if a[index] != b[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+/// The C function of a method, on the side that implements the service.
+///
+/// # Safety
+/// `ctx` is the one of the [`ExportedService`] whose table held this function, and that is still alive; `request` holds
+/// readable bytes; `response` points to memory that can be written.
+pub unsafe extern "C" fn shim<M: Method>(
+    ctx: *const c_void,
+    scope: u64,
+    request: Bytes,
+    response: *mut OwnedBytes,
+) -> i32 {
+    // Decoding and encoding are code of the service's types, and may panic as the service itself.
+    let answer = caught(|| {
+        // SAFETY: `ctx` is the implementation that `ExportedService` keeps, as the caller promises.
+        let Implementation { service, ended } = unsafe { &*ctx.cast::<Implementation<M::Service>>() };
+        if ended.load(Ordering::Acquire) {
+            return ErrorKind::Stale.into();
+        }
+        // SAFETY: the caller promises that the request is readable until we return.
+        let request = unsafe { request.as_slice() };
+        M::run(service, scope, request)
+    });
+    let Response { status, bytes } = answer.unwrap_or(ErrorKind::Internal.into());
+    // SAFETY: the caller promises that `response` can be written; it holds nothing yet that must be released.
+    unsafe { response.write(bytes) };
+    status
+}
+
+/// The most functions of a service.
+const MAX_FUNCTIONS: usize = 128;
+
+/// A table as it lies in memory, with room for the functions of any service.
+#[repr(C)]
+struct WholeTable {
+    head: ServiceTable,
+    functions: [Option<ServiceFn>; MAX_FUNCTIONS],
+}
+
+/// A table on the heap, at a place of its own that does not change.
+pub struct TableBox(NonNull<WholeTable>);
+
+// SAFETY: the table is never written after it was built, and what its `ctx` points to is the builder's concern.
+unsafe impl Send for TableBox {}
+// SAFETY: as above.
+unsafe impl Sync for TableBox {}
+
+impl TableBox {
+    /// A table of these functions, of which there are at most 128.
+    pub fn new(ctx: *const c_void, functions: impl IntoIterator<Item = ServiceFn>) -> Self {
+        let mut table = [None; MAX_FUNCTIONS];
+        let mut count = 0;
+        for (place, function) in table.iter_mut().zip(functions) {
+            *place = Some(function);
+            count += 1;
+        }
+        let struct_size = size_of::<ServiceTable>() + count * size_of::<Option<ServiceFn>>();
+        let head = ServiceTable { struct_size, ctx, functions: [] };
+        // Kept as a pointer: one that was handed out would not survive that a `Box` is moved.
+        Self(NonNull::from(Box::leak(Box::new(WholeTable { head, functions: table }))))
+    }
+
+    /// The table. It is valid as long as `self`.
+    pub fn as_ptr(&self) -> *const ServiceTable {
+        self.0.as_ptr().cast_const().cast()
+    }
+}
+
+impl Drop for TableBox {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from a box in `new`, and is given back once.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// What the `ctx` of an exported service's table points to.
+struct Implementation<S: ?Sized> {
+    service: Arc<S>,
+    /// The instance that has the table has ended.
+    ended: Arc<AtomicBool>,
+}
+
+/// A service on the side that implements it: the table to hand out, which lives as long as this.
+pub struct ExportedService {
+    table: TableBox,
+    /// What `ctx` points to; freed by `drop_implementation`.
+    implementation: *mut c_void,
+    drop_implementation: unsafe fn(*mut c_void),
+    ended: Arc<AtomicBool>,
+}
+
+// SAFETY: the table is never written after it was built, and the service behind it is `Send + Sync`.
+unsafe impl Send for ExportedService {}
+// SAFETY: as above.
+unsafe impl Sync for ExportedService {}
+
+impl ExportedService {
+    /// Lays out the table of `service`.
+    pub fn new<S: ?Sized + Service + 'static>(service: Arc<S>) -> Self {
+        unsafe fn drop_implementation<S: ?Sized>(implementation: *mut c_void) {
+            // SAFETY: called once, from `Drop`, with the pointer that `Box::into_raw` gave below.
+            drop(unsafe { Box::from_raw(implementation.cast::<Implementation<S>>()) });
+        }
+        const { assert!(S::FUNCTIONS.len() <= MAX_FUNCTIONS, "MAX_FUNCTIONS must cover the longest service") };
+        let ended = Arc::new(AtomicBool::new(false));
+        let implementation = Implementation { service, ended: ended.clone() };
+        let implementation: *mut c_void = Box::into_raw(Box::new(implementation)).cast();
+        let table = TableBox::new(implementation, S::FUNCTIONS.iter().map(|(_, function)| *function));
+        Self { table, implementation, drop_implementation: drop_implementation::<S>, ended }
+    }
+
+    /// The table. It is valid as long as `self`.
+    pub fn table(&self) -> *const ServiceTable {
+        self.table.as_ptr()
+    }
+
+    /// The instance that has the table has ended: from now on each function answers [`ErrorKind::Stale`].
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for ExportedService {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is the one `new` made for this very function.
+        unsafe { (self.drop_implementation)(self.implementation) }
+    }
+}
+
+/// A service on the side that uses it.
+#[derive(Clone)]
+pub struct RawService {
+    table: *const ServiceTable,
+    /// Set when the instance has ended: from then on the host is not called.
+    ended: Option<Arc<AtomicBool>>,
+}
+
+// SAFETY: every function of a service may be called from any thread.
+unsafe impl Send for RawService {}
+// SAFETY: as above.
+unsafe impl Sync for RawService {}
+
+impl RawService {
+    /// A service that was not granted: each function fails with [`ErrorKind::NotGranted`].
+    pub const NOT_GRANTED: RawService = RawService { table: std::ptr::null(), ended: None };
+
+    /// The service behind `table`.
+    ///
+    /// # Safety
+    /// `table` is null, or a host's service table that stays valid as long as the result is used.
+    pub unsafe fn new(table: *const ServiceTable) -> Self {
+        Self { table, ended: None }
+    }
+
+    /// The same service for an instance: once `ended` is set each function fails with [`ErrorKind::Stale`], without a call of
+    /// the host.
+    pub fn until(self, ended: Arc<AtomicBool>) -> Self {
+        Self { ended: Some(ended), ..self }
+    }
+
+    /// Whether the host gave the service.
+    pub fn is_granted(&self) -> bool {
+        !self.table.is_null()
+    }
+
+    /// The function at `index`, where the table is long enough to have it.
+    fn function(&self, index: usize) -> Result<(ServiceFn, *const c_void), ErrorKind> {
+        if self.table.is_null() {
+            return Err(ErrorKind::NotGranted);
+        }
+        if self.ended.as_ref().is_some_and(|ended| ended.load(Ordering::Acquire)) {
+            return Err(ErrorKind::Stale);
+        }
+        let end = size_of::<ServiceTable>() + (index + 1) * size_of::<Option<ServiceFn>>();
+        // SAFETY: `new` promises a table; the pointer is read only where `struct_size` covers it.
+        unsafe {
+            if (*self.table).struct_size < end {
+                return Err(ErrorKind::Unsupported);
+            }
+            let functions = self.table.add(1).cast::<Option<ServiceFn>>();
+            let function = functions.add(index).read().ok_or(ErrorKind::Unsupported)?;
+            Ok((function, (*self.table).ctx))
+        }
+    }
+
+    /// Asks the function at `index` of the table, on behalf of the call that `scope` names; 0 is none.
+    pub fn call(&self, index: usize, scope: u64, request: &[u8]) -> Response {
+        let (function, ctx) = match self.function(index) {
+            Ok(found) => found,
+            Err(kind) => return kind.into(),
+        };
+        let mut bytes = OwnedBytes::EMPTY;
+        // SAFETY: the function and its `ctx` stand in one table of the host; the request outlives the call and the
+        // response can be written.
+        let status = unsafe { function(ctx, scope, Bytes::lend(request), &mut bytes) };
+        Response { status, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::STATUS_OK;
+
+    /// Keeps what it is told, and answers how much that is.
+    #[derive(Default)]
+    struct Lines(Mutex<Vec<Vec<u8>>>);
+
+    struct Write;
+
+    impl Service for Lines {
+        const NAME: &'static str = "lines/1";
+        const FUNCTIONS: &'static [(&'static str, ServiceFn)] = &[("write", shim::<Write>)];
+    }
+
+    impl Method for Write {
+        type Service = Lines;
+        fn run(lines: &Lines, scope: u64, line: &[u8]) -> Response {
+            assert!(line != b"panic", "asked for");
+            if scope == 7 {
+                return Response { status: ErrorKind::Refused as i32, bytes: b"not for seven".to_vec().into() };
+            }
+            lines.0.lock().unwrap().push(line.to_vec());
+            Response { status: STATUS_OK, bytes: vec![line.len() as u8].into() }
+        }
+    }
+
+    fn write(client: &RawService, scope: u64, line: &[u8]) -> (i32, Vec<u8>) {
+        let index = const { function_index(Lines::FUNCTIONS, "write") };
+        let Response { status, bytes } = client.call(index, scope, line);
+        (status, bytes.to_vec())
+    }
+
+    /// What an error of this kind and without detail looks like.
+    fn failed(kind: ErrorKind) -> (i32, Vec<u8>) {
+        (kind as i32, Vec::new())
+    }
+
+    #[test]
+    fn a_service_is_reached_through_its_table() {
+        let lines = Arc::new(Lines::default());
+        let exported = ExportedService::new(lines.clone());
+        // SAFETY: `exported` outlives the client.
+        let client = unsafe { RawService::new(exported.table()) };
+        assert_eq!(write(&client, 0, b"hello"), (STATUS_OK, vec![5]));
+        assert_eq!(*lines.0.lock().unwrap(), [b"hello"]);
+        assert_eq!(write(&client, 7, b"hello"), (ErrorKind::Refused as i32, b"not for seven".to_vec()));
+        assert_eq!(write(&client, 0, b"panic"), failed(ErrorKind::Internal));
+    }
+
+    #[test]
+    fn a_table_is_reached_wherever_its_owner_is_moved() {
+        let lines = Arc::new(Lines::default());
+        let exported = ExportedService::new(lines.clone());
+        // SAFETY: the exported service outlives the client.
+        let client = unsafe { RawService::new(exported.table()) };
+        let moved = Box::new(exported);
+        assert_eq!(write(&client, 0, b"moved").0, STATUS_OK);
+        let on_another_thread = std::thread::spawn(move || assert_eq!(write(&client, 0, b"elsewhere").0, STATUS_OK));
+        on_another_thread.join().unwrap();
+        drop(moved);
+        assert_eq!(*lines.0.lock().unwrap(), [&b"moved"[..], b"elsewhere"]);
+        assert_eq!(Arc::strong_count(&lines), 1, "the table keeps the service no longer than it lives itself");
+    }
+
+    #[test]
+    fn after_the_end_of_its_instance_a_service_answers_stale() {
+        let lines = Arc::new(Lines::default());
+        let exported = ExportedService::new(lines.clone());
+        // SAFETY: `exported` outlives the client.
+        let client = unsafe { RawService::new(exported.table()) };
+        exported.end();
+        assert_eq!(write(&client, 0, b"late"), failed(ErrorKind::Stale));
+        assert!(lines.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_client_whose_instance_has_ended_does_not_call_the_host() {
+        unsafe extern "C" fn never(_: *const c_void, _: u64, _: Bytes, _: *mut OwnedBytes) -> i32 {
+            unreachable!("the host is called")
+        }
+        let table = TableBox::new(std::ptr::null(), [never as ServiceFn]);
+        let ended = Arc::new(AtomicBool::new(true));
+        // SAFETY: `table` outlives the client.
+        let client = unsafe { RawService::new(table.as_ptr()) }.until(ended);
+        assert_eq!(write(&client, 0, b"late"), failed(ErrorKind::Stale));
+    }
+
+    #[test]
+    fn what_a_table_lacks_is_unsupported_and_what_is_not_granted_says_so() {
+        let short = TableBox::new(std::ptr::null(), []);
+        // SAFETY: the table has no functions and outlives its use.
+        let service = unsafe { RawService::new(short.as_ptr()) };
+        assert_eq!(write(&service, 0, b""), failed(ErrorKind::Unsupported));
+        assert_eq!(write(&RawService::NOT_GRANTED, 0, b""), failed(ErrorKind::NotGranted));
+    }
+}

@@ -1,0 +1,214 @@
+//! From a descriptor and an index to scripts, and to what spending them takes.
+
+use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_CHECKSIGADD, OP_NUMEQUAL};
+use bitcoin::script::Builder;
+use bitcoin::taproot::{LeafVersion, TaprootBuilder, TaprootSpendInfo};
+use bitcoin::{Address, Network, ScriptBuf, XOnlyPublicKey};
+
+use super::checksum::with_checksum;
+use super::error::ExpandError;
+use super::key::{Derived, SECP};
+use super::mini;
+use super::node::{KeyRef, Multi, Node};
+use super::{ExpandedScript, Expansion};
+use outrigger_service::wallet::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
+use outrigger_service::wire::Blob;
+
+/// The scripts of `node` with `derived` keys.
+pub(super) fn expand(node: &Node, derived: &[Derived], network: Network) -> Result<Expansion, ExpandError> {
+    let script = |node: &Node| expanded(node, derived, network);
+    let scripts = match node {
+        Node::Combo(key) => {
+            let mut scripts = vec![script(&Node::Pk(*key))?, script(&Node::Pkh(*key))?];
+            if key.of(derived)?.public.compressed {
+                scripts.push(script(&Node::Wpkh(*key))?);
+                scripts.push(script(&Node::Sh(Box::new(Node::Wpkh(*key))))?);
+            }
+            scripts
+        }
+        _ => vec![script(node)?],
+    };
+    Ok(Expansion { scripts })
+}
+
+fn expanded(node: &Node, derived: &[Derived], network: Network) -> Result<ExpandedScript, ExpandError> {
+    let mut solving = SolvingData {
+        public_keys: derived.iter().map(|key| Blob(key.public.to_bytes())).collect(),
+        ..SolvingData::default()
+    };
+    let script_pubkey = script_pubkey(node, derived, &mut solving)?;
+    let origin = |key: &Derived| KeyOrigin {
+        public_key: Blob(key.public.to_bytes()),
+        fingerprint: key.fingerprint,
+        path: key.path_text(),
+    };
+    let definite = with_checksum(&definite(node, derived, &script_pubkey, network)?);
+    Ok(ExpandedScript { script_pubkey, solving, origins: derived.iter().map(origin).collect(), definite })
+}
+
+/// The script of an expression that is no leaf; what is hashed in it goes to `solving`.
+fn script_pubkey(node: &Node, derived: &[Derived], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
+    let key = |name: &KeyRef| name.of(derived).map(|key| key.public);
+    Ok(match node {
+        Node::Pk(name) => ScriptBuf::new_p2pk(&key(name)?),
+        Node::Pkh(name) => ScriptBuf::new_p2pkh(&key(name)?.pubkey_hash()),
+        Node::Wpkh(name) => ScriptBuf::new_p2wpkh(&key(name)?.wpubkey_hash().map_err(|_| ExpandError::Script)?),
+        Node::Multi(multi) => multisig(multi, derived)?,
+        Node::Miniscript(expression) => mini::segwit_script(expression, derived)?,
+        Node::Sh(inner) => {
+            let redeem_script = nested(inner, derived, solving)?;
+            ScriptBuf::new_p2sh(&redeem_script.script_hash())
+        }
+        Node::Wsh(inner) => {
+            let witness_script = nested(inner, derived, solving)?;
+            ScriptBuf::new_p2wsh(&witness_script.wscript_hash())
+        }
+        Node::Tr(internal, leaves) => taproot(*internal, leaves, derived, solving)?,
+        Node::RawTr(name) => {
+            let output_key = key(name)?.inner.x_only_public_key().0;
+            ScriptBuf::new_witness_program(
+                &bitcoin::WitnessProgram::new(bitcoin::WitnessVersion::V1, &output_key.serialize())
+                    .map_err(|_| ExpandError::Script)?,
+            )
+        }
+        Node::Addr(address) => address.script_pubkey(),
+        Node::Raw(script) => script.clone(),
+        Node::Combo(_) | Node::TapMiniscript(_) => return Err(ExpandError::Script),
+    })
+}
+
+/// The script of an inner expression. The outermost comes first in `solving`.
+fn nested(inner: &Node, derived: &[Derived], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
+    let place = solving.scripts.len();
+    let script = script_pubkey(inner, derived, solving)?;
+    solving.scripts.insert(place, script.clone());
+    Ok(script)
+}
+
+/// The keys of a threshold in the order of the script.
+fn in_order<'a>(multi: &Multi, derived: &'a [Derived], tap: bool) -> Result<Vec<&'a Derived>, ExpandError> {
+    let mut keys = multi.keys.iter().map(|name| name.of(derived)).collect::<Result<Vec<_>, _>>()?;
+    if multi.sorted && tap {
+        keys.sort_by_key(|key| key.x_only());
+    } else if multi.sorted {
+        keys.sort_by_key(|key| key.public.to_bytes());
+    }
+    Ok(keys)
+}
+
+fn multisig(multi: &Multi, derived: &[Derived]) -> Result<ScriptBuf, ExpandError> {
+    let keys = in_order(multi, derived, false)?;
+    let count = i64::try_from(keys.len()).map_err(|_| ExpandError::Script)?;
+    let script = Builder::new().push_int(multi.threshold.into());
+    let script = keys.iter().fold(script, |script, key| script.push_key(&key.public));
+    Ok(script.push_int(count).push_opcode(OP_CHECKMULTISIG).into_script())
+}
+
+fn leaf_script(node: &Node, derived: &[Derived]) -> Result<ScriptBuf, ExpandError> {
+    let x_only = |key: &Derived| -> XOnlyPublicKey { key.public.inner.x_only_public_key().0 };
+    match node {
+        Node::Pk(name) => {
+            Ok(Builder::new().push_x_only_key(&x_only(name.of(derived)?)).push_opcode(OP_CHECKSIG).into_script())
+        }
+        Node::Multi(multi) => {
+            let mut script = Builder::new();
+            for (index, key) in in_order(multi, derived, true)?.into_iter().enumerate() {
+                let check = if index == 0 { OP_CHECKSIG } else { OP_CHECKSIGADD };
+                script = script.push_x_only_key(&x_only(key)).push_opcode(check);
+            }
+            Ok(script.push_int(multi.threshold.into()).push_opcode(OP_NUMEQUAL).into_script())
+        }
+        Node::TapMiniscript(expression) => mini::tap_script(expression, derived),
+        _ => Err(ExpandError::Script),
+    }
+}
+
+fn taproot(
+    internal: KeyRef,
+    leaves: &[(u8, Node)],
+    derived: &[Derived],
+    solving: &mut SolvingData,
+) -> Result<ScriptBuf, ExpandError> {
+    let internal = internal.of(derived)?.public.inner.x_only_public_key().0;
+    let scripts = leaves.iter().map(|(depth, leaf)| Ok((*depth, leaf_script(leaf, derived)?)));
+    let scripts = scripts.collect::<Result<Vec<_>, ExpandError>>()?;
+    let spend_info = if scripts.is_empty() {
+        TaprootSpendInfo::new_key_spend(&SECP, internal, None)
+    } else {
+        let builder = scripts.iter().try_fold(TaprootBuilder::new(), |builder, (depth, script)| {
+            builder.add_leaf(*depth, script.clone()).map_err(|_| ExpandError::Script)
+        })?;
+        builder.finalize(&SECP, internal).map_err(|_| ExpandError::Script)?
+    };
+    let leaf = |(_, script): (u8, ScriptBuf)| {
+        let leaf = (script, LeafVersion::TapScript);
+        let control_block = spend_info.control_block(&leaf).ok_or(ExpandError::Script)?;
+        Ok(TapLeaf { script: leaf.0, control_block: Blob(control_block.serialize()) })
+    };
+    solving.taproot = Some(TaprootData {
+        internal_key: internal.serialize(),
+        merkle_root: spend_info.merkle_root().map(|root| *bitcoin::hashes::Hash::as_byte_array(&root)),
+        leaves: scripts.into_iter().map(leaf).collect::<Result<_, ExpandError>>()?,
+    });
+    Ok(ScriptBuf::new_p2tr_tweaked(spend_info.output_key()))
+}
+
+/// The descriptor of this one script: keys with their origin, sorted keys in the order that they have, and an address
+/// for a script that is known by nothing else.
+fn definite(node: &Node, derived: &[Derived], script: &ScriptBuf, network: Network) -> Result<String, ExpandError> {
+    if let Node::Raw(_) = node
+        && let Ok(address) = Address::from_script(script, network)
+    {
+        return Ok(Node::Addr(address).text(&|_, _| String::new()));
+    }
+    let show = |name: KeyRef, x_only: bool| name.of(derived).map(|key| key.text(x_only)).unwrap_or_default();
+    Ok(in_definite_order(node, derived, false)?.text(&show))
+}
+
+/// `node` with each `sortedmulti` as the `multi` that it amounts to.
+fn in_definite_order(node: &Node, derived: &[Derived], tap: bool) -> Result<Node, ExpandError> {
+    Ok(match node {
+        Node::Multi(multi) if multi.sorted => {
+            let mut keys = multi.keys.clone();
+            let bytes = |name: &KeyRef| {
+                let key = name.of(derived).ok();
+                key.map(|key| if tap { key.x_only().to_vec() } else { key.public.to_bytes() })
+            };
+            keys.sort_by_key(bytes);
+            Node::Multi(Multi { threshold: multi.threshold, keys, sorted: false })
+        }
+        Node::Sh(inner) => Node::Sh(Box::new(in_definite_order(inner, derived, tap)?)),
+        Node::Wsh(inner) => Node::Wsh(Box::new(in_definite_order(inner, derived, tap)?)),
+        Node::Tr(internal, leaves) => {
+            let leaf = |(depth, leaf): &(u8, Node)| Ok((*depth, in_definite_order(leaf, derived, true)?));
+            let leaves = leaves.iter().map(leaf).collect::<Result<Vec<_>, ExpandError>>()?;
+            Node::Tr(*internal, tree_in_definite_order(leaves, derived)?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// A finished part of a script tree.
+struct Subtree {
+    depth: u8,
+    least_script: ScriptBuf,
+    leaves: Vec<(u8, Node)>,
+}
+
+/// The tree with the halves of each branch in the order of their least scripts: a tree that is known by its control
+/// blocks has no left and right.
+fn tree_in_definite_order(leaves: Vec<(u8, Node)>, derived: &[Derived]) -> Result<Vec<(u8, Node)>, ExpandError> {
+    let mut done: Vec<Subtree> = Vec::new();
+    for (depth, leaf) in leaves {
+        let mut right = Subtree { depth, least_script: leaf_script(&leaf, derived)?, leaves: vec![(depth, leaf)] };
+        while let Some(left) = done.pop_if(|left| left.depth == right.depth && right.depth > 0) {
+            let swap = right.least_script < left.least_script;
+            let (mut first, second) = if swap { (right, left) } else { (left, right) };
+            first.leaves.extend(second.leaves);
+            first.depth -= 1;
+            right = first;
+        }
+        done.push(right);
+    }
+    Ok(done.into_iter().flat_map(|subtree| subtree.leaves).collect())
+}

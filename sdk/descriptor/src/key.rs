@@ -1,0 +1,380 @@
+//! Key expressions: a public or private key, or an extended key with a path, with or without its origin.
+
+use std::fmt::Write as _;
+use std::sync::{LazyLock, OnceLock};
+
+use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
+use bitcoin::hashes::Hash;
+use bitcoin::{NetworkKind, PrivateKey, PublicKey};
+use secp256k1::{All, Secp256k1, SecretKey};
+
+use super::branches::Branch;
+use super::error::ExpandError;
+
+/// The one context: making it costs as much as a signature.
+pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+
+/// The steps that a wildcard stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wildcard {
+    /// There is none.
+    None,
+    /// `/*`
+    Normal,
+    /// `/*h`
+    Hardened,
+}
+
+/// How the hardened steps of a path are marked: all as the last one that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mark {
+    /// `h`
+    H,
+    /// `'`
+    Apostrophe,
+}
+
+/// `[fingerprint/path]`
+#[derive(Clone)]
+pub(super) struct Origin {
+    pub fingerprint: [u8; 4],
+    pub path: Vec<ChildNumber>,
+    /// How hardened steps are marked.
+    pub mark: Mark,
+}
+
+/// A key expression.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub origin: Option<Origin>,
+    pub body: Body,
+}
+
+/// A key expression without its origin.
+#[derive(Clone)]
+pub(super) enum Body {
+    /// One key.
+    Single(Single),
+    /// A family of keys (BIP 32).
+    Extended(Box<Extended>),
+}
+
+/// One key.
+#[derive(Clone)]
+pub(super) struct Single {
+    pub public: PublicKey,
+    pub secret: Option<SecretKey>,
+    /// Whether it was given by its x coordinate alone.
+    pub x_only: bool,
+}
+
+/// An extended key with a path.
+#[derive(Clone)]
+pub(super) struct Extended {
+    pub public: Xpub,
+    pub private: Option<Xpriv>,
+    /// The steps before the wildcard. A multipath step is its first alternative until [`Key::select`].
+    pub path: Vec<ChildNumber>,
+    /// The place in `path` of the step that has alternatives, and these.
+    pub multipath: Option<(usize, Vec<ChildNumber>)>,
+    pub wildcard: Wildcard,
+    /// How hardened steps are marked.
+    pub mark: Mark,
+    /// The key that `path` leads to: found once, then used for every index.
+    pub parent: OnceLock<Result<Parent, ExpandError>>,
+}
+
+/// The key at the end of a path, of which a wildcard makes children.
+#[derive(Clone)]
+pub(super) struct Parent {
+    public: Xpub,
+    private: Option<Xpriv>,
+}
+
+/// The key that an expression means at an index, and where it comes from.
+#[derive(Clone)]
+pub(super) struct Derived {
+    pub public: PublicKey,
+    pub fingerprint: [u8; 4],
+    pub path: Vec<ChildNumber>,
+}
+
+impl Derived {
+    /// The x coordinate alone (BIP 340).
+    pub fn x_only(&self) -> [u8; 32] {
+        self.public.inner.x_only_public_key().0.serialize()
+    }
+
+    /// As a definite descriptor shows it: `[fingerprint/path]key`.
+    pub fn text(&self, x_only: bool) -> String {
+        let key = if x_only { outrigger_values::params::encode_hex(&self.x_only()) } else { self.public.to_string() };
+        format!("{}{key}", origin_text(self.fingerprint, &self.path, Mark::H))
+    }
+
+    /// The path as `m/84h/1h/0h/0/5`.
+    pub fn path_text(&self) -> String {
+        format!("m{}", path_text(&self.path, Mark::H))
+    }
+}
+
+fn path_text(path: &[ChildNumber], mark: Mark) -> String {
+    let hardened = if mark == Mark::H { "h" } else { "'" };
+    path.iter().fold(String::new(), |mut text, step| {
+        let (number, mark) = match step {
+            ChildNumber::Normal { index } => (index, ""),
+            ChildNumber::Hardened { index } => (index, hardened),
+        };
+        let _ = write!(text, "/{number}{mark}");
+        text
+    })
+}
+
+fn origin_text(fingerprint: [u8; 4], path: &[ChildNumber], mark: Mark) -> String {
+    format!("[{}{}]", outrigger_values::params::encode_hex(&fingerprint), path_text(path, mark))
+}
+
+/// Which text a key expression is shown as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Without private keys.
+    Public,
+    /// With private keys, where they are known.
+    Private,
+    /// Without private keys, with each hardened step marked `h`: equal for equal descriptors.
+    Identity,
+    /// Without private keys, with the public key behind the last hardened step in the place of the steps before it.
+    Normalized,
+}
+
+impl Key {
+    /// Whether the key depends on the index.
+    pub fn is_ranged(&self) -> bool {
+        matches!(&self.body, Body::Extended(extended) if extended.wildcard != Wildcard::None)
+    }
+
+    /// Whether the private half is in the expression.
+    pub fn is_private(&self) -> bool {
+        match &self.body {
+            Body::Single(single) => single.secret.is_some(),
+            Body::Extended(extended) => extended.private.is_some(),
+        }
+    }
+
+    /// The private key that is in the expression, and its public key.
+    pub fn private_half(&self) -> Option<(secp256k1::PublicKey, SecretKey)> {
+        match &self.body {
+            Body::Single(single) => Some((single.public.inner, single.secret?)),
+            Body::Extended(extended) => {
+                extended.private.as_ref().map(|private| (extended.public.public_key, private.private_key))
+            }
+        }
+    }
+
+    /// Adds its private half, where it has none and that is among these.
+    pub fn complete(&mut self, private: &[(secp256k1::PublicKey, SecretKey)]) {
+        let found = |public| private.iter().find(|(other, _)| *other == public).map(|(_, secret)| *secret);
+        match &mut self.body {
+            // One that is known by its x coordinate alone has none of its own that could be told.
+            Body::Single(single) if single.secret.is_none() && !single.x_only => {
+                single.secret = found(single.public.inner)
+            }
+            Body::Extended(extended) if extended.private.is_none() => {
+                let public = &extended.public;
+                extended.private = found(public.public_key).map(|private_key| Xpriv {
+                    network: public.network,
+                    depth: public.depth,
+                    parent_fingerprint: public.parent_fingerprint,
+                    child_number: public.child_number,
+                    private_key,
+                    chain_code: public.chain_code,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// The length of its public key in a script, in bytes.
+    pub fn size(&self) -> usize {
+        match &self.body {
+            Body::Single(Single { public, .. }) if !public.compressed => 65,
+            _ => 33,
+        }
+    }
+
+    /// The number of alternatives of its multipath step; none where it has no such step.
+    pub fn alternatives(&self) -> Option<usize> {
+        match &self.body {
+            Body::Extended(extended) => extended.multipath.as_ref().map(|(_, steps)| steps.len()),
+            Body::Single(_) => None,
+        }
+    }
+
+    /// The same key with the alternative `choice` of its multipath step, if it has one.
+    pub fn select(mut self, choice: usize) -> Self {
+        if let Body::Extended(extended) = &mut self.body
+            && let Some((place, steps)) = extended.multipath.take()
+            && let (Some(step), Some(chosen)) = (extended.path.get_mut(place), steps.get(choice))
+        {
+            *step = *chosen;
+        }
+        self
+    }
+
+    /// The text of the expression.
+    pub fn text(&self, form: Form, network: NetworkKind) -> String {
+        // Only the two texts that are the descriptor's own keep its marks.
+        let mark = |mark| if matches!(form, Form::Public | Form::Private) { mark } else { Mark::H };
+        let origin = |origin: &Origin| origin_text(origin.fingerprint, &origin.path, mark(origin.mark));
+        let prefix = self.origin.as_ref().map(origin).unwrap_or_default();
+        match &self.body {
+            Body::Single(single) => prefix + &single.text(form, network),
+            Body::Extended(extended) => {
+                if form == Form::Normalized
+                    && let Some(text) = extended.normalized(self.origin.as_ref())
+                {
+                    return text;
+                }
+                let key = match (form, &extended.private) {
+                    (Form::Private, Some(private)) => private.to_string(),
+                    _ => extended.public.to_string(),
+                };
+                let mark = mark(extended.mark);
+                prefix + &key + &path_text(&extended.path, mark) + extended.wildcard_text(mark)
+            }
+        }
+    }
+
+    /// The key at an index.
+    pub fn derive(&self, index: u32) -> Result<Derived, ExpandError> {
+        match &self.body {
+            Body::Single(single) => Ok(match &self.origin {
+                Some(Origin { fingerprint, path, .. }) => {
+                    Derived { public: single.public, fingerprint: *fingerprint, path: path.clone() }
+                }
+                None => {
+                    let [a, b, c, d, ..] = *Hash::as_byte_array(single.public.pubkey_hash().as_raw_hash());
+                    Derived { public: single.public, fingerprint: [a, b, c, d], path: Vec::new() }
+                }
+            }),
+            Body::Extended(extended) => {
+                let (public, step) = extended.child(index)?;
+                let (fingerprint, mut path) = match &self.origin {
+                    Some(origin) => (origin.fingerprint, origin.path.clone()),
+                    None => (extended.public.fingerprint().to_bytes(), Vec::new()),
+                };
+                path.extend_from_slice(&extended.path);
+                path.extend(step);
+                Ok(Derived { public: PublicKey::new(public), fingerprint, path })
+            }
+        }
+    }
+
+    /// The private key that the path leads to, where it is known; `place` is the expression's own.
+    pub fn branch(&self, place: usize) -> Option<Branch> {
+        match &self.body {
+            Body::Single(single) => Some(Branch {
+                place,
+                wildcard: Wildcard::None,
+                public: single.public,
+                secret: single.secret?,
+                chain_code: [0; 32],
+            }),
+            Body::Extended(extended) => {
+                let parent = extended.parent().ok()?;
+                let private = parent.private.as_ref()?;
+                Some(Branch {
+                    place,
+                    wildcard: extended.wildcard,
+                    public: PublicKey::new(parent.public.public_key),
+                    secret: private.private_key,
+                    chain_code: private.chain_code.to_bytes(),
+                })
+            }
+        }
+    }
+}
+
+impl Single {
+    fn text(&self, form: Form, network: NetworkKind) -> String {
+        match (form, self.secret) {
+            (Form::Private, Some(inner)) => PrivateKey { compressed: self.public.compressed, network, inner }.to_wif(),
+            _ if self.x_only => self.public.inner.x_only_public_key().0.to_string(),
+            _ => self.public.to_string(),
+        }
+    }
+}
+
+impl Extended {
+    /// The key that the path leads to.
+    fn parent(&self) -> Result<&Parent, ExpandError> {
+        let derive = || {
+            let private = match &self.private {
+                Some(root) => Some(root.derive_priv(&SECP, &self.path).map_err(|_| ExpandError::NoSuchKey)?),
+                None => None,
+            };
+            let public = match &private {
+                Some(private) => Xpub::from_priv(&SECP, private),
+                None if self.path.iter().any(ChildNumber::is_hardened) => {
+                    return Err(ExpandError::HardenedWithoutPrivateKey);
+                }
+                None => self.public.derive_pub(&SECP, &self.path).map_err(|_| ExpandError::NoSuchKey)?,
+            };
+            Ok(Parent { public, private })
+        };
+        self.parent.get_or_init(derive).as_ref().map_err(|error| *error)
+    }
+
+    /// The step that the wildcard means at an index.
+    fn step(&self, index: u32) -> Result<Option<ChildNumber>, ExpandError> {
+        let step = match self.wildcard {
+            Wildcard::None => return Ok(None),
+            Wildcard::Normal => ChildNumber::from_normal_idx(index),
+            Wildcard::Hardened => ChildNumber::from_hardened_idx(index),
+        };
+        step.map(Some).map_err(|_| ExpandError::Index(index))
+    }
+
+    /// The public key at an index, and the step that led to it from the parent.
+    fn child(&self, index: u32) -> Result<(secp256k1::PublicKey, Option<ChildNumber>), ExpandError> {
+        let parent = self.parent()?;
+        let step = self.step(index)?;
+        let public = match step {
+            None => parent.public.public_key,
+            Some(step) if step.is_normal() => {
+                parent.public.ckd_pub(&SECP, step).map_err(|_| ExpandError::NoSuchKey)?.public_key
+            }
+            Some(step) => {
+                let private = parent.private.as_ref().ok_or(ExpandError::HardenedWithoutPrivateKey)?;
+                let child = private.derive_priv(&SECP, &[step]).map_err(|_| ExpandError::NoSuchKey)?;
+                child.private_key.public_key(&SECP)
+            }
+        };
+        Ok((public, step))
+    }
+
+    fn wildcard_text(&self, mark: Mark) -> &'static str {
+        match (self.wildcard, mark) {
+            (Wildcard::None, _) => "",
+            (Wildcard::Normal, _) => "/*",
+            (Wildcard::Hardened, Mark::H) => "/*h",
+            (Wildcard::Hardened, Mark::Apostrophe) => "/*'",
+        }
+    }
+
+    /// `[origin/hardened steps]xpub/other steps`; none where no step is hardened, all are, or the keys are missing.
+    fn normalized(&self, origin: Option<&Origin>) -> Option<String> {
+        if self.wildcard == Wildcard::Hardened {
+            return None;
+        }
+        let split = self.path.iter().rposition(ChildNumber::is_hardened)? + 1;
+        let (hardened, rest) = self.path.split_at_checked(split)?;
+        let public = Xpub::from_priv(&SECP, &self.private.as_ref()?.derive_priv(&SECP, &hardened).ok()?);
+        let (fingerprint, mut path) = match origin {
+            Some(origin) => (origin.fingerprint, origin.path.clone()),
+            None => (self.public.fingerprint().to_bytes(), Vec::new()),
+        };
+        path.extend_from_slice(hardened);
+        let origin = origin_text(fingerprint, &path, Mark::H);
+        Some(format!("{origin}{public}{}{}", path_text(rest, Mark::H), self.wildcard_text(Mark::H)))
+    }
+}

@@ -1,0 +1,146 @@
+//! A descriptor's expressions, and their text.
+
+use bitcoin::{Address, ScriptBuf};
+use miniscript::{Miniscript, Segwitv0, Tap};
+
+use super::error::ExpandError;
+use super::key::Derived;
+use super::mini;
+
+/// A key of the descriptor, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct KeyRef(pub usize);
+
+impl KeyRef {
+    /// The key among the derived ones.
+    pub fn of(self, derived: &[Derived]) -> Result<&Derived, ExpandError> {
+        derived.get(self.0).ok_or(ExpandError::Script)
+    }
+}
+
+/// An expression. Which one may stand where is the parser's business.
+#[derive(Clone)]
+pub(super) enum Node {
+    /// `pk(KEY)`
+    Pk(KeyRef),
+    /// `pkh(KEY)`
+    Pkh(KeyRef),
+    /// `wpkh(KEY)`
+    Wpkh(KeyRef),
+    /// `combo(KEY)`
+    Combo(KeyRef),
+    /// `multi(...)` and `sortedmulti(...)`; `multi_a` and `sortedmulti_a` in a leaf of `tr`
+    Multi(Multi),
+    /// `sh(...)`
+    Sh(Box<Node>),
+    /// `wsh(...)`
+    Wsh(Box<Node>),
+    /// Miniscript in `wsh`
+    Miniscript(Box<Miniscript<KeyRef, Segwitv0>>),
+    /// Miniscript in a leaf of `tr`
+    TapMiniscript(Box<Miniscript<KeyRef, Tap>>),
+    /// `tr(KEY,TREE)`: the leaves from left to right, each with its depth
+    Tr(KeyRef, Vec<(u8, Node)>),
+    /// `rawtr(KEY)`
+    RawTr(KeyRef),
+    /// `addr(ADDRESS)`
+    Addr(Address),
+    /// `raw(HEX)`
+    Raw(ScriptBuf),
+}
+
+/// A threshold of keys.
+#[derive(Clone)]
+pub(super) struct Multi {
+    pub threshold: u32,
+    pub keys: Vec<KeyRef>,
+    /// Whether the keys are put in order in each script (BIP 67).
+    pub sorted: bool,
+}
+
+/// Shows keys: the key, and whether it stands in a leaf or as the key of `tr`.
+pub(super) type ShowKey<'a> = dyn Fn(KeyRef, bool) -> String + 'a;
+
+impl Node {
+    /// The name of the function that holds the keys, in messages.
+    pub fn function(&self) -> &'static str {
+        match self {
+            Self::Multi(_) => "multi",
+            Self::Sh(inner) | Self::Wsh(inner) => inner.function(),
+            Self::Tr(..) => "tr",
+            _ => "miniscript",
+        }
+    }
+
+    /// Whether the innermost function pays to the hash of a key.
+    pub fn pays_to_key_hash(&self) -> bool {
+        match self {
+            Self::Pkh(_) | Self::Wpkh(_) | Self::Combo(_) => true,
+            Self::Sh(inner) | Self::Wsh(inner) => inner.pays_to_key_hash(),
+            _ => false,
+        }
+    }
+
+    /// The text of the expression, with its keys as `key` shows them.
+    pub fn text(&self, key: &ShowKey<'_>) -> String {
+        self.text_in(key, false)
+    }
+
+    fn text_in(&self, key: &ShowKey<'_>, tap: bool) -> String {
+        match self {
+            Self::Pk(name) => format!("pk({})", key(*name, tap)),
+            Self::Pkh(name) => format!("pkh({})", key(*name, tap)),
+            Self::Wpkh(name) => format!("wpkh({})", key(*name, tap)),
+            Self::Combo(name) => format!("combo({})", key(*name, tap)),
+            Self::Multi(multi) => {
+                let keys: Vec<String> = multi.keys.iter().map(|name| key(*name, tap)).collect();
+                format!("{}({},{})", multi.function(tap), multi.threshold, keys.join(","))
+            }
+            Self::Sh(inner) => format!("sh({})", inner.text_in(key, tap)),
+            Self::Wsh(inner) => format!("wsh({})", inner.text_in(key, tap)),
+            Self::Miniscript(expression) => mini::text(expression, &|name| key(name, false)),
+            Self::TapMiniscript(expression) => mini::text(expression, &|name| key(name, true)),
+            Self::Tr(internal, leaves) if leaves.is_empty() => format!("tr({})", key(*internal, true)),
+            Self::Tr(internal, leaves) => format!("tr({},{})", key(*internal, true), tree_text(leaves, key)),
+            Self::RawTr(name) => format!("rawtr({})", key(*name, true)),
+            Self::Addr(address) => format!("addr({address})"),
+            Self::Raw(script) => format!("raw({})", outrigger_values::params::encode_hex(script.as_bytes())),
+        }
+    }
+}
+
+impl Multi {
+    fn function(&self, tap: bool) -> &'static str {
+        match (self.sorted, tap) {
+            (false, false) => "multi",
+            (true, false) => "sortedmulti",
+            (false, true) => "multi_a",
+            (true, true) => "sortedmulti_a",
+        }
+    }
+}
+
+/// A tree from its leaves and their depths: at each leaf the braces that open and close there follow from the path.
+fn tree_text(leaves: &[(u8, Node)], key: &ShowKey<'_>) -> String {
+    let mut text = String::new();
+    // For each open brace, whether its first half is done.
+    let mut path: Vec<bool> = Vec::new();
+    for (depth, leaf) in leaves {
+        if path.last() == Some(&true) {
+            text.push(',');
+        }
+        while path.len() < usize::from(*depth) {
+            path.push(false);
+            text.push('{');
+        }
+        text.push_str(&leaf.text_in(key, true));
+        while path.last() == Some(&true) {
+            path.pop();
+            text.push('}');
+        }
+        if let Some(half) = path.last_mut() {
+            *half = true;
+        }
+    }
+    text
+}

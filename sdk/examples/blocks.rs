@@ -1,0 +1,33 @@
+//! Reading blocks: how many transactions the last ones hold.
+#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+
+use outrigger_sdk::Host;
+use outrigger_sdk::service::chain::BlockRef;
+use outrigger_sdk::service::{Scope, ServiceError};
+use outrigger_sdk::testing::StubHost;
+
+/// How many transactions the last blocks hold.
+fn recent(host: &Host, scope: Scope, blocks: u32) -> Result<u32, ServiceError> {
+    let tip = host.chain.tip(scope)?;
+    let mut transactions = 0;
+    for height in (tip.height + 1).saturating_sub(blocks)..=tip.height {
+        // Within a call all reads see one moment: there is a block at each height up to the tip's.
+        let block = host.chain.block_info(scope, BlockRef::Height { height })?;
+        transactions += block.map_or(0, |block| block.transactions);
+    }
+    Ok(transactions)
+}
+
+fn main() {
+    let test = StubHost::new();
+    test.chain.mine(vec![]);
+    test.chain.mine(vec![]);
+    // A method passes `call.scope`; outside of calls, as here, each function sees the newest state.
+    assert_eq!(recent(&test.handle(), Scope::NONE, 2), Ok(2));
+    assert_eq!(recent(&test.handle(), Scope::NONE, 100), Ok(3));
+}
+
+#[test]
+fn it_does_what_it_says() {
+    main();
+}

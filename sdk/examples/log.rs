@@ -1,0 +1,18 @@
+//! A line in the log of the host.
+#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+
+use outrigger_sdk::service::log::Level;
+use outrigger_sdk::testing::StubHost;
+
+fn main() {
+    let test = StubHost::new();
+    let host = test.handle();
+    // The short form, which a log that cannot be written does not stop.
+    host.log(Level::Info, "3 templates made");
+    assert_eq!(test.log.lines(), [(Level::Info, "3 templates made".to_owned())]);
+}
+
+#[test]
+fn it_does_what_it_says() {
+    main();
+}

@@ -1,0 +1,129 @@
+//! The structs and functions of the ABI, and the numbers that stand for things.
+
+use super::comment::{Glossary, comment, heading, since, with_parameters};
+use super::names::{abi_type, c_type, member, upper};
+use outrigger_abi::layout::{Declaration, FieldLayout, FunctionType, StructLayout};
+use outrigger_abi::{ABI_MAJOR, PLUGIN_MAGIC};
+use outrigger_service::{ErrorKind, ServiceError};
+use outrigger_values::error::{RpcError, RpcErrorCode};
+
+/// The version and the magic number.
+pub(super) fn versions(minor: u32) -> String {
+    let magic: String = PLUGIN_MAGIC.to_le_bytes().iter().map(|byte| char::from(*byte)).collect();
+    format!(
+        "{}
+/** The major version of the interface. Host and plugin must have the same. */
+#define OUTRIGGER_ABI_MAJOR {ABI_MAJOR}u
+/** The minor version of this header: what has been added since the major version began. */
+#define OUTRIGGER_ABI_MINOR {minor}u
+/** Begins an outrigger_plugin_t: `{magic}`. */
+#define OUTRIGGER_PLUGIN_MAGIC UINT64_C({PLUGIN_MAGIC:#x})
+",
+        heading("Versions")
+    )
+}
+
+/// The statuses and the codes of errors.
+pub(super) fn numbers() -> String {
+    let entry = |name: String, number: i32, docs: &str| {
+        format!("{}    {name} = {number},\n", comment(4, &[docs.trim().to_owned()]))
+    };
+    let mut out = heading("Statuses and codes");
+    out += "\n/** What functions answer: 0, or which kind of trouble there was. One that is not listed here is a newer host's, and means\n *  as much as OUTRIGGER_STATUS_INTERNAL. */\nenum {\n";
+    out += &entry("OUTRIGGER_STATUS_OK".to_owned(), 0, "Success.");
+    for (kind, name, docs) in ErrorKind::ALL {
+        out += &entry(format!("OUTRIGGER_STATUS_{}", upper(name)), *kind as i32, docs);
+    }
+    out += "};\n\n/** The codes of JSON-RPC errors, as bitcoind uses them. A plugin may answer with one of its own. */\nenum {\n";
+    for (code, name, docs) in RpcErrorCode::ALL {
+        out += &entry(format!("OUTRIGGER_CODE_{name}"), code.0, docs);
+    }
+    out + "};\n"
+}
+
+/// The cases in which a service's status is a certain error of JSON-RPC.
+pub(super) fn failures() -> String {
+    let mut out = String::new();
+    for (kind, name, _) in ErrorKind::ALL {
+        let bare = RpcError::from(ServiceError::from(*kind));
+        let told = RpcError::from(ServiceError::new(*kind, "told"));
+        let code =
+            RpcErrorCode::ALL.iter().find(|(code, ..)| *code == bare.code).map_or("INTERNAL", |(_, name, _)| name);
+        out += &format!("    case OUTRIGGER_STATUS_{}:\n        code = OUTRIGGER_CODE_{code};\n", upper(name));
+        out += &format!("        message = {};\n", literal(&bare.message));
+        if told.message != "told" {
+            out += "        fixed = true;\n";
+        }
+        out += "        break;\n";
+    }
+    out.trim_end().to_owned()
+}
+
+/// A string literal of C.
+fn literal(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The declarations of a minor version, with what they promise about sizes and offsets.
+pub(super) fn declarations(all: &[Declaration], minor: u32, glossary: &Glossary) -> String {
+    let mut out = heading("Structs and functions");
+    for declaration in all {
+        match declaration {
+            Declaration::Struct(layout) => out += &structure(layout, minor, glossary),
+            Declaration::Functions(functions) => {
+                for function in functions.iter().filter(|function| function.since <= minor) {
+                    out += &function_type(function, glossary);
+                }
+            }
+        }
+    }
+    out
+}
+
+fn with_since(mut paragraphs: Vec<String>, minor: u32) -> Vec<String> {
+    if let Some(first) = paragraphs.first_mut() {
+        *first += &since(minor);
+    }
+    paragraphs
+}
+
+fn function_type(function: &FunctionType, glossary: &Glossary) -> String {
+    let params: Vec<String> =
+        function.params.iter().map(|(name, rust)| format!("{}{}", c_type(rust), member(name))).collect();
+    let docs = with_since(glossary.paragraphs(function.docs), function.since);
+    let head = format!("typedef {}(*{})", c_type(function.result), abi_type(function.name));
+    format!("\n{}{};\n", comment(0, &docs), with_parameters(&head, &params))
+}
+
+fn structure(layout: &StructLayout, minor: u32, glossary: &Glossary) -> String {
+    let name = abi_type(layout.name);
+    let mut out = format!("\n{}typedef struct {name} {{\n", comment(0, &glossary.paragraphs(layout.docs)));
+    // What has no size only says where something begins that the struct does not end with.
+    let there = |field: &&FieldLayout| field.since <= minor && field.size > 0;
+    for field in layout.fields.iter().filter(there) {
+        out += &comment(4, &with_since(vec![glossary.sentence(field.docs)], field.since));
+        out += &format!("    {}{};\n", c_type(field.rust_type), member(field.name));
+    }
+    out += &format!("}} {name};\n\n");
+    out += &format!("OUTRIGGER_SIZE_IS({name}, {});\n", layout.size_at(minor));
+    for field in layout.fields.iter().filter(there) {
+        out += &format!("OUTRIGGER_OFFSET_IS({name}, {}, {});\n", member(field.name), field.offset);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_trouble_has_its_error() {
+        let cases = failures();
+        assert!(
+            cases.contains("case OUTRIGGER_STATUS_WALLET_LOCKED:\n        code = OUTRIGGER_CODE_WALLET_UNLOCK_NEEDED;")
+        );
+        assert_eq!(cases.matches("case ").count(), ErrorKind::ALL.len());
+        // What is left of it says the same whatever the service adds.
+        assert_eq!(cases.matches("fixed = true").count(), 5);
+    }
+}

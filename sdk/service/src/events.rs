@@ -1,0 +1,99 @@
+//! `events/1`: what happens, told to the plugins whose manifest asks for it.
+//!
+//! Events are delivered by a thread of the instance's own from a bounded queue, never under a lock of the host, in the
+//! order in which they happened. What a slow subscriber cannot take is dropped and counted.
+//!
+//! An event says that there is something to look at; what is so now, a service tells. A plugin that may not miss anything looks
+//! again when the count of dropped events has grown.
+//!
+//! The example `events` of the SDK shows it in use.
+
+use bitcoin::{BlockHash, Txid};
+
+use super::service;
+use crate::wire::wire_enum;
+
+wire_enum! {
+    /// Something that happened. In parentheses stands the name by which a manifest asks to hear of it.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub enum Event {
+        /// The best chain has another tip (`tip`).
+        TipChanged {
+            /// The new tip.
+            hash: BlockHash,
+            /// Its height.
+            height: u32,
+        } = 0,
+        /// Transactions came to or left the mempool (`mempool`).
+        MempoolChanged {
+            /// The mempool's sequence afterwards.
+            sequence: u64,
+        } = 1,
+        /// A wallet stored a transaction or changed what it knows of one (`wallet-transaction`).
+        WalletTransaction {
+            /// The wallet's name.
+            wallet: String,
+            /// The transaction.
+            txid: Txid,
+        } = 2,
+        /// A rescan came to its end (`rescan`).
+        RescanFinished {
+            /// The wallet's name.
+            wallet: String,
+            /// The number that `rescan_start` gave.
+            rescan: u64,
+            /// How it ended.
+            outcome: RescanOutcome,
+        } = 3,
+        /// A wallet was locked or unlocked (`wallet-lock`).
+        WalletLockChanged {
+            /// The wallet's name.
+            wallet: String,
+            /// Whether it is locked now.
+            locked: bool,
+        } = 4,
+        /// The host is stopping; kept reply tokens should be answered now (always told).
+        ShuttingDown = 5,
+    }
+}
+
+impl Event {
+    /// The name by which a manifest asks for this kind of event; none for what is always told.
+    pub fn topic(&self) -> Option<&'static str> {
+        match self {
+            Self::TipChanged { .. } => Some("tip"),
+            Self::MempoolChanged { .. } => Some("mempool"),
+            Self::WalletTransaction { .. } => Some("wallet-transaction"),
+            Self::RescanFinished { .. } => Some("rescan"),
+            Self::WalletLockChanged { .. } => Some("wallet-lock"),
+            Self::ShuttingDown => None,
+        }
+    }
+}
+
+/// The names that a manifest may ask for.
+pub const TOPICS: [&str; 5] = ["tip", "mempool", "wallet-transaction", "rescan", "wallet-lock"];
+
+wire_enum! {
+    /// How a rescan ended.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub enum RescanOutcome {
+        /// Everything that had to be read was read.
+        Complete = 0,
+        /// Some blocks could not be read.
+        Unreadable {
+            /// The running-maximum time of the last such block, in seconds.
+            block_time: u32,
+        } = 1,
+        /// Aborted by a client or by the host's stopping.
+        Aborted = 2,
+    }
+}
+
+service! {
+    /// The state of this instance's event queue.
+    pub trait Events as EventsClient = "events/1" {
+        /// How many events were dropped because the queue was full.
+        fn dropped() -> u64;
+    }
+}

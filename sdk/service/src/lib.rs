@@ -1,0 +1,198 @@
+//! The services that a host offers to plugins.
+//!
+//! Each service is a trait that the host implements and a plugin calls. The macro `service!` derives from one
+//! declaration the trait, the table of C functions of the ABI ([`outrigger_abi`]) and the client that speaks it, so that
+//! the three cannot differ. A service has a name and a revision (`chain/1`); functions are only ever added at the end of a
+//! revision.
+//!
+//! Every function takes a [`Scope`]: within a call its snapshots are those of the call, so that two reads of one call
+//! never disagree.
+
+pub mod chain;
+pub mod events;
+mod host;
+pub mod log;
+pub mod mempool;
+pub mod signer;
+mod transport;
+pub mod wallet;
+pub mod wire;
+
+pub use chain::Chain;
+pub use events::Events;
+pub use host::Host;
+pub use log::Log;
+pub use mempool::Mempool;
+pub use outrigger_abi::ErrorKind;
+pub use signer::Signer;
+pub use wallet::Wallet;
+
+use outrigger_values::{RpcError, RpcErrorCode};
+
+use wire::{ServiceShape, WireError};
+
+/// A service whose functions and messages are described, for the C header and the record of what is frozen.
+pub trait Described {
+    /// The functions, in the order of the table.
+    const SHAPE: &'static ServiceShape;
+}
+
+/// On whose behalf a service is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Scope(pub u64);
+
+impl Scope {
+    /// Outside of any call: each function sees the newest state and there is no wallet selected by a client.
+    pub const NONE: Scope = Scope(0);
+}
+
+/// Why a service did not do what it was asked.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{kind:?}: {detail}")]
+pub struct ServiceError {
+    /// The kind, for programs.
+    pub kind: ErrorKind,
+    /// What was found, for people; may be empty where the kind says it all.
+    pub detail: String,
+}
+
+impl ServiceError {
+    /// An error of `kind` with `detail`.
+    pub fn new(kind: ErrorKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+}
+
+impl From<ErrorKind> for ServiceError {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, detail: String::new() }
+    }
+}
+
+impl From<WireError> for ServiceError {
+    fn from(error: WireError) -> Self {
+        Self::new(ErrorKind::Malformed, error.to_string())
+    }
+}
+
+impl From<ServiceError> for RpcError {
+    /// The one place where a service's trouble becomes a code and a message of bitcoind.
+    fn from(error: ServiceError) -> Self {
+        let or = |text: &str| if error.detail.is_empty() { text.to_owned() } else { error.detail.clone() };
+        match error.kind {
+            ErrorKind::WalletNotLoaded => {
+                Self::new(RpcErrorCode::WALLET_NOT_FOUND, or("Requested wallet does not exist or is not loaded"))
+            }
+            ErrorKind::NoWallet => Self::new(
+                RpcErrorCode::WALLET_NOT_FOUND,
+                "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)",
+            ),
+            ErrorKind::WalletNotSpecified => Self::new(
+                RpcErrorCode::WALLET_NOT_SPECIFIED,
+                "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.",
+            ),
+            ErrorKind::WalletLocked => Self::new(
+                RpcErrorCode::WALLET_UNLOCK_NEEDED,
+                "Error: Please enter the wallet passphrase with walletpassphrase first.",
+            ),
+            ErrorKind::WalletRescanning => {
+                Self::wallet("Wallet is currently rescanning. Abort existing rescan or wait.")
+            }
+            ErrorKind::ShuttingDown => Self::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"),
+            ErrorKind::WalletAlreadyLoaded => Self::new(RpcErrorCode::WALLET_ALREADY_LOADED, error.detail),
+            ErrorKind::WalletExists => Self::wallet(error.detail),
+            ErrorKind::PassphraseIncorrect => Self::new(
+                RpcErrorCode::WALLET_PASSPHRASE_INCORRECT,
+                or("Error: The wallet passphrase entered was incorrect."),
+            ),
+            ErrorKind::WrongEncryptionState => Self::new(RpcErrorCode::WALLET_WRONG_ENC_STATE, error.detail),
+            ErrorKind::KeypoolRanOut => Self::new(
+                RpcErrorCode::WALLET_KEYPOOL_RAN_OUT,
+                or("Error: Keypool ran out, please call keypoolrefill first"),
+            ),
+            ErrorKind::NodeUnavailable => Self::new(RpcErrorCode::IN_WARMUP, or("The node cannot be reached")),
+            ErrorKind::NotFound => Self::not_found(or("Not found")),
+            ErrorKind::Refused => Self::wallet(error.detail),
+            ErrorKind::Storage => Self::new(RpcErrorCode::DATABASE, or("The storage failed; nothing was changed")),
+            ErrorKind::NotGranted => Self::internal(or("The plugin lacks the grant for this service")),
+            ErrorKind::Stale | ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Internal => {
+                Self::internal(or("Internal error"))
+            }
+        }
+    }
+}
+
+/// What a service function answers.
+pub type Result<T> = std::result::Result<T, ServiceError>;
+
+/// Declares a service: the trait, its name, its description, and the client that reaches it through the ABI.
+///
+/// A function that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
+/// minor version has it.
+macro_rules! service {
+    ($(#[doc = $doc:literal])* pub trait $name:ident as $client:ident = $wire_name:literal {
+        $($(#[doc = $fn_doc:literal])* $(#[since($since:literal)])?
+        fn $function:ident($($arg:ident: $arg_type:ty),*) -> $ret:ty;)*
+    }) => {
+        $(#[doc = $doc])*
+        pub trait $name: Send + Sync {
+            $($(#[doc = $fn_doc])* fn $function(&self, scope: $crate::Scope $(, $arg: $arg_type)*) -> $crate::Result<$ret>;)*
+        }
+
+        #[allow(non_camel_case_types)]
+        mod methods {
+            $(pub(super) struct $function;)*
+        }
+        $(impl outrigger_abi::Method for methods::$function {
+            type Service = dyn $name;
+            fn run(service: &dyn $name, scope: u64, request: &[u8]) -> outrigger_abi::Response {
+                $crate::transport::answer(request, |($($arg,)*): ($($arg_type,)*)| {
+                    service.$function($crate::Scope(scope) $(, $arg)*)
+                })
+            }
+        })*
+
+        impl outrigger_abi::Service for dyn $name {
+            const NAME: &'static str = $wire_name;
+            const FUNCTIONS: &'static [(&'static str, outrigger_abi::ServiceFn)] =
+                &[$((stringify!($function), outrigger_abi::shim::<methods::$function>),)*];
+        }
+
+        impl $crate::Described for dyn $name {
+            const SHAPE: &'static $crate::wire::ServiceShape = &$crate::wire::ServiceShape {
+                name: $wire_name,
+                docs: &[$($doc),*],
+                functions: &[$($crate::wire::FunctionShape {
+                    name: stringify!($function),
+                    docs: &[$($fn_doc),*],
+                    since: 0 $(+ $since)?,
+                    request: &[$($crate::wire::FieldShape {
+                        name: stringify!($arg),
+                        docs: &[],
+                        since: 0,
+                        shape: <$arg_type as $crate::wire::Wire>::SHAPE,
+                    }),*],
+                    response: <$ret as $crate::wire::Wire>::SHAPE,
+                }),*],
+            };
+        }
+
+        #[doc = concat!("Speaks `", $wire_name, "` to a host across the ABI.")]
+        pub struct $client(outrigger_abi::RawService);
+
+        impl $client {
+            /// A client of the service behind `raw`.
+            pub fn new(raw: outrigger_abi::RawService) -> Self {
+                Self(raw)
+            }
+        }
+
+        impl $name for $client {
+            $(fn $function(&self, scope: $crate::Scope $(, $arg: $arg_type)*) -> $crate::Result<$ret> {
+                const INDEX: usize = outrigger_abi::function_index(<dyn $name as outrigger_abi::Service>::FUNCTIONS, stringify!($function));
+                $crate::transport::ask(&self.0, INDEX, scope, ($($arg,)*))
+            })*
+        }
+    };
+}
+pub(crate) use service;

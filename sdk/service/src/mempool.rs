@@ -1,0 +1,279 @@
+//! `mempool/1`: unconfirmed transactions, and the selection for the next block.
+//!
+//! The example `mempool` of the SDK shows it in use.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, Txid, Wtxid};
+
+use super::chain::NextBlock;
+use super::service;
+use crate::wire::{Blob, Reader, Shape, Wire, WireError, Writer, wire_enum, wire_struct};
+
+wire_struct! {
+    /// The mempool as a whole.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct MempoolInfo {
+        /// The number of transactions.
+        pub transactions: u64,
+        /// The sum of their virtual sizes, in virtual bytes.
+        pub virtual_size: u64,
+        /// The memory they take, in bytes.
+        pub usage: u64,
+        /// The sum of their fees, in satoshi.
+        pub total_fee: u64,
+        /// The limit of `usage`, in bytes.
+        pub max_usage: u64,
+        /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
+        pub min_feerate: u64,
+        /// The least feerate that is relayed, in satoshi per 1000 virtual bytes.
+        pub relay_feerate: u64,
+        /// The feerate by which a replacement must pay more, in satoshi per 1000 virtual bytes.
+        pub incremental_feerate: u64,
+        /// Counts every change of the mempool, and every block; a poller compares it.
+        pub sequence: u64,
+        /// Counts the transactions that came and those that left, for whatever reason: `mempool_sequence` of getrawmempool.
+        #[since(1)]
+        pub moves: u64,
+        /// The number of transactions that `unbroadcast` names.
+        #[since(1)]
+        pub unbroadcast: u64,
+    }
+}
+
+wire_struct! {
+    /// A transaction of the mempool.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct MempoolEntry {
+        /// Its id.
+        pub txid: Txid,
+        /// Its id with witness.
+        pub wtxid: Wtxid,
+        /// Its weight, in weight units.
+        pub weight: u64,
+        /// Its virtual size by weight and signature operations, in virtual bytes.
+        pub virtual_size: u64,
+        /// Its fee, in satoshi.
+        pub fee: u64,
+        /// Its fee with what prioritisetransaction added, in satoshi.
+        pub modified_fee: i64,
+        /// When it came, in seconds.
+        pub time: u64,
+        /// The tip's height when it came.
+        pub height: u32,
+        /// Transactions of the mempool it builds on, itself included: their number.
+        pub ancestor_count: u64,
+        /// The same: their virtual size.
+        pub ancestor_size: u64,
+        /// The same: their fees with what was added, in satoshi.
+        pub ancestor_fees: i64,
+        /// Transactions of the mempool that build on it, itself included: their number.
+        pub descendant_count: u64,
+        /// The same: their virtual size.
+        pub descendant_size: u64,
+        /// The same: their fees with what was added, in satoshi.
+        pub descendant_fees: i64,
+        /// The transactions of the mempool whose outputs it spends.
+        pub depends: Vec<Txid>,
+        /// The transactions of the mempool that spend its outputs.
+        pub spent_by: Vec<Txid>,
+        /// Whether it, or one it builds on, signals replaceability (BIP 125).
+        pub replaceable: bool,
+    }
+}
+
+/// A byte string in a message that others share: a copy of it copies nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SharedBlob(pub Arc<[u8]>);
+
+impl Deref for SharedBlob {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<Vec<u8>> for SharedBlob {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl Wire for SharedBlob {
+    const SHAPE: &'static Shape = Blob::SHAPE;
+
+    fn put(&self, out: &mut Writer) {
+        // As a Blob: the length, then the bytes.
+        u32::try_from(self.len()).unwrap_or(u32::MAX).put(out);
+        out.extend_from_slice(self);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self(reader.byte_string()?.into()))
+    }
+}
+
+wire_struct! {
+    /// A transaction selected for the next block.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Selected {
+        /// Its serialisation, with witness.
+        pub raw: SharedBlob,
+        /// Its id.
+        pub txid: Txid,
+        /// Its id with witness.
+        pub wtxid: Wtxid,
+        /// Its fee, in satoshi.
+        pub fee: u64,
+        /// Its cost in signature operations (BIP 141).
+        pub sigops: u64,
+        /// Its weight, in weight units.
+        pub weight: u64,
+        /// For each input that spends an earlier selected one: that one's position, counted from 1.
+        pub depends: Vec<u32>,
+    }
+}
+
+/// The transactions of a selection. A copy shares them.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Selection(Arc<Vec<Selected>>);
+
+impl From<Vec<Selected>> for Selection {
+    fn from(transactions: Vec<Selected>) -> Self {
+        Self(Arc::new(transactions))
+    }
+}
+
+impl Deref for Selection {
+    type Target = [Selected];
+
+    fn deref(&self) -> &[Selected] {
+        &self.0
+    }
+}
+
+impl Wire for Selection {
+    const SHAPE: &'static Shape = Vec::<Selected>::SHAPE;
+
+    fn put(&self, out: &mut Writer) {
+        self.0.put(out);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Wire::get(reader).map(|transactions: Vec<Selected>| transactions.into())
+    }
+}
+
+wire_struct! {
+    /// A selection for the next block, and what that block must be.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Candidate {
+        /// Names tip and transactions: another one of the same version has the same. Never 0, and not used again while the
+        /// host runs.
+        pub version: u64,
+        /// What a block of it must and may be. `next.tip` is the tip that it builds on.
+        pub next: NextBlock,
+        /// In an order in which parents precede their children.
+        pub transactions: Selection,
+        /// The sum of their fees, in satoshi.
+        pub fees: u64,
+        /// The mempool's sequence when it was made.
+        pub sequence: u64,
+    }
+}
+
+wire_struct! {
+    /// What was added to the fee that a transaction is selected by.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Prioritised {
+        /// The transaction, which need not be known.
+        pub txid: Txid,
+        /// What was added, in satoshi; below 0 it was taken away. Never 0.
+        pub fee_delta: i64,
+        /// The fee with it, in satoshi; none where the transaction is not in the mempool.
+        pub modified_fee: Option<i64>,
+    }
+}
+
+wire_enum! {
+    /// What became of a transaction that was submitted or tried.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub enum Admission {
+        /// Accepted (or, when tried: it would be).
+        Accepted {
+            /// Its id.
+            txid: Txid,
+            /// Its id with witness.
+            wtxid: Wtxid,
+            /// Its virtual size, in virtual bytes.
+            virtual_size: u64,
+            /// Its fee, in satoshi.
+            fee: u64,
+        } = 0,
+        /// In the mempool already.
+        Known {
+            /// Its id.
+            txid: Txid,
+        } = 1,
+        /// Refused.
+        Rejected {
+            /// The reason as bitcoind words it, for example `txn-mempool-conflict`.
+            reason: String,
+            /// More of it; may be empty.
+            detail: String,
+        } = 2,
+        /// Refused, because an input is unknown or spent.
+        MissingInputs = 3,
+        /// Confirmed already, with unspent outputs.
+        AlreadyInChain = 4,
+        /// The bytes are no transaction.
+        Undecodable = 5,
+        /// Its feerate is above what the caller allows.
+        FeeTooHigh {
+            /// The fee, in satoshi.
+            fee: u64,
+        } = 6,
+    }
+}
+
+wire_struct! {
+    /// A transaction of the mempool, serialised.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct RawTransaction {
+        /// Its serialisation, with witness.
+        pub raw: Blob,
+    }
+}
+
+service! {
+    /// The unconfirmed transactions.
+    pub trait Mempool as MempoolClient = "mempool/1" {
+        /// The mempool as a whole.
+        fn info() -> MempoolInfo;
+        /// All ids, in the order they came.
+        fn ids() -> Vec<Txid>;
+        /// The entries of these ids, in their order.
+        fn entries(txids: Vec<Txid>) -> Vec<Option<MempoolEntry>>;
+        /// The transactions of these ids, in their order.
+        fn transactions(txids: Vec<Txid>) -> Vec<Option<RawTransaction>>;
+        /// The transactions of the mempool that spend these outpoints, in their order.
+        fn spenders(outpoints: Vec<OutPoint>) -> Vec<Option<Txid>>;
+        /// Offers a transaction. `max_feerate` bounds its feerate in satoshi per 1000 virtual bytes, 0 being no bound.
+        fn submit(raw: Blob, max_feerate: u64) -> Admission;
+        /// As `submit`, keeping nothing.
+        fn try_submit(raw: Blob, max_feerate: u64) -> Admission;
+        /// The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
+        /// caller knows, so that what has not changed is not handed over again.
+        fn candidate(known: Option<u64>) -> Option<Candidate>;
+        /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
+        fn prioritise(txid: Txid, fee_delta: i64) -> ();
+        /// All that was added and stands, by txid.
+        fn prioritised() -> Vec<Prioritised>;
+        /// For each of these ids whether it is of a transaction of the mempool that was offered by `submit` and that no peer
+        /// is known to have. One that came back from a block is none.
+        #[since(1)]
+        fn unbroadcast(txids: Vec<Txid>) -> Vec<bool>;
+    }
+}

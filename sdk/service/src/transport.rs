@@ -1,0 +1,111 @@
+//! Requests and answers of services as the bytes that cross the plugin ABI.
+
+use outrigger_abi::{ABI_MINOR, ErrorKind, RawService, Response, STATUS_OK};
+use zeroize::Zeroize;
+
+use crate::wire::{self, Wire};
+use crate::{Result, Scope, ServiceError};
+
+/// Answers the bytes of a request, on the side that implements the service.
+pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Result<R>) -> Response {
+    match wire::from_bytes(request).map_err(ServiceError::from).and_then(run) {
+        Ok(value) => Response { status: STATUS_OK, bytes: value.into_message() },
+        Err(error) => Response { status: error.kind as i32, bytes: error.detail.into_bytes().into() },
+    }
+}
+
+/// Asks the function at `index` of a service's table.
+pub(crate) fn ask<Q: Wire, R: Wire>(service: &RawService, index: usize, scope: Scope, request: Q) -> Result<R> {
+    let mut message = wire::to_bytes(&request);
+    let Response { status, bytes } = service.call(index, scope.0, &message);
+    if Q::SECRET {
+        message.zeroize();
+    }
+    if status != STATUS_OK {
+        let detail = String::from_utf8_lossy(&bytes).into_owned();
+        return Err(ServiceError::new(ErrorKind::from_status(status), detail));
+    }
+    R::from_message(bytes)
+        .map_err(|error| ServiceError::new(ErrorKind::Malformed, format!("{error} (ABI minor {ABI_MINOR})")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use outrigger_abi::ExportedService;
+
+    use super::*;
+    use crate::log::{Level, Log, LogClient};
+    use crate::wire::{Reader, Shape, WireError, Writer};
+
+    #[derive(Default)]
+    struct Lines(Mutex<Vec<String>>);
+
+    impl Log for Lines {
+        fn write(&self, _: Scope, level: Level, message: String) -> Result<()> {
+            if level == Level::Error {
+                return Err(ServiceError::new(ErrorKind::Refused, "no errors here"));
+            }
+            self.0.lock().unwrap().push(message);
+            Ok(())
+        }
+    }
+
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_client_speaks_to_its_service() {
+        let lines = Arc::new(Lines::default());
+        let exported = ExportedService::new::<dyn Log>(lines.clone());
+        // SAFETY: `exported` outlives the client.
+        let client = LogClient::new(unsafe { RawService::new(exported.table()) });
+        client.write(Scope::NONE, Level::Info, "hello".into()).unwrap();
+        assert_eq!(*lines.0.lock().unwrap(), ["hello"]);
+        let refused = client.write(Scope::NONE, Level::Error, String::new()).unwrap_err();
+        assert_eq!(refused, ServiceError::new(ErrorKind::Refused, "no errors here"));
+        let none = LogClient::new(RawService::NOT_GRANTED).write(Scope::NONE, Level::Info, String::new());
+        assert_eq!(none.unwrap_err().kind, ErrorKind::NotGranted);
+    }
+
+    #[test]
+    fn a_request_that_does_not_decode_is_malformed() {
+        let Response { status, bytes } = answer(&[1], |_: u32| Ok(()));
+        assert_eq!((status, &*bytes), (ErrorKind::Malformed as i32, &b"message is damaged at byte 0 of 1"[..]));
+    }
+
+    /// An answer whose encoding panics.
+    struct Unwritable;
+
+    impl Wire for Unwritable {
+        const SHAPE: &'static Shape = &Shape::Tuple(&[]);
+        fn put(&self, _: &mut Writer) {
+            unreachable!("asked for");
+        }
+        fn get(_: &mut Reader<'_>) -> std::result::Result<Self, WireError> {
+            Ok(Self)
+        }
+    }
+
+    #[test]
+    fn a_panic_while_an_answer_is_encoded_is_an_internal_error() {
+        struct Broken;
+        struct Unwritten;
+        impl outrigger_abi::Service for Broken {
+            const NAME: &'static str = "broken/1";
+            const FUNCTIONS: &'static [(&'static str, outrigger_abi::ServiceFn)] =
+                &[("read", outrigger_abi::shim::<Unwritten>)];
+        }
+        impl outrigger_abi::Method for Unwritten {
+            type Service = Broken;
+            fn run(_: &Broken, _: u64, request: &[u8]) -> Response {
+                answer(request, |(): ()| Ok(Unwritable))
+            }
+        }
+        let exported = ExportedService::new(Arc::new(Broken));
+        #[allow(unsafe_code)]
+        // SAFETY: `exported` outlives the client.
+        let client = unsafe { RawService::new(exported.table()) };
+        let asked: Result<()> = ask(&client, 0, Scope::NONE, ());
+        assert_eq!(asked.unwrap_err().kind, ErrorKind::Internal);
+    }
+}

@@ -1,0 +1,435 @@
+//! `wallet/1`: the wallets, what they own, and their history.
+//!
+//! The functions above the line in [`Wallet`] concern the set of wallets; those below it the wallet of the call (the one
+//! its URI names, or the only one loaded) and fail with [`super::ErrorKind::WalletNotLoaded`],
+//! [`super::ErrorKind::NoWallet`] or [`super::ErrorKind::WalletNotSpecified`] where there is none. The first of them
+//! in a call waits until the wallet has followed the chain to the tip that the call met, and opens the call's snapshot.
+//!
+//! What may be long comes in batches, each with the place where the next one goes on.
+//!
+//! The example `coins` of the SDK shows it in use.
+
+/// The longest label of an address, in bytes.
+pub const MAX_LABEL_LEN: usize = 4096;
+
+/// The longest text that is stored with a transaction (`comment`, `to`), in bytes.
+pub const MAX_TEXT_LEN: usize = 16_384;
+
+/// The longest script that a wallet imports, in bytes: a longer one cannot be spent (MAX_SCRIPT_SIZE of the consensus rules).
+pub const MAX_SCRIPT_LEN: usize = 10_000;
+
+/// Checks that a label can be stored.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_LABEL_LEN`].
+pub fn check_label(label: &str) -> super::Result<()> {
+    check_length("label", label, MAX_LABEL_LEN)
+}
+
+/// Checks that a text can be stored with a transaction.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_TEXT_LEN`].
+pub fn check_text(key: &str, text: &str) -> super::Result<()> {
+    check_length(key, text, MAX_TEXT_LEN)
+}
+
+/// Checks that a script can be imported.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_SCRIPT_LEN`].
+pub fn check_script(script: &bitcoin::Script) -> super::Result<()> {
+    check_length("script", script.as_bytes(), MAX_SCRIPT_LEN)
+}
+
+fn check_length(what: &str, stored: impl AsRef<[u8]>, longest: usize) -> super::Result<()> {
+    let len = stored.as_ref().len();
+    if len <= longest {
+        return Ok(());
+    }
+    let detail = format!("The {what} has {len} bytes, and at most {longest} are stored");
+    Err(super::ServiceError::new(super::ErrorKind::Refused, detail))
+}
+
+mod history;
+mod import;
+mod script;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use bitcoin::{BlockHash, ScriptBuf, Txid};
+
+pub use history::{
+    CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Outlook,
+    OutlookView, Replaceable, TxState, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,
+    WalletTransactionView,
+};
+pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport};
+pub use script::{KeyOrigin, Ownership, ScriptInfo, SolvingData, TapLeaf, TaprootData};
+pub use write::HistoryWriter;
+
+use super::service;
+use crate::wire::{Blob, Encoded, Secret, wire_enum, wire_struct};
+
+wire_struct! {
+    /// How a wallet is made (createwallet).
+    #[derive(Clone, Debug)]
+    pub struct CreateOptions {
+        /// Its name, also of its folder.
+        pub name: String,
+        /// It will never hold a private key.
+        pub disable_private_keys: bool,
+        /// It begins without keys of its own.
+        pub blank: bool,
+        /// It is encrypted from the start with this passphrase, where it is not empty.
+        pub passphrase: Secret,
+        /// Accepted and shown; coins are chosen as without it.
+        pub avoid_reuse: bool,
+        /// Which imports it takes: descriptors only, keys and scripts only, or (none) both.
+        pub descriptors: Option<bool>,
+        /// Whether the host loads it at every start; none leaves the list as it is.
+        pub load_on_startup: Option<bool>,
+    }
+}
+
+wire_enum! {
+    /// Which imports a wallet takes.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum WalletKind {
+        /// Both.
+        Both = 0,
+        /// importdescriptors only.
+        Descriptors = 1,
+        /// importmulti only.
+        Legacy = 2,
+    }
+}
+
+wire_struct! {
+    /// How far a rescan has come.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct RescanProgress {
+        /// How long it has run, in seconds.
+        pub duration: u64,
+        /// The part that is done, in millionths.
+        pub millionths: u32,
+    }
+}
+
+wire_struct! {
+    /// The block up to which a wallet has followed the chain.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Synced {
+        /// Its hash.
+        pub hash: BlockHash,
+        /// Its height.
+        pub height: u32,
+        /// Its time, in seconds.
+        pub time: u32,
+        /// The median time of it and its ten predecessors, in seconds.
+        pub median_time: u32,
+    }
+}
+
+wire_enum! {
+    /// The kind of an address.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum AddressType {
+        /// P2PKH.
+        Legacy = 0,
+        /// P2WPKH in P2SH.
+        P2shSegwit = 1,
+        /// P2WPKH.
+        Bech32 = 2,
+        /// P2TR.
+        Bech32m = 3,
+    }
+}
+
+wire_struct! {
+    /// Where new addresses of one type and side come from: an active descriptor, or the imported keypool.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct AddressSource {
+        /// The type.
+        pub kind: AddressType,
+        /// Whether the addresses are for change.
+        pub internal: bool,
+        /// Whether it has addresses to give (`CanGetAddresses` of Bitcoin Core): its private keys are held, or scripts are
+        /// derived ahead.
+        pub available: bool,
+    }
+}
+
+wire_struct! {
+    /// The wallet of the call.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct WalletInfo {
+        /// Its name.
+        pub name: String,
+        /// Where it stands. Depths are counted from here, never from the chain's tip.
+        pub synced: Synced,
+        /// Which imports it takes.
+        pub kind: WalletKind,
+        /// Whether it may hold private keys.
+        pub private_keys_enabled: bool,
+        /// Whether it was made without keys of its own. Imports leave it as it is.
+        pub blank: bool,
+        /// As given to createwallet.
+        pub avoid_reuse: bool,
+        /// Whether its keys are sealed with a passphrase.
+        pub encrypted: bool,
+        /// Whether they are sealed now: encrypted and not unlocked.
+        pub locked: bool,
+        /// Until when it is unlocked, in seconds; 0 when locked or not encrypted.
+        pub unlocked_until: u64,
+        /// The rescan that runs now, or is reserved by the import that it follows.
+        pub rescan: Option<RescanProgress>,
+        /// The number of its transactions.
+        pub transactions: u64,
+        /// Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only, whose
+        /// keys give any type each, of the type with the fewest.
+        pub keypool_external: u64,
+        /// The same for change.
+        pub keypool_internal: u64,
+        /// The birth time of its oldest key or script, in seconds.
+        pub birth_time: u64,
+        /// Whether something was imported or created since the last backup.
+        pub backup_needed: bool,
+        /// When the last backup was made, in seconds; 0 when none was.
+        pub last_backup: u64,
+        /// How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say.
+        #[since(1)]
+        pub keypool: u32,
+        /// Where new addresses come from: at most one source of each type and side, receiving first.
+        #[since(1)]
+        pub sources: Vec<AddressSource>,
+        /// When the oldest unused key for new addresses was made or born, in seconds, the later of both sides. 0 where a side
+        /// has none, and for all but [`WalletKind::Legacy`].
+        #[since(1)]
+        pub keypool_oldest: u64,
+        /// What the wallet's owner should know, for people: that a former key is still to be overwritten in its file.
+        #[since(1)]
+        pub warnings: Vec<String>,
+    }
+}
+
+wire_struct! {
+    /// A descriptor of the wallet.
+    #[derive(Clone, Debug)]
+    pub struct DescriptorInfo {
+        /// Its text with checksum: public, or with private keys where these were asked for.
+        pub text: Secret,
+        /// When it was born, in seconds.
+        pub timestamp: u64,
+        /// Whether new addresses come from it.
+        pub active: bool,
+        /// Whether these are for change; none for one that is not active.
+        pub internal: Option<bool>,
+        /// The indexes in use: first and last, for a ranged one.
+        pub range: Option<(u32, u32)>,
+        /// The next index to hand out.
+        pub next_index: u32,
+    }
+}
+
+wire_struct! {
+    /// An entry of the address book.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LabelledScript {
+        /// The address's script.
+        pub script: ScriptBuf,
+        /// Its label.
+        pub label: String,
+        /// Whose it is: of others' are those that the wallet pays to.
+        pub ownership: Ownership,
+    }
+}
+
+wire_struct! {
+    /// Entries of the address book.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LabelBatch {
+        /// They, in no order that means anything.
+        pub entries: Vec<LabelledScript>,
+        /// Where the next batch goes on; none at the end.
+        pub next: Option<Blob>,
+        /// The scripts of those that were another's when they got their labels: what is imported later does not change their
+        /// purpose, which is `send`; that of the others is `receive`.
+        #[since(1)]
+        pub sending: Vec<ScriptBuf>,
+    }
+}
+
+service! {
+    /// The wallets: the contract of a store.
+    ///
+    /// The tests of the host's wallets hold them against it, promise by promise.
+    ///
+    /// **Which wallet.** From [`Wallet::info`] on, the functions concern the wallet of the call: the one that its URI names, or
+    /// the only one loaded. They fail with [`crate::ErrorKind::WalletNotLoaded`],
+    /// [`crate::ErrorKind::NoWallet`] or [`crate::ErrorKind::WalletNotSpecified`] where there is none.
+    ///
+    /// **What is seen.** The first of them in a call waits until the wallet has followed the chain to the tip that the call
+    /// met, and taken over what the mempool told before. From then on all reads of the call see the wallet of that moment,
+    /// whatever others write; only what the mempool alone can say (replaceability, conflicts there) is of the moment of the
+    /// question. After a write of its own the call sees the wallet as written.
+    ///
+    /// **Writes** happen wholly or not at all. One that fails has changed nothing, except where its own words say so.
+    /// Ownership, debit, change and labels in rows, coins and scripts are those of now: the write that changes a reason for
+    /// them changes them.
+    ///
+    /// **Following.** A transaction is the wallet's from when it is met while it pays to a script that is not
+    /// [`Ownership::None`], or spends such an output of a transaction of the wallet; it stays for good. Block after block it is
+    /// confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest such block.
+    /// When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else inactive; its
+    /// coinbase is given up, and so is what builds on it until it is met again. What leaves the mempool without a block is
+    /// inactive. When a wallet is loaded and when a rescan ends, what is inactive
+    /// and no coinbase is offered to the mempool again.
+    ///
+    /// **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at least
+    /// one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the caller
+    /// and outlive the call: a batch that begins `after` them holds what stands behind the last entry of the former batch by
+    /// the order of the list, also when that entry has left the list since. So no entry comes twice, and none is left out that
+    /// stood in the list all the time at one place. An empty place, or one of more than 64 bytes, is `Malformed`; others that
+    /// no batch gave are read as some place.
+    ///
+    /// **A locked wallet** (encrypted and not unlocked) answers everything but what needs its keys: `import`,
+    /// `refill_keypool`, `descriptors` with private keys and `sign_many` fail with `WalletLocked`.
+    ///
+    /// **Errors** beside those that are named: `Storage` (nothing was stored), `ShuttingDown`, `Stale` (the call has ended).
+    /// What is only refused by the caller's rules is not checked here: the store takes any import into any
+    /// [`WalletKind`], and an empty passphrase.
+    pub trait Wallet as WalletClient = "wallet/1" {
+        /// Makes a wallet and loads it, as the last of the loaded ones. Gives its warnings. It begins at the tip: what is in
+        /// older blocks takes a rescan. Unless it is blank or keyless it gets a random master key and, for receiving and for
+        /// change, an active descriptor of each address type (BIP 44, 49, 84, 86), born at the node's time.
+        ///
+        /// `WalletExists` when there is one of the name, loaded or not; `Refused` for a name that is no plain relative path,
+        /// or a passphrase without private keys. Then nothing is left behind.
+        fn create(options: CreateOptions) -> Vec<String>;
+        /// Loads a wallet as the last of the loaded ones, locked if it is encrypted. It follows the chain from where it
+        /// stood, and takes over the whole mempool. Gives its warnings.
+        ///
+        /// `WalletAlreadyLoaded`; `WalletNotLoaded` when there is no such wallet, with the reason; `Refused` for a bad name.
+        fn load(name: String, load_on_startup: Option<bool>) -> Vec<String>;
+        /// Unloads a wallet; its file stays, with everything that was written. Gives its warnings.
+        ///
+        /// `WalletNotLoaded`; `WalletRescanning` while a rescan is reserved or runs.
+        fn unload(name: String, load_on_startup: Option<bool>) -> Vec<String>;
+        /// The names of the loaded wallets, in the order in which they were loaded.
+        fn list() -> Vec<String>;
+        /// The names of all wallets on disk, sorted by their bytes.
+        fn directory() -> Vec<String>;
+
+        /// The wallet of the call.
+        fn info() -> WalletInfo;
+        /// What the wallet knows of these scripts, in their order; none where it knows nothing. It knows a script that is its
+        /// own or watched, that has a label, or of whose spending an import said something. What the first descriptor that
+        /// derives it says outranks other descriptors and imports.
+        fn scripts(scripts: Vec<ScriptBuf>) -> Vec<Option<ScriptInfo>>;
+        /// Those of these transactions that the wallet has, in the order asked for (one asked for twice comes twice), in one
+        /// batch, whose `next` is none.
+        fn transactions(txids: Vec<Txid>) -> Encoded<HistoryBatch>;
+        /// The serialisations of the wallet's transactions of these ids, in their order, with the witness met last; none
+        /// for those that it does not have.
+        fn raw_transactions(txids: Vec<Txid>) -> Vec<Option<Blob>>;
+        /// A part of the history, in the order of its range or backwards.
+        fn history(query: HistoryQuery) -> Encoded<HistoryBatch>;
+        /// The public texts of descriptors by their numbers, as they were imported and with checksum, in their order; none
+        /// where the wallet has no such descriptor. Numbers begin at 0 and are never given again.
+        fn descriptor_texts(numbers: Vec<u32>) -> Vec<Option<String>>;
+        /// Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
+        /// little-endian bytes. A coin is an output that is not [`Ownership::None`], of a transaction that is confirmed, in
+        /// the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends. What conflicts
+        /// with a transaction of the mempool (see [`Outlook::mempool_conflicts`]) neither makes nor spends a coin.
+        fn coins(after: Option<Blob>, limit: u32) -> CoinBatch;
+        /// The descriptors by their numbers, hardened steps taken as far as the keys allow; with private keys where these are
+        /// asked for and held, as they were imported. `WalletLocked` when private ones are asked of a locked wallet;
+        /// `NotGranted` without the grant for its keys.
+        fn descriptors(private: bool) -> Vec<DescriptorInfo>;
+        /// A fresh address's script, entered in the address book with the label (none: for change, not entered): at the next
+        /// index of the active descriptor of the type and side, once as many scripts as are kept ahead are derived from that
+        /// index on; without one, of the oldest key of the imported keypool, which is then watched. An address is fresh no
+        /// more once the wallet has met a payment to it; one that it knew before it derived the address, it meets again by a
+        /// rescan, or in the mempool when it is loaded. Such a payment passes over the indexes up to its own; those of an
+        /// active descriptor for receiving then have an entry in the address book (with an empty label, where they had none).
+        /// Each payment to a descriptor derives as many scripts ahead as are kept.
+        ///
+        /// `Refused` when no address of any type can be had on that side; `KeypoolRanOut` when others can, or nothing more
+        /// can be derived (hardened steps in a locked wallet, a descriptor without a range).
+        fn new_address(kind: AddressType, internal: bool, label: Option<String>) -> ScriptBuf;
+        /// Sets a script's label in the address book, also of others' scripts. Nothing where it has no address form.
+        /// Pay-to-pubkey has none. `Refused` for a label of more than 4,096 bytes, as of `new_address` and in imports.
+        fn set_label(script: ScriptBuf, label: String) -> ();
+        /// Imports all requests in one write, in their order, each with its own outcome: one that is refused changes nothing
+        /// and leaves the others as they are. A request sees what those before it imported.
+        ///
+        /// At once the wallet needs a backup, its birth time is no later than the request's, and its rows,
+        /// coins and scripts say what they are now. What was in blocks or in the mempool before and concerns it only now is
+        /// found by a rescan. A descriptor owns ([`Ownership::Spendable`], with or without private keys) what it derives from
+        /// index 0, or the range's beginning where that is above 1,000,000, to its range's end and as far ahead of the next
+        /// index as the store keeps scripts. One that is known by its public text keeps its number and its scripts and takes
+        /// on the rest of the request. Of two paths the first is for receiving and the second for change. Only a descriptor
+        /// without a range that is not for change gets a label. Keys make spendable what they can spend by themselves or with
+        /// known scripts; what else the request names is watched.
+        ///
+        /// `WalletLocked`, also for no requests.
+        fn import(requests: Vec<Import>) -> Vec<ImportOutcome>;
+        /// Reserves the wallet's one rescan and gives its number, which no other rescan had since the wallet was loaded.
+        /// `WalletRescanning` while one is reserved or runs.
+        fn rescan_reserve() -> u64;
+        /// Gives a reservation back unused. Nothing where it is not reserved.
+        fn rescan_release(rescan: u64) -> ();
+        /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours, up
+        /// to where the wallet stands, then the whole mempool. Its end is told by `Event::RescanFinished`; then its place is
+        /// free. `NotFound` when this is not reserved.
+        fn rescan_start(rescan: u64, from_time: u64) -> ();
+        /// Aborts the running rescan; whether there was one. A reserved one does not run.
+        fn rescan_abort() -> bool;
+        /// Stores a text with a transaction (`comment`, `to`) in the place of the former one of the key; an empty one is
+        /// taken away. They are told sorted by key. `NotFound` for a transaction that the wallet does not have; `Refused` for
+        /// a text of more than 16,384 bytes.
+        fn set_metadata(txid: Txid, key: String, value: String) -> ();
+        /// Gives up a transaction that is neither in the chain nor in the mempool, and what of the wallet builds on it: what
+        /// they spend is free. Should one come back, it counts as if it had not been given up. Nothing for one that is given
+        /// up already. `NotFound` for one that the wallet does not have; `Refused` when it is in the chain, in the mempool,
+        /// or [`TxState::Conflicted`].
+        fn abandon(txid: Txid) -> ();
+        /// Seals the wallet's keys with a passphrase and locks it. Unless it was made blank, a fresh master key gives the active
+        /// descriptors of each address type from then on; the former ones, imported ones included, stay as inactive ones. `WrongEncryptionState` when it is
+        /// encrypted; `Refused` when it may not hold private keys.
+        fn encrypt(passphrase: Secret) -> ();
+        /// Unlocks an encrypted wallet for a time from now on, in seconds, at most 100,000,000. `unlocked_until` is told by
+        /// the node's clock. `WrongEncryptionState` when it is not encrypted; `PassphraseIncorrect`, which leaves it as it was.
+        fn unlock(passphrase: Secret, seconds: u64) -> ();
+        /// Locks it now; nothing where it is locked. `WrongEncryptionState` when it is not encrypted.
+        fn lock() -> ();
+        /// Changes the passphrase, and leaves it locked or unlocked. `WrongEncryptionState` when it is not encrypted;
+        /// `PassphraseIncorrect`, which locks it.
+        fn change_passphrase(old: Secret, new: Secret) -> ();
+        /// The address book, from the place `after` on: each entry once, in an order that does not change.
+        #[since(1)]
+        fn labels(after: Option<Blob>, limit: u32) -> LabelBatch;
+        /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as the host
+        /// keeps ahead. Where more do, they stay. `Refused` for more than 1,000,000; `WalletLocked`.
+        #[since(1)]
+        fn refill_keypool(size: Option<u32>) -> ();
+        /// Sets whether the wallet avoids reused addresses.
+        #[since(1)]
+        fn set_avoid_reuse(avoid: bool) -> ();
+        /// Writes a copy of the wallet as it is now to a file, which `restore` opens. Only a backup there is replaced. The
+        /// wallet itself then needs no backup until the next import. `Refused` when the file cannot be written.
+        #[since(1)]
+        fn backup(file: String) -> ();
+        /// Makes a wallet of a name from the file of a backup and loads it, as `load` does. Gives its warnings. `NotFound`
+        /// when there is no such file; `WalletExists`; `WalletNotLoaded` when it is no backup; `Refused` for a bad name.
+        #[since(1)]
+        fn restore(name: String, file: String, load_on_startup: Option<bool>) -> Vec<String>;
+        /// Gives back an address that `new_address` gave and that is not needed, as that of the change of a payment which is not
+        /// made: its index is the next one again, and what was derived ahead stays. Whether it was: not where another one
+        /// was drawn since or a payment passed over it, nor for a key of the imported keypool.
+        #[since(1)]
+        fn return_address(script: ScriptBuf) -> bool;
+    }
+}

@@ -1,0 +1,243 @@
+//! Transactions as messages: what a view shows is what was written, and damage is an error.
+
+use bitcoin::hashes::Hash;
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
+use proptest::prelude::*;
+
+use super::*;
+use crate::ErrorKind;
+use crate::wire::{Framed, from_bytes, to_bytes};
+
+fn block() -> impl Strategy<Value = BlockHash> {
+    any::<[u8; 32]>().prop_map(BlockHash::from_byte_array)
+}
+
+fn txid() -> impl Strategy<Value = Txid> {
+    any::<[u8; 32]>().prop_map(Txid::from_byte_array)
+}
+
+fn state() -> impl Strategy<Value = TxState> {
+    prop_oneof![
+        (block(), any::<(u32, u32, u32)>()).prop_map(|(block, (height, index, time))| TxState::Confirmed {
+            block,
+            height,
+            index,
+            time
+        }),
+        Just(TxState::InMempool),
+        Just(TxState::Inactive),
+        Just(TxState::Abandoned),
+        (block(), any::<u32>()).prop_map(|(block, height)| TxState::Conflicted { block, height }),
+    ]
+}
+
+fn output() -> impl Strategy<Value = WalletOutput> {
+    let ownership = prop_oneof![Just(Ownership::None), Just(Ownership::WatchOnly), Just(Ownership::Spendable)];
+    let script = prop::collection::vec(any::<u8>(), 0..40).prop_map(ScriptBuf::from_bytes);
+    let descriptors = prop::collection::vec(any::<u32>(), 0..3);
+    (any::<u64>(), script, ownership, any::<bool>(), any::<Option<String>>(), descriptors).prop_map(
+        |(value, script, ownership, change, label, descriptors)| WalletOutput {
+            value,
+            script,
+            ownership,
+            change,
+            label,
+            descriptors,
+        },
+    )
+}
+
+prop_compose! {
+    fn transaction()(
+        state in state(),
+        (txid, wtxid) in (txid(), any::<[u8; 32]>()),
+        (contested, coinbase, signals) in any::<(bool, bool, bool)>(),
+        (arrival, time, time_received, lock_time) in any::<(u64, u64, u64, u32)>(),
+        (total_output, debit_spendable, debit_watch_only) in any::<(u64, u64, u64)>(),
+        metadata in prop::collection::vec(any::<(String, String)>(), 0..3),
+        inputs in prop::collection::vec((txid(), any::<u32>()), 0..4),
+        outputs in prop::collection::vec(output(), 0..4),
+    ) -> WalletTransaction {
+        WalletTransaction {
+            contested,
+            state,
+            txid,
+            wtxid: Wtxid::from_byte_array(wtxid),
+            arrival,
+            time,
+            time_received,
+            coinbase,
+            signals,
+            lock_time,
+            total_output,
+            debit_spendable,
+            debit_watch_only,
+            metadata,
+            inputs: inputs.into_iter().map(|(txid, vout)| OutPoint { txid, vout }).collect(),
+            outputs,
+        }
+    }
+}
+
+prop_compose! {
+    fn outlook()(
+        conflicts in prop::collection::vec(txid(), 0..3),
+        mempool_conflicts in prop::collection::vec(txid(), 0..3),
+        trusted in any::<bool>(),
+        replaceable in prop_oneof![Just(Replaceable::No), Just(Replaceable::Yes), Just(Replaceable::Unknown)],
+    ) -> Outlook {
+        Outlook { conflicts, mempool_conflicts, trusted, replaceable }
+    }
+}
+
+fn row() -> impl Strategy<Value = HistoryRow> {
+    (transaction(), prop::option::of(outlook()))
+        .prop_map(|(transaction, outlook)| HistoryRow { transaction: Framed(transaction), outlook })
+}
+
+/// A view's fields, copied out one by one.
+fn copied(view: WalletTransactionView<'_>) -> WalletTransaction {
+    WalletTransaction {
+        contested: view.contested,
+        state: view.state,
+        txid: view.txid,
+        wtxid: view.wtxid,
+        arrival: view.arrival,
+        time: view.time,
+        time_received: view.time_received,
+        coinbase: view.coinbase,
+        signals: view.signals,
+        lock_time: view.lock_time,
+        total_output: view.total_output,
+        debit_spendable: view.debit_spendable,
+        debit_watch_only: view.debit_watch_only,
+        metadata: view.metadata.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        inputs: view.inputs.iter().collect(),
+        outputs: view
+            .outputs
+            .iter()
+            .map(|output| WalletOutput {
+                value: output.value,
+                script: output.script.to_owned(),
+                ownership: output.ownership,
+                change: output.change,
+                label: output.label.map(str::to_owned),
+                descriptors: output.descriptors.iter().collect(),
+            })
+            .collect(),
+    }
+}
+
+fn copied_outlook(view: OutlookView<'_>) -> Outlook {
+    Outlook {
+        conflicts: view.conflicts.iter().collect(),
+        mempool_conflicts: view.mempool_conflicts.iter().collect(),
+        trusted: view.trusted,
+        replaceable: view.replaceable,
+    }
+}
+
+/// Reads every part of a batch. What is damaged is an error; nothing panics, and nothing goes on for ever.
+fn look_at_all(bytes: Vec<u8>) -> crate::Result<usize> {
+    let batch = <Encoded<HistoryBatch> as crate::wire::Wire>::from_message(bytes.into())?;
+    let mut seen = 0;
+    for row in batch.view()?.rows {
+        let (transaction, outlook) = row.open()?;
+        seen += copied(transaction).outputs.len() + copied_outlook(outlook).conflicts.len();
+    }
+    Ok(seen)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_view_shows_the_transaction(expected in row()) {
+        let bytes = to_bytes(&vec![expected.clone()]);
+        let encoded: Encoded<Vec<HistoryRow>> = from_bytes(&bytes).unwrap();
+        let view = encoded.view().unwrap().iter().next().unwrap();
+        let (transaction, outlook) = view.open().unwrap();
+        prop_assert_eq!(&copied(transaction), &expected.transaction.0);
+        let settled = copied_outlook(OutlookView::SETTLED);
+        prop_assert_eq!(copied_outlook(outlook), expected.outlook.clone().unwrap_or(settled));
+        let settled = !transaction.contested && matches!(transaction.state, TxState::Confirmed { .. });
+        prop_assert_eq!(WalletTransaction::is_settled(view.transaction.bytes()), settled);
+        prop_assert_eq!(view.transaction.read().unwrap(), expected.transaction.0);
+    }
+
+    #[test]
+    fn rows_written_as_they_are_stored_make_the_same_message(
+        rows in prop::collection::vec(row(), 0..4),
+        next in prop::option::of(prop::collection::vec(any::<u8>(), 0..12)),
+    ) {
+        let mut batch = HistoryWriter::with_capacity(0);
+        for row in &rows {
+            batch.push(&to_bytes(&row.transaction.0), row.outlook.as_ref());
+        }
+        prop_assert_eq!(batch.count(), rows.len());
+        let expected = HistoryBatch { rows, next: next.clone().map(Blob) };
+        let batch = batch.finish(next.as_deref());
+        prop_assert_eq!(batch.bytes(), to_bytes(&expected));
+        prop_assert_eq!(batch.read().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_truncated_transaction_is_an_error(transaction in transaction(), cut in any::<prop::sample::Index>()) {
+        let bytes = to_bytes(&transaction);
+        let len = cut.index(bytes.len());
+        let framed = to_bytes(&Blob(bytes[..len].to_vec()));
+        let framed: Encoded<Framed<WalletTransaction>> = from_bytes(&framed).unwrap();
+        prop_assert!(framed.view().unwrap().open().is_err(), "{} of {}", len, bytes.len());
+        prop_assert!(from_bytes::<WalletTransaction>(&bytes[..len]).is_err());
+    }
+
+    #[test]
+    fn a_damaged_batch_never_panics(
+        rows in prop::collection::vec(row(), 0..4),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = to_bytes(&HistoryBatch { rows, next: None });
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Err(error) = look_at_all(bytes) {
+            prop_assert_eq!(error.kind, ErrorKind::Malformed);
+        }
+    }
+
+    #[test]
+    fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = look_at_all(bytes);
+    }
+}
+
+#[test]
+fn a_transaction_from_a_newer_writer_is_read() {
+    let row = HistoryRow {
+        transaction: Framed(WalletTransaction {
+            contested: false,
+            state: TxState::InMempool,
+            txid: Txid::all_zeros(),
+            wtxid: Wtxid::all_zeros(),
+            arrival: 1,
+            time: 2,
+            time_received: 3,
+            coinbase: false,
+            signals: true,
+            lock_time: 4,
+            total_output: 5,
+            debit_spendable: 6,
+            debit_watch_only: 7,
+            metadata: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        }),
+        outlook: None,
+    };
+    let stored = [to_bytes(&row.transaction.0), b"something new".to_vec()].concat();
+    let mut batch = HistoryWriter::with_capacity(0);
+    batch.push(&stored, None);
+    batch.push(&stored, None);
+    assert_eq!(batch.finish(None).read().unwrap().rows, [row.clone(), row]);
+}

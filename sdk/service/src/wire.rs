@@ -1,0 +1,489 @@
+//! The byte encoding of everything that crosses between host and plugin as a message.
+//!
+//! Integers are little-endian and of fixed width, a `bool` is one byte (0 or 1), byte strings, text and lists are a
+//! `u32` count followed by their items, an option is one byte (0 or 1) followed by the value, a struct is its fields
+//! in order. Hashes are 32 bytes in internal byte order, transactions and blocks are their consensus serialisation.
+//!
+//! A newer side may append fields at the end of a message: a reader ignores bytes that it does not know
+//! ([`from_bytes`]), and a field added later is read with [`Reader::rest_or`].
+
+mod declare;
+mod frame;
+mod shape;
+mod view;
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
+use zeroize::Zeroize;
+
+use outrigger_abi::OwnedBytes;
+
+pub use declare::{wire_enum, wire_struct};
+pub use frame::{Encoded, Framed, FramedView};
+pub use shape::{Docs, EnumShape, FieldShape, FunctionShape, ServiceShape, Shape, StructShape, VariantShape};
+pub use view::{ListIter, ListView, Viewed};
+pub(crate) use view::{view_by_value, wire_view};
+
+/// Why a message could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("message is damaged at byte {offset} of {len}")]
+pub struct WireError {
+    /// Where reading stopped.
+    pub offset: usize,
+    /// The length of the whole message.
+    pub len: usize,
+}
+
+/// Reads a message from its beginning to its end.
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The next `n` bytes.
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], WireError> {
+        let end = self.at.checked_add(n).filter(|end| *end <= self.bytes.len()).ok_or(self.error())?;
+        let taken = self.bytes.get(self.at..end).ok_or(self.error())?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// The next `N` bytes as an array.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let error = self.error();
+        self.take(N)?.try_into().map_err(|_| error)
+    }
+
+    /// A byte string: its `u32` length, then its bytes.
+    pub fn byte_string(&mut self) -> Result<&'a [u8], WireError> {
+        let len = u32::get(self)?;
+        self.take(len as usize)
+    }
+
+    /// How many bytes have not been read.
+    pub fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    /// The number of items of a list. Each takes a byte at least, so there cannot be more than bytes are left.
+    fn count(&mut self) -> Result<usize, WireError> {
+        let error = self.error();
+        let count = u32::get(self)? as usize;
+        if count > self.left() { Err(error) } else { Ok(count) }
+    }
+
+    /// The number of items of a list, and where they go. The number is the writer's word: what it makes us reserve takes no more
+    /// memory than the bytes that are there. Where items are larger in memory, the list grows as they come.
+    fn begin_list<T>(&mut self) -> Result<(usize, Vec<T>), WireError> {
+        let count = self.count()?;
+        Ok((count, Vec::with_capacity(count.min(self.left() / size_of::<T>().max(1)))))
+    }
+
+    /// Whether everything has been read.
+    pub fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    /// A value that an older writer leaves out at the end of a message, or `default`.
+    pub fn rest_or<T: Wire>(&mut self, default: T) -> Result<T, WireError> {
+        if self.is_empty() { Ok(default) } else { T::get(self) }
+    }
+
+    /// The error for what stands here.
+    pub fn error(&self) -> WireError {
+        WireError { offset: self.at, len: self.bytes.len() }
+    }
+}
+
+/// Where a message is written.
+///
+/// One that holds a secret wipes what it leaves behind when it has to move to a larger place.
+#[derive(Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+    secret: bool,
+}
+
+impl Writer {
+    /// Appends bytes.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
+        let needed = self.bytes.len() + bytes.len();
+        if self.secret && needed > self.bytes.capacity() {
+            let mut larger = Vec::with_capacity(needed * 2);
+            larger.extend_from_slice(&self.bytes);
+            std::mem::replace(&mut self.bytes, larger).zeroize();
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends one byte.
+    pub fn push(&mut self, byte: u8) {
+        self.extend_from_slice(&[byte]);
+    }
+
+    /// Writes `value` behind the length of its encoding.
+    fn put_framed<T: Wire>(&mut self, value: &T) {
+        let place = self.bytes.len();
+        put_len(0, self);
+        value.put(self);
+        let len = self.bytes.len().saturating_sub(place + 4);
+        if let Some(bytes) = self.bytes.get_mut(place..place + 4) {
+            bytes.copy_from_slice(&count(len));
+        }
+    }
+}
+
+/// A value with an encoding.
+pub trait Wire: Sized {
+    /// Whether a message that holds such a value must be wiped from memory once it has been read.
+    const SECRET: bool = false;
+
+    /// The encoding, described.
+    const SHAPE: &'static Shape;
+
+    /// Appends the value to `out`.
+    fn put(&self, out: &mut Writer);
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the message ends too early or holds what no writer writes.
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError>;
+
+    /// The value as a message of its own. One that is encoded already gives its bytes away uncopied.
+    fn into_message(self) -> OwnedBytes {
+        let bytes = to_bytes(&self);
+        if Self::SECRET { OwnedBytes::secret(bytes) } else { bytes.into() }
+    }
+
+    /// The value of a message of its own. One that is read in place keeps the bytes.
+    ///
+    /// # Errors
+    /// As [`Wire::get`].
+    fn from_message(bytes: OwnedBytes) -> Result<Self, WireError> {
+        from_bytes(&bytes)
+    }
+}
+
+/// The encoding of `value`.
+pub fn to_bytes<T: Wire>(value: &T) -> Vec<u8> {
+    let mut out = Writer { bytes: Vec::new(), secret: T::SECRET };
+    value.put(&mut out);
+    out.bytes
+}
+
+/// Reads a `T` from the beginning of `bytes`; what follows it is a newer writer's and is ignored.
+pub fn from_bytes<T: Wire>(bytes: &[u8]) -> Result<T, WireError> {
+    T::get(&mut Reader::new(bytes))
+}
+
+macro_rules! wire_int {
+    ($($int:ty = $shape:ident),*) => {$(
+        impl Wire for $int {
+            const SHAPE: &'static Shape = &Shape::$shape;
+            fn put(&self, out: &mut Writer) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                Ok(Self::from_le_bytes(reader.array()?))
+            }
+        }
+    )*};
+}
+wire_int!(u8 = U8, u16 = U16, u32 = U32, u64 = U64, i32 = I32, i64 = I64);
+
+impl Wire for bool {
+    const SHAPE: &'static Shape = &Shape::Bool;
+    fn put(&self, out: &mut Writer) {
+        out.push(u8::from(*self));
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let error = reader.error();
+        match u8::get(reader)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(error),
+        }
+    }
+}
+
+impl<const N: usize> Wire for [u8; N] {
+    const SHAPE: &'static Shape = &Shape::Array(N);
+    fn put(&self, out: &mut Writer) {
+        out.extend_from_slice(self);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        reader.array()
+    }
+}
+
+impl Wire for () {
+    const SHAPE: &'static Shape = &Shape::Tuple(&[]);
+    fn put(&self, _: &mut Writer) {}
+    fn get(_: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(())
+    }
+}
+
+fn put_len(len: usize, out: &mut Writer) {
+    out.extend_from_slice(&count(len));
+}
+
+/// A length or a number of items as it is written. No message comes near 4 GiB; one that did would be refused by its
+/// reader, not misread.
+pub(crate) fn count(len: usize) -> [u8; 4] {
+    u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+/// A byte string in a message.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Blob(pub Vec<u8>);
+
+impl Wire for Blob {
+    const SHAPE: &'static Shape = &Shape::ByteString;
+    fn put(&self, out: &mut Writer) {
+        put_len(self.0.len(), out);
+        out.extend_from_slice(&self.0);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self(reader.byte_string()?.to_vec()))
+    }
+}
+
+impl From<Vec<u8>> for Blob {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl std::ops::Deref for Blob {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Text that is wiped from memory when it is dropped, and never printed: a passphrase, or a private key.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(zeroize::Zeroizing<String>);
+
+impl Secret {
+    /// Takes `text` over.
+    pub fn new(text: String) -> Self {
+        Self(zeroize::Zeroizing::new(text))
+    }
+
+    /// The text itself. Do not copy it into anything that is not wiped.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+impl Wire for Secret {
+    const SECRET: bool = true;
+    const SHAPE: &'static Shape = &Shape::Secret;
+    fn put(&self, out: &mut Writer) {
+        put_len(self.0.len(), out);
+        out.extend_from_slice(self.0.as_bytes());
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        String::get(reader).map(Self::new)
+    }
+}
+
+impl Wire for String {
+    const SHAPE: &'static Shape = &Shape::Text;
+    fn put(&self, out: &mut Writer) {
+        put_len(self.len(), out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let error = reader.error();
+        String::from_utf8(reader.byte_string()?.to_vec()).map_err(|_| error)
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    const SECRET: bool = T::SECRET;
+    const SHAPE: &'static Shape = &Shape::List(T::SHAPE);
+    fn put(&self, out: &mut Writer) {
+        put_len(self.len(), out);
+        for item in self {
+            item.put(out);
+        }
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let (count, mut items) = reader.begin_list::<T>()?;
+        for _ in 0..count {
+            items.push(T::get(reader)?);
+        }
+        Ok(items)
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    const SECRET: bool = T::SECRET;
+    const SHAPE: &'static Shape = &Shape::Option(T::SHAPE);
+    fn put(&self, out: &mut Writer) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        if bool::get(reader)? { Ok(Some(T::get(reader)?)) } else { Ok(None) }
+    }
+}
+
+macro_rules! wire_tuple {
+    ($($name:ident $index:tt),+) => {
+        impl<$($name: Wire),+> Wire for ($($name,)+) {
+            const SECRET: bool = $($name::SECRET ||)+ false;
+            const SHAPE: &'static Shape = &Shape::Tuple(&[$($name::SHAPE),+]);
+            fn put(&self, out: &mut Writer) {
+                $(self.$index.put(out);)+
+            }
+            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                Ok(($($name::get(reader)?,)+))
+            }
+        }
+    };
+}
+wire_tuple!(A 0);
+wire_tuple!(A 0, B 1);
+wire_tuple!(A 0, B 1, C 2);
+wire_tuple!(A 0, B 1, C 2, D 3);
+wire_tuple!(A 0, B 1, C 2, D 3, E 4);
+
+macro_rules! wire_hash {
+    ($($hash:ty),*) => {$(
+        impl Wire for $hash {
+            const SHAPE: &'static Shape = &Shape::Hash;
+            fn put(&self, out: &mut Writer) {
+                out.extend_from_slice(self.as_byte_array());
+            }
+            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                Ok(Self::from_byte_array(reader.array()?))
+            }
+        }
+    )*};
+}
+wire_hash!(BlockHash, Txid, Wtxid);
+
+impl Wire for OutPoint {
+    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
+        name: "OutPoint",
+        docs: &["An output of a transaction."],
+        fields: &[
+            FieldShape { name: "txid", docs: &["The transaction's id."], since: 0, shape: Txid::SHAPE },
+            FieldShape {
+                name: "vout",
+                docs: &["The output's position; the first has 0."],
+                since: 0,
+                shape: u32::SHAPE,
+            },
+        ],
+    });
+    fn put(&self, out: &mut Writer) {
+        self.txid.put(out);
+        self.vout.put(out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self { txid: Wire::get(reader)?, vout: Wire::get(reader)? })
+    }
+}
+
+impl Wire for ScriptBuf {
+    const SHAPE: &'static Shape = &Shape::ByteString;
+    fn put(&self, out: &mut Writer) {
+        put_len(self.len(), out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self::from_bytes(reader.byte_string()?.to_vec()))
+    }
+}
+
+impl Wire for Amount {
+    const SHAPE: &'static Shape = &Shape::U64;
+    fn put(&self, out: &mut Writer) {
+        self.to_sat().put(out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self::from_sat(u64::get(reader)?))
+    }
+}
+
+impl Wire for TxOut {
+    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
+        name: "TxOut",
+        docs: &["What an output holds."],
+        fields: &[
+            FieldShape { name: "value", docs: &["Its value, in satoshi."], since: 0, shape: Amount::SHAPE },
+            FieldShape { name: "script_pubkey", docs: &["Its script."], since: 0, shape: ScriptBuf::SHAPE },
+        ],
+    });
+    fn put(&self, out: &mut Writer) {
+        self.value.put(out);
+        self.script_pubkey.put(out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self { value: Wire::get(reader)?, script_pubkey: Wire::get(reader)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_as_they_went() {
+        let value = (7_u8, Some(String::from("label")), vec![-1_i64, i64::MAX], Blob(vec![1, 2, 3]));
+        assert_eq!(from_bytes::<(u8, Option<String>, Vec<i64>, Blob)>(&to_bytes(&value)).unwrap(), value);
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_and_none_a_panic() {
+        let bytes = to_bytes(&(vec![String::from("a"), String::from("bc")], Some(5_u64)));
+        for len in 0..bytes.len() {
+            assert!(from_bytes::<(Vec<String>, Option<u64>)>(&bytes[..len]).is_err(), "length {len}");
+        }
+    }
+
+    #[test]
+    fn a_count_that_lies_reserves_nothing() {
+        assert!(from_bytes::<Vec<u8>>(&u32::MAX.to_le_bytes()).is_err());
+        let lies = [&u32::MAX.to_le_bytes()[..], &[0; 64]].concat();
+        assert!(from_bytes::<Vec<u8>>(&lies).is_err() && from_bytes::<Vec<()>>(&lies).is_err());
+    }
+
+    #[test]
+    fn a_list_reserves_no_more_memory_than_the_message_has_bytes() {
+        // An item that is larger in memory than in the message.
+        type Item = [u64; 512];
+        for items in [1_u32, 511, 4096, 100_000] {
+            let message = [&items.to_le_bytes()[..], &vec![0; items as usize]].concat();
+            let (count, list) = Reader::new(&message).begin_list::<Item>().unwrap();
+            assert_eq!((count, list.capacity()), (items as usize, items as usize / size_of::<Item>()));
+        }
+        let nothing = vec![None::<String>; 1000];
+        assert_eq!(from_bytes::<Vec<Option<String>>>(&to_bytes(&nothing)).unwrap(), nothing);
+    }
+
+    #[test]
+    fn what_a_newer_writer_appends_is_ignored() {
+        assert_eq!(from_bytes::<u16>(&[1, 0, 9, 9]).unwrap(), 1);
+    }
+}

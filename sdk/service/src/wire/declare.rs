@@ -1,0 +1,118 @@
+//! The macros that declare messages: the type, its encoding, and the description of that.
+
+/// Declares a struct whose encoding is its fields in order.
+///
+/// A field that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
+/// minor version has it; where an older writer left it out it reads as its default. The macro takes documentation, one
+/// `derive`, and nothing else: what it declares is also told to the C header.
+///
+/// ```
+/// outrigger_service::wire_struct! {
+///     /// A point.
+///     #[derive(Debug, PartialEq)]
+///     pub struct Point {
+///         /// To the right.
+///         pub x: u32,
+///         /// Upwards.
+///         pub y: u32,
+///         /// Towards the reader.
+///         #[since(1)]
+///         pub z: u8,
+///     }
+/// }
+/// use outrigger_service::wire::{from_bytes, to_bytes};
+///
+/// let point = Point { x: 1, y: 2, z: 3 };
+/// assert_eq!(to_bytes(&point), [1, 0, 0, 0, 2, 0, 0, 0, 3]);
+/// assert_eq!(from_bytes(&[1, 0, 0, 0, 2, 0, 0, 0]), Ok(Point { z: 0, ..point }));
+/// ```
+#[macro_export]
+macro_rules! wire_struct {
+    (@get $reader:ident) => { $crate::wire::Wire::get($reader)? };
+    (@get $reader:ident $since:literal) => { $reader.rest_or(Default::default())? };
+    ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),* $(,)?)])? pub struct $name:ident {
+        $($(#[doc = $field_doc:literal])* $(#[since($since:literal)])? pub $field:ident: $type:ty,)*
+    }) => {
+        $(#[doc = $doc])*
+        $(#[derive($($derive),*)])?
+        pub struct $name {
+            $($(#[doc = $field_doc])* pub $field: $type,)*
+        }
+        impl $crate::wire::Wire for $name {
+            const SECRET: bool = $(<$type as $crate::wire::Wire>::SECRET ||)* false;
+            const SHAPE: &'static $crate::wire::Shape = &$crate::wire::Shape::Struct(&$crate::wire::StructShape {
+                name: stringify!($name),
+                docs: &[$($doc),*],
+                fields: &[$($crate::wire::FieldShape {
+                    name: stringify!($field),
+                    docs: &[$($field_doc),*],
+                    since: 0 $(+ $since)?,
+                    shape: <$type as $crate::wire::Wire>::SHAPE,
+                }),*],
+            });
+            fn put(&self, out: &mut $crate::wire::Writer) {
+                $($crate::wire::Wire::put(&self.$field, out);)*
+                let _ = out;
+            }
+            fn get(reader: &mut $crate::wire::Reader<'_>) -> std::result::Result<Self, $crate::wire::WireError> {
+                let _ = &reader;
+                Ok(Self { $($field: $crate::wire_struct!(@get reader $($since)?),)* })
+            }
+        }
+    };
+}
+
+/// Declares an enum whose encoding is a `u8` tag followed by the fields of the variant.
+///
+/// A variant that was added after the first version of the ABI says with `#[since(MINOR)]` which minor version has it; a
+/// field does so as in [`wire_struct`].
+#[macro_export]
+macro_rules! wire_enum {
+    ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),* $(,)?)])? pub enum $name:ident {
+        $($(#[doc = $variant_doc:literal])* $(#[since($since:literal)])?
+        $variant:ident $({
+            $($(#[doc = $field_doc:literal])* $(#[since($field_since:literal)])? $field:ident: $type:ty,)*
+        })? = $tag:literal,)*
+    }) => {
+        $(#[doc = $doc])*
+        $(#[derive($($derive),*)])?
+        pub enum $name {
+            $($(#[doc = $variant_doc])* $variant $({ $($(#[doc = $field_doc])* $field: $type,)* })?,)*
+        }
+        impl $crate::wire::Wire for $name {
+            const SECRET: bool = $($($(<$type as $crate::wire::Wire>::SECRET ||)*)?)* false;
+            const SHAPE: &'static $crate::wire::Shape = &$crate::wire::Shape::Enum(&$crate::wire::EnumShape {
+                name: stringify!($name),
+                docs: &[$($doc),*],
+                variants: &[$($crate::wire::VariantShape {
+                    name: stringify!($variant),
+                    docs: &[$($variant_doc),*],
+                    since: 0 $(+ $since)?,
+                    tag: $tag,
+                    fields: &[$($($crate::wire::FieldShape {
+                        name: stringify!($field),
+                        docs: &[$($field_doc),*],
+                        since: 0 $(+ $field_since)?,
+                        shape: <$type as $crate::wire::Wire>::SHAPE,
+                    }),*)?],
+                }),*],
+            });
+            fn put(&self, out: &mut $crate::wire::Writer) {
+                match self {
+                    $(Self::$variant $({ $($field,)* })? => {
+                        out.push($tag);
+                        $($($crate::wire::Wire::put($field, out);)*)?
+                    })*
+                }
+            }
+            fn get(reader: &mut $crate::wire::Reader<'_>) -> std::result::Result<Self, $crate::wire::WireError> {
+                let error = reader.error();
+                match <u8 as $crate::wire::Wire>::get(reader)? {
+                    $($tag => Ok(Self::$variant $({ $($field: $crate::wire_struct!(@get reader $($field_since)?),)* })?),)*
+                    _ => Err(error),
+                }
+            }
+        }
+    };
+}
+pub use {wire_enum, wire_struct};

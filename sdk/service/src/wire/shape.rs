@@ -1,0 +1,122 @@
+//! The encoding of messages as data, from which the C header and the record of frozen layouts are made.
+//!
+//! The macros that declare messages write it beside the code that encodes them, so that the two cannot differ.
+
+pub use outrigger_abi::layout::Docs;
+
+/// How a value is encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// One byte, 0 or 1.
+    Bool,
+    /// One byte.
+    U8,
+    /// Two bytes, little-endian.
+    U16,
+    /// Four bytes, little-endian.
+    U32,
+    /// Eight bytes, little-endian.
+    U64,
+    /// Four bytes, little-endian, in two's complement.
+    I32,
+    /// Eight bytes, little-endian, in two's complement.
+    I64,
+    /// So many bytes.
+    Array(usize),
+    /// A hash: 32 bytes in internal order, which is the reverse of how it is printed.
+    Hash,
+    /// A `u32` length and as many bytes of UTF-8.
+    Text,
+    /// As [`Shape::Text`], to be wiped from memory by whoever read it.
+    Secret,
+    /// A `u32` length and as many bytes.
+    ByteString,
+    /// One byte, 0 or 1, and with 1 the value.
+    Option(&'static Shape),
+    /// A `u32` count and as many values.
+    List(&'static Shape),
+    /// A `u32` length in bytes, and a value that takes so many; a newer writer may have appended to it.
+    Framed(&'static Shape),
+    /// The values one after the other.
+    Tuple(&'static [&'static Shape]),
+    /// The fields one after the other.
+    Struct(&'static StructShape),
+    /// One byte that names the variant, and the variant's fields.
+    Enum(&'static EnumShape),
+}
+
+/// A message, or a part of one, with named fields.
+#[derive(PartialEq, Eq, Debug)]
+pub struct StructShape {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub docs: Docs,
+    /// Its fields in their order.
+    pub fields: &'static [FieldShape],
+}
+
+/// A field.
+#[derive(PartialEq, Eq, Debug)]
+pub struct FieldShape {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub docs: Docs,
+    /// The minor version of the ABI that added it.
+    pub since: u32,
+    /// How it is encoded.
+    pub shape: &'static Shape,
+}
+
+/// One of several things.
+#[derive(PartialEq, Eq, Debug)]
+pub struct EnumShape {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub docs: Docs,
+    /// What it can be.
+    pub variants: &'static [VariantShape],
+}
+
+/// One thing that an enum can be.
+#[derive(PartialEq, Eq, Debug)]
+pub struct VariantShape {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub docs: Docs,
+    /// The minor version of the ABI that added it.
+    pub since: u32,
+    /// The byte that names it.
+    pub tag: u8,
+    /// Its fields in their order.
+    pub fields: &'static [FieldShape],
+}
+
+/// A service.
+#[derive(PartialEq, Eq, Debug)]
+pub struct ServiceShape {
+    /// Name and revision, as `chain/1`.
+    pub name: &'static str,
+    /// What it is.
+    pub docs: Docs,
+    /// Its functions in the order of its table.
+    pub functions: &'static [FunctionShape],
+}
+
+/// A function of a service.
+#[derive(PartialEq, Eq, Debug)]
+pub struct FunctionShape {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub docs: Docs,
+    /// The minor version of the ABI that added it.
+    pub since: u32,
+    /// What it is asked, one after the other.
+    pub request: &'static [FieldShape],
+    /// What it answers.
+    pub response: &'static Shape,
+}

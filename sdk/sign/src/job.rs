@@ -1,0 +1,160 @@
+//! One input on its way from what it came with to what it leaves with.
+
+use std::collections::HashSet;
+
+use bitcoin::{TxIn, TxOut};
+
+use super::InputError;
+use super::collect::{Carried, Observer, collect};
+use super::keys::KeySource;
+use super::produce::{Producer, Production};
+use super::sighash::Sighash;
+use super::signatures::Slot;
+use super::solving::SolvingSet;
+use outrigger_script::TxContext;
+use outrigger_service::Result;
+use outrigger_service::signer::SignRequest;
+
+/// A signature that an input could use.
+pub(super) struct Wanted {
+    /// The input's index.
+    index: usize,
+    slot: Slot,
+    request: SignRequest,
+}
+
+/// A signature that was made for an input.
+pub(super) struct Made {
+    /// The input's index.
+    pub(super) index: usize,
+    /// Where it belongs.
+    pub(super) slot: Slot,
+    /// The signature without type byte.
+    pub(super) signature: Vec<u8>,
+}
+
+/// One input.
+pub(super) struct Job<'a> {
+    context: &'a TxContext<'a>,
+    index: usize,
+    input: &'a TxIn,
+    observer: Observer<'a>,
+    state: State<'a>,
+}
+
+enum State<'a> {
+    /// The output it spends is not known.
+    Unknown,
+    /// It verifies as it came.
+    Complete,
+    /// It does not.
+    Open { spent: &'a TxOut, carried: Carried },
+}
+
+impl<'a> Job<'a> {
+    /// Looks at the input as it came.
+    pub(super) fn new(context: &'a TxContext<'_>, index: usize, input: &'a TxIn) -> Self {
+        let mut observer = Observer::new(context, index);
+        let state = match context.spent_output(index) {
+            None => State::Unknown,
+            Some(spent) => match collect(&mut observer, input, spent) {
+                None => State::Complete,
+                Some(carried) => State::Open { spent, carried },
+            },
+        };
+        Self { context, index, input, observer, state }
+    }
+
+    /// The signatures that could help.
+    pub(super) fn wanted(&mut self, known: &SolvingSet, sighash: Sighash) -> Vec<Wanted> {
+        if self.produce(known, sighash).is_none() {
+            return Vec::new();
+        }
+        let wants = self.observer.signatures.take_wanted();
+        let checker = &mut self.observer.checker;
+        let wanted = wants.into_iter().filter_map(|want| {
+            let (slot, request) = want.request(checker, sighash)?;
+            Some(Wanted { index: self.index, slot, request })
+        });
+        wanted.collect()
+    }
+
+    /// Takes a signature that was made for a want of the input.
+    pub(super) fn add(&mut self, slot: Slot, signature: Vec<u8>, sighash: Sighash) {
+        self.observer.signatures.add(slot, signature, sighash);
+    }
+
+    /// The input's new contents, where they change, and why it is not complete.
+    pub(super) fn finish(mut self, known: &SolvingSet, sighash: Sighash) -> (Option<Production>, Option<InputError>) {
+        let production = self.produce(known, sighash).filter(|production| !production.is_of(self.input));
+        let error = match &self.state {
+            State::Unknown => Some(InputError::NotFound),
+            State::Complete => None,
+            State::Open { spent, carried } => {
+                let error = match &production {
+                    Some(Production { script_sig, witness }) => {
+                        self.observer.verify(script_sig, &spent.script_pubkey, witness).err()
+                    }
+                    None => Some(carried.error),
+                };
+                error.map(InputError::Script)
+            }
+        };
+        (production, error)
+    }
+
+    /// Solves the input with the signatures there are. None where it stays as it came: it is complete or unknown, or
+    /// the type is SINGLE and there is no output of its index.
+    fn produce(&mut self, known: &SolvingSet, sighash: Sighash) -> Option<Production> {
+        let State::Open { spent, carried } = &self.state else {
+            return None;
+        };
+        if sighash.is_single() && self.index >= self.context.tx().output.len() {
+            return None;
+        }
+        let mut producer = Producer {
+            context: self.context,
+            index: self.index,
+            known,
+            carried_scripts: &carried.scripts,
+            signatures: &mut self.observer.signatures,
+        };
+        Some(producer.produce(&spent.script_pubkey, self.input))
+    }
+}
+
+/// Has the keys sign what is wanted, as far as they can.
+pub(super) fn sign_wanted(mut wanted: Vec<Wanted>, keys: &dyn KeySource) -> Result<Vec<Made>> {
+    // One signature by a key path is all that its input needs. Which of several wants that is depends on the keys.
+    let choice = |wants: &[Wanted]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
+    if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {
+        let available = available_keys(&wanted, keys)?;
+        let mut by_key_path = HashSet::new();
+        // An input's key paths come before its leaves.
+        wanted.retain(|Wanted { index, slot, request }| {
+            let signs = !by_key_path.contains(index) && available.contains(&request.public_key.0);
+            if signs && slot.is_key_path() {
+                by_key_path.insert(*index);
+            }
+            signs
+        });
+    }
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (places, requests): (Vec<_>, Vec<_>) =
+        wanted.into_iter().map(|Wanted { index, slot, request }| ((index, slot), request)).unzip();
+    let signatures = keys.sign_many(requests)?;
+    let made = places.into_iter().zip(signatures);
+    Ok(made.filter_map(|((index, slot), signature)| Some(Made { index, slot, signature: signature?.0 })).collect())
+}
+
+/// The public keys among the wanted ones that can sign.
+fn available_keys(wanted: &[Wanted], keys: &dyn KeySource) -> Result<HashSet<Vec<u8>>> {
+    let mut seen = HashSet::new();
+    let wanted_keys = wanted.iter().map(|wanted| &wanted.request.public_key);
+    let public_keys: Vec<_> = wanted_keys.filter(|key| seen.insert(&key.0)).cloned().collect();
+    let available = keys.available(public_keys.clone())?;
+    let found = public_keys.into_iter().zip(available).filter(|(_, available)| *available);
+    Ok(found.map(|(key, _)| key.0).collect())
+}

@@ -1,0 +1,159 @@
+//! Where signatures come from: keys of the caller, or a wallet of the host.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use bitcoin::ScriptBuf;
+use bitcoin::hashes::Hash;
+use bitcoin::key::TapTweak;
+use bitcoin::taproot::TapNodeHash;
+use secp256k1::{All, Keypair, Message, Secp256k1, SecretKey, XOnlyPublicKey};
+
+use super::solving::SolvingSet;
+use super::wif::WifKey;
+use outrigger_memory::parallel::map;
+use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_service::wire::Blob;
+use outrigger_service::{Result, Scope, Signer};
+
+/// The one signing context of the process: making one costs as much as a signature.
+pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+
+/// The signatures that are worth a thread of their own: one takes some 50 us.
+const SIGNATURES_PER_BATCH: usize = 4;
+
+/// Signs digests by public key. Asked at most twice per transaction: for all signatures together, and before that which keys
+/// it has, where that decides what is to be signed.
+pub trait KeySource {
+    /// Which of these public keys (33, 65 or 32 bytes) it signs for, in their order.
+    ///
+    /// # Errors
+    /// Where the keys cannot be asked at all.
+    fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>>;
+
+    /// The signature of each request, in their order; none where there is no such key.
+    ///
+    /// # Errors
+    /// Where the keys cannot be used at all, for example in a locked wallet.
+    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>>;
+}
+
+/// Keys that came with a request. They are wiped when this is dropped.
+#[derive(Debug, Default)]
+pub struct LocalKeys {
+    keys: Vec<WifKey>,
+    /// The positions in `keys`: by the form of the public key that the WIF demands, and by x for compressed ones.
+    by_public_key: HashMap<Vec<u8>, usize>,
+}
+
+impl LocalKeys {
+    /// Adds a key.
+    pub fn add(&mut self, key: WifKey) {
+        let position = self.keys.len();
+        self.by_public_key.insert(key.public_key().to_vec(), position);
+        if let Some(x) = x_only(&key) {
+            self.by_public_key.insert(x.to_vec(), position);
+        }
+        self.keys.push(key);
+    }
+
+    /// What the keys alone tell about outputs: public keys behind key hashes, P2WPKH redeem scripts of the
+    /// compressed ones and, where `taproot`, the BIP 86 outputs of these.
+    pub fn solving(&self, taproot: bool) -> SolvingSet {
+        let mut known = SolvingSet::default();
+        for key in &self.keys {
+            known.add_public_key(key.public_key());
+            if key.is_compressed()
+                && let Ok(public_key) = bitcoin::PublicKey::from_slice(key.public_key())
+                && let Ok(hash) = public_key.wpubkey_hash()
+            {
+                known.add_script(ScriptBuf::new_p2wpkh(&hash));
+            }
+            if taproot && let Some(x) = x_only(key) {
+                known.add_bip86(x);
+            }
+        }
+        known
+    }
+
+    fn find(&self, public_key: &[u8]) -> Option<&WifKey> {
+        self.keys.get(*self.by_public_key.get(public_key)?)
+    }
+}
+
+impl KeySource for LocalKeys {
+    fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        Ok(public_keys.iter().map(|key| self.find(key).is_some()).collect())
+    }
+
+    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>> {
+        let sign = |request: &SignRequest| {
+            let key = self.find(&request.public_key)?;
+            key.with_secret(|secret| Blob(sign_digest(secret, request.digest, &request.scheme)))
+        };
+        Ok(map(requests.iter().collect(), SIGNATURES_PER_BATCH, sign))
+    }
+}
+
+/// The x-only form of a key's public key; none for keys that are written uncompressed, which never sign in witnesses.
+fn x_only(key: &WifKey) -> Option<[u8; 32]> {
+    let (_, x) = key.public_key().split_first()?;
+    x.try_into().ok()
+}
+
+/// Signs a digest as [`SignRequest`] describes it: DER for ECDSA, 64 bytes for Schnorr.
+///
+/// ECDSA signatures are those of bitcoind byte for byte (RFC 6979, low S, ground for a low R), and so are Schnorr
+/// signatures (no auxiliary randomness). The derived key is wiped; wiping `secret` is up to its owner.
+pub fn sign_digest(secret: &SecretKey, digest: [u8; 32], scheme: &Scheme) -> Vec<u8> {
+    let message = Message::from_digest(digest);
+    match scheme {
+        Scheme::Ecdsa => SECP.sign_ecdsa_low_r(&message, secret).serialize_der().to_vec(),
+        Scheme::Schnorr => sign_schnorr(&message, Keypair::from_secret_key(&SECP, secret)),
+        Scheme::SchnorrTweaked { merkle_root } => {
+            let mut untweaked = Keypair::from_secret_key(&SECP, secret);
+            let root = merkle_root.map(TapNodeHash::assume_hidden);
+            let tweaked = untweaked.tap_tweak(&SECP, root).to_keypair();
+            untweaked.non_secure_erase();
+            sign_schnorr(&message, tweaked)
+        }
+    }
+}
+
+fn sign_schnorr(message: &Message, mut keypair: Keypair) -> Vec<u8> {
+    let signature = SECP.sign_schnorr_no_aux_rand(message, &keypair);
+    keypair.non_secure_erase();
+    signature.serialize().to_vec()
+}
+
+/// The output key of a taproot output with this internal key and script tree (BIP341); none for no point.
+pub(super) fn output_key(internal_key: [u8; 32], merkle_root: Option<[u8; 32]>) -> Option<[u8; 32]> {
+    let internal_key = XOnlyPublicKey::from_slice(&internal_key).ok()?;
+    let root = merkle_root.map(TapNodeHash::from_byte_array);
+    let (output_key, _) = internal_key.tap_tweak(&SECP, root);
+    Some(output_key.to_x_only_public_key().serialize())
+}
+
+/// The keys of the call's wallet, which stay in the host.
+pub struct WalletKeys<'a> {
+    signer: &'a dyn Signer,
+    scope: Scope,
+    scripts: Vec<ScriptBuf>,
+}
+
+impl<'a> WalletKeys<'a> {
+    /// The wallet's keys for outputs with these scripts.
+    pub fn new(signer: &'a dyn Signer, scope: Scope, scripts: Vec<ScriptBuf>) -> Self {
+        Self { signer, scope, scripts }
+    }
+}
+
+impl KeySource for WalletKeys<'_> {
+    fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        self.signer.available(self.scope, self.scripts.clone(), public_keys)
+    }
+
+    fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>> {
+        self.signer.sign_many(self.scope, SignBatch { scripts: self.scripts.clone(), requests })
+    }
+}

@@ -1,0 +1,149 @@
+//! The methods `signrawtransactionwithkey` and `signrawtransactionwithwallet`, for a plugin that answers them: with the keys
+//! of a wallet of the host, or with keys that are kept anywhere else.
+//!
+//! Here are the arguments in the order in which bitcoind looks at them, the outputs that the transaction spends, and the
+//! result.
+//!
+//! Invariants: signing by given keys asks no wallet. Given keys are wiped, with their text, when the call ends.
+//!
+//! A plugin with keys of its own brings a [`KeySource`] and nothing else.
+//!
+//! The example `device` of the SDK shows it in use.
+
+mod error;
+mod prevouts;
+mod result;
+
+use bitcoin::{NetworkKind, ScriptBuf, Transaction};
+use serde_json::Value;
+use zeroize::Zeroize;
+
+pub use error::SigningError;
+pub use result::SigningResult;
+
+use super::{KeySource, LocalKeys, Sighash, SolvingSet, WifKey, sign_transaction_while};
+use outrigger_service::Host;
+use outrigger_service::{ErrorKind, Scope};
+use outrigger_standard::transaction_from_hex;
+use outrigger_values::params::{self, Params, Type, check_types};
+use prevouts::Prevouts;
+
+/// bitcoind's name of the main chain, whose private keys have a prefix of their own.
+const MAIN_CHAIN: &str = "main";
+/// The position of `privkeys`.
+const PRIVKEYS: usize = 1;
+
+/// Answers `signrawtransactionwithkey`: hexstring, privkeys, prevtxs, sighashtype. `wanted` tells whether the answer still is.
+///
+/// # Errors
+/// The first rule that the request breaks.
+pub fn with_key(
+    host: &Host,
+    scope: Scope,
+    params: Params,
+    wanted: &(dyn Fn() -> bool + Sync),
+) -> Result<SigningResult, SigningError> {
+    let params = SecretParams(params);
+    let params = &params.0;
+    check_types(params, &[Type::String, Type::Array, Type::Array, Type::String], true)?;
+    let mut tx = transaction(params)?;
+    let keys = private_keys(host, scope, params.get(PRIVKEYS))?;
+    let mut prevouts = Prevouts::look_up(host, scope, &tx)?;
+    let scripts = prevouts.describe(params.get(2), true)?;
+    let sighash = sighash(params, 3)?;
+
+    let spent = prevouts.of(&tx)?;
+    let has_taproot = spent.iter().flatten().any(|spent| spent.script_pubkey.is_p2tr());
+    let mut known = keys.solving(has_taproot);
+    for script in scripts {
+        known.add_script(script);
+    }
+    let errors = sign_transaction_while(&mut tx, &spent, &known, &keys, sighash, wanted)?;
+    SigningResult::new(&tx, &spent, errors)
+}
+
+/// Answers `signrawtransactionwithwallet`: hexstring, prevtxs, sighashtype. What the outputs need is what the call's wallet
+/// knows of them; `keys` gets their scripts, each once, and gives the keys that sign. `wanted` tells whether the answer
+/// still is.
+///
+/// # Errors
+/// The first rule that the request breaks.
+pub fn with_wallet<K: KeySource>(
+    host: &Host,
+    scope: Scope,
+    params: &Params,
+    keys: impl FnOnce(Vec<ScriptBuf>) -> K,
+    wanted: &(dyn Fn() -> bool + Sync),
+) -> Result<SigningResult, SigningError> {
+    let wallet = host.wallet.info(scope)?;
+    check_types(params, &[Type::String, Type::Array, Type::String], true)?;
+    let mut tx = transaction(params)?;
+    if wallet.locked {
+        return Err(ErrorKind::WalletLocked.into());
+    }
+    let mut prevouts = Prevouts::look_up(host, scope, &tx)?;
+    prevouts.describe(params.get(1), false)?;
+    let sighash = sighash(params, 2)?;
+
+    let spent = prevouts.of(&tx)?;
+    let mut scripts: Vec<ScriptBuf> = spent.iter().flatten().map(|spent| spent.script_pubkey.clone()).collect();
+    scripts.sort_unstable();
+    scripts.dedup();
+    let known = wallet_knows(host, scope, &scripts)?;
+    let errors = sign_transaction_while(&mut tx, &spent, &known, &keys(scripts), sighash, wanted)?;
+    SigningResult::new(&tx, &spent, errors)
+}
+
+/// The keys of an argument. Each must be one of the chain that the host is on.
+fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys, SigningError> {
+    let texts = params::array(argument)?;
+    let chain = host.chain.info(scope)?.name;
+    let network = if chain == MAIN_CHAIN { NetworkKind::Main } else { NetworkKind::Test };
+    let mut keys = LocalKeys::default();
+    for text in texts {
+        keys.add(WifKey::parse(params::text(text)?, network)?);
+    }
+    Ok(keys)
+}
+
+/// What the wallet knows of the outputs with these scripts, all together.
+fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<SolvingSet, SigningError> {
+    let found = host.wallet.scripts(scope, scripts.to_vec())?;
+    let mut known = SolvingSet::default();
+    for (script, info) in scripts.iter().zip(found) {
+        if let Some(info) = info {
+            known.add(script, info.solving);
+        }
+    }
+    Ok(known)
+}
+
+/// The argument `hexstring`. Without inputs there is nothing to sign, and no form with witness.
+fn transaction(params: &Params) -> Result<Transaction, SigningError> {
+    let tx = transaction_from_hex(params.text(0)?).filter(|tx| !tx.input.is_empty());
+    tx.ok_or(SigningError::Transaction)
+}
+
+/// The argument `sighashtype` at a position.
+fn sighash(params: &Params, position: usize) -> Result<Sighash, SigningError> {
+    match params.given(position) {
+        None => Ok(Sighash::DEFAULT),
+        Some(name) => Ok(Sighash::from_name(params::text(name)?)?),
+    }
+}
+
+/// Arguments with private keys among them, which are wiped at the end.
+struct SecretParams(Params);
+
+impl Drop for SecretParams {
+    fn drop(&mut self) {
+        let Some(Value::Array(keys)) = self.0.0.get_mut(PRIVKEYS) else {
+            return;
+        };
+        for key in keys {
+            if let Value::String(text) = key {
+                text.zeroize();
+            }
+        }
+    }
+}

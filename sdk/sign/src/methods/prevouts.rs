@@ -1,0 +1,175 @@
+//! The outputs that a transaction spends: as the node knows them, and as the request describes them.
+//!
+//! What the request says wins over what the node knows, amounts included; only the script of a known output must agree.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bitcoin::consensus::deserialize;
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
+use outrigger_service::Host;
+use outrigger_service::{ErrorKind, Scope};
+use outrigger_values::RpcError;
+use outrigger_values::amount;
+use outrigger_values::params::{self, Type};
+use serde_json::{Map, Value};
+
+use super::error::SigningError;
+use crate::{MAX_SPENT_SCRIPTS, SignError};
+
+/// What stands for an amount that was not given: all the money there can be.
+pub const UNKNOWN_AMOUNT: Amount = Amount::MAX_MONEY;
+
+/// Outputs by outpoint.
+#[derive(Clone, Debug, Default)]
+pub struct Prevouts(HashMap<OutPoint, TxOut>);
+
+impl Prevouts {
+    /// What the node knows: outputs of transactions in the mempool, whether or not another one spends them, then the
+    /// unspent outputs of the chain. Without a grant for the mempool nothing is known of it.
+    ///
+    /// # Errors
+    /// Where the node cannot be asked.
+    pub fn look_up(host: &Host, scope: Scope, tx: &Transaction) -> Result<Self, SigningError> {
+        let txids: BTreeSet<Txid> = tx.input.iter().map(|input| input.previous_output.txid).collect();
+        let txids: Vec<Txid> = txids.into_iter().collect();
+        let in_mempool = match host.mempool.transactions(scope, txids.clone()) {
+            Err(error) if error.kind == ErrorKind::NotGranted => Vec::new(),
+            answer => answer?,
+        };
+        let parents: HashMap<Txid, Transaction> = txids
+            .into_iter()
+            .zip(in_mempool)
+            .filter_map(|(txid, found)| Some((txid, deserialize(&found?.raw).ok()?)))
+            .collect();
+
+        let mut found = Self::default();
+        let mut in_chain = Vec::new();
+        for outpoint in tx.input.iter().map(|input| input.previous_output) {
+            match parents.get(&outpoint.txid) {
+                // An index that its transaction does not have is unknown, and the chain cannot know it either.
+                Some(parent) => found.insert(outpoint, parent.output.get(outpoint.vout as usize).cloned()),
+                None => in_chain.push(outpoint),
+            }
+        }
+        let coins = host.chain.coins(scope, in_chain.clone())?;
+        for (outpoint, coin) in in_chain.into_iter().zip(coins) {
+            found.insert(outpoint, coin.map(|coin| coin.output));
+        }
+        Ok(found)
+    }
+
+    fn insert(&mut self, outpoint: OutPoint, output: Option<TxOut>) {
+        if let Some(output) = output {
+            self.0.insert(outpoint, output);
+        }
+    }
+
+    /// Takes in the argument `prevtxs`, whose elements must be right also where the transaction does not spend them.
+    ///
+    /// Gives the scripts behind script hashes, which are looked at `with_scripts` only.
+    ///
+    /// # Errors
+    /// The first rule that an element breaks.
+    pub fn describe(&mut self, prevtxs: &Value, with_scripts: bool) -> Result<Vec<ScriptBuf>, SigningError> {
+        let mut scripts = Vec::new();
+        if prevtxs.is_null() {
+            return Ok(scripts);
+        }
+        for element in params::array(prevtxs)? {
+            let element = element.as_object().ok_or(SigningError::PrevoutNotObject)?;
+            let script_pubkey = self.describe_one(element)?;
+            if with_scripts && (script_pubkey.is_p2sh() || script_pubkey.is_p2wsh()) {
+                scripts.extend(given_scripts(element, &script_pubkey)?);
+            }
+        }
+        Ok(scripts)
+    }
+
+    /// Takes in one element, and gives its scriptPubKey.
+    fn describe_one(&mut self, element: &Map<String, Value>) -> Result<ScriptBuf, SigningError> {
+        let field = |name: &str| element.get(name).unwrap_or(&Value::Null);
+        // In byte order, as bitcoind looks at them.
+        params::check_fields(
+            element,
+            &[("scriptPubKey", Type::String), ("txid", Type::String), ("vout", Type::Number)],
+        )?;
+        let txid = Txid::from_byte_array(params::hash(field("txid"), "txid")?);
+        let vout = u32::try_from(params::int32(field("vout"))?).map_err(|_| SigningError::NegativeVout)?;
+        let outpoint = OutPoint { txid, vout };
+        let script_pubkey = ScriptBuf::from_bytes(params::hex(field("scriptPubKey"), "scriptPubKey")?);
+        if let Some(known) = self.0.get(&outpoint)
+            && known.script_pubkey != script_pubkey
+        {
+            let known = known.script_pubkey.clone();
+            return Err(SigningError::ScriptPubKeyMismatch { known, given: script_pubkey });
+        }
+        let value = match element.get("amount") {
+            Some(value) => Amount::from_sat(amount::from_json(value)?),
+            None => UNKNOWN_AMOUNT,
+        };
+        self.0.insert(outpoint, TxOut { value, script_pubkey: script_pubkey.clone() });
+        Ok(script_pubkey)
+    }
+
+    /// The outputs that a transaction spends, in the order of its inputs.
+    ///
+    /// # Errors
+    /// [`SignError::TooLarge`] where their scripts take too much: an output can be spent again and again.
+    pub fn of(&self, tx: &Transaction) -> Result<Vec<Option<TxOut>>, SignError> {
+        let mut room = MAX_SPENT_SCRIPTS;
+        let mut spent = Vec::with_capacity(tx.input.len());
+        for input in &tx.input {
+            let output = self.0.get(&input.previous_output);
+            let size = output.map_or(0, |output| output.script_pubkey.len());
+            room = room.checked_sub(size).ok_or(SignError::TooLarge)?;
+            spent.push(output.cloned());
+        }
+        Ok(spent)
+    }
+}
+
+/// The script that an element gives for its output, and the P2WSH program of it.
+///
+/// For old clients' sake, a redeem script may come as `witnessScript` and a witness script as `redeemScript`, or one as
+/// both.
+fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result<[ScriptBuf; 2], SigningError> {
+    let redeem_script = optional_text(element, "redeemScript")?;
+    let witness_script = optional_text(element, "witnessScript")?;
+    let script = match (witness_script, redeem_script) {
+        (Some(_), _) => hex_script(element, "witnessScript")?,
+        (None, Some(_)) => hex_script(element, "redeemScript")?,
+        (None, None) => return Err(SigningError::MissingScript),
+    };
+    let program = ScriptBuf::new_p2wsh(&script.wscript_hash());
+    if witness_script.is_some()
+        && redeem_script.is_some()
+        && witness_script != redeem_script
+        && hex_script(element, "redeemScript")? != program
+    {
+        return Err(SigningError::RedeemScriptMismatch);
+    }
+    let matches = if script_pubkey.is_p2wsh() {
+        program.as_script() == script_pubkey
+    } else {
+        let pays_to = |script: &Script| ScriptBuf::new_p2sh(&script.script_hash()).as_script() == script_pubkey;
+        pays_to(&script) || pays_to(&program)
+    };
+    if matches { Ok([script, program]) } else { Err(SigningError::ScriptMismatch) }
+}
+
+/// A field that is text, null or absent.
+fn optional_text<'a>(element: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, RpcError> {
+    match element.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => {
+            let got = Type::of(other).name();
+            Err(RpcError::type_error(format!("Expected type string for {name}, got {got}")))
+        }
+    }
+}
+
+fn hex_script(element: &Map<String, Value>, name: &str) -> Result<ScriptBuf, RpcError> {
+    params::hex(element.get(name).unwrap_or(&Value::Null), name).map(ScriptBuf::from_bytes)
+}

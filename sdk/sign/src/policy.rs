@@ -1,0 +1,108 @@
+//! Satisfying scripts that are miniscripts, in P2WSH outputs and in tapscript leaves.
+//!
+//! The crate `miniscript` reads the script and says whether it is sane. Which satisfaction is taken of several is
+//! [`super::satisfaction`]'s business.
+
+use std::collections::BTreeMap;
+
+use bitcoin::hashes::hash160;
+use bitcoin::taproot::TapLeafHash;
+use bitcoin::{Script, XOnlyPublicKey};
+use miniscript::{ExtParams, Miniscript, ScriptContext, Segwitv0, Tap, Terminal, ToPublicKey};
+
+use super::produce::{Elements, Producer};
+use super::satisfaction::{Assets, satisfy};
+use super::signatures::{Signatures, TaprootPath};
+use outrigger_script::{Checker, SigVersion, TransactionChecker};
+
+/// The elements that satisfy the script of a P2WSH output; none where it is no sane miniscript or something is missing.
+pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Script) -> Option<Elements> {
+    let policy = read::<Segwitv0>(script, |hash| {
+        bitcoin::PublicKey::from_slice(&producer.public_key(hash)?).ok().filter(|key| key.compressed)
+    })?;
+    let checker = TransactionChecker::new(producer.context, producer.index);
+    let mut assets = WitnessAssets { signatures: producer.signatures, script, checker };
+    satisfy(&policy, &mut assets)
+}
+
+/// The elements that satisfy the script of a tapscript leaf; none as above.
+pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
+    let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&producer.public_key(hash)?).ok())?;
+    let checker = TransactionChecker::new(producer.context, producer.index);
+    let mut assets = LeafAssets { signatures: producer.signatures, leaf, checker };
+    satisfy(&policy, &mut assets)
+}
+
+/// Reads a script as a miniscript. One that hides a key whose hash `find` does not know cannot be judged, so it counts
+/// as none.
+fn read<Ctx: ScriptContext>(
+    script: &Script,
+    mut find: impl FnMut(hash160::Hash) -> Option<Ctx::Key>,
+) -> Option<Miniscript<Ctx::Key, Ctx>>
+where
+    Ctx::Key: ToPublicKey,
+{
+    let policy = Miniscript::<Ctx::Key, Ctx>::decode_with_ext(script, &ExtParams::sane().raw_pkh()).ok()?;
+    let mut keys = BTreeMap::new();
+    for fragment in policy.iter() {
+        if let Terminal::RawPkH(hash) = fragment.as_inner() {
+            keys.insert(*hash, find(*hash)?);
+        }
+    }
+    if keys.is_empty() {
+        return Some(policy);
+    }
+    let policy = policy.substitute_raw_pkh(&keys);
+    policy.ext_check(&ExtParams::sane()).ok()?;
+    Some(policy)
+}
+
+/// What satisfies a P2WSH script: ECDSA signatures and the transaction's lock times.
+struct WitnessAssets<'a> {
+    signatures: &'a mut Signatures,
+    script: &'a Script,
+    checker: TransactionChecker<'a>,
+}
+
+impl Assets<bitcoin::PublicKey> for WitnessAssets<'_> {
+    fn signature(&mut self, key: &bitcoin::PublicKey) -> Option<Vec<u8>> {
+        self.signatures.ecdsa(&key.to_bytes(), self.script, SigVersion::WitnessV0)
+    }
+
+    fn key_bytes(&self, key: &bitcoin::PublicKey) -> Vec<u8> {
+        key.to_bytes()
+    }
+
+    fn after(&mut self, lock_time: u32) -> bool {
+        self.checker.check_lock_time(i64::from(lock_time))
+    }
+
+    fn older(&mut self, sequence: u32) -> bool {
+        self.checker.check_sequence(i64::from(sequence))
+    }
+}
+
+/// What satisfies a tapscript: Schnorr signatures for its leaf and the transaction's lock times.
+struct LeafAssets<'a> {
+    signatures: &'a mut Signatures,
+    leaf: TapLeafHash,
+    checker: TransactionChecker<'a>,
+}
+
+impl Assets<XOnlyPublicKey> for LeafAssets<'_> {
+    fn signature(&mut self, key: &XOnlyPublicKey) -> Option<Vec<u8>> {
+        self.signatures.schnorr(key.serialize(), TaprootPath::Leaf(self.leaf))
+    }
+
+    fn key_bytes(&self, key: &XOnlyPublicKey) -> Vec<u8> {
+        key.serialize().to_vec()
+    }
+
+    fn after(&mut self, lock_time: u32) -> bool {
+        self.checker.check_lock_time(i64::from(lock_time))
+    }
+
+    fn older(&mut self, sequence: u32) -> bool {
+        self.checker.check_sequence(i64::from(sequence))
+    }
+}

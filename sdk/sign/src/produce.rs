@@ -1,0 +1,243 @@
+//! From an output script and signatures to a scriptSig and a witness.
+//!
+//! The solver asks for every signature that could help and takes what it gets. It runs twice per input: first with the
+//! signatures that are there, which tells what to ask the keys for, then with theirs.
+
+use bitcoin::blockdata::opcodes::all::{OP_PUSHBYTES_0, OP_PUSHNUM_1, OP_PUSHNUM_NEG1};
+use bitcoin::hashes::{Hash, hash160, ripemd160};
+use bitcoin::script::{Builder, PushBytesBuf};
+use bitcoin::{Script, ScriptBuf, TxIn, Witness};
+
+use super::policy;
+use super::signatures::Signatures;
+use super::solving::SolvingSet;
+use super::taproot;
+use outrigger_script::{SigVersion, TxContext};
+use outrigger_standard::{ScriptKind, classify};
+
+/// The stack that an input leaves for a script.
+pub(super) type Elements = Vec<Vec<u8>>;
+
+/// An input's new contents.
+#[derive(Debug, Default)]
+pub(super) struct Production {
+    /// The scriptSig.
+    pub(super) script_sig: ScriptBuf,
+    /// The witness.
+    pub(super) witness: Witness,
+}
+
+impl Production {
+    /// Whether the input is like this already.
+    pub(super) fn is_of(&self, input: &TxIn) -> bool {
+        (&self.script_sig, &self.witness) == (&input.script_sig, &input.witness)
+    }
+
+    /// The bytes it has.
+    pub(super) fn size(&self) -> usize {
+        self.script_sig.len() + self.witness.size()
+    }
+}
+
+/// Solves one input.
+pub(super) struct Producer<'a> {
+    /// The transaction.
+    pub(super) context: &'a TxContext<'a>,
+    /// The input's index.
+    pub(super) index: usize,
+    /// What is known of outputs.
+    pub(super) known: &'a SolvingSet,
+    /// Scripts that the input itself showed.
+    pub(super) carried_scripts: &'a [ScriptBuf],
+    /// The signatures there are.
+    pub(super) signatures: &'a mut Signatures,
+}
+
+/// What one script came to.
+struct Step {
+    /// What it is to be given.
+    elements: Elements,
+    /// Whether that satisfies it, as far as the solver can tell.
+    solved: bool,
+}
+
+impl Step {
+    const UNSOLVED: Self = Self { elements: Vec::new(), solved: false };
+
+    fn solved(elements: Elements) -> Self {
+        Self { elements, solved: true }
+    }
+}
+
+impl Producer<'_> {
+    /// Solves for an output script, as far as possible. `original` is the input as it came: a taproot witness that
+    /// cannot be replaced stays.
+    pub(super) fn produce(&mut self, script_pubkey: &Script, original: &TxIn) -> Production {
+        match classify(script_pubkey) {
+            ScriptKind::ScriptHash { hash } => {
+                let Some(redeem_script) = self.script(hash160::Hash::from_byte_array(*hash)) else {
+                    return Production::default();
+                };
+                let (mut elements, witness) = self.redeem(&redeem_script);
+                elements.push(redeem_script.into_bytes());
+                Production { script_sig: push_all(&elements), witness }
+            }
+            ScriptKind::Taproot { key } => {
+                let witness = match taproot::solve(self, key) {
+                    Some(elements) => Witness::from_slice(&elements),
+                    None => original.witness.clone(),
+                };
+                Production { script_sig: ScriptBuf::new(), witness }
+            }
+            _ => {
+                let (elements, witness) = self.redeem(script_pubkey);
+                Production { script_sig: push_all(&elements), witness }
+            }
+        }
+    }
+
+    /// Solves an output script or a redeem script, through its witness program where it is one.
+    fn redeem(&mut self, script: &Script) -> (Elements, Witness) {
+        match classify(script) {
+            ScriptKind::WitnessV0KeyHash { hash } => {
+                let hash = bitcoin::PubkeyHash::from_byte_array(*hash);
+                let step = self.step(&ScriptBuf::new_p2pkh(&hash), SigVersion::WitnessV0);
+                (Vec::new(), Witness::from_slice(&step.elements))
+            }
+            ScriptKind::WitnessV0ScriptHash { hash } => {
+                let Some(witness_script) = self.witness_script(hash) else {
+                    return Default::default();
+                };
+                let elements = self.witness_elements(witness_script);
+                (Vec::new(), Witness::from_slice(&elements))
+            }
+            _ => (self.step(script, SigVersion::Base).elements, Witness::new()),
+        }
+    }
+
+    /// The witness of a P2WSH output. Where the script is none of the plain forms, it may be a miniscript.
+    fn witness_elements(&mut self, witness_script: ScriptBuf) -> Elements {
+        let step = self.step(&witness_script, SigVersion::WitnessV0);
+        let mut elements = step.elements;
+        if !step.solved && elements.is_empty() {
+            elements = policy::satisfy_witness_script(self, &witness_script).unwrap_or_default();
+        }
+        elements.push(witness_script.into_bytes());
+        elements
+    }
+
+    /// Solves one script without looking into the programs and hashes it may be.
+    fn step(&mut self, script: &Script, version: SigVersion) -> Step {
+        match classify(script) {
+            ScriptKind::PubKey { key } => match self.signatures.ecdsa(key, script, version) {
+                Some(signature) => Step::solved(vec![signature]),
+                None => Step::UNSOLVED,
+            },
+            ScriptKind::PubKeyHash { hash } => {
+                let Some(key) = self.public_key(hash160::Hash::from_byte_array(*hash)) else {
+                    return Step::UNSOLVED;
+                };
+                match self.signatures.ecdsa(&key, script, version) {
+                    Some(signature) => Step::solved(vec![signature, key]),
+                    None => Step::UNSOLVED,
+                }
+            }
+            ScriptKind::Multisig { required, keys } => self.multisig(usize::from(required), &keys, script, version),
+            // A hash within a hash is never solved, but the script it stands for is shown where it is known.
+            ScriptKind::ScriptHash { hash } => Step {
+                elements: self
+                    .script(hash160::Hash::from_byte_array(*hash))
+                    .map(ScriptBuf::into_bytes)
+                    .into_iter()
+                    .collect(),
+                solved: false,
+            },
+            ScriptKind::WitnessV0ScriptHash { hash } => Step {
+                elements: self.witness_script(hash).map(ScriptBuf::into_bytes).into_iter().collect(),
+                solved: false,
+            },
+            ScriptKind::WitnessV0KeyHash { hash } => Step { elements: vec![hash.to_vec()], solved: false },
+            ScriptKind::Anchor => Step::solved(Vec::new()),
+            ScriptKind::NonStandard
+            | ScriptKind::NullData
+            | ScriptKind::Taproot { .. }
+            | ScriptKind::WitnessUnknown { .. } => Step::UNSOLVED,
+        }
+    }
+
+    /// The first signatures in the order of the keys, after the element that OP_CHECKMULTISIG takes off in excess.
+    ///
+    /// Of m missing signatures bitcoind stands empty elements in for every second one, rounded up: its count of what is
+    /// missing shrinks while the stack grows.
+    fn multisig(&mut self, required: usize, keys: &[&[u8]], script: &Script, version: SigVersion) -> Step {
+        let mut elements = vec![Vec::new()];
+        for key in keys {
+            if let Some(signature) = self.signatures.ecdsa(key, script, version)
+                && elements.len() <= required
+            {
+                elements.push(signature);
+            }
+        }
+        let missing = (required + 1).saturating_sub(elements.len());
+        elements.extend(std::iter::repeat_n(Vec::new(), missing.div_ceil(2)));
+        Step { elements, solved: missing == 0 }
+    }
+
+    /// The script of a hash, from what is known or from the input itself.
+    fn script(&self, hash: hash160::Hash) -> Option<ScriptBuf> {
+        let shown = || self.carried_scripts.iter().find(|script| hash160::Hash::hash(script.as_bytes()) == hash);
+        self.known.script(hash).map(Script::to_owned).or_else(|| shown().cloned())
+    }
+
+    /// The witness script of a P2WSH program.
+    fn witness_script(&self, program: &[u8; 32]) -> Option<ScriptBuf> {
+        // HASH160 is RIPEMD-160 of SHA-256, so one table serves both kinds of hashes.
+        self.script(hash160::Hash::from_byte_array(ripemd160::Hash::hash(program).to_byte_array()))
+    }
+
+    /// The public key of a hash, from a signature that is there or from what is known.
+    pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<Vec<u8>> {
+        let signed = self.signatures.ecdsa_keys().find(|key| hash160::Hash::hash(key) == hash);
+        signed.or_else(|| self.known.public_key(hash)).map(<[u8]>::to_vec)
+    }
+}
+
+/// A scriptSig that pushes these elements, each in its shortest form.
+fn push_all(elements: &[Vec<u8>]) -> ScriptBuf {
+    elements.iter().fold(Builder::new(), |builder, element| push(builder, element)).into_script()
+}
+
+fn push(builder: Builder, element: &[u8]) -> Builder {
+    match element {
+        [] => builder.push_opcode(OP_PUSHBYTES_0),
+        [number @ 1..=16] => builder.push_opcode((OP_PUSHNUM_1.to_u8() + number - 1).into()),
+        [0x81] => builder.push_opcode(OP_PUSHNUM_NEG1),
+        // Elements are signatures, keys and scripts: none comes near the 4 GiB that a push can hold.
+        _ => match PushBytesBuf::try_from(element.to_vec()) {
+            Ok(bytes) => builder.push_slice(bytes),
+            Err(_) => builder,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pushes_are_in_their_shortest_form() {
+        for (element, script) in [
+            (vec![], "00"),
+            (vec![0], "0100"),
+            (vec![1], "51"),
+            (vec![16], "60"),
+            (vec![17], "0111"),
+            (vec![0x81], "4f"),
+            (vec![1, 2], "020102"),
+        ] {
+            assert_eq!(push_all(&[element]).to_hex_string(), script);
+        }
+        assert_eq!(push_all(&[vec![7; 76]]).as_bytes().get(..3), Some(&[0x4c, 76, 7][..]));
+        assert_eq!(push_all(&[vec![7; 256]]).as_bytes().get(..4), Some(&[0x4d, 0, 1, 7][..]));
+    }
+}

@@ -1,0 +1,103 @@
+//! The signature hash type that a signing request asks for.
+
+use outrigger_script::{SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE};
+use outrigger_values::error::RpcError;
+
+/// The hash type byte of a taproot signature that leaves it out (BIP341).
+const DEFAULT_TYPE: u8 = 0;
+const ALL: u8 = SIGHASH_ALL as u8;
+const NONE: u8 = SIGHASH_NONE as u8;
+const SINGLE: u8 = SIGHASH_SINGLE as u8;
+const ANYONECANPAY: u8 = SIGHASH_ANYONECANPAY as u8;
+
+/// The types and their names in requests.
+const NAMES: [(&str, u8); 7] = [
+    ("DEFAULT", DEFAULT_TYPE),
+    ("ALL", ALL),
+    ("NONE", NONE),
+    ("SINGLE", SINGLE),
+    ("ALL|ANYONECANPAY", ALL | ANYONECANPAY),
+    ("NONE|ANYONECANPAY", NONE | ANYONECANPAY),
+    ("SINGLE|ANYONECANPAY", SINGLE | ANYONECANPAY),
+];
+
+/// Which parts of the transaction a signature covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sighash(u8);
+
+impl Sighash {
+    /// All inputs and outputs: without a type byte in taproot signatures, as [`Sighash::ALL`] in others.
+    pub const DEFAULT: Self = Self(DEFAULT_TYPE);
+    /// All inputs and outputs, said with a type byte.
+    pub const ALL: Self = Self(ALL);
+
+    /// The type of a request's name for it, such as `SINGLE|ANYONECANPAY`. Case matters.
+    ///
+    /// # Errors
+    /// The text, where it names no type.
+    pub fn from_name(name: &str) -> Result<Self, SighashNameError> {
+        let found = NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| Self(*value)).ok_or_else(|| SighashNameError(name.to_owned()))
+    }
+
+    /// The name in requests.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, value)| *value == self.0).map_or("DEFAULT", |(name, _)| name)
+    }
+
+    /// The byte that ends an ECDSA signature.
+    pub(super) fn ecdsa(self) -> u8 {
+        if self.0 == DEFAULT_TYPE { ALL } else { self.0 }
+    }
+
+    /// The type that a taproot signature hash takes; 0 where the signature has no type byte.
+    pub(super) fn taproot(self) -> u8 {
+        self.0
+    }
+
+    /// Whether a signature of this type covers the output of its input's index and no other.
+    pub(super) fn is_single(self) -> bool {
+        self.0 & !ANYONECANPAY == SINGLE
+    }
+}
+
+/// A text that names no signature hash type.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0} is not a valid sighash parameter.")]
+pub struct SighashNameError(pub String);
+
+impl From<SighashNameError> for RpcError {
+    /// -1, for bitcoind throws a plain exception here.
+    fn from(error: SighashNameError) -> Self {
+        Self::misc(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_rpcs_and_case_matters() {
+        for (name, value) in NAMES {
+            let sighash = Sighash::from_name(name).unwrap();
+            assert_eq!((sighash.name(), sighash.taproot()), (name, value));
+        }
+        for bad in ["", "all", "ALL|ALL", "ANYONECANPAY", "DEFAULT|ANYONECANPAY", "ALL|ANYONECANPAY "] {
+            let error = Sighash::from_name(bad).unwrap_err();
+            assert_eq!(RpcError::from(error), RpcError::misc(format!("{bad} is not a valid sighash parameter.")));
+        }
+    }
+
+    #[test]
+    fn default_is_all_for_ecdsa_only() {
+        assert_eq!((Sighash::DEFAULT.ecdsa(), Sighash::DEFAULT.taproot()), (1, 0));
+        assert_eq!((Sighash::ALL.ecdsa(), Sighash::ALL.taproot()), (1, 1));
+    }
+
+    #[test]
+    fn single_is_seen_with_and_without_anyonecanpay() {
+        let singles = NAMES.iter().filter(|(_, value)| Sighash(*value).is_single()).map(|(name, _)| *name);
+        assert_eq!(singles.collect::<Vec<_>>(), ["SINGLE", "SINGLE|ANYONECANPAY"]);
+    }
+}

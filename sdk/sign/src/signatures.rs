@@ -1,0 +1,154 @@
+//! The signatures of one input: those it has, and those its solver asked for and did not find.
+
+use std::collections::HashMap;
+
+use bitcoin::taproot::TapLeafHash;
+use bitcoin::{Script, ScriptBuf};
+
+use super::sighash::Sighash;
+use outrigger_script::{SigVersion, TransactionChecker};
+use outrigger_service::signer::{Scheme, SignRequest};
+use outrigger_service::wire::Blob;
+
+/// How a Schnorr signature spends a taproot output.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum TaprootPath {
+    /// By the internal key, tweaked with the script tree's root.
+    InternalKey { merkle_root: Option<[u8; 32]> },
+    /// By the output key itself.
+    OutputKey,
+    /// In the script of this leaf.
+    Leaf(TapLeafHash),
+}
+
+/// A signature that would help.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Want {
+    /// In a script without witness, or of witness version 0.
+    Ecdsa { public_key: Vec<u8>, script_code: ScriptBuf, version: SigVersion },
+    /// In a taproot witness, by an x-only key.
+    Schnorr { public_key: [u8; 32], path: TaprootPath },
+}
+
+impl Want {
+    /// The kind of the signature.
+    fn scheme(&self) -> Scheme {
+        match self {
+            Self::Ecdsa { .. } => Scheme::Ecdsa,
+            Self::Schnorr { path: TaprootPath::InternalKey { merkle_root }, .. } => {
+                Scheme::SchnorrTweaked { merkle_root: *merkle_root }
+            }
+            Self::Schnorr { .. } => Scheme::Schnorr,
+        }
+    }
+
+    /// What is signed; none where there is no such digest: a taproot signature covers all spent outputs, and not all are
+    /// known.
+    fn digest(&self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<[u8; 32]> {
+        match self {
+            Self::Ecdsa { script_code, version, .. } => {
+                checker.ecdsa_digest(script_code, sighash.ecdsa().into(), *version)
+            }
+            Self::Schnorr { path, .. } => {
+                let leaf = match path {
+                    // No leaf that is solved here executes OP_CODESEPARATOR.
+                    TaprootPath::Leaf(hash) => Some((*hash, u32::MAX)),
+                    TaprootPath::InternalKey { .. } | TaprootPath::OutputKey => None,
+                };
+                checker.taproot_digest(sighash.taproot(), leaf)
+            }
+        }
+    }
+
+    /// What the keys are to be asked, and the place of their answer.
+    pub(super) fn request(self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<(Slot, SignRequest)> {
+        let (digest, scheme) = (self.digest(checker, sighash)?, self.scheme());
+        let (slot, public_key) = match self {
+            Self::Ecdsa { public_key, .. } => (Slot::Ecdsa(public_key.clone()), public_key),
+            Self::Schnorr { public_key, path } => (Slot::Schnorr(public_key, path), public_key.to_vec()),
+        };
+        Some((slot, SignRequest { public_key: Blob(public_key), digest, scheme }))
+    }
+}
+
+/// Where a signature belongs.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Slot {
+    /// An ECDSA signature of this key.
+    Ecdsa(Vec<u8>),
+    /// A Schnorr signature of this x-only key.
+    Schnorr([u8; 32], TaprootPath),
+}
+
+impl Slot {
+    /// Whether a signature here spends the input on its own.
+    pub(super) fn is_key_path(&self) -> bool {
+        matches!(self, Self::Schnorr(_, TaprootPath::InternalKey { .. } | TaprootPath::OutputKey))
+    }
+}
+
+/// The signatures of one input, each with its type byte.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signatures {
+    ecdsa: HashMap<Vec<u8>, Vec<u8>>,
+    schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
+    wanted: Vec<Want>,
+}
+
+impl Signatures {
+    /// Keeps an ECDSA signature that verified. The first of a key stays.
+    pub(super) fn keep_verified(&mut self, public_key: &[u8], signature: &[u8]) {
+        self.ecdsa.entry(public_key.to_vec()).or_insert_with(|| signature.to_vec());
+    }
+
+    /// Whether there is a signature of this key.
+    pub(super) fn has_ecdsa(&self, public_key: &[u8]) -> bool {
+        self.ecdsa.contains_key(public_key)
+    }
+
+    /// The public keys with signatures.
+    pub(super) fn ecdsa_keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.ecdsa.keys().map(Vec::as_slice)
+    }
+
+    /// The signature of a key in a script, if it is there; otherwise it is wanted from now on.
+    ///
+    /// Keys that are not compressed never sign in witnesses.
+    pub(super) fn ecdsa(&mut self, public_key: &[u8], script_code: &Script, version: SigVersion) -> Option<Vec<u8>> {
+        let found = self.ecdsa.get(public_key);
+        let may_sign = version == SigVersion::Base || public_key.len() == secp256k1::constants::PUBLIC_KEY_SIZE;
+        if found.is_none() && may_sign {
+            let (public_key, script_code) = (public_key.to_vec(), script_code.to_owned());
+            self.wanted.push(Want::Ecdsa { public_key, script_code, version });
+        }
+        self.ecdsa.get(public_key).cloned()
+    }
+
+    /// The signature of an x-only key, if it is there; otherwise it is wanted from now on.
+    pub(super) fn schnorr(&mut self, public_key: [u8; 32], path: TaprootPath) -> Option<Vec<u8>> {
+        let found = self.schnorr.get(&(public_key, path)).cloned();
+        if found.is_none() {
+            self.wanted.push(Want::Schnorr { public_key, path });
+        }
+        found
+    }
+
+    /// What was asked for and not found since the last time.
+    pub(super) fn take_wanted(&mut self) -> Vec<Want> {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// Adds a bare signature. It gets its type byte, which a taproot signature of type 0 leaves out.
+    pub(super) fn add(&mut self, slot: Slot, mut signature: Vec<u8>, sighash: Sighash) {
+        match slot {
+            Slot::Ecdsa(public_key) => {
+                signature.push(sighash.ecdsa());
+                self.ecdsa.insert(public_key, signature);
+            }
+            Slot::Schnorr(public_key, path) => {
+                signature.extend(Some(sighash.taproot()).filter(|sighash| *sighash != 0));
+                self.schnorr.insert((public_key, path), signature);
+            }
+        }
+    }
+}

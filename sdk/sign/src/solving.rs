@@ -1,0 +1,82 @@
+//! What is known for spending outputs, short of the keys: scripts behind script hashes, public keys behind key
+//! hashes, and the trees of taproot outputs.
+
+use std::collections::HashMap;
+
+use bitcoin::hashes::{Hash, hash160};
+use bitcoin::{Script, ScriptBuf};
+
+use super::keys::output_key;
+use outrigger_service::wallet::{SolvingData, TaprootData};
+
+/// The length of the x coordinate of a public key, in bytes.
+const X_LEN: usize = 32;
+/// The number of bytes before the program in a P2TR script.
+const P2TR_PREFIX_LEN: usize = 2;
+
+/// Everything known for spending the outputs of one transaction. What came with one output serves all inputs.
+#[derive(Clone, Debug, Default)]
+pub struct SolvingSet {
+    scripts: HashMap<hash160::Hash, ScriptBuf>,
+    public_keys: HashMap<hash160::Hash, Vec<u8>>,
+    taproot: HashMap<[u8; X_LEN], TaprootData>,
+}
+
+impl SolvingSet {
+    /// Adds what a wallet knows of the output script `script_pubkey`.
+    pub fn add(&mut self, script_pubkey: &Script, data: SolvingData) {
+        for script in data.scripts {
+            self.add_script(script);
+        }
+        for key in &data.public_keys {
+            self.add_public_key(key);
+        }
+        if let (Some(taproot), Some(output_key)) = (data.taproot, taproot_output_key(script_pubkey)) {
+            self.taproot.insert(output_key, taproot);
+        }
+    }
+
+    /// Adds a redeem script or a witness script.
+    pub fn add_script(&mut self, script: ScriptBuf) {
+        self.scripts.insert(hash160::Hash::hash(script.as_bytes()), script);
+    }
+
+    /// Adds a public key of 33 or 65 bytes, and its x-only form, which tapscripts hash.
+    pub fn add_public_key(&mut self, key: &[u8]) {
+        self.public_keys.insert(hash160::Hash::hash(key), key.to_vec());
+        if let Some(x) = key.get(1..=X_LEN) {
+            self.public_keys.insert(hash160::Hash::hash(x), x.to_vec());
+        }
+    }
+
+    /// Adds the taproot output of an internal key without scripts (BIP 86).
+    pub fn add_bip86(&mut self, internal_key: [u8; X_LEN]) {
+        if let Some(output_key) = output_key(internal_key, None) {
+            let data = TaprootData { internal_key, merkle_root: None, leaves: Vec::new() };
+            self.taproot.insert(output_key, data);
+        }
+    }
+
+    /// The script of a hash: HASH160 of it, which is also RIPEMD-160 of a P2WSH program.
+    pub(super) fn script(&self, hash: hash160::Hash) -> Option<&Script> {
+        self.scripts.get(&hash).map(ScriptBuf::as_script)
+    }
+
+    /// The public key of a hash.
+    pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<&[u8]> {
+        self.public_keys.get(&hash).map(Vec::as_slice)
+    }
+
+    /// What is known of the taproot output with this output key.
+    pub(super) fn taproot(&self, output_key: &[u8; X_LEN]) -> Option<&TaprootData> {
+        self.taproot.get(output_key)
+    }
+}
+
+/// The output key of a P2TR script.
+pub(super) fn taproot_output_key(script: &Script) -> Option<[u8; X_LEN]> {
+    if !script.is_p2tr() {
+        return None;
+    }
+    script.as_bytes().get(P2TR_PREFIX_LEN..)?.try_into().ok()
+}

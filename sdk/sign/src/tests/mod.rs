@@ -1,0 +1,63 @@
+//! Tests of the solver as a whole. What bitcoind answers to whole requests is tested with the plugin `signing`.
+
+mod batches;
+mod policies;
+mod vectors;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::hashes::Hash;
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness};
+use outrigger_service::signer::{SignBatch, SignRequest};
+use outrigger_service::wire::Blob;
+use outrigger_service::{Result, Scope, Signer};
+use secp256k1::SecretKey;
+
+use super::keys::SECP;
+use super::sign_digest;
+
+/// A wallet's signer that has these keys.
+struct KeyRing(Vec<SecretKey>);
+
+impl KeyRing {
+    fn key(&self, public_key: &[u8]) -> Option<&SecretKey> {
+        self.0.iter().find(|secret| {
+            let public = secret.public_key(&SECP);
+            public_key == public.serialize() || public_key == public.x_only_public_key().0.serialize()
+        })
+    }
+}
+
+impl Signer for KeyRing {
+    fn available(&self, _: Scope, _: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        Ok(public_keys.iter().map(|public| self.key(public).is_some()).collect())
+    }
+
+    fn sign_many(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
+        let sign = |request: &SignRequest| {
+            let key = self.key(&request.public_key)?;
+            Some(Blob(sign_digest(key, request.digest, &request.scheme)))
+        };
+        Ok(batch.requests.iter().map(sign).collect())
+    }
+}
+
+/// An unsigned transaction with one output that spends made-up outpoints.
+fn spend(inputs: u32) -> Transaction {
+    let input = |vout| TxIn {
+        previous_output: OutPoint { txid: Txid::all_zeros(), vout },
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::MAX,
+        witness: Witness::new(),
+    };
+    Transaction {
+        version: Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: (0..inputs).map(input).collect(),
+        output: vec![TxOut { value: Amount::from_sat(1_000), script_pubkey: ScriptBuf::new() }],
+    }
+}
+
+fn pays(script_pubkey: ScriptBuf) -> Option<TxOut> {
+    Some(TxOut { value: Amount::from_sat(100_000), script_pubkey })
+}

@@ -1,0 +1,103 @@
+//! A [`Plugin`] as the plugin ABI sees it: bytes become values, and answers become bytes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outrigger_abi::{ErrorKind, HostHandle, PluginCode, PluginTable, RawCall};
+use outrigger_service::log::{Level, Log, LogClient};
+use outrigger_service::{Host, Scope, wire};
+
+use crate::plugin::{Call, Plugin, Reply, ReplySink};
+use crate::{RpcError, RpcErrorCode};
+
+/// The table of a Rust plugin that runs on hosts of this minor version of the interface and later.
+///
+/// # Panics
+/// When this SDK does not know the minor version: while compiling.
+pub const fn plugin_table<P: Plugin>(minor_needed: u32) -> PluginTable {
+    outrigger_abi::plugin_table::<Running<P>>(minor_needed)
+}
+
+/// A plugin, with the host that its replies go to.
+struct Running<P> {
+    plugin: P,
+    replies: Arc<HostReplies>,
+}
+
+/// Sends replies to the host.
+struct HostReplies(HostHandle);
+
+impl ReplySink for HostReplies {
+    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        let (code, body) = match outcome {
+            Ok(json) => (0, json),
+            // 0 would read as success; a plugin that answers an error of code 0 means an unnamed one.
+            Err(error) if error.code.0 == 0 => (RpcErrorCode::MISC.0, error.message.into_bytes()),
+            Err(error) => (error.code.0, error.message.into_bytes()),
+        };
+        self.0.reply(token, code, body.into())
+    }
+
+    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
+        self.0.reply(token, 0, json.into())
+    }
+
+    fn wanted(&self, token: u64) -> bool {
+        self.0.is_wanted(token)
+    }
+}
+
+impl<P: Plugin> PluginCode for Running<P> {
+    fn init(host: HostHandle, options: &[u8]) -> Result<Self, String> {
+        let log = LogClient::new(host.service("log/1"));
+        host.report_panics(move |place| {
+            let _ = log.write(Scope::NONE, Level::Error, place);
+        });
+        let services = Host::reached_by(&|name| host.service(name));
+        let options = serde_json::from_slice(options).map_err(|error| error.to_string())?;
+        Ok(Self { plugin: P::new(services, options)?, replies: Arc::new(HostReplies(host)) })
+    }
+
+    fn start(&self) -> Result<(), String> {
+        self.plugin.start()
+    }
+
+    fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind> {
+        let reply = Reply::new(call.token, self.replies.clone());
+        let method = std::str::from_utf8(call.method).map_err(|_| ErrorKind::Malformed)?;
+        match serde_json::from_slice(call.params) {
+            Ok(params) => {
+                let deadline = call.deadline_ms.map(Duration::from_millis);
+                self.plugin.call(Call { method, params, scope: Scope(call.token), deadline }, reply);
+            }
+            Err(error) => {
+                // A client can make this happen, with values that nest too deeply or half of a surrogate pair: it is told,
+                // and the plugin is not at fault.
+                reply.fail(RpcError::new(RpcErrorCode::PARSE, format!("Parse error: {error}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn cancel(&self, token: u64) {
+        self.plugin.cancel(token);
+    }
+
+    fn event(&self, event: &[u8]) {
+        // An event of a newer host that this SDK does not know is none of the plugin's concern.
+        if let Ok(event) = wire::from_bytes(event) {
+            self.plugin.event(event);
+        }
+    }
+
+    fn quiesce(&self) {
+        self.plugin.quiesce();
+    }
+
+    fn stop(&self) {
+        self.plugin.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests;

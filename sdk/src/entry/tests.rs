@@ -1,0 +1,310 @@
+//! What the functions of an entry do when the host misbehaves and when a plugin does.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use outrigger_abi::layout::Layout;
+use outrigger_abi::{
+    ABI_MAJOR, ABI_MINOR, Bytes, CallFrame, ExportedService, HostTable, MANIFEST_HEADER_LEN, ManifestHeader,
+    OwnedBytes, STATUS_OK, ServiceTable, manifest_bytes,
+};
+use outrigger_service::events::Event;
+use serde_json::{Map, Value, json};
+
+use super::*;
+
+/// Answers what it is told of deadline and wish.
+struct Mirror;
+
+impl Plugin for Mirror {
+    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self)
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let answer = json!({"deadline": call.deadline.map(|time| time.as_millis()), "wanted": reply.is_wanted()});
+        reply.send(Ok(answer));
+    }
+}
+
+const MANIFEST: &str = r#"{"id": "mirror", "version": "1", "summary": "", "methods": []}"#;
+
+#[test]
+fn a_plugin_says_which_host_it_needs() {
+    let bytes: [u8; MANIFEST_HEADER_LEN + MANIFEST.len()] = manifest_bytes(MANIFEST, 1);
+    let header = ManifestHeader::parse(&bytes).unwrap();
+    let len = u32::try_from(MANIFEST.len()).unwrap();
+    let expected = ManifestHeader { abi_major: ABI_MAJOR, abi_minor_needed: 1, abi_minor_built: ABI_MINOR, len };
+    assert_eq!((header, &bytes[MANIFEST_HEADER_LEN..]), (expected, MANIFEST.as_bytes()));
+    assert_eq!(plugin_table::<Mirror>(1).abi_minor_needed, 1);
+    assert_eq!(plugin_table::<Mirror>(0).abi_minor_needed, 0);
+}
+
+/// What a host was answered.
+type Answers = Mutex<Vec<(i32, String)>>;
+
+unsafe extern "C" fn no_service(_: *const c_void, _: Bytes) -> *const ServiceTable {
+    std::ptr::null()
+}
+
+unsafe extern "C" fn keep(ctx: *const c_void, _: u64, code: i32, body: OwnedBytes) -> i32 {
+    // SAFETY: the context is the one that `ask` passes.
+    let answers = unsafe { &*ctx.cast::<Answers>() };
+    answers.lock().unwrap().push((code, String::from_utf8(body.to_vec()).unwrap()));
+    STATUS_OK
+}
+
+unsafe extern "C" fn unwanted(_: *const c_void, _: u64) -> i32 {
+    0
+}
+
+/// Makes a call with a host table and a frame of these sizes. What lies beyond them is damage that would show.
+fn ask(host_size: usize, frame_size: usize) -> String {
+    let answers = Answers::default();
+    let host = HostTable {
+        struct_size: host_size,
+        abi_major: ABI_MAJOR,
+        abi_minor: 0,
+        ctx: (&raw const answers).cast(),
+        service: no_service,
+        reply: keep,
+        wanted: unwanted,
+    };
+    let frame = CallFrame {
+        struct_size: frame_size,
+        token: 1,
+        method: Bytes::lend(b"mirror"),
+        params: Bytes::lend(b"[]"),
+        deadline_ms: 250,
+    };
+    // SAFETY: the table is that of a Rust plugin, and its functions are called in their order with what lives on.
+    unsafe {
+        let table = plugin_table::<Mirror>(0);
+        let instance = (table.create.unwrap())();
+        let mut error = OwnedBytes::EMPTY;
+        assert_eq!((table.init.unwrap())(instance, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);
+        assert_eq!((table.start.unwrap())(instance, &mut error), STATUS_OK);
+        assert_eq!((table.call.unwrap())(instance, &frame), STATUS_OK);
+        assert_eq!((table.stop.unwrap())(instance), STATUS_OK);
+        (table.destroy.unwrap())(instance);
+    }
+    let answers = answers.into_inner().unwrap();
+    assert_eq!((answers.len(), answers[0].0), (1, 0));
+    answers[0].1.clone()
+}
+
+/// What a panic carries here: its `drop` panics as well.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+/// Panics in each of its functions.
+struct Explosive;
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+impl Plugin for Explosive {
+    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self)
+    }
+
+    fn start(&self) -> Result<(), String> {
+        std::panic::panic_any(Bomb)
+    }
+
+    fn call(&self, _: Call<'_>, _: Reply) {
+        std::panic::panic_any(Bomb)
+    }
+
+    fn cancel(&self, _: u64) {
+        std::panic::panic_any(Bomb)
+    }
+
+    fn event(&self, _: Event) {
+        std::panic::panic_any(Bomb)
+    }
+
+    fn quiesce(&self) {
+        std::panic::panic_any(Bomb)
+    }
+
+    fn stop(&self) {
+        std::panic::panic_any(Bomb)
+    }
+}
+
+#[test]
+fn a_panic_that_panics_again_when_it_is_dropped_ends_nothing() {
+    let answers = Answers::default();
+    let host = HostTable {
+        struct_size: size_of::<HostTable>(),
+        abi_major: ABI_MAJOR,
+        abi_minor: ABI_MINOR,
+        ctx: (&raw const answers).cast(),
+        service: no_service,
+        reply: keep,
+        wanted: unwanted,
+    };
+    let frame = CallFrame {
+        struct_size: size_of::<CallFrame>(),
+        token: 1,
+        method: Bytes::lend(b"explosive"),
+        params: Bytes::lend(b"[]"),
+        deadline_ms: 0,
+    };
+    let event_bytes = wire::to_bytes(&Event::ShuttingDown);
+    const FAULT: i32 = ErrorKind::Internal as i32;
+    // SAFETY: as in `ask`.
+    unsafe {
+        let table = plugin_table::<Explosive>(0);
+        let instance = (table.create.unwrap())();
+        let mut error = OwnedBytes::EMPTY;
+        assert_eq!((table.init.unwrap())(instance, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);
+        assert_eq!((table.start.unwrap())(instance, &mut error), FAULT);
+        assert_eq!((table.call.unwrap())(instance, &frame), FAULT);
+        assert_eq!((table.cancel.unwrap())(instance, 1), FAULT);
+        assert_eq!((table.event.unwrap())(instance, Bytes::lend(&event_bytes)), FAULT);
+        assert_eq!((table.quiesce.unwrap())(instance), FAULT);
+        assert_eq!((table.stop.unwrap())(instance), FAULT);
+        (table.destroy.unwrap())(instance);
+    }
+    // The reply that was dropped on the way out.
+    assert_eq!(answers.into_inner().unwrap().len(), 1);
+}
+
+/// What was kept of an instance, by itself or by code that outlives it.
+#[derive(Default)]
+struct Kept {
+    host: Mutex<Option<Host>>,
+    replies: Mutex<Vec<Reply>>,
+}
+
+/// Keeps its replies and its host: some dropped with it, some handed to what outlives it.
+struct Keeper {
+    _own: Mutex<Vec<Reply>>,
+    outliving: Arc<Kept>,
+}
+
+thread_local! {
+    /// Where the keeper that is made on this thread leaves what it keeps.
+    static OUTLIVING: Arc<Kept> = Arc::default();
+}
+
+impl Plugin for Keeper {
+    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+        let outliving = OUTLIVING.with(Arc::clone);
+        *outliving.host.lock().unwrap() = Some(host);
+        Ok(Self { _own: Mutex::default(), outliving })
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let kept = if call.method == "own" { &self._own } else { &self.outliving.replies };
+        kept.lock().unwrap().push(reply);
+    }
+}
+
+/// A host that must not be called once its instance has ended.
+#[derive(Default)]
+struct Strict {
+    answers: Answers,
+    calls: AtomicU64,
+    log: Option<ExportedService>,
+}
+
+unsafe extern "C" fn find(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
+    // SAFETY: the context is the one of the test, and the name is readable.
+    let (strict, name) = unsafe { (&*ctx.cast::<Strict>(), name.as_slice()) };
+    strict.calls.fetch_add(1, Ordering::SeqCst);
+    let log = strict.log.as_ref().filter(|_| name == b"log/1");
+    log.map_or(std::ptr::null(), ExportedService::table)
+}
+
+unsafe extern "C" fn answered(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32 {
+    // SAFETY: as above.
+    let strict = unsafe { &*ctx.cast::<Strict>() };
+    strict.calls.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: as above.
+    unsafe { keep((&raw const strict.answers).cast(), token, code, body) }
+}
+
+unsafe extern "C" fn asked(ctx: *const c_void, _: u64) -> i32 {
+    // SAFETY: as above.
+    unsafe { &*ctx.cast::<Strict>() }.calls.fetch_add(1, Ordering::SeqCst);
+    1
+}
+
+#[test]
+fn what_is_kept_beyond_destroy_does_not_call_the_host() {
+    let lines = Arc::new(crate::testing::StubLog::default());
+    let log = Some(ExportedService::new::<dyn Log>(lines.clone()));
+    let strict = Strict { log, ..Strict::default() };
+    let host = HostTable {
+        struct_size: size_of::<HostTable>(),
+        abi_major: ABI_MAJOR,
+        abi_minor: ABI_MINOR,
+        ctx: (&raw const strict).cast(),
+        service: find,
+        reply: answered,
+        wanted: asked,
+    };
+    let frame = |token, method: &'static str| CallFrame {
+        struct_size: size_of::<CallFrame>(),
+        token,
+        method: Bytes::lend(method.as_bytes()),
+        params: Bytes::lend(b"[]"),
+        deadline_ms: 0,
+    };
+    let kept = OUTLIVING.with(Arc::clone);
+    let calls = || strict.calls.load(Ordering::SeqCst);
+    // SAFETY: as in `ask`.
+    unsafe {
+        let table = plugin_table::<Keeper>(0);
+        let instance = (table.create.unwrap())();
+        let mut error = OwnedBytes::EMPTY;
+        assert_eq!((table.init.unwrap())(instance, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);
+        assert_eq!((table.start.unwrap())(instance, &mut error), STATUS_OK);
+        for (token, method) in [(1, "own"), (2, "outliving"), (3, "outliving"), (4, "outliving")] {
+            assert_eq!((table.call.unwrap())(instance, &frame(token, method)), STATUS_OK);
+        }
+        let handle = kept.host.lock().unwrap().clone().unwrap();
+        handle.log(Level::Info, "in time");
+        assert!(kept.replies.lock().unwrap()[0].is_wanted());
+        let before = calls();
+        assert_eq!((table.stop.unwrap())(instance), STATUS_OK);
+        (table.destroy.unwrap())(instance);
+        assert_eq!(calls(), before, "the reply that is dropped with the plugin reaches the host");
+    }
+    let before = calls();
+    let kept = std::thread::spawn(move || {
+        let host = kept.host.lock().unwrap().take().unwrap();
+        let late = host.log.write(Scope::NONE, Level::Info, "late".into()).unwrap_err();
+        assert_eq!(late.kind, ErrorKind::Stale);
+        let mut replies = std::mem::take(&mut *kept.replies.lock().unwrap());
+        assert!(!replies[0].is_wanted());
+        assert!(!replies.remove(0).send(Ok(1)) && !replies.remove(0).send_shared(Ok(Arc::new(b"1".to_vec()))));
+        drop(replies);
+    });
+    kept.join().unwrap();
+    assert_eq!((calls(), strict.answers.lock().unwrap().len()), (before, 0));
+    assert_eq!(lines.lines(), [(Level::Info, "in time".to_owned())]);
+}
+
+#[test]
+fn what_an_older_host_does_not_have_is_not_read() {
+    let (host, frame) = (size_of::<HostTable>(), size_of::<CallFrame>());
+    assert_eq!(ask(host, frame), r#"{"deadline":250,"wanted":false}"#);
+    assert_eq!(ask(host + 64, frame + 64), r#"{"deadline":250,"wanted":false}"#);
+    assert_eq!(ask(HostTable::LAYOUT.size_at(0), CallFrame::LAYOUT.size_at(0)), r#"{"deadline":null,"wanted":true}"#);
+    assert_eq!(ask(HostTable::LAYOUT.size_at(0) + 7, frame), r#"{"deadline":250,"wanted":true}"#);
+}

@@ -1,0 +1,458 @@
+//! A wallet that answers from plain data, set by the test.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+
+use bitcoin::hashes::Hash;
+use bitcoin::{BlockHash, ScriptBuf, Txid};
+use secp256k1::{Secp256k1, SecretKey};
+
+use super::lock;
+use outrigger_service::signer::{SignBatch, SignRequest};
+use outrigger_service::wallet::{
+    AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange,
+    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, Ownership, ScriptInfo, Synced, TxState,
+    WalletCoin, WalletInfo, WalletKind, WalletTransaction,
+};
+use outrigger_service::wire::{Blob, Encoded, Framed, Secret};
+use outrigger_service::{ErrorKind, Result, Scope, Signer, Wallet};
+use outrigger_sign::sign_digest;
+
+/// A transaction that the wallet knows.
+#[derive(Clone, Debug)]
+pub struct KnownTransaction {
+    /// It.
+    pub transaction: WalletTransaction,
+    /// What the moment says of it.
+    pub outlook: Option<Outlook>,
+    /// Its serialisation.
+    pub raw: Vec<u8>,
+}
+
+impl KnownTransaction {
+    fn row(&self) -> HistoryRow {
+        HistoryRow { transaction: Framed(self.transaction.clone()), outlook: self.outlook.clone() }
+    }
+}
+
+/// What the wallet answers with.
+#[derive(Clone, Debug)]
+pub struct WalletState {
+    /// The wallet as a whole.
+    pub info: WalletInfo,
+    /// What is known of scripts.
+    pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
+    /// The transactions, in the order of their arrival.
+    pub transactions: Vec<KnownTransaction>,
+    /// The texts of descriptors by the numbers that outputs name.
+    pub descriptor_texts: BTreeMap<u32, String>,
+    /// The coins.
+    pub coins: Vec<WalletCoin>,
+    /// The descriptors.
+    pub descriptors: Vec<DescriptorInfo>,
+    /// The addresses to hand out next.
+    pub addresses: VecDeque<ScriptBuf>,
+    /// The keys that may sign.
+    pub keys: Vec<SecretKey>,
+    /// What was imported.
+    pub imports: Vec<Import>,
+    /// What imports are answered with; `Imported` when it is empty.
+    pub outcomes: VecDeque<ImportOutcome>,
+    /// The number of the rescan that is reserved or runs, and since when it scans.
+    pub rescan: Option<(u64, Option<u64>)>,
+    /// The passphrase of an encrypted wallet.
+    pub passphrase: Option<Secret>,
+    /// The files that backups were written to. A wallet of one of them can be restored.
+    pub backups: Vec<String>,
+    next_rescan: u64,
+}
+
+impl WalletState {
+    /// An empty wallet of a name, in step with a block.
+    pub fn new(name: &str, hash: BlockHash, height: u32, time: u32) -> Self {
+        Self {
+            info: WalletInfo {
+                name: name.to_owned(),
+                synced: Synced { hash, height, time, median_time: time },
+                kind: WalletKind::Both,
+                private_keys_enabled: true,
+                blank: false,
+                avoid_reuse: false,
+                encrypted: false,
+                locked: false,
+                unlocked_until: 0,
+                rescan: None,
+                transactions: 0,
+                keypool_external: 0,
+                keypool_internal: 0,
+                birth_time: 1,
+                backup_needed: false,
+                last_backup: 0,
+                keypool: 1000,
+                sources: all_sources(),
+                keypool_oldest: 0,
+                warnings: Vec::new(),
+            },
+            scripts: BTreeMap::new(),
+            transactions: Vec::new(),
+            descriptor_texts: BTreeMap::new(),
+            coins: Vec::new(),
+            descriptors: Vec::new(),
+            addresses: VecDeque::new(),
+            keys: Vec::new(),
+            imports: Vec::new(),
+            outcomes: VecDeque::new(),
+            rescan: None,
+            passphrase: None,
+            backups: Vec::new(),
+            next_rescan: 1,
+        }
+    }
+
+    /// As [`WalletState::new`]: an empty wallet that has not followed any chain.
+    pub fn empty(name: &str) -> Self {
+        Self::new(name, BlockHash::all_zeros(), 0, 0)
+    }
+
+    fn known(&self, txid: Txid) -> Option<&KnownTransaction> {
+        self.transactions.iter().find(|known| known.transaction.txid == txid)
+    }
+
+    fn transaction_mut(&mut self, txid: Txid) -> Option<&mut WalletTransaction> {
+        self.transactions.iter_mut().map(|known| &mut known.transaction).find(|transaction| transaction.txid == txid)
+    }
+
+    fn lock_now(&mut self) {
+        self.info.locked = true;
+        self.info.unlocked_until = 0;
+    }
+}
+
+/// Sources of all types for both sides.
+fn all_sources() -> Vec<AddressSource> {
+    let kinds = [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];
+    let side = |internal| kinds.map(|kind| AddressSource { kind, internal, available: true });
+    [side(false), side(true)].concat()
+}
+
+/// The wallet that a test set, or none.
+#[derive(Default)]
+pub struct StubWallet(Mutex<Option<WalletState>>);
+
+impl StubWallet {
+    /// Puts a wallet there, or takes it away.
+    pub fn set(&self, state: Option<WalletState>) {
+        *lock(&self.0) = state;
+    }
+
+    /// Looks at the wallet, or changes it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoWallet`] when there is none.
+    pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
+        lock(&self.0).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
+    }
+}
+
+fn in_range(transaction: &WalletTransaction, range: HistoryRange) -> bool {
+    match (range, transaction.state) {
+        (HistoryRange::Confirmed { from_height }, TxState::Confirmed { height, .. })
+        | (HistoryRange::Conflicted { from_height }, TxState::Conflicted { height, .. }) => height >= from_height,
+        (HistoryRange::Unconfirmed, TxState::InMempool | TxState::Inactive | TxState::Abandoned) => true,
+        (HistoryRange::All, _) => true,
+        _ => false,
+    }
+}
+
+fn order(transaction: &WalletTransaction, range: HistoryRange) -> (u32, u64) {
+    match (range, transaction.state) {
+        (HistoryRange::Confirmed { .. }, TxState::Confirmed { height, index, .. }) => (height, u64::from(index)),
+        (HistoryRange::Conflicted { .. }, TxState::Conflicted { height, .. }) => (height, transaction.arrival),
+        _ => (0, transaction.arrival),
+    }
+}
+
+/// The most rows of a batch of the history, so few that a test meets several batches.
+const MAX_BATCH: u32 = 3;
+
+/// The position at which a batch goes on.
+fn position(after: Option<&Blob>) -> Result<usize> {
+    match after {
+        None => Ok(0),
+        Some(bytes) => {
+            let bytes: [u8; 8] = bytes.0.as_slice().try_into().map_err(|_| ErrorKind::Malformed)?;
+            usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| ErrorKind::Malformed.into())
+        }
+    }
+}
+
+fn batch<T>(items: Vec<T>, after: Option<&Blob>, limit: u32) -> Result<(Vec<T>, Option<Blob>)> {
+    let (begin, total) = (position(after)?, items.len());
+    let batch: Vec<T> = items.into_iter().skip(begin).take(limit as usize).collect();
+    let end = begin + batch.len();
+    let next = (end < total).then(|| Blob((end as u64).to_le_bytes().to_vec()));
+    Ok((batch, next))
+}
+
+impl Wallet for StubWallet {
+    fn create(&self, _: Scope, options: CreateOptions) -> Result<Vec<String>> {
+        let mut state = WalletState::empty(&options.name);
+        state.info.private_keys_enabled = !options.disable_private_keys;
+        state.info.blank = options.blank;
+        self.set(Some(state));
+        Ok(Vec::new())
+    }
+
+    fn load(&self, _: Scope, name: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.set(Some(WalletState::empty(&name)));
+        Ok(Vec::new())
+    }
+
+    fn unload(&self, _: Scope, _: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.set(None);
+        Ok(Vec::new())
+    }
+
+    fn list(&self, _: Scope) -> Result<Vec<String>> {
+        Ok(lock(&self.0).iter().map(|state| state.info.name.clone()).collect())
+    }
+
+    fn directory(&self, scope: Scope) -> Result<Vec<String>> {
+        self.list(scope)
+    }
+
+    fn info(&self, _: Scope) -> Result<WalletInfo> {
+        self.with(|state| WalletInfo { transactions: state.transactions.len() as u64, ..state.info.clone() })
+    }
+
+    fn scripts(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<Option<ScriptInfo>>> {
+        self.with(|state| scripts.iter().map(|script| state.scripts.get(script).cloned()).collect())
+    }
+
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Encoded<HistoryBatch>> {
+        self.with(|state| {
+            let rows = txids.into_iter().filter_map(|txid| state.known(txid).map(KnownTransaction::row)).collect();
+            Encoded::new(&HistoryBatch { rows, next: None })
+        })
+    }
+
+    fn raw_transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
+        self.with(|state| {
+            let raw = |txid| state.known(txid).map(|known| Blob(known.raw.clone()));
+            txids.into_iter().map(raw).collect()
+        })
+    }
+
+    fn history(&self, _: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
+        let mut all = self.with(|state| state.transactions.clone())?;
+        all.retain(|known| in_range(&known.transaction, query.range));
+        all.sort_by_key(|known| order(&known.transaction, query.range));
+        if query.reverse {
+            all.reverse();
+        }
+        let rows = all.iter().map(KnownTransaction::row).collect();
+        let (rows, next) = batch(rows, query.after.as_ref(), query.limit.min(MAX_BATCH))?;
+        Ok(Encoded::new(&HistoryBatch { rows, next }))
+    }
+
+    fn descriptor_texts(&self, _: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
+        self.with(|state| numbers.iter().map(|number| state.descriptor_texts.get(number).cloned()).collect())
+    }
+
+    fn coins(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+        let (coins, next) = batch(self.with(|state| state.coins.clone())?, after.as_ref(), limit)?;
+        Ok(CoinBatch { coins, next })
+    }
+
+    fn descriptors(&self, _: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
+        self.with(|state| {
+            if private && state.info.locked {
+                return Err(ErrorKind::WalletLocked.into());
+            }
+            Ok(state.descriptors.clone())
+        })?
+    }
+
+    fn new_address(&self, _: Scope, _: AddressType, _: bool, label: Option<String>) -> Result<ScriptBuf> {
+        self.with(|state| {
+            let script = state.addresses.pop_front().ok_or(ErrorKind::KeypoolRanOut)?;
+            if let Some(info) = state.scripts.get_mut(&script) {
+                info.label = label;
+            }
+            Ok(script)
+        })?
+    }
+
+    fn set_label(&self, _: Scope, script: ScriptBuf, label: String) -> Result<()> {
+        self.with(|state| {
+            if let Some(info) = state.scripts.get_mut(&script) {
+                info.label = Some(label);
+            }
+        })
+    }
+
+    fn import(&self, _: Scope, requests: Vec<Import>) -> Result<Vec<ImportOutcome>> {
+        self.with(|state| {
+            let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
+            let outcomes =
+                requests.iter().map(|_| state.outcomes.pop_front().unwrap_or_else(|| imported.clone())).collect();
+            state.imports.extend(requests);
+            outcomes
+        })
+    }
+
+    fn rescan_reserve(&self, _: Scope) -> Result<u64> {
+        self.with(|state| {
+            if state.rescan.is_some() {
+                return Err(ErrorKind::WalletRescanning.into());
+            }
+            let number = state.next_rescan;
+            state.next_rescan += 1;
+            state.rescan = Some((number, None));
+            Ok(number)
+        })?
+    }
+
+    fn rescan_release(&self, _: Scope, rescan: u64) -> Result<()> {
+        self.with(|state| state.rescan = state.rescan.filter(|(number, _)| *number != rescan))
+    }
+
+    fn rescan_start(&self, _: Scope, rescan: u64, from_time: u64) -> Result<()> {
+        self.with(|state| state.rescan = Some((rescan, Some(from_time))))
+    }
+
+    fn rescan_abort(&self, _: Scope) -> Result<bool> {
+        self.with(|state| state.rescan.is_some())
+    }
+
+    fn set_metadata(&self, _: Scope, txid: Txid, key: String, value: String) -> Result<()> {
+        self.with(|state| {
+            if let Some(transaction) = state.transaction_mut(txid) {
+                transaction.metadata.push((key, value));
+            }
+        })
+    }
+
+    fn abandon(&self, _: Scope, txid: Txid) -> Result<()> {
+        self.with(|state| {
+            let transaction = state.transaction_mut(txid).ok_or(ErrorKind::NotFound)?;
+            transaction.state = TxState::Abandoned;
+            Ok(())
+        })?
+    }
+
+    fn encrypt(&self, _: Scope, passphrase: Secret) -> Result<()> {
+        self.with(|state| {
+            state.passphrase = Some(passphrase);
+            state.info.encrypted = true;
+            state.lock_now();
+        })
+    }
+
+    fn unlock(&self, _: Scope, passphrase: Secret, seconds: u64) -> Result<()> {
+        self.with(|state| {
+            if state.passphrase.as_ref() != Some(&passphrase) {
+                return Err(ErrorKind::PassphraseIncorrect.into());
+            }
+            state.info.locked = false;
+            state.info.unlocked_until = seconds;
+            Ok(())
+        })?
+    }
+
+    fn lock(&self, _: Scope) -> Result<()> {
+        self.with(WalletState::lock_now)
+    }
+
+    fn change_passphrase(&self, _: Scope, old: Secret, new: Secret) -> Result<()> {
+        self.with(|state| {
+            if state.passphrase.as_ref() != Some(&old) {
+                state.lock_now();
+                return Err(ErrorKind::PassphraseIncorrect.into());
+            }
+            state.passphrase = Some(new);
+            Ok(())
+        })?
+    }
+
+    fn labels(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
+        let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
+            let (script, ownership) = (script.clone(), info.ownership);
+            info.label.clone().map(|label| LabelledScript { script, label, ownership })
+        };
+        let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
+        let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;
+        let others = |entry: &&LabelledScript| entry.ownership == Ownership::None;
+        let sending = entries.iter().filter(others).map(|entry| entry.script.clone()).collect();
+        Ok(LabelBatch { entries, next, sending })
+    }
+
+    fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {
+        self.with(|state| {
+            // One that is blank has nothing to derive from.
+            if !state.info.blank {
+                let ahead = state.info.keypool_external.max(u64::from(size.unwrap_or(0)));
+                state.info.keypool_external = ahead;
+            }
+        })
+    }
+
+    fn set_avoid_reuse(&self, _: Scope, avoid: bool) -> Result<()> {
+        self.with(|state| state.info.avoid_reuse = avoid)
+    }
+
+    fn backup(&self, _: Scope, file: String) -> Result<()> {
+        self.with(|state| {
+            state.info.backup_needed = false;
+            state.backups.push(file);
+        })
+    }
+
+    fn restore(&self, _: Scope, name: String, file: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.with(|state| {
+            if !state.backups.contains(&file) {
+                return Err(ErrorKind::NotFound.into());
+            }
+            state.info.name = name;
+            Ok(Vec::new())
+        })?
+    }
+
+    fn return_address(&self, _: Scope, script: ScriptBuf) -> Result<bool> {
+        self.with(|state| {
+            state.addresses.push_front(script);
+            true
+        })
+    }
+}
+
+fn key_of<'a>(keys: &'a [SecretKey], public_key: &[u8]) -> Option<&'a SecretKey> {
+    let secp = Secp256k1::signing_only();
+    keys.iter().find(|key| {
+        let public = key.public_key(&secp);
+        let (x_only, _) = public.x_only_public_key();
+        public_key == public.serialize()
+            || public_key == public.serialize_uncompressed()
+            || public_key == x_only.serialize()
+    })
+}
+
+fn sign(keys: &[SecretKey], request: &SignRequest) -> Option<Blob> {
+    let key = key_of(keys, &request.public_key)?;
+    Some(Blob(sign_digest(key, request.digest, &request.scheme)))
+}
+
+impl Signer for StubWallet {
+    fn available(&self, _: Scope, _: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
+        self.with(|state| public_keys.iter().map(|public| key_of(&state.keys, public).is_some()).collect())
+    }
+
+    fn sign_many(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
+        self.with(|state| {
+            if state.info.locked {
+                return Err(ErrorKind::WalletLocked.into());
+            }
+            Ok(batch.requests.iter().map(|request| sign(&state.keys, request)).collect())
+        })?
+    }
+}

@@ -1,0 +1,144 @@
+//! Scripts as text, in the words bitcoind prints.
+//!
+//! Pushes of up to four bytes are signed decimal numbers, longer ones are hexadecimal, other opcodes have their names,
+//! and a tail that cannot be read is `[error]`.
+
+use bitcoin::Script;
+
+use super::kind::is_unspendable;
+use super::ops::{self, OP_PUSHDATA4, Ops};
+use outrigger_values::params::encode_hex;
+
+/// The longest push that is shown as a number, in bytes.
+const MAX_NUMBER_BYTES: usize = 4;
+
+/// The text of a script, as for a scriptPubKey.
+pub fn asm(script: &Script) -> String {
+    write(script, encode_hex)
+}
+
+/// The text of a scriptSig: where a push has the form of a signature, its last byte is shown as the sighash type it
+/// stands for, as in `3044...[ALL]`.
+pub fn asm_sighash(script: &Script) -> String {
+    if is_unspendable(script) {
+        return asm(script);
+    }
+    write(script, |data| match signature_and_type(data) {
+        Some((signature, name)) => format!("{}[{name}]", encode_hex(signature)),
+        None => encode_hex(data),
+    })
+}
+
+fn write(script: &Script, long_push: impl Fn(&[u8]) -> String) -> String {
+    let words: Vec<String> = Ops::new(script.as_bytes())
+        .map(|op| match op {
+            Err(ops::Truncated) => "[error]".to_owned(),
+            Ok(op) if op.opcode > OP_PUSHDATA4 => ops::name(op.opcode),
+            Ok(op) if op.data.len() <= MAX_NUMBER_BYTES => number(op.data).to_string(),
+            Ok(op) => long_push(op.data),
+        })
+        .collect();
+    words.join(" ")
+}
+
+/// The script number in at most four bytes: little-endian, its sign in the highest bit.
+fn number(bytes: &[u8]) -> i64 {
+    let Some((last, lower)) = bytes.split_last() else {
+        return 0;
+    };
+    let magnitude = lower.iter().rev().fold(i64::from(last & 0x7f), |value, byte| value << 8 | i64::from(*byte));
+    if last & 0x80 == 0 { magnitude } else { -magnitude }
+}
+
+fn signature_and_type(data: &[u8]) -> Option<(&[u8], &'static str)> {
+    let (hash_type, signature) = data.split_last()?;
+    let name = match hash_type {
+        0x01 => "ALL",
+        0x02 => "NONE",
+        0x03 => "SINGLE",
+        0x81 => "ALL|ANYONECANPAY",
+        0x82 => "NONE|ANYONECANPAY",
+        0x83 => "SINGLE|ANYONECANPAY",
+        _ => return None,
+    };
+    is_strict_der(signature).then_some((signature, name))
+}
+
+/// Whether bytes are a signature in BIP 66's strict encoding, without the sighash type.
+fn is_strict_der(signature: &[u8]) -> bool {
+    /// The longest strict encoding without the sighash type, in bytes.
+    const MAX_LENGTH: usize = 72;
+    let [0x30, length, rest @ ..] = signature else {
+        return false;
+    };
+    signature.len() <= MAX_LENGTH
+        && usize::from(*length) == rest.len()
+        && take_integer(rest).and_then(take_integer).is_some_and(<[u8]>::is_empty)
+}
+
+/// What follows a positive DER integer in its shortest form.
+fn take_integer(bytes: &[u8]) -> Option<&[u8]> {
+    let [0x02, length, rest @ ..] = bytes else {
+        return None;
+    };
+    let (integer, rest) = rest.split_at_checked(usize::from(*length))?;
+    match integer {
+        [] | [0x80..=0xff, ..] | [0, 0..=0x7f, ..] => None,
+        _ => Some(rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outrigger_values::params::decode_hex;
+
+    fn text(hex: &str) -> String {
+        asm(Script::from_bytes(&decode_hex(hex).unwrap()))
+    }
+
+    #[test]
+    fn scripts_read_as_bitcoind_prints_them() {
+        for (hex, expected) in [
+            ("", ""),
+            ("6a", "OP_RETURN"),
+            ("6a0461626364056162636465", "OP_RETURN 1684234849 6162636465"),
+            ("51024e73", "1 29518"),
+            ("4c", "[error]"),
+            ("51034c", "1 [error]"),
+            ("baff", "OP_CHECKSIGADD OP_INVALIDOPCODE"),
+            ("4f0181028100", "-1 -1 129"),
+            ("0100", "0"),
+            ("00", "0"),
+            ("04ffffffff", "-2147483647"),
+            ("5253938b", "2 3 OP_ADD OP_1ADD"),
+        ] {
+            assert_eq!(text(hex), expected, "{hex}");
+        }
+    }
+
+    #[test]
+    fn signatures_show_their_sighash_type_in_inputs_only() {
+        let der = "304402203c94e0cf27a2b7f3d3289d6c22388886b01a8d1239aee78251612cd5838b3d4f02206bfb6730aa3c202d40dd3c5724f9730b8fae00c676cb9b1f5c86ba4050f8341a";
+        for (hash_type, suffix) in [("01", "[ALL]"), ("83", "[SINGLE|ANYONECANPAY]"), ("82", "[NONE|ANYONECANPAY]")] {
+            let bytes = decode_hex(&format!("47{der}{hash_type}")).unwrap();
+            let script = Script::from_bytes(&bytes);
+            assert_eq!(asm_sighash(script), format!("{der}{suffix}"));
+            assert_eq!(asm(script), format!("{der}{hash_type}"));
+        }
+        for not_a_signature in [format!("47{der}04"), format!("46{der}"), format!("6a47{der}01")] {
+            let bytes = decode_hex(&not_a_signature).unwrap();
+            assert_eq!(asm_sighash(Script::from_bytes(&bytes)), asm(Script::from_bytes(&bytes)));
+        }
+    }
+
+    #[test]
+    fn integers_of_signatures_are_positive_and_shortest() {
+        assert!(is_strict_der(&[0x30, 6, 2, 1, 1, 2, 1, 1]));
+        assert!(is_strict_der(&[0x30, 7, 2, 2, 0, 0x80, 2, 1, 1]));
+        for bad in [&[0x30, 6, 2, 1, 0x81, 2, 1, 1][..], &[0x30, 7, 2, 2, 0, 1, 2, 1, 1], &[0x30, 5, 2, 0, 2, 1, 1]] {
+            assert!(!is_strict_der(bad), "{bad:?}");
+        }
+        assert!(!is_strict_der(&[0x30, 7, 2, 1, 1, 2, 1, 1, 0]));
+    }
+}

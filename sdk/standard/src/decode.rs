@@ -1,0 +1,131 @@
+//! Transactions and blocks from hexadecimal text, with bitcoind's tolerance.
+//!
+//! A transaction may be written with or without witness, and the bytes of one form can by chance be read as the other. Both are tried;
+//! the one whose scripts make sense wins, the form with witness first. Each must use up every byte. A block is always
+//! read with witness, and what follows it is ignored.
+
+use bitcoin::consensus::encode::{Error, VarInt};
+use bitcoin::consensus::{Decodable, serialize};
+use bitcoin::io::{Cursor, Read};
+use bitcoin::{Block, Script, Transaction, TxIn, TxOut, Witness, block};
+
+use super::kind::{MAX_SCRIPT_SIZE, has_valid_ops};
+use outrigger_values::params::decode_hex;
+
+/// The transaction of a text, as `decoderawtransaction` and its like read it; none when it is no transaction.
+pub fn transaction_from_hex(hex: &str) -> Option<Transaction> {
+    let bytes = decode_hex(hex).filter(|bytes| !bytes.is_empty())?;
+    transaction_from_bytes(&bytes)
+}
+
+/// The transaction of a text, as `sendrawtransaction` and its like read it: an empty list of inputs always announces a
+/// witness, so that a transaction without inputs but with outputs is none.
+pub fn sendable_from_hex(hex: &str) -> Option<Transaction> {
+    read_all(&decode_hex(hex)?, Form::Extended)
+}
+
+/// As [`transaction_from_hex`], from bytes.
+pub fn transaction_from_bytes(bytes: &[u8]) -> Option<Transaction> {
+    let extended = read_all(bytes, Form::Extended);
+    if extended.as_ref().is_some_and(is_sane) {
+        return extended;
+    }
+    let legacy = read_all(bytes, Form::Legacy);
+    if legacy.as_ref().is_some_and(is_sane) {
+        return legacy;
+    }
+    extended.or(legacy)
+}
+
+/// The block of a text, as `submitblock` reads it; none when it is no block. Trailing bytes are ignored.
+pub fn block_from_hex(hex: &str) -> Option<Block> {
+    let bytes = decode_hex(hex).filter(|bytes| !bytes.is_empty())?;
+    block_from_bytes(&bytes)
+}
+
+/// As [`block_from_hex`], from bytes.
+pub fn block_from_bytes(bytes: &[u8]) -> Option<Block> {
+    read_block(bytes).ok()
+}
+
+fn read_block(bytes: &[u8]) -> Result<Block, Error> {
+    let mut reader = Cursor::new(bytes);
+    let header = block::Header::consensus_decode(&mut reader)?;
+    let count = VarInt::consensus_decode(&mut reader)?.0;
+    let mut txdata = Vec::new();
+    for _ in 0..count {
+        txdata.push(read(&mut reader, Form::Extended)?);
+    }
+    Ok(Block { header, txdata })
+}
+
+/// The transaction of a text in one form only.
+pub fn transaction_of_form(hex: &str, form: Form) -> Option<Transaction> {
+    read_all(&decode_hex(hex)?, form)
+}
+
+/// How a transaction is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// BIP 144, where an empty list of inputs announces flags.
+    Extended,
+    /// Without witness.
+    Legacy,
+}
+
+fn read_all(bytes: &[u8], form: Form) -> Option<Transaction> {
+    let mut reader = Cursor::new(bytes);
+    let transaction = read(&mut reader, form).ok()?;
+    (reader.position() == u64::try_from(bytes.len()).ok()?).then_some(transaction)
+}
+
+fn read<R: Read>(reader: &mut R, form: Form) -> Result<Transaction, Error> {
+    // The bytes are all there, so the library's limit for streams of unknown length (4 MB) is not needed.
+    let version = Decodable::consensus_decode(reader)?;
+    let mut input = Vec::<TxIn>::consensus_decode_from_finite_reader(reader)?;
+    let mut output = Vec::new();
+    let mut flags = 0;
+    if input.is_empty() && form == Form::Extended {
+        flags = u8::consensus_decode(reader)?;
+        if flags != 0 {
+            input = Decodable::consensus_decode_from_finite_reader(reader)?;
+            output = Decodable::consensus_decode_from_finite_reader(reader)?;
+        }
+    } else {
+        output = Vec::<TxOut>::consensus_decode_from_finite_reader(reader)?;
+    }
+    if flags & 1 != 0 {
+        for input in &mut input {
+            input.witness = Witness::consensus_decode(reader)?;
+        }
+        if input.iter().all(|input| input.witness.is_empty()) {
+            return Err(Error::ParseFailed("superfluous witness record"));
+        }
+    }
+    if flags & !1 != 0 {
+        return Err(Error::UnsupportedSegwitFlag(flags));
+    }
+    Ok(Transaction { version, lock_time: Decodable::consensus_decode(reader)?, input, output })
+}
+
+/// Whether all scripts of a transaction make sense; that of a coinbase's input is free.
+fn is_sane(transaction: &Transaction) -> bool {
+    let inputs_are = transaction.is_coinbase() || transaction.input.iter().all(|input| is_script(&input.script_sig));
+    inputs_are && transaction.output.iter().all(|output| is_script(&output.script_pubkey))
+}
+
+fn is_script(script: &Script) -> bool {
+    script.len() <= MAX_SCRIPT_SIZE && has_valid_ops(script)
+}
+
+/// The serialisation of a transaction, with witness where it has one.
+///
+/// A transaction without inputs is written in the legacy form, as bitcoind writes it: with the marker of the other
+/// form it could not be read.
+pub fn transaction_to_bytes(transaction: &Transaction) -> Vec<u8> {
+    if !transaction.input.is_empty() {
+        return serialize(transaction);
+    }
+    let (version, lock_time) = (serialize(&transaction.version), serialize(&transaction.lock_time));
+    [version, serialize(&transaction.input), serialize(&transaction.output), lock_time].concat()
+}

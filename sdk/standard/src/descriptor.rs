@@ -1,0 +1,58 @@
+//! The descriptor that a scriptPubKey alone tells, as Bitcoin Core 29's `desc`.
+
+use bitcoin::secp256k1::XOnlyPublicKey;
+use bitcoin::{Network, PublicKey, Script};
+use miniscript::descriptor::checksum::Engine;
+use miniscript::{Miniscript, Segwitv0};
+
+use super::address::from_script;
+use super::kind::{ScriptKind, classify};
+use outrigger_values::params::encode_hex;
+
+/// The descriptor of a scriptPubKey of which nothing else is known, with its checksum.
+///
+/// Scripts that hold their keys give `pk`, `multi` and `rawtr`; others `addr`, and `raw` where they have no address.
+pub fn infer(script: &Script, network: Network) -> String {
+    let text = of_keys(&classify(script))
+        .or_else(|| from_script(script, network).map(|address| format!("addr({address})")))
+        .unwrap_or_else(|| format!("raw({})", encode_hex(script.as_bytes())));
+    with_checksum(text)
+}
+
+/// The `wsh` descriptor of a witness script of which nothing else is known, with its checksum: its keys must stand in
+/// it. None for a script that is no multisig and no sane miniscript.
+pub fn infer_witness_script(script: &Script) -> Option<String> {
+    let inner = match classify(script) {
+        kind @ ScriptKind::Multisig { .. } => of_keys(&kind)?,
+        _ => Miniscript::<PublicKey, Segwitv0>::decode(script).ok()?.to_string(),
+    };
+    // What is known of a key only by its hash has no descriptor.
+    (!inner.contains("expr_raw")).then(|| with_checksum(format!("wsh({inner})")))
+}
+
+/// A descriptor and its checksum.
+pub fn with_checksum(descriptor: String) -> String {
+    let mut engine = Engine::new();
+    match engine.input(&descriptor) {
+        Ok(()) => format!("{descriptor}#{}", engine.checksum()),
+        // Every character that gets here has a place in the checksum's alphabet.
+        Err(_) => descriptor,
+    }
+}
+
+fn of_keys(kind: &ScriptKind<'_>) -> Option<String> {
+    match kind {
+        ScriptKind::PubKey { key } => Some(format!("pk({})", key_text(key)?)),
+        ScriptKind::Multisig { required, keys } => {
+            let keys: Option<Vec<String>> = keys.iter().map(|key| key_text(key)).collect();
+            Some(format!("multi({required},{})", keys?.join(",")))
+        }
+        ScriptKind::Taproot { key } => XOnlyPublicKey::from_slice(&key[..]).ok().map(|key| format!("rawtr({key})")),
+        _ => None,
+    }
+}
+
+/// A key in a descriptor; none for the hybrid form, which descriptors do not have.
+fn key_text(key: &[u8]) -> Option<String> {
+    (!matches!(key.first(), Some(6 | 7))).then(|| encode_hex(key))
+}

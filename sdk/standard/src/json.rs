@@ -1,0 +1,115 @@
+//! Decoded transactions, as `decoderawtransaction` and its like show them in Bitcoin Core 29.
+
+use bitcoin::{Network, Script, Transaction, TxIn};
+use serde_json::{Map, Value, json};
+
+use super::address::from_script;
+use super::asm::{asm, asm_sighash};
+use super::descriptor;
+use super::kind::classify;
+use outrigger_service::chain::Coin;
+use outrigger_values::amount;
+use outrigger_values::params::encode_hex;
+
+/// What else to say of a transaction whose spent outputs are known.
+#[derive(Clone, Copy)]
+pub struct Spent<'a> {
+    /// The outputs that the inputs spend, in their order.
+    pub coins: &'a [Coin],
+    /// Whether each input shows the output it spends; else only the fee is told.
+    pub show: bool,
+}
+
+/// A transaction without its block and without its own bytes.
+pub fn transaction_json(transaction: &Transaction, network: Network) -> Map<String, Value> {
+    transaction_json_with(transaction, network, None)
+}
+
+/// As [`transaction_json`], with the outputs it spends: `prevout` in inputs, and `fee` at the end. A coinbase has neither.
+pub fn transaction_json_with(
+    transaction: &Transaction,
+    network: Network,
+    spent: Option<Spent<'_>>,
+) -> Map<String, Value> {
+    let spent = spent.filter(|_| !transaction.is_coinbase());
+    let shown = |index: usize| spent.filter(|spent| spent.show)?.coins.get(index);
+    let inputs = transaction.input.iter().enumerate();
+    let inputs: Vec<Value> = inputs
+        .map(|(index, input)| Value::Object(input_json(input, transaction.is_coinbase(), shown(index), network)))
+        .collect();
+    let outputs: Vec<Value> = transaction
+        .output
+        .iter()
+        .enumerate()
+        .map(|(index, output)| {
+            json!({
+                "value": amount::to_json(output.value.to_sat().cast_signed()),
+                "n": index,
+                "scriptPubKey": script_json(&output.script_pubkey, network),
+            })
+        })
+        .collect();
+    let mut object = Map::new();
+    // Without a witness both forms are the same. Asked about a transaction without inputs, the library would count
+    // the marker of the other form.
+    let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
+    let size = if has_witness { transaction.total_size() } else { transaction.base_size() };
+    let weight = transaction.base_size() * 3 + size;
+    let txid = transaction.compute_txid();
+    object.insert("txid".into(), json!(txid));
+    object.insert("hash".into(), if has_witness { json!(transaction.compute_wtxid()) } else { json!(txid) });
+    object.insert("version".into(), json!(transaction.version.0.cast_unsigned()));
+    object.insert("size".into(), json!(size));
+    object.insert("vsize".into(), json!(weight.div_ceil(4)));
+    object.insert("weight".into(), json!(weight));
+    object.insert("locktime".into(), json!(transaction.lock_time.to_consensus_u32()));
+    object.insert("vin".into(), Value::Array(inputs));
+    object.insert("vout".into(), Value::Array(outputs));
+    if let Some(spent) = spent {
+        let total = |values: &mut dyn Iterator<Item = u64>| values.fold(0_i64, |sum, v| sum.wrapping_add_unsigned(v));
+        let paid = total(&mut spent.coins.iter().map(|coin| coin.output.value.to_sat()));
+        let received = total(&mut transaction.output.iter().map(|output| output.value.to_sat()));
+        object.insert("fee".into(), amount::to_json(paid.wrapping_sub(received)));
+    }
+    object
+}
+
+fn input_json(input: &TxIn, coinbase: bool, prevout: Option<&Coin>, network: Network) -> Map<String, Value> {
+    let mut object = Map::new();
+    if coinbase {
+        object.insert("coinbase".into(), json!(encode_hex(input.script_sig.as_bytes())));
+    } else {
+        object.insert("txid".into(), json!(input.previous_output.txid));
+        object.insert("vout".into(), json!(input.previous_output.vout));
+        let script = json!({"asm": asm_sighash(&input.script_sig), "hex": encode_hex(input.script_sig.as_bytes())});
+        object.insert("scriptSig".into(), script);
+    }
+    if !input.witness.is_empty() {
+        let witness: Vec<String> = input.witness.iter().map(encode_hex).collect();
+        object.insert("txinwitness".into(), json!(witness));
+    }
+    if let Some(coin) = prevout {
+        let prevout = json!({
+            "generated": coin.coinbase,
+            "height": coin.height,
+            "value": amount::to_json(coin.output.value.to_sat().cast_signed()),
+            "scriptPubKey": script_json(&coin.output.script_pubkey, network),
+        });
+        object.insert("prevout".into(), prevout);
+    }
+    object.insert("sequence".into(), json!(input.sequence.0));
+    object
+}
+
+/// A scriptPubKey in Bitcoin Core 29's shape: `asm`, `desc`, `hex`, `address` where it pays to one, `type`.
+pub fn script_json(script: &Script, network: Network) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("asm".into(), json!(asm(script)));
+    object.insert("desc".into(), json!(descriptor::infer(script, network)));
+    object.insert("hex".into(), json!(encode_hex(script.as_bytes())));
+    if let Some(address) = from_script(script, network) {
+        object.insert("address".into(), json!(address));
+    }
+    object.insert("type".into(), json!(classify(script).name()));
+    object
+}

@@ -1,0 +1,381 @@
+//! Arguments of a call: by position, with bitcoind's checks and their words.
+//!
+//! A plugin of its own says what it wants by a type, and [`Params::read`] checks it. What stands in for a method of bitcoind
+//! has the other accessors, which refuse in bitcoind's words.
+//!
+//! ```
+//! use outrigger_values::params::Params;
+//! use outrigger_values::{RpcErrorCode, RpcError};
+//! use serde_json::json;
+//!
+//! #[derive(serde::Deserialize, PartialEq, Debug)]
+//! #[serde(deny_unknown_fields)]
+//! struct Filter {
+//!     label: String,
+//!     depth: Option<u32>,
+//! }
+//!
+//! let params = Params(vec![json!(6), json!({"label": "rent"})]);
+//! assert_eq!(params.read::<u32>(0, "height")?, 6);
+//! assert_eq!(params.read::<Filter>(1, "filter")?, Filter { label: "rent".into(), depth: None });
+//! assert_eq!(params.read::<Option<bool>>(2, "verbose")?, None);
+//!
+//! let error = params.read::<u32>(1, "height").unwrap_err();
+//! assert_eq!(error.code, RpcErrorCode::TYPE);
+//! assert_eq!(error.message, "height: invalid type: object, expected an integer from 0 to 4294967295");
+//!
+//! // As bitcoind has it: any argument may be null, and the words are its own.
+//! assert_eq!(params.integer_or(3, 100)?, 100);
+//! let error = params.text(0).unwrap_err();
+//! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
+//! # Ok::<(), RpcError>(())
+//! ```
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::error::RpcError;
+pub use crate::json_words::{json_words, toml_words};
+
+/// The arguments of a call, by position. What was left out reads as null.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Params(pub Vec<Value>);
+
+impl Params {
+    /// The argument at `index`, null where it was left out.
+    pub fn get(&self, index: usize) -> &Value {
+        self.0.get(index).unwrap_or(&Value::Null)
+    }
+
+    /// The argument at `index`, none where it was left out or is null.
+    pub fn given(&self, index: usize) -> Option<&Value> {
+        Some(self.get(index)).filter(|value| !value.is_null())
+    }
+
+    /// The argument at `index`, called `name`, as any type that serde reads. What was left out reads as null, and so as the
+    /// none of an `Option`.
+    ///
+    /// # Errors
+    /// -3 with the argument's name and what was found in place of what.
+    pub fn read<T: for<'de> Deserialize<'de>>(&self, index: usize, name: &str) -> Result<T, RpcError> {
+        T::deserialize(self.get(index))
+            .map_err(|error| RpcError::type_error(format!("{name}: {}", json_words(&error.to_string()))))
+    }
+
+    /// The argument at `index` as text.
+    pub fn text(&self, index: usize) -> Result<&str, RpcError> {
+        text(self.get(index))
+    }
+
+    /// The argument at `index` as a truth value, `default` where it was left out.
+    pub fn flag_or(&self, index: usize, default: bool) -> Result<bool, RpcError> {
+        self.given(index).map_or(Ok(default), flag)
+    }
+
+    /// The argument at `index` as an integer, `default` where it was left out.
+    pub fn integer_or(&self, index: usize, default: i64) -> Result<i64, RpcError> {
+        self.given(index).map_or(Ok(default), int64)
+    }
+}
+
+/// JSON's types under the names that bitcoind's messages use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// `null`
+    Null,
+    /// `bool`
+    Bool,
+    /// `object`
+    Object,
+    /// `array`
+    Array,
+    /// `string`
+    String,
+    /// `number`
+    Number,
+}
+
+impl Type {
+    /// The type of a value.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Bool,
+            Value::Object(_) => Self::Object,
+            Value::Array(_) => Self::Array,
+            Value::String(_) => Self::String,
+            Value::Number(_) => Self::Number,
+        }
+    }
+
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "bool",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Number => "number",
+        }
+    }
+}
+
+/// The check of positional types: -3 `Expected type WANT, got GOT`. With `null_passes`, null fits every type.
+pub fn check_types(params: &Params, wanted: &[Type], null_passes: bool) -> Result<(), RpcError> {
+    for (value, wanted) in params.0.iter().zip(wanted) {
+        let got = Type::of(value);
+        if got != *wanted && !(null_passes && got == Type::Null) {
+            return Err(RpcError::type_error(format!("Expected type {}, got {}", wanted.name(), got.name())));
+        }
+    }
+    Ok(())
+}
+
+/// The check of an object's fields, which must be listed in byte order: -3 `Missing FIELD` for one that is absent or
+/// null, -3 `Expected type WANT for FIELD, got GOT` for another type.
+pub fn check_fields(object: &Map<String, Value>, wanted: &[(&str, Type)]) -> Result<(), RpcError> {
+    for (name, wanted) in wanted {
+        let got = object.get(*name).map_or(Type::Null, Type::of);
+        if got == Type::Null {
+            return Err(RpcError::type_error(format!("Missing {name}")));
+        }
+        if got != *wanted {
+            let (wanted, got) = (wanted.name(), got.name());
+            return Err(RpcError::type_error(format!("Expected type {wanted} for {name}, got {got}")));
+        }
+    }
+    Ok(())
+}
+
+/// The value as text, else -1.
+pub fn text(value: &Value) -> Result<&str, RpcError> {
+    value.as_str().ok_or_else(|| RpcError::misc("JSON value is not a string as expected"))
+}
+
+/// The value as a truth value, else -1.
+pub fn flag(value: &Value) -> Result<bool, RpcError> {
+    value.as_bool().ok_or_else(|| RpcError::misc("JSON value is not a boolean as expected"))
+}
+
+/// The value as an object, else -1.
+pub fn object(value: &Value) -> Result<&Map<String, Value>, RpcError> {
+    value.as_object().ok_or_else(|| RpcError::misc("JSON value is not an object as expected"))
+}
+
+/// The value as an array, else -1.
+pub fn array(value: &Value) -> Result<&Vec<Value>, RpcError> {
+    value.as_array().ok_or_else(|| RpcError::misc("JSON value is not an array as expected"))
+}
+
+/// The value as a 64-bit integer, else -1. `1.0` and `1e3` are not integers.
+pub fn int64(value: &Value) -> Result<i64, RpcError> {
+    let Value::Number(number) = value else {
+        return Err(RpcError::misc("JSON value is not an integer as expected"));
+    };
+    number.to_string().parse().map_err(|_| RpcError::misc("JSON integer out of range"))
+}
+
+/// The value as a 32-bit integer, else -1.
+pub fn int32(value: &Value) -> Result<i32, RpcError> {
+    i32::try_from(int64(value)?).map_err(|_| RpcError::misc("JSON integer out of range"))
+}
+
+/// A 32-byte hash in display order, as an argument called `name`: the bytes in internal order.
+///
+/// # Errors
+/// -1 for another type, -8 for a wrong length or for text that is not hexadecimal.
+pub fn hash(value: &Value, name: &str) -> Result<[u8; 32], RpcError> {
+    hash_text(text(value)?, name)
+}
+
+/// As [`hash`], from text.
+pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
+    const LENGTH: usize = 64;
+    if text.len() != LENGTH {
+        let message = format!("{name} must be of length {LENGTH} (not {}, for '{text}')", text.len());
+        return Err(RpcError::invalid_parameter(message));
+    }
+    let not_hex = || RpcError::invalid_parameter(format!("{name} must be hexadecimal string (not '{text}')"));
+    let bytes = decode_hex(text).ok_or_else(not_hex)?;
+    let mut bytes: [u8; 32] = bytes.try_into().map_err(|_| not_hex())?;
+    bytes.reverse();
+    Ok(bytes)
+}
+
+/// Bytes in hexadecimal, as an argument called `name`. The empty text is not hexadecimal.
+///
+/// # Errors
+/// -8, also for another type, which is shown as an empty text.
+pub fn hex(value: &Value, name: &str) -> Result<Vec<u8>, RpcError> {
+    let text = value.as_str().unwrap_or_default();
+    decode_hex(text)
+        .filter(|bytes| !bytes.is_empty())
+        .ok_or_else(|| RpcError::invalid_parameter(format!("{name} must be hexadecimal string (not '{text}')")))
+}
+
+/// The bytes of a text of hexadecimal digits; none for other text or an odd number of digits.
+pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, odd) = text.as_bytes().as_chunks::<2>();
+    if !odd.is_empty() {
+        return None;
+    }
+    let value = |digit: u8| DIGIT_VALUES.get(usize::from(digit)).copied().unwrap_or(NO_DIGIT);
+    // What is no digit is looked for at the end: a block has millions of them.
+    let mut seen = 0;
+    let byte = |[high, low]: &[u8; 2]| {
+        let (high, low) = (value(*high), value(*low));
+        seen |= high | low;
+        high << 4 | low
+    };
+    let bytes = pairs.iter().map(byte).collect();
+    (seen < NO_DIGIT).then_some(bytes)
+}
+
+/// More than any digit's value.
+const NO_DIGIT: u8 = 0x10;
+
+/// The values of the hexadecimal digits, by their character.
+const DIGIT_VALUES: [u8; 256] = {
+    let mut values = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        let character = b"0123456789abcdef"[digit as usize];
+        values[character as usize] = digit;
+        values[character.to_ascii_uppercase() as usize] = digit;
+        digit += 1;
+    }
+    values
+};
+
+/// `bytes` in lower-case hexadecimal.
+pub fn encode_hex(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    push_hex(&mut text, bytes);
+    // Digits are text; nothing is lost by this.
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Appends `bytes` in lower-case hexadecimal.
+pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    let digit = |value: u8| value + if value < 10 { b'0' } else { b'a' - 10 };
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), 0);
+    let (pairs, _) = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<2>();
+    for ([high, low], byte) in pairs.iter_mut().zip(bytes) {
+        (*high, *low) = (digit(byte >> 4), digit(byte & 0xf));
+    }
+}
+
+/// The range of a ranged descriptor: a number N means `[0, N]`. Both ends are inclusive.
+///
+/// # Errors
+/// -8 for each rule, in bitcoind's order.
+pub fn descriptor_range(value: &Value) -> Result<(u32, u32), RpcError> {
+    const MAX_INDEXES: i64 = 1_000_000;
+    let error = |message: &str| Err(RpcError::invalid_parameter(message));
+    let (begin, end) = match value {
+        Value::Number(_) => (0, int64(value)?),
+        Value::Array(ends) => match ends.as_slice() {
+            [begin @ Value::Number(_), end @ Value::Number(_)] => {
+                let (begin, end) = (int64(begin)?, int64(end)?);
+                if begin > end {
+                    return error("Range specified as [begin,end] must not have begin after end");
+                }
+                (begin, end)
+            }
+            _ => return error("Range must be specified as end or as [begin,end]"),
+        },
+        _ => return error("Range must be specified as end or as [begin,end]"),
+    };
+    if begin < 0 {
+        return error("Range should be greater or equal than 0");
+    }
+    match (u32::try_from(begin), u32::try_from(end)) {
+        (Ok(_), Ok(last)) if last >= 1 << 31 => error("End of range is too high"),
+        (Ok(_), Ok(_)) if end >= begin + MAX_INDEXES => error("Range is too large"),
+        (Ok(first), Ok(last)) => Ok((first, last)),
+        _ => error("End of range is too high"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn message<T: std::fmt::Debug>(result: Result<T, RpcError>) -> String {
+        result.unwrap_err().message
+    }
+
+    #[test]
+    fn accessors_say_what_they_wanted() {
+        assert_eq!(message(text(&json!(1))), "JSON value is not a string as expected");
+        assert_eq!(message(flag(&json!("true"))), "JSON value is not a boolean as expected");
+        assert_eq!(message(int64(&json!("1"))), "JSON value is not an integer as expected");
+        for value in ["1.0", "1e3", "9223372036854775808"] {
+            let value: Value = serde_json::from_str(value).unwrap();
+            assert_eq!(message(int64(&value)), "JSON integer out of range");
+        }
+        assert_eq!(message(int32(&json!(2_147_483_648_i64))), "JSON integer out of range");
+        assert_eq!(int32(&json!(-5)), Ok(-5));
+    }
+
+    #[test]
+    fn hexadecimal_text_is_bytes_and_nothing_else_is() {
+        let all: Vec<u8> = (0..=255).collect();
+        let text = encode_hex(&all);
+        assert_eq!((&text[..8], &text[504..]), ("00010203", "fcfdfeff"));
+        assert_eq!(decode_hex(&text), Some(all.clone()));
+        assert_eq!(decode_hex(&text.to_uppercase()), Some(all));
+        assert_eq!((decode_hex(""), encode_hex(&[])), (Some(Vec::new()), String::new()));
+        for character in (0..=255).map(char::from).filter(|character| !character.is_ascii_hexdigit()) {
+            for text in [format!("0{character}"), format!("{character}0"), format!("ab{character}")] {
+                assert_eq!(decode_hex(&text), None, "{text:?}");
+            }
+        }
+        assert_eq!(decode_hex("abc"), None);
+    }
+
+    #[test]
+    fn types_are_checked_by_position_and_by_field() {
+        let params = Params(vec![json!([]), json!(null)]);
+        let wanted = [Type::Array, Type::Object];
+        assert_eq!(check_types(&params, &wanted, true), Ok(()));
+        assert_eq!(message(check_types(&params, &wanted, false)), "Expected type object, got null");
+        let object = json!({"a": 1, "b": null});
+        let object = object.as_object().unwrap();
+        assert_eq!(message(check_fields(object, &[("a", Type::String)])), "Expected type string for a, got number");
+        assert_eq!(message(check_fields(object, &[("b", Type::String)])), "Missing b");
+    }
+
+    #[test]
+    fn hashes_are_read_in_display_order() {
+        let text = "00".repeat(31) + "AB";
+        assert_eq!(hash(&json!(text), "txid").unwrap()[0], 0xab);
+        assert_eq!(message(hash(&json!("ab"), "txid")), "txid must be of length 64 (not 2, for 'ab')");
+        let bad = "zz".repeat(32);
+        assert_eq!(message(hash(&json!(bad), "txid")), format!("txid must be hexadecimal string (not '{bad}')"));
+        assert_eq!(message(hex(&json!(""), "x")), "x must be hexadecimal string (not '')");
+        assert_eq!(message(hex(&json!(7), "x")), "x must be hexadecimal string (not '')");
+    }
+
+    #[test]
+    fn ranges_follow_the_order_of_their_rules() {
+        assert_eq!(descriptor_range(&json!(10)), Ok((0, 10)));
+        assert_eq!(descriptor_range(&json!([0, 999_999])), Ok((0, 999_999)));
+        for (value, text) in [
+            (json!("x"), "Range must be specified as end or as [begin,end]"),
+            (json!([1]), "Range must be specified as end or as [begin,end]"),
+            (json!([2, 1]), "Range specified as [begin,end] must not have begin after end"),
+            (json!([-1, 10]), "Range should be greater or equal than 0"),
+            (json!(-1), "End of range is too high"),
+            (json!(1_i64 << 31), "End of range is too high"),
+            (json!([0, 1_000_000]), "Range is too large"),
+        ] {
+            assert_eq!(message(descriptor_range(&value)), text, "{value}");
+        }
+    }
+}

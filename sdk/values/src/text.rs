@@ -1,0 +1,57 @@
+//! Text of others on its way to a terminal or a log.
+
+use std::borrow::Cow;
+
+/// Whether a character could do more on a terminal or in a log than be read: begin a line, move the cursor, or turn the direction
+/// of what follows.
+pub fn is_control(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text on one line: every control character, ends of lines too, is written as an escape (`\n`, `\u{1b}`).
+///
+/// ```
+/// use outrigger_values::text::printable;
+///
+/// assert_eq!(printable("two\nlines"), r"two\nlines");
+/// assert_eq!(printable("\u{1b}[31mred"), r"\u{1b}[31mred");
+/// assert_eq!(printable("plain, and grün"), "plain, and grün");
+/// ```
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escaped(text, is_control)
+}
+
+/// As [`printable`], with the ends of lines left as they are: for text that may have several.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |character| character != '\n' && is_control(character))
+}
+
+fn escaped(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            character if !bad(character) => shown.push(character),
+            // `escape_default` leaves no character beyond ASCII.
+            character => shown.extend(character.escape_default()),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let text = "a\r\n\tb\u{7f}\u{9b}31m\u{2028}\u{202e}c\0";
+        let shown = printable(text);
+        assert_eq!(shown, r"a\r\n\tb\u{7f}\u{9b}31m\u{2028}\u{202e}c\u{0}");
+        assert!(!shown.contains(is_control));
+        assert_eq!(printable_lines("a\nb\rc"), "a\nb\\rc");
+    }
+}

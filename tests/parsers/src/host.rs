@@ -1,0 +1,80 @@
+//! The host's parsers of foreign bytes.
+
+use std::fs::File;
+use std::io::Write as _;
+
+use bitcoin::consensus::serialize;
+
+use outrigger_disk::pages::DataFile;
+use outrigger_embedded::decode_block;
+use outrigger_rpc::Limits;
+
+/// The envelope of JSON-RPC: a whole body.
+pub fn envelope(bytes: &[u8]) {
+    outrigger_rpc::count_calls(bytes, &Limits::default());
+}
+
+/// A block, as `submitblock` takes it: one that is read is written as it was read, and its transactions are named rightly.
+pub fn block(bytes: &[u8]) {
+    let Ok((block, own)) = decode_block(bytes) else { return };
+    assert!(bytes.starts_with(own));
+    if block.txdata.iter().any(|tx| tx.input.is_empty()) {
+        // The library writes these in a form of its own.
+        return;
+    }
+    assert_eq!(serialize(&*block), own);
+    for (tx, ids) in block.transactions() {
+        assert_eq!((ids.txid, ids.wtxid), (tx.compute_txid(), tx.compute_wtxid()));
+    }
+}
+
+/// A file of LMDB, as it is checked before it is opened: what passes says the same by the way to each of its rows.
+///
+/// # Panics
+/// Where it does not, or no file can be made.
+#[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
+pub fn database(bytes: &[u8]) {
+    let memory = rustix::fs::memfd_create("database", rustix::fs::MemfdFlags::CLOEXEC).expect("a file in memory");
+    let mut file = File::from(memory);
+    file.write_all(bytes).expect("room in memory");
+    let Ok(data) = DataFile::of(file) else { return };
+    let mut rows = Vec::new();
+    let seen = data.walk(&mut |table, key, value| {
+        rows.push((table.to_owned(), key.to_vec(), value.to_vec()));
+        Ok(())
+    });
+    if seen.is_err() {
+        return;
+    }
+    for (table, key, value) in rows {
+        let found = data.get(&table, &key).expect("the way to a row of a whole file");
+        assert_eq!(found, Some(value), "{table} {key:?}");
+    }
+}
+
+/// The bytes of a connection, which are searched for requests that say in two ways where they end: however they are cut, the
+/// same is found, at the same place.
+///
+/// # Panics
+/// Where that is not so.
+pub fn framing(bytes: &[u8]) {
+    let by_byte = outrigger_rpc::first_ambiguous_head(bytes, 1);
+    for piece in [2, 7, 33, bytes.len().max(1)] {
+        let found = outrigger_rpc::first_ambiguous_head(bytes, piece);
+        assert_eq!(found.is_some(), by_byte.is_some(), "in pieces of {piece} bytes");
+        if let (Some(found), Some(by_byte)) = (found, by_byte) {
+            assert!(found >= by_byte && found - by_byte < piece, "in pieces of {piece} bytes: {found}, {by_byte}");
+        }
+    }
+}
+
+/// The list of wallets to load: what is read is written as it was read.
+///
+/// # Panics
+/// Where it is not.
+#[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
+pub fn load_list(bytes: &[u8]) {
+    let Ok(names) = outrigger_wallet_engine::load_list::read(bytes) else { return };
+    let written = outrigger_wallet_engine::load_list::write(&names).expect("names are written");
+    assert_eq!(outrigger_wallet_engine::load_list::read(&written).expect("what was written is read"), names);
+}

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use outrigger_values::RpcErrorCode;
 use outrigger_abi::{ABI_MINOR, PluginTable};
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_sdk::plugin::NO_ANSWER;
+use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_service::log::Level;
 use outrigger_service::{Chain, Events, Log, Mempool, Result as ServiceResult, Scope, Signer, Wallet};
-use outrigger_sdk::testing::{StubHost, WalletState};
+use outrigger_values::RpcErrorCode;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::protocol::{Finding, Job, Message, Step};
 use super::reporter::Reporter;
-use outrigger_plugins::file::PluginFile;
 use crate::probe::{Answer, CallName, Offer, Probe, Refusal, StrictHost};
+use outrigger_plugins::file::PluginFile;
 
 /// How often it is looked whether the plugin's threads have ended.
 const LOOK: Duration = Duration::from_millis(1);

@@ -7,8 +7,8 @@ use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
 };
-use outrigger_service::{Chain, Result, Scope};
 use outrigger_service::wire::Blob;
+use outrigger_service::{Chain, Result, Scope};
 
 use super::OwnScopes;
 use outrigger_node::{Node, NodeError, Snapshot};
@@ -31,11 +31,7 @@ impl ChainService {
     }
 
     /// Changes the chain; what the call reads afterwards is the chain as changed.
-    fn write<T>(
-        &self,
-        scope: Scope,
-        write: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>,
-    ) -> Result<T> {
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>) -> Result<T> {
         let call = self.scopes.get(scope)?;
         call.refresh();
         Ok(write(&*self.node)?)

@@ -18,8 +18,8 @@ pub use mempool::MempoolService;
 pub use wallet::WalletService;
 
 use outrigger_base::client_files::Folders;
-use outrigger_node::{Node, Snapshot};
 use outrigger_base::tokens::{ByToken, TokenMap};
+use outrigger_node::{Node, Snapshot};
 use outrigger_wallet_engine::{WalletManager, WalletView};
 
 /// What one running call has opened.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bitcoin::{OutPoint, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
-use outrigger_service::{Mempool, Result, Scope};
 use outrigger_service::wire::Blob;
+use outrigger_service::{Mempool, Result, Scope};
 
 use super::OwnScopes;
 use outrigger_node::Node;

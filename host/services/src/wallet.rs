@@ -9,8 +9,8 @@ use outrigger_service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
     LabelBatch, ScriptInfo, WalletInfo,
 };
-use outrigger_service::{Result, Scope, Signer, Wallet};
 use outrigger_service::wire::{Blob, Encoded, Secret};
+use outrigger_service::{Result, Scope, Signer, Wallet};
 
 use super::{Keys, OwnScopes};
 use outrigger_wallet_engine::{WalletManager, WalletView};

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use outrigger_base::nearest::nearest;
 use crate::run;
+use outrigger_base::nearest::nearest;
 
 /// The exit code of a failure at run time.
 const EXIT_FAILED: u8 = 1;

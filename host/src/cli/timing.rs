@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use outrigger_values::RpcError;
 use outrigger_abi::ExportedService;
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_service::{Chain, Mempool, Signer, Wallet};
 use outrigger_sdk::testing::{StubHost, WalletState};
+use outrigger_service::{Chain, Mempool, Signer, Wallet};
+use outrigger_values::RpcError;
 use outrigger_values::text::printable;
 use serde_json::Map;
 

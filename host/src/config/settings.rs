@@ -255,7 +255,6 @@ pub enum LogFormat {
     Json,
 }
 
-
 fn default_network() -> String {
     "regtest".to_owned()
 }
@@ -264,15 +263,15 @@ fn default_datadir() -> PathBuf {
     PathBuf::from("~/.outrigger")
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn networks_are_written_with_a_prefix_a_mask_or_neither() {
-        let read =
-            |text: &str| serde_json::from_value::<Network>(serde_json::Value::from(text)).map(|network| network.0.to_string());
+        let read = |text: &str| {
+            serde_json::from_value::<Network>(serde_json::Value::from(text)).map(|network| network.0.to_string())
+        };
         let cases = [
             ("10.0.0.0/8", "10.0.0.0/8"),
             ("10.0.0.0/255.0.0.0", "10.0.0.0/8"),

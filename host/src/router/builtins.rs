@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
-use outrigger_values::text::printable;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
+use outrigger_values::text::printable;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

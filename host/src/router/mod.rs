@@ -22,8 +22,12 @@ use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use zeroize::Zeroizing;
 
-use outrigger_base::contain::contain;
 use crate::metrics::{CallMetrics, Outcome};
+use absent::Absent;
+use builtins::Builtins;
+use inline::InlineCall;
+use long::LongCalls;
+use outrigger_base::contain::contain;
 use outrigger_base::offload::read_offloaded;
 use outrigger_plugins::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
@@ -31,10 +35,6 @@ use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, Dispatch, Failure};
 use outrigger_services::Scopes;
-use absent::Absent;
-use builtins::Builtins;
-use inline::InlineCall;
-use long::LongCalls;
 pub use startup_gate::StartupGate;
 
 /// How often calls are looked after.

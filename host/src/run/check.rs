@@ -2,9 +2,9 @@
 
 use super::{RunError, configuration, data_folder, init_log, parts, users};
 use crate::cli::RunArgs;
-use outrigger_plugins::registry::{self, Configured};
 use crate::router::builtins;
 use crate::services::ServiceNames;
+use outrigger_plugins::registry::{self, Configured};
 
 /// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes. No code of a
 /// plugin is run, and nothing is written. What was checked, in a line.

@@ -20,11 +20,11 @@ use crate::cli::RunArgs;
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
+pub use check::check;
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
     Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
 };
-pub use check::check;
 use parts::{Frame, Parts};
 use users::users;
 

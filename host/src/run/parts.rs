@@ -13,6 +13,8 @@ use super::{RunError, configuration, failed};
 use crate::cli::RunArgs;
 use crate::config::{Config, Loaded, seconds};
 use crate::metrics::CallMetrics;
+use crate::router::builtins::{self, Builtins};
+use crate::router::{Router, StartupGate};
 use outrigger_embedded::{EmbeddedNode, MempoolLimits};
 use outrigger_node::{Node, NodeError, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;
@@ -20,8 +22,6 @@ use outrigger_plugins::file::FileError;
 use outrigger_plugins::instance::StartError;
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
-use crate::router::builtins::{self, Builtins};
-use crate::router::{Router, StartupGate};
 use outrigger_services::Scopes;
 
 use crate::services::HostServices;

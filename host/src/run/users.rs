@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use crate::config::{ConfigError, Loaded, UserConfig};
 use crate::groups;
+use crate::router::builtins;
 use outrigger_base::nearest::suggestion;
 use outrigger_plugins::file::{PluginFile, find};
-use crate::router::builtins;
 use outrigger_rpc::RpcUser;
 
 /// The users that the configuration names. `folders` are where plugins are looked for.

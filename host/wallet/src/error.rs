@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use outrigger_node::NodeError;
-use outrigger_service::{ErrorKind, ServiceError};
 use outrigger_service::wire::WireError;
+use outrigger_service::{ErrorKind, ServiceError};
 
 use super::store::{DATA_FILE, LAYOUT};
 use outrigger_base::client_files::ClientFileError;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use bitcoin::Network;
 use heed::RoTxn;
 use outrigger_descriptor::{Checksum, Descriptor, Expansion};
-use outrigger_memory::wipe_stack;
 use outrigger_memory::parallel::map;
+use outrigger_memory::wipe_stack;
 
 use super::descriptors::{Derived, Place, bad_descriptor, parse_stored};
 use super::error::{Result, WalletError};

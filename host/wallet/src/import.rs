@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use bitcoin::{PrivateKey, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership};
-use outrigger_service::{ErrorKind, Result as ServiceResult};
 use outrigger_service::wire::{Blob, Secret};
+use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::error::{Result, WalletError};
 use super::keypool::private_key_at;

@@ -10,8 +10,8 @@ use bitcoin::hashes::{Hash, ripemd160};
 use bitcoin::{PublicKey, Script, ScriptBuf};
 use heed::RoTxn;
 use outrigger_service::wallet::{KeyOrigin, Ownership, SolvingData};
-use outrigger_standard::{ScriptKind, classify};
 use outrigger_service::wire::Blob;
+use outrigger_standard::{ScriptKind, classify};
 
 use super::error::Result;
 use super::ownership::p2pkh;

@@ -49,12 +49,12 @@ use bitcoin::Network;
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::events::Event;
 
-use outrigger_base::client_files::ClientFiles;
-use outrigger_node::Node;
 use attempts::AllAttempts;
 use follow::thread::Follower;
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
+use outrigger_base::client_files::ClientFiles;
+use outrigger_node::Node;
 use scrub::Scrubber;
 pub use seal::key_of_file as sealing_key;
 pub use view::WalletView;

@@ -9,8 +9,8 @@ use bitcoin::Txid;
 use bitcoin::secp256k1::{All, Secp256k1};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{CreateOptions, Synced, TxState, WalletInfo, WalletKind, check_text};
-use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use outrigger_service::wire::Secret;
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::Mutex;
 
 use super::Shared;

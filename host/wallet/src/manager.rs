@@ -27,9 +27,9 @@ use super::store::{DATA_FILE, Store};
 use super::view::WalletView;
 use super::{Settings, Shared, Sink, backup, files};
 use outrigger_base::client_files::{ClientFileError, ClientFiles, Folders, UNFINISHED};
-use outrigger_disk::{pages::Fault};
-use outrigger_node::{Node, NodeEvent, Observer};
 use outrigger_base::offload::offload_blocking;
+use outrigger_disk::pages::Fault;
+use outrigger_node::{Node, NodeEvent, Observer};
 
 /// How long loading waits for the snapshots of a wallet that was just unloaded.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
@@ -94,12 +94,7 @@ impl WalletManager {
     ///
     /// # Errors
     /// `Storage` when the folder cannot be made or read.
-    pub fn open(
-        dir: &Path,
-        settings: Settings,
-        node: Arc<dyn Node>,
-        sink: Sink,
-    ) -> ServiceResult<Arc<Self>> {
+    pub fn open(dir: &Path, settings: Settings, node: Arc<dyn Node>, sink: Sink) -> ServiceResult<Arc<Self>> {
         fs::create_dir_all(dir).map_err(WalletError::from)?;
         let follower = Arc::new(Follower::default());
         files::remove_unfinished(dir)?;

@@ -15,8 +15,8 @@ use std::path::Path;
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use outrigger_service::{ErrorKind, ServiceError};
 use outrigger_service::wire::{Blob, Secret, from_bytes};
+use outrigger_service::{ErrorKind, ServiceError};
 use secp256k1::rand::{RngCore, thread_rng};
 use zeroize::Zeroizing;
 

@@ -15,8 +15,8 @@ use outrigger_memory::parallel::map;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::signer::{SignBatch, SignRequest};
 use outrigger_service::wallet::AddressType;
-use outrigger_sign::sign_digest;
 use outrigger_service::wire::Blob;
+use outrigger_sign::sign_digest;
 use parking_lot::Mutex;
 
 use super::descriptors::{Expansions, Place, parse_stored};

@@ -32,6 +32,7 @@ mod chain;
 mod mempool;
 mod wallet;
 
+use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -80,7 +81,9 @@ impl Log for StubLog {
     }
 }
 
-struct NoEvents;
+/// An event queue that loses nothing.
+pub struct NoEvents;
+
 impl Events for NoEvents {
     fn dropped(&self, _: Scope) -> ServiceResult<u64> {
         Ok(0)
@@ -122,14 +125,23 @@ impl StubHost {
     ///
     /// # Panics
     /// When the manifest, the options or the plugin refuse: the test has failed.
-    #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn start<P: Plugin>(&self, manifest: &str, options: Value) -> TestPlugin<P> {
-        let manifest = Manifest::parse(manifest.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
-        let given = options.as_object().cloned().unwrap_or_default();
-        let options = manifest.options(&given).unwrap_or_else(|error| panic!("{error}"));
-        let plugin = P::new(self.handle(), options).unwrap_or_else(|reason| panic!("the plugin refused: {reason}"));
-        plugin.start().unwrap_or_else(|reason| panic!("the plugin refused to start: {reason}"));
-        TestPlugin { plugin, manifest, answers: Arc::default(), next: AtomicU64::new(1) }
+        TestPlugin::start(self.handle(), Arc::new(NoScopes), manifest, options)
+    }
+}
+
+/// Who opens the scopes of calls: a host whose services answer a call by its token.
+pub trait CallScopes: Send + Sync {
+    /// Opens the scope of a call that names a wallet, as a client's URI does, or none. It ends with what is given.
+    fn open(&self, token: u64, wallet: Option<&str>) -> Box<dyn Any + Send>;
+}
+
+/// Services that answer the same to every call.
+struct NoScopes;
+
+impl CallScopes for NoScopes {
+    fn open(&self, _: u64, _: Option<&str>) -> Box<dyn Any + Send> {
+        Box::new(())
     }
 }
 
@@ -137,8 +149,25 @@ impl StubHost {
 pub struct TestPlugin<P> {
     plugin: P,
     manifest: Manifest,
+    scopes: Arc<dyn CallScopes>,
     answers: Arc<Answers>,
     next: AtomicU64,
+}
+
+impl<P: Plugin> TestPlugin<P> {
+    /// Starts a plugin on these services. For those who make a host for tests; others start it by their host.
+    ///
+    /// # Panics
+    /// When the manifest, the options or the plugin refuse: the test has failed.
+    #[allow(clippy::panic, reason = "a test's own failure")]
+    pub fn start(host: Host, scopes: Arc<dyn CallScopes>, manifest: &str, options: Value) -> Self {
+        let manifest = Manifest::parse(manifest.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        let given = options.as_object().cloned().unwrap_or_default();
+        let options = manifest.options(&given).unwrap_or_else(|error| panic!("{error}"));
+        let plugin = P::new(host, options).unwrap_or_else(|reason| panic!("the plugin refused: {reason}"));
+        plugin.start().unwrap_or_else(|reason| panic!("the plugin refused to start: {reason}"));
+        Self { plugin, manifest, scopes, answers: Arc::default(), next: AtomicU64::new(1) }
+    }
 }
 
 #[derive(Default)]
@@ -195,6 +224,15 @@ impl<P: Plugin> TestPlugin<P> {
     /// When the manifest does not list the method, or the arguments are no array.
     #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn begin(&self, method: &str, arguments: Value) -> PendingCall {
+        self.begin_for(None, method, arguments)
+    }
+
+    /// As [`TestPlugin::begin`], of a client whose URI names this wallet.
+    ///
+    /// # Panics
+    /// As [`TestPlugin::begin`].
+    #[allow(clippy::panic, reason = "a test's own failure")]
+    pub fn begin_for(&self, wallet: Option<&str>, method: &str, arguments: Value) -> PendingCall {
         assert!(
             self.manifest.methods.iter().any(|spec| spec.name == method),
             "the manifest lists no method '{method}'"
@@ -202,6 +240,7 @@ impl<P: Plugin> TestPlugin<P> {
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None };
+        let _scope = self.scopes.open(token, wallet);
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }
     }

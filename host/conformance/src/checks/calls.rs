@@ -9,10 +9,10 @@ use outrigger_sdk::manifest::MethodSpec;
 
 use super::Outcome;
 use crate::arguments;
+use crate::probe::CallName;
 use crate::protocol::Finding;
 use crate::reporter::took;
 use crate::session::{Harness, Session, Shape};
-use crate::probe::CallName;
 
 /// A method that no manifest lists: a host never calls it, and a plugin must survive it.
 const UNKNOWN_METHOD: &str = "nosuchmethod";

@@ -10,12 +10,12 @@ use outrigger_service::chain::Tip;
 
 use super::decode::NamedBlock;
 use super::mempool::{EntryTime, View};
-use outrigger_node::NodeEvent;
 use super::persistence::Records;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
 use super::validation::{self, ConnectError, Parent, ValidationContext, ValidationError};
-use super::{Best, EmbeddedNode, EmbeddedError};
+use super::{Best, EmbeddedError, EmbeddedNode};
+use outrigger_node::NodeEvent;
 
 /// A change under way.
 pub(super) struct Change<'a> {
@@ -40,7 +40,10 @@ impl EmbeddedNode {
     ///
     /// # Errors
     /// As `make`, and when the disk fails. Only where it fails after all else was done, the change stands, and is told of.
-    pub(super) fn change<R>(&self, make: impl FnOnce(&mut Change) -> Result<R, EmbeddedError>) -> Result<R, EmbeddedError> {
+    pub(super) fn change<R>(
+        &self,
+        make: impl FnOnce(&mut Change) -> Result<R, EmbeddedError>,
+    ) -> Result<R, EmbeddedError> {
         let mut chain = self.lock_chain()?;
         // Until the commit the tree is ahead of the database.
         chain.stale = true;

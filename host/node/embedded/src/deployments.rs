@@ -10,7 +10,7 @@ use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, Sign
 use super::params::BLOCK_VERSION;
 use super::store::rows::BlockEntry;
 use super::tree::Tree;
-use super::{EmbeddedNode, EmbeddedError};
+use super::{EmbeddedError, EmbeddedNode};
 
 /// The name of the deployment.
 pub const TESTDUMMY: &str = "testdummy";

@@ -11,7 +11,7 @@ use bitcoin::{Transaction, TxOut, Txid};
 use super::mempool::{Offer, Rejection, Terms, View};
 use super::persistence::{Kept, Stored};
 use super::validation::{check_transaction, verify_transaction};
-use super::{EmbeddedNode, EmbeddedError};
+use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
 
 /// From how many transactions on it is worth to start threads.
@@ -91,7 +91,12 @@ impl EmbeddedNode {
         })
     }
 
-    fn verify_one(&self, view: &View, offer: &Offer, by_id: &HashMap<&Txid, &Transaction>) -> Result<(), EmbeddedError> {
+    fn verify_one(
+        &self,
+        view: &View,
+        offer: &Offer,
+        by_id: &HashMap<&Txid, &Transaction>,
+    ) -> Result<(), EmbeddedError> {
         if check_transaction(&offer.tx).is_err() {
             return Ok(());
         }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
 use super::store::digests::Digest;
 use super::{ChainSnapshot, EmbeddedError};
+use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
 
 impl ChainSnapshot {
     /// The height of the first block whose running-maximum time is at least `time`: the maximum never falls, so the heights

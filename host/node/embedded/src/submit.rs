@@ -12,7 +12,7 @@ use super::validation::{
     self, ConnectError, Parent, ValidationContext, ValidationError, check_block, check_header, check_in_context,
     check_proof_of_work, fill_coinbase_witness,
 };
-use super::{EmbeddedNode, EmbeddedError};
+use super::{EmbeddedError, EmbeddedNode};
 
 impl From<ValidationError> for Verdict {
     fn from(error: ValidationError) -> Self {

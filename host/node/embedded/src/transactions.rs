@@ -6,7 +6,7 @@ use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo
 use super::decode::decode_transaction;
 use super::mempool::{Admissible, Entry, FeeRate, Offer, Pool, Rejection, Terms, View};
 use super::validation::{check_transaction, verify_transaction};
-use super::{EmbeddedNode, EmbeddedError};
+use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
 
 impl EmbeddedNode {

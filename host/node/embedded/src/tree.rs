@@ -134,7 +134,11 @@ impl Tree {
     ///
     /// # Errors
     /// [`EmbeddedError::Corrupt`] when the block is unknown.
-    pub fn update(&mut self, hash: &BlockHash, change: impl FnOnce(&mut BlockEntry)) -> Result<BlockEntry, EmbeddedError> {
+    pub fn update(
+        &mut self,
+        hash: &BlockHash,
+        change: impl FnOnce(&mut BlockEntry),
+    ) -> Result<BlockEntry, EmbeddedError> {
         let branch = self.branches.get_mut(hash).ok_or_else(|| EmbeddedError::corrupt("index", hash))?;
         self.candidates.remove(&rank(hash, &branch.entry));
         change(&mut branch.entry);

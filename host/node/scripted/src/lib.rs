@@ -60,7 +60,8 @@ impl ScriptedNode {
 
     /// A block with these transactions becomes the tip. Gives what is to be told of it.
     pub fn connect(&self, script: ScriptBuf, transactions: Vec<Transaction>) -> (BlockHash, Vec<NodeEvent>) {
-        let confirmed: Vec<(Txid, Vec<OutPoint>)> = transactions.iter().map(|tx| (tx.compute_txid(), inputs(tx))).collect();
+        let confirmed: Vec<(Txid, Vec<OutPoint>)> =
+            transactions.iter().map(|tx| (tx.compute_txid(), inputs(tx))).collect();
         let hash = self.chain.mine_to(script, transactions);
         let height = self.tip().height;
         let mut events = Vec::new();
@@ -110,7 +111,8 @@ impl ScriptedNode {
         if self.remove(txid) {
             events.push(self.removed(txid, reason));
         }
-        let spends = |transaction: &Transaction| transaction.input.iter().any(|input| input.previous_output.txid == txid);
+        let spends =
+            |transaction: &Transaction| transaction.input.iter().any(|input| input.previous_output.txid == txid);
         for child in self.pool().into_iter().filter(spends) {
             events.extend(self.take_out(child.compute_txid(), reason));
         }
@@ -122,7 +124,8 @@ impl ScriptedNode {
         let mut told = self.told.lock();
         let pool = self.pool().into_iter().filter(|transaction| told.insert(transaction.compute_txid()));
         let (time, sequence) = (self.time(), 0);
-        pool.map(|transaction| NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence }).collect()
+        pool.map(|transaction| NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence })
+            .collect()
     }
 
     /// What is in the mempool, in its order.

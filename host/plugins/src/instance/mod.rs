@@ -19,11 +19,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use outrigger_abi::{Bytes, CallFrame, HostTable, PluginTable, STATUS_OK};
-use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_memory::wipe_stack;
+use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
-use outrigger_values::RpcError;
 use outrigger_service::wire;
+use outrigger_values::RpcError;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::{Calls, Run};

@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use super::answers::{Context, host_table};
 use super::{Instance, Launch, LoadedLibrary, Since};
-use outrigger_base::contain::contain;
 use crate::answer::AnswerRules;
 use crate::events::{EventQueue, EventsService};
 use crate::grants::{self, Grant, GrantError, OWN_SERVICES};
 use crate::log::LogService;
+use outrigger_base::contain::contain;
 
 /// How long a plugin may take for its library's constructors, and for its `create`, `init` and `start` together.
 const START_PATIENCE: Duration = Duration::from_secs(30);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::note::{self, Change, Subject};
 use super::{Plugin, Registry, Serving};
-use outrigger_base::contain::contain;
 use crate::instance::PluginFailure;
+use outrigger_base::contain::contain;
 
 /// How often a plugin is started again within [`RESTART_WINDOW`]; after that it goes on as it is.
 const MAX_RESTARTS: usize = 5;

@@ -19,9 +19,9 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::show;
-use outrigger_base::nearest::nearest;
 use arguments::Typed;
 use connection::{CallError, Connection, METHOD_NOT_FOUND};
+use outrigger_base::nearest::nearest;
 use terminal::Hidden;
 
 /// What `call` is told on the command line.

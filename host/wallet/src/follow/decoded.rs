@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Block, BlockHash, Transaction, Txid};
-use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_node::Node;
+use outrigger_service::chain::{BlockInfo, BlockRef};
 use parking_lot::Mutex;
 
 use super::blocks::previous;

@@ -7,8 +7,8 @@ use bitcoin::BlockHash;
 use outrigger_service::wallet::Synced;
 use parking_lot::{Condvar, Mutex};
 
-use outrigger_node::NodeEvent;
 use crate::live::Wallet;
+use outrigger_node::NodeEvent;
 
 /// How much may wait for one wallet. Beyond, it is not told event by event, but reads the chain and the mempool.
 const MAX_WAITING: usize = 50_000;

@@ -13,12 +13,12 @@ use super::blocks::{TIME_PER_TURN, synced_at};
 use super::decoded::Decoded;
 use super::feed::{Item, Pass};
 use super::index::{paying_interests, spending_interests};
-use outrigger_node::{NodeEvent, Removal};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::{Match, examine};
 use crate::store::tables::{OF_MEMPOOL, txid_from};
 use crate::write::Write;
+use outrigger_node::{NodeEvent, Removal};
 
 /// How many events are read at a time at most, and how many bytes of blocks for them. What of it touches the wallet is
 /// written in one transaction.

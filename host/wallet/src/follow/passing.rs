@@ -12,10 +12,10 @@ use super::decoded::Decoded;
 use super::feed::Item;
 use super::index::{WalletNumber, paying_interests, spending_interests, transaction_interest};
 use super::thread::Follower;
-use outrigger_node::{NodeEvent, Removal};
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
+use outrigger_node::{NodeEvent, Removal};
 
 impl Follower {
     /// Takes over one event for all wallets.

@@ -16,10 +16,10 @@ use super::decoded::Blocks;
 use super::feed::{Item, Waited};
 use super::index::{Index, WalletNumber};
 use super::turns::Turns;
-use outrigger_node::NodeEvent;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
+use outrigger_node::NodeEvent;
 
 /// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
 const STORE_EVERY: Duration = Duration::from_secs(60);

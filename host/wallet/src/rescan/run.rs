@@ -12,12 +12,12 @@ use outrigger_service::chain::BlockRef;
 
 use super::show::Show;
 use super::wanted::{Growth, Wanted};
-use outrigger_node::search::{Findings, FoundBlock, ScriptSet};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::store::rows::RescanRow;
 use crate::store::tables::put;
 use crate::write::Write;
+use outrigger_node::search::{Findings, FoundBlock, ScriptSet};
 
 /// How far a block's time may lie before that of the keys in it, in seconds.
 const TIMESTAMP_WINDOW: u64 = 7200;
@@ -154,7 +154,8 @@ impl Wallet {
             let end = begin.saturating_add(UNIT).min(heights.end);
             let mut next = begin;
             while next < end {
-                let found = self.shared.node.snapshot().and_then(|chain| chain.find(next..end, set)).map_err(WalletError::from);
+                let found =
+                    self.shared.node.snapshot().and_then(|chain| chain.find(next..end, set)).map_err(WalletError::from);
                 next = found.as_ref().map_or(end, |found| found.next);
                 if sender.send(found.map(|findings| Piece { findings, last: next >= end })).is_err() {
                     return;

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use outrigger_service::wallet::Ownership;
 use outrigger_service::wire::from_bytes;
 
-use outrigger_node::search::ScriptSet;
 use crate::descriptors::derive;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::store::rows::{DescriptorRow, ScriptRow};
 use crate::store::tables::number_from_key;
 use crate::write::Write;
+use outrigger_node::search::ScriptSet;
 
 /// How many scripts that a descriptor will have are in the set once it has begun to move, and at most.
 const AHEAD: u32 = 1_000;

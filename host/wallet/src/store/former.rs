@@ -9,11 +9,11 @@ use outrigger_service::wire::{from_bytes, to_bytes};
 use super::rows::{CoinRow, DescriptorRow, MetaRow};
 use super::tables::NAMES;
 use super::{LAYOUT, opening};
-use outrigger_disk::pages::{DataFile, Fault};
-use outrigger_disk::{DATA_FILE, META, RemakeError, migrate};
 use crate::Settings;
 use crate::keypool::DEFAULTS;
 use crate::ownership::{SHORT_LABEL, is_long_label, row_label};
+use outrigger_disk::pages::{DataFile, Fault};
+use outrigger_disk::{DATA_FILE, META, RemakeError, migrate};
 
 /// Tables of which more than the bytes are looked at.
 const DESCRIPTORS: &str = "descriptors";

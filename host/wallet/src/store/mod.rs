@@ -17,8 +17,8 @@ pub use tables::Tables;
 use super::Settings;
 use super::error::{Result, WalletError};
 use outrigger_disk::pages::DataFile;
-use outrigger_disk::{Damage, Environment, Opening};
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
+use outrigger_disk::{Damage, Environment, Opening};
 
 /// The version of the tables' layout that this code reads and writes.
 pub const LAYOUT: u32 = 3;

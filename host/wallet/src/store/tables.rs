@@ -37,9 +37,9 @@ use outrigger_service::wallet::WalletTransaction;
 use outrigger_service::wire::{Wire, from_bytes, to_bytes};
 
 use super::rows::{DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow};
+use crate::error::{Result, WalletError};
 pub use outrigger_disk::Table;
 use outrigger_disk::{Environment, TableError};
-use crate::error::{Result, WalletError};
 
 /// Where the number of changes that called for a backup stands in the table `meta`.
 pub const CHANGES: &[u8] = b"changes";

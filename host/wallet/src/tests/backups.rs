@@ -58,8 +58,7 @@ fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     // It follows the chain from where it was, and hands out the same addresses.
     let (one, other) =
         (harness.view().wallet().clone(), harness.manager.select(Some("copy")).unwrap().wallet().clone());
-    let next =
-        |wallet: &crate::Wallet| wallet.new_address(AddressType::Bech32, false, Some("".into())).unwrap();
+    let next = |wallet: &crate::Wallet| wallet.new_address(AddressType::Bech32, false, Some("".into())).unwrap();
     assert_eq!(next(&one), next(&other));
     harness.mine(vec![payments[2].clone()]);
     assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), content(&harness.view()));

@@ -52,10 +52,7 @@ impl Drop for Busy {
 }
 
 /// What `ask` gives, unless it has to wait.
-fn at_once<T: Send + 'static>(
-    harness: &Harness,
-    ask: impl FnOnce(&crate::WalletManager) -> T + Send + 'static,
-) -> T {
+fn at_once<T: Send + 'static>(harness: &Harness, ask: impl FnOnce(&crate::WalletManager) -> T + Send + 'static) -> T {
     let manager = harness.manager.clone();
     let (answer, answered) = channel();
     thread::spawn(move || {

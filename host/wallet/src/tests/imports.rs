@@ -7,9 +7,7 @@ use bitcoin::key::PrivateKey;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{NetworkKind, OutPoint, ScriptBuf};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{
-    AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo,
-};
+use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
 
 use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};

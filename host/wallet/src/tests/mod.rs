@@ -18,19 +18,18 @@ use std::sync::Arc;
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
 use bitcoin::{
-    Amount, Block, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness,
-    transaction,
+    Amount, Block, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction,
 };
+use outrigger_scripted_node::ScriptedNode;
+use outrigger_sdk::testing::{StubChain, StubMempool};
 use outrigger_service::Scope;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
     AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, Replaceable, WalletCoin, WalletTransaction,
 };
-use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
-use outrigger_sdk::testing::{StubChain, StubMempool};
-use outrigger_scripted_node::ScriptedNode;
 use outrigger_service::wire::Secret;
+use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 

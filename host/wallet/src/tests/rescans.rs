@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use bitcoin::{OutPoint, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
+use outrigger_scripted_node::ScriptedNode;
+use outrigger_sdk::testing::StubChain;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::{Event, RescanOutcome};
 use outrigger_service::wallet::TxState;
 use outrigger_service::{Chain, ErrorKind, Scope};
-use outrigger_sdk::testing::StubChain;
-use outrigger_scripted_node::ScriptedNode;
 
 use crate::store::rows::RescanRow;
 

@@ -14,11 +14,11 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Encoded, from_bytes, to_bytes};
 
 use super::{WalletView, check_place};
-use outrigger_disk::{Pair, TableError};
 use crate::error::{Result, WalletError};
 use crate::ownership::{is_long_label, label};
 use crate::store::tables::OF_WALLET;
 use crate::trust::{TrustResolver, replaceable};
+use outrigger_disk::{Pair, TableError};
 
 /// From how many bytes on a batch takes no further transactions. So much stays in the nearer caches between the copy into
 /// it and its reader, and the allocator keeps it at hand for the next batch.

@@ -13,8 +13,8 @@ use outrigger_service::wallet::{
     CoinBatch, DescriptorInfo, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState, WalletCoin,
     WalletInfo, WalletKind,
 };
-use outrigger_service::{ErrorKind, Result as ServiceResult};
 use outrigger_service::wire::{Blob, Secret, from_bytes};
+use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::descriptors::Place;
 use super::error::{Result, WalletError};

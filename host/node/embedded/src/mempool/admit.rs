@@ -12,10 +12,10 @@ use super::replace::check_replacement;
 use super::{Pool, View};
 use crate::EmbeddedError;
 use crate::decode::Ids;
-use outrigger_node::events::{NodeEvent, Removal};
 use crate::validation::{
     ValidationError, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
 };
+use outrigger_node::events::{NodeEvent, Removal};
 use outrigger_script::{Flags, transaction_sigop_cost};
 
 /// The cost of signature operations that a transaction may have.

@@ -24,13 +24,13 @@ use outrigger_service::wire::Blob;
 pub use admit::{Admissible, EntryTime, Offer, Rejection, Terms};
 pub use entry::{Entry, FeeRate, Rate, Totals};
 
-use outrigger_node::{NodeEvent, Removal};
 use super::params::MempoolLimits;
 use super::persistence::Records;
 use super::store::Reading;
-use super::{EmbeddedNode, EmbeddedError};
+use super::{EmbeddedError, EmbeddedNode};
 use graph::Graph;
 use min_feerate::{Fullness, RollingMinFeerate};
+use outrigger_node::{NodeEvent, Removal};
 
 /// The chain as the mempool consults it.
 pub struct View<'a> {

@@ -21,10 +21,10 @@ use heed::{RoTxn, WithoutTls};
 
 use super::EmbeddedError;
 use super::params::Settings;
+use checked::Checked;
 pub use outrigger_disk::Table;
 use outrigger_disk::pages::DataFile;
 use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening, RemakeError};
-use checked::Checked;
 
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
@@ -193,7 +193,8 @@ fn check(dir: &Path, settings: &Settings, opening: &Opening) -> Result<(), Embed
     let examined = if whole { outrigger_disk::examine(&data, meta::LAYOUT).map_err(bad)? } else { glance };
     drop(data);
     let program = examined.program.clone().unwrap_or_default();
-    let found = examined.layout.as_deref().and_then(layout).ok_or(EmbeddedError::WrongDatabase("it states no layout"))?;
+    let found =
+        examined.layout.as_deref().and_then(layout).ok_or(EmbeddedError::WrongDatabase("it states no layout"))?;
     examined.check(found >= LAYOUT).map_err(bad)?;
     match found {
         LAYOUT => Ok(()),

@@ -8,10 +8,10 @@ use bitcoin::{Amount, Block, BlockHash, Transaction};
 use outrigger_service::chain::{BlockRef, BlockState, Verdict};
 use parking_lot::Mutex;
 
-use outrigger_node::{NodeEvent, Observer};
-use super::super::{EmbeddedNode, EmbeddedError};
+use super::super::{EmbeddedError, EmbeddedNode};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, mine, spend};
+use outrigger_node::{NodeEvent, Observer};
 
 fn submit(node: &EmbeddedNode, block: &Block) -> Verdict {
     node.submit_block(&serialize(block)).unwrap()

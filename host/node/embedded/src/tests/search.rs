@@ -4,9 +4,9 @@ use bitcoin::consensus::serialize;
 use bitcoin::{ScriptBuf, Transaction, Txid};
 
 use super::super::EmbeddedNode;
-use outrigger_node::ScriptSet;
 use super::TestNode;
 use super::miner::{Draft, anyone, extend, extend_by, spend};
+use outrigger_node::ScriptSet;
 
 fn script(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[number; 20]].concat())
@@ -127,7 +127,12 @@ fn a_database_without_digests_gets_them_when_it_is_opened() {
     node.reopen();
     assert_eq!(found(&node, &scripts), expected);
     assert_eq!(
-        node.snapshot().unwrap().find(107..200, &set(&[genesis.txdata[0].output[0].script_pubkey.clone()])).unwrap().blocks.len(),
+        node.snapshot()
+            .unwrap()
+            .find(107..200, &set(&[genesis.txdata[0].output[0].script_pubkey.clone()]))
+            .unwrap()
+            .blocks
+            .len(),
         0
     );
     assert_eq!(found(&node, &[genesis.txdata[0].output[0].script_pubkey.clone()]).len(), 1);

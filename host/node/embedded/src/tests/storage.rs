@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use bitcoin::consensus::serialize;
 use outrigger_service::chain::{BlockRef, Verdict};
 
-use super::super::{EmbeddedNode, EmbeddedError, Settings};
+use super::super::{EmbeddedError, EmbeddedNode, Settings};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
 
@@ -161,7 +161,10 @@ fn getblock_of_a_block_that_its_header_does_not_commit_to_is_refused_and_nothing
     let before = node.tip();
     let error = node.snapshot().unwrap().block(hash).unwrap_err();
     let file = node.dir.path().join("data.mdb");
-    assert!(matches!(&error, EmbeddedError::Damage(damage) if damage.table == "blocks" && damage.file == file), "{error}");
+    assert!(
+        matches!(&error, EmbeddedError::Damage(damage) if damage.table == "blocks" && damage.file == file),
+        "{error}"
+    );
     let block = Draft::on(&node, before.hash, &[], 0).finish();
     let refused = node.submit_block(&serialize(&block)).unwrap_err();
     assert!(matches!(refused, EmbeddedError::Damage(_)), "{refused}");

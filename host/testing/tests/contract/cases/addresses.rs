@@ -5,179 +5,179 @@ use bitcoin::ScriptBuf;
 use super::imports::at;
 use outrigger_service::wallet::{AddressSource, AddressType, Ownership};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
-use crate::testing::conformance::bench::{
-    Bench, descriptor, holds, keys, master, p2wpkh, pay, public, refused, same, some,
+use crate::tester::{
+    Tester, descriptor, holds, keys, master, p2wpkh, pay, public, refused, same, some,
 };
-use crate::testing::conformance::{Failure, Outcome};
+use crate::{Failure, Outcome};
 use outrigger_service::wire::Blob;
 
-fn address(bench: &Bench<'_>, kind: AddressType, internal: bool, label: Option<&str>) -> ServiceResult<ScriptBuf> {
-    bench.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))
+fn address(tester: &Tester, kind: AddressType, internal: bool, label: Option<&str>) -> ServiceResult<ScriptBuf> {
+    tester.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))
 }
 
 /// Imports an active `wpkh` descriptor and gives its text.
-fn activate(bench: &Bench<'_>, number: u8, last: u32, internal: bool) -> Result<String, Failure> {
+fn activate(tester: &Tester, number: u8, last: u32, internal: bool) -> Result<String, Failure> {
     let text = format!("wpkh({}/0/*)", master(number)?);
-    bench.take(descriptor(&text, |import| {
+    tester.take(descriptor(&text, |import| {
         (import.range, import.active, import.internal) = (Some((0, last)), true, Some(internal));
     }))?;
     Ok(text)
 }
 
-pub fn addresses_are_fresh_and_entered_with_their_label(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let receive = activate(bench, 1, 5, false)?;
-    let change = activate(bench, 2, 5, true)?;
+pub fn addresses_are_fresh_and_entered_with_their_label(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let receive = activate(tester, 1, 5, false)?;
+    let change = activate(tester, 2, 5, true)?;
     for index in 0..4 {
         let label = format!("label {index}");
-        let script = address(bench, AddressType::Bech32, false, Some(&label))?;
+        let script = address(tester, AddressType::Bech32, false, Some(&label))?;
         same("for receiving", &script, &at(&receive, index)?)?;
-        same("its label", some("it", bench.script(&script)?)?.label, Some(label))?;
-        let script = address(bench, AddressType::Bech32, true, None)?;
+        same("its label", some("it", tester.script(&script)?)?.label, Some(label))?;
+        let script = address(tester, AddressType::Bech32, true, None)?;
         same("for change", &script, &at(&change, index)?)?;
-        let info = some("it", bench.script(&script)?)?;
+        let info = some("it", tester.script(&script)?)?;
         same("it has no entry", (info.label, info.change, info.internal), (None, true, true))?;
     }
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("the next ones", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![4, 4])
 }
 
-pub fn the_newest_active_descriptor_gives_the_addresses(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    activate(bench, 1, 5, false)?;
-    let newer = activate(bench, 2, 5, false)?;
-    same("of the newer one", address(bench, AddressType::Bech32, false, None)?, at(&newer, 0)?)?;
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+pub fn the_newest_active_descriptor_gives_the_addresses(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    activate(tester, 1, 5, false)?;
+    let newer = activate(tester, 2, 5, false)?;
+    same("of the newer one", address(tester, AddressType::Bech32, false, None)?, at(&newer, 0)?)?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     let active: Vec<_> = told.iter().map(|info| (info.active, info.internal)).collect();
     same("only that one is active", active, vec![(false, None), (true, Some(false))])?;
-    let inactive = descriptor(&newer, |import| import.range = Some((0, bench.subject.keypool() + 9)));
-    bench.take(inactive)?;
-    refused("after it was imported as inactive", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)
+    let inactive = descriptor(&newer, |import| import.range = Some((0, tester.keypool() + 9)));
+    tester.take(inactive)?;
+    refused("after it was imported as inactive", address(tester, AddressType::Bech32, false, None), ErrorKind::Refused)
 }
 
-pub fn a_used_address_is_not_handed_out_and_more_are_derived(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let text = activate(bench, 1, 2, false)?;
-    let ahead = bench.subject.keypool();
-    same("what is derived ahead", bench.info()?.keypool_external, u64::from(ahead.max(3)))?;
+pub fn a_used_address_is_not_handed_out_and_more_are_derived(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let text = activate(tester, 1, 2, false)?;
+    let ahead = tester.keypool();
+    same("what is derived ahead", tester.info()?.keypool_external, u64::from(ahead.max(3)))?;
     let used = ahead - 1;
-    bench.accept(&pay(1, &at(&text, used)?, 7));
+    tester.accept(&pay(1, &at(&text, used)?, 7));
     let last = used + ahead;
-    same("as many as before lie ahead", bench.info()?.keypool_external, u64::from(ahead))?;
-    let owner = |index| Ok::<_, Failure>(bench.script(&at(&text, index)?)?.map(|info| info.ownership));
+    same("as many as before lie ahead", tester.info()?.keypool_external, u64::from(ahead))?;
+    let owner = |index| Ok::<_, Failure>(tester.script(&at(&text, index)?)?.map(|info| info.ownership));
     same("the last one", owner(last)?, Some(Ownership::Spendable))?;
     same("the one behind it", owner(last + 1)?, None)?;
-    same("the next address", address(bench, AddressType::Bech32, false, None)?, at(&text, used + 1)?)?;
+    same("the next address", address(tester, AddressType::Bech32, false, None)?, at(&text, used + 1)?)?;
     same("it is taken from those ahead", owner(last + 1)?, None)?;
-    let info = bench.info()?;
+    let info = tester.info()?;
     same("the keypool", info.keypool_external, u64::from(ahead) - 1)?;
     // A payment to any of its scripts fills up.
-    bench.accept(&pay(2, &at(&text, 0)?, 8));
+    tester.accept(&pay(2, &at(&text, 0)?, 8));
     same("one more is derived", owner(last + 1)?, Some(Ownership::Spendable))?;
     // What was handed out stays so when the payment goes.
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("the next index", told.first().map(|info| info.next_index), Some(used + 2))
 }
 
-pub fn a_payment_enters_the_addresses_that_it_passes_over(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let receive = activate(bench, 1, 5, false)?;
-    let change = activate(bench, 2, 5, true)?;
+pub fn a_payment_enters_the_addresses_that_it_passes_over(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let receive = activate(tester, 1, 5, false)?;
+    let change = activate(tester, 2, 5, true)?;
     let inactive = format!("wpkh({}/1/*)", master(1)?);
-    bench.take(descriptor(&inactive, |import| import.range = Some((0, 5))))?;
-    bench.ask(|w, scope| w.set_label(scope, at(&receive, 1)?, "kept".into()).map_err(Failure::from))?;
+    tester.take(descriptor(&inactive, |import| import.range = Some((0, 5))))?;
+    tester.ask(|w, scope| w.set_label(scope, at(&receive, 1)?, "kept".into()).map_err(Failure::from))?;
     let labels = |text: &str| -> Result<Vec<Option<String>>, Failure> {
-        (0..5).map(|index| Ok(bench.script(&at(text, index)?)?.and_then(|info| info.label))).collect()
+        (0..5).map(|index| Ok(tester.script(&at(text, index)?)?.and_then(|info| info.label))).collect()
     };
     let entry = |label: &str| Some(label.to_owned());
     let payment = pay(1, &at(&receive, 2)?, 7);
-    bench.accept(&payment);
+    tester.accept(&payment);
     same("up to the payment", labels(&receive)?, vec![entry(""), entry("kept"), entry(""), None, None])?;
-    let output = bench.known(payment.compute_txid())?.outputs.into_iter().next().map(|out| (out.change, out.label));
+    let output = tester.known(payment.compute_txid())?.outputs.into_iter().next().map(|out| (out.change, out.label));
     same("the row says so", output, Some((false, entry(""))))?;
     for text in [&change, &inactive] {
-        bench.accept(&pay(2 + u8::from(*text == inactive), &at(text, 2)?, 7));
+        tester.accept(&pay(2 + u8::from(*text == inactive), &at(text, 2)?, 7));
         same("none for change and none for an inactive one", labels(text)?, vec![None; 5])?;
     }
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("the next indexes", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![3, 3, 3])
 }
 
-pub fn a_payment_to_an_address_that_was_passed_over_enters_nothing(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn a_payment_to_an_address_that_was_passed_over_enters_nothing(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let text = format!("wpkh({}/0/*)", master(1)?);
-    bench.take(descriptor(&text, |import| {
+    tester.take(descriptor(&text, |import| {
         (import.range, import.active, import.next_index) = (Some((0, 9)), true, Some(3));
     }))?;
-    bench.accept(&pay(1, &at(&text, 1)?, 7));
-    same("nothing is entered", bench.labels()?, Vec::new())?;
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    tester.accept(&pay(1, &at(&text, 1)?, 7));
+    same("nothing is entered", tester.labels()?, Vec::new())?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("the next one", told.first().map(|info| info.next_index), Some(3))
 }
 
-pub fn an_address_that_is_not_needed_is_given_back(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let text = activate(bench, 1, 5, true)?;
-    let give_back = |script: ScriptBuf| bench.ask(|wallet, scope| wallet.return_address(scope, script));
-    let next = || address(bench, AddressType::Bech32, true, None);
+pub fn an_address_that_is_not_needed_is_given_back(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let text = activate(tester, 1, 5, true)?;
+    let give_back = |script: ScriptBuf| tester.ask(|wallet, scope| wallet.return_address(scope, script));
+    let next = || address(tester, AddressType::Bech32, true, None);
     let first = next()?;
     same("the last one drawn", give_back(first.clone())?, true)?;
     same("it is drawn again", next()?, first.clone())?;
     let second = next()?;
     same("one that another was drawn after", give_back(first.clone())?, false)?;
-    bench.accept(&pay(1, &at(&text, 2)?, 7));
+    tester.accept(&pay(1, &at(&text, 2)?, 7));
     same("one that a payment passed over", give_back(second)?, false)?;
     let third = next()?;
-    bench.accept(&pay(2, &third, 8));
+    tester.accept(&pay(2, &third, 8));
     same("one that a payment has come to", give_back(third)?, false)?;
-    same("one of nobody's", give_back(crate::testing::conformance::bench::foreign(9))?, false)?;
+    same("one of nobody's", give_back(crate::tester::foreign(9))?, false)?;
     same("the next", next()?, at(&text, 4)?)
 }
 
-pub fn what_was_paid_before_is_used_once_it_is_met_again(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.take(crate::testing::conformance::bench::single(9)?)?;
+pub fn what_was_paid_before_is_used_once_it_is_met_again(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.take(crate::tester::single(9)?)?;
     let texts = [1, 2].map(|number| Ok::<_, Failure>(format!("wpkh({}/0/*)", master(number)?)));
     let [first, second] = texts;
     let (mined, waiting) = (at(&first?, 0)?, at(&second?, 0)?);
     let pay_two = |number, other: &ScriptBuf| -> Result<_, Failure> {
-        let inputs = [crate::testing::conformance::bench::elsewhere(number)];
-        Ok(crate::testing::conformance::bench::spend(&inputs, &[(&p2wpkh(9)?, 5), (other, 6)]))
+        let inputs = [crate::tester::elsewhere(number)];
+        Ok(crate::tester::spend(&inputs, &[(&p2wpkh(9)?, 5), (other, 6)]))
     };
-    bench.mine(&[&pay_two(1, &mined)?]);
-    bench.accept(&pay_two(2, &waiting)?);
+    tester.mine(&[&pay_two(1, &mined)?]);
+    tester.accept(&pay_two(2, &waiting)?);
     for (number, used) in [(1, &mined), (2, &waiting)] {
-        let text = activate(bench, number, 5, false)?;
-        bench.rescan(1)?;
-        let fresh = address(bench, AddressType::Bech32, false, None)?;
+        let text = activate(tester, number, 5, false)?;
+        tester.rescan(1)?;
+        let fresh = address(tester, AddressType::Bech32, false, None)?;
         holds("the used one is not handed out", fresh != *used)?;
         same("but the next one", fresh, at(&text, 1)?)?;
     }
     Ok(())
 }
 
-pub fn without_a_descriptor_of_the_kind_there_is_no_address(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    refused("a blank wallet", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)?;
-    activate(bench, 1, 5, false)?;
-    refused("another kind", address(bench, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)?;
-    refused("the other side", address(bench, AddressType::Bech32, true, None), ErrorKind::Refused)?;
+pub fn without_a_descriptor_of_the_kind_there_is_no_address(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    refused("a blank wallet", address(tester, AddressType::Bech32, false, None), ErrorKind::Refused)?;
+    activate(tester, 1, 5, false)?;
+    refused("another kind", address(tester, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)?;
+    refused("the other side", address(tester, AddressType::Bech32, true, None), ErrorKind::Refused)?;
     let source = AddressSource { kind: AddressType::Bech32, internal: false, available: true };
-    same("where addresses come from", bench.info()?.sources, vec![source])?;
-    address(bench, AddressType::Bech32, false, None)?;
-    let text = format!("pkh({})", crate::testing::conformance::bench::wif(1)?.expose());
-    bench.take(descriptor(&text, |import| import.active = true))?;
-    holds("one without a range gives one", address(bench, AddressType::Legacy, false, None)?.is_p2pkh())?;
-    refused("and no other", address(bench, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)
+    same("where addresses come from", tester.info()?.sources, vec![source])?;
+    address(tester, AddressType::Bech32, false, None)?;
+    let text = format!("pkh({})", crate::tester::wif(1)?.expose());
+    tester.take(descriptor(&text, |import| import.active = true))?;
+    holds("one without a range gives one", address(tester, AddressType::Legacy, false, None)?.is_p2pkh())?;
+    refused("and no other", address(tester, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)
 }
 
-pub fn an_address_that_is_given_back_is_handed_out_again(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let text = activate(bench, 1, 5, true)?;
-    let draw = || address(bench, AddressType::Bech32, true, None);
+pub fn an_address_that_is_given_back_is_handed_out_again(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let text = activate(tester, 1, 5, true)?;
+    let draw = || address(tester, AddressType::Bech32, true, None);
     let give_back = |index| -> Outcome {
         let script = at(&text, index)?;
-        bench.ask(|wallet, scope| wallet.return_address(scope, script))?;
+        tester.ask(|wallet, scope| wallet.return_address(scope, script))?;
         Ok(())
     };
     let (first, second) = (draw()?, draw()?);
@@ -189,48 +189,48 @@ pub fn an_address_that_is_given_back_is_handed_out_again(bench: &Bench<'_>) -> O
     same("the others", (first, second), (at(&text, 0)?, at(&text, 1)?))
 }
 
-pub fn a_legacy_wallet_counts_keys_and_not_the_types_of_their_addresses(bench: &Bench<'_>) -> Outcome {
-    bench.create(|options| (options.blank, options.descriptors) = (false, Some(false)))?;
-    let ahead = u64::from(bench.subject.keypool());
-    let info = bench.info()?;
+pub fn a_legacy_wallet_counts_keys_and_not_the_types_of_their_addresses(tester: &Tester) -> Outcome {
+    tester.create(|options| (options.blank, options.descriptors) = (false, Some(false)))?;
+    let ahead = u64::from(tester.keypool());
+    let info = tester.info()?;
     same("the keypool", (info.keypool_external, info.keypool_internal), (ahead, ahead))?;
     same("there is no taproot", info.sources.iter().any(|source| source.kind == AddressType::Bech32m), false)?;
     same("three types on each side", info.sources.len(), 6)?;
     same("the oldest key is as old as the wallet", info.keypool_oldest, info.birth_time)
 }
 
-pub fn imported_public_keys_are_handed_out_in_their_order(bench: &Bench<'_>) -> Outcome {
-    bench.create(|options| options.disable_private_keys = true)?;
+pub fn imported_public_keys_are_handed_out_in_their_order(tester: &Tester) -> Outcome {
+    tester.create(|options| options.disable_private_keys = true)?;
     for number in [2, 1] {
         let (script, key) = (p2wpkh(number)?, public(number)?);
-        bench.take(keys(|keys| {
+        tester.take(keys(|keys| {
             (keys.script_pubkeys, keys.keypool) = (vec![script], true);
             keys.public_keys = vec![Blob(key.to_bytes())];
         }))?;
     }
-    let info = bench.info()?;
+    let info = tester.info()?;
     same("the keypool", (info.keypool_external, info.keypool_internal), (2, 0))?;
     for number in [2, 1] {
-        let script = address(bench, AddressType::Bech32, false, Some("given"))?;
+        let script = address(tester, AddressType::Bech32, false, Some("given"))?;
         same("the oldest first", &script, &p2wpkh(number)?)?;
-        let info = some("it", bench.script(&script)?)?;
+        let info = some("it", tester.script(&script)?)?;
         same("it is watched", (info.ownership, info.label.as_deref()), (Ownership::WatchOnly, Some("given")))?;
     }
-    same("the keypool is used up", bench.info()?.keypool_external, 0)?;
-    refused("there is none left", address(bench, AddressType::Bech32, false, None), ErrorKind::Refused)
+    same("the keypool is used up", tester.info()?.keypool_external, 0)?;
+    refused("there is none left", address(tester, AddressType::Bech32, false, None), ErrorKind::Refused)
 }
 
-pub fn a_refill_derives_so_many_ahead(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let text = activate(bench, 1, 5, false)?;
-    let ahead = bench.subject.keypool();
-    let refill = |size| bench.ask(|wallet, scope| wallet.refill_keypool(scope, size));
+pub fn a_refill_derives_so_many_ahead(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let text = activate(tester, 1, 5, false)?;
+    let ahead = tester.keypool();
+    let refill = |size| tester.ask(|wallet, scope| wallet.refill_keypool(scope, size));
     refill(Some(ahead + 7))?;
-    same("more", bench.info()?.keypool_external, u64::from(ahead) + 7)?;
-    let last = bench.script(&at(&text, ahead + 6)?)?;
+    same("more", tester.info()?.keypool_external, u64::from(ahead) + 7)?;
+    let last = tester.script(&at(&text, ahead + 6)?)?;
     same("the last one", last.map(|info| info.ownership), Some(Ownership::Spendable))?;
     refill(Some(1))?;
     refill(None)?;
-    same("fewer take nothing away", bench.info()?.keypool_external, u64::from(ahead) + 7)?;
+    same("fewer take nothing away", tester.info()?.keypool_external, u64::from(ahead) + 7)?;
     refused("too many", refill(Some(u32::MAX)), ErrorKind::Refused)
 }

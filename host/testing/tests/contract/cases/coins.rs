@@ -4,41 +4,41 @@ use bitcoin::ScriptBuf;
 use bitcoin::hashes::Hash;
 
 use outrigger_service::wallet::{LabelledScript, Ownership, TxState};
-use crate::testing::conformance::bench::{
-    Bench, foreign, holds, out, p2pkh, p2wpkh, pay, public, same, single, some, spend, watch,
+use crate::tester::{
+    Tester, foreign, holds, out, p2pkh, p2wpkh, pay, public, same, single, some, spend, watch,
 };
-use crate::testing::conformance::{Failure, Outcome};
+use crate::{Failure, Outcome};
 
-fn with_key(bench: &Bench<'_>) -> Result<ScriptBuf, Failure> {
-    bench.create(|_| {})?;
-    bench.take(single(1)?)?;
+fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
     p2wpkh(1)
 }
 
-pub fn coins_come_by_outpoint(bench: &Bench<'_>) -> Outcome {
-    let script = with_key(bench)?;
+pub fn coins_come_by_outpoint(tester: &Tester) -> Outcome {
+    let script = with_key(tester)?;
     let payments: Vec<_> = (1..=4).map(|number| pay(number, &script, 5)).collect();
     let wide = spend(&[out(&payments[0], 0)], &[(&script, 1), (&foreign(1), 1), (&script, 1), (&script, 1)]);
-    payments.iter().for_each(|payment| bench.accept(payment));
-    bench.accept(&wide);
+    payments.iter().for_each(|payment| tester.accept(payment));
+    tester.accept(&wide);
     let mut expected: Vec<_> = payments.iter().skip(1).map(|payment| out(payment, 0)).collect();
     expected.extend([0, 2, 3].map(|vout| out(&wide, vout)));
     expected.sort_by_key(|outpoint| (outpoint.txid.to_byte_array(), outpoint.vout));
-    same("the coins", bench.outpoints()?, expected)
+    same("the coins", tester.outpoints()?, expected)
 }
 
-pub fn a_place_among_the_coins_outlives_what_happens_meanwhile(bench: &Bench<'_>) -> Outcome {
-    let script = with_key(bench)?;
+pub fn a_place_among_the_coins_outlives_what_happens_meanwhile(tester: &Tester) -> Outcome {
+    let script = with_key(tester)?;
     let payments: Vec<_> = (1..=5).map(|number| pay(number, &script, 5)).collect();
-    payments.iter().for_each(|payment| bench.accept(payment));
-    let before = bench.outpoints()?;
-    let first = bench.coin_batch(None, 1)?;
+    payments.iter().for_each(|payment| tester.accept(payment));
+    let before = tester.outpoints()?;
+    let first = tester.coin_batch(None, 1)?;
     let gone = some("the first coin", before.first())?;
-    bench.accept(&spend(&[*gone], &[(&foreign(1), 4)]));
+    tester.accept(&spend(&[*gone], &[(&foreign(1), 4)]));
     let mut found: Vec<_> = first.coins.iter().map(|coin| coin.outpoint).collect();
     let mut after = first.next;
     while let Some(place) = after {
-        let batch = bench.coin_batch(Some(place), 1)?;
+        let batch = tester.coin_batch(Some(place), 1)?;
         found.extend(batch.coins.iter().map(|coin| coin.outpoint));
         holds("reading comes to its end", found.len() < 50)?;
         after = batch.next;
@@ -46,36 +46,36 @@ pub fn a_place_among_the_coins_outlives_what_happens_meanwhile(bench: &Bench<'_>
     same("each coin once, though the first was spent meanwhile", found, before)
 }
 
-pub fn what_anything_of_the_wallet_spends_is_no_coin(bench: &Bench<'_>) -> Outcome {
-    let script = with_key(bench)?;
+pub fn what_anything_of_the_wallet_spends_is_no_coin(tester: &Tester) -> Outcome {
+    let script = with_key(tester)?;
     let payment = pay(1, &script, 70);
-    bench.mine(&[&payment]);
+    tester.mine(&[&payment]);
     let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 60)]);
     let coins = |what: &str, there: bool| {
-        same(what, bench.outpoints()?, if there { vec![out(&payment, 0)] } else { Vec::new() })
+        same(what, tester.outpoints()?, if there { vec![out(&payment, 0)] } else { Vec::new() })
     };
     coins("it is a coin", true)?;
-    bench.accept(&spending);
+    tester.accept(&spending);
     coins("spent in the mempool", false)?;
-    bench.take_out(spending.compute_txid());
+    tester.take_out(spending.compute_txid());
     coins("spent by what may come back", false)?;
-    bench.ask(|wallet, scope| wallet.abandon(scope, spending.compute_txid()))?;
+    tester.ask(|wallet, scope| wallet.abandon(scope, spending.compute_txid()))?;
     coins("what spent it was given up", true)?;
-    bench.mine(&[&spending]);
+    tester.mine(&[&spending]);
     coins("spent in a block", false)?;
-    bench.disconnect();
+    tester.disconnect();
     coins("spent in the mempool again", false)
 }
 
-pub fn a_coin_says_what_its_transaction_says(bench: &Bench<'_>) -> Outcome {
-    let script = with_key(bench)?;
-    bench.take(watch(&p2wpkh(2)?))?;
+pub fn a_coin_says_what_its_transaction_says(tester: &Tester) -> Outcome {
+    let script = with_key(tester)?;
+    tester.take(watch(&p2wpkh(2)?))?;
     let payment = pay(1, &script, 70);
-    bench.mine(&[&payment]);
+    tester.mine(&[&payment]);
     let spending = spend(&[out(&payment, 0)], &[(&script, 20), (&p2wpkh(2)?, 30), (&foreign(1), 10)]);
-    bench.accept(&spending);
-    for coin in bench.coins()? {
-        let known = bench.known(coin.outpoint.txid)?;
+    tester.accept(&spending);
+    for coin in tester.coins()? {
+        let known = tester.known(coin.outpoint.txid)?;
         let output = some("its output", known.output(coin.outpoint.vout))?;
         same("value, script", (coin.value, &coin.script), (output.value, &output.script))?;
         same("ownership, change", (coin.ownership, coin.change), (output.ownership, output.change))?;
@@ -83,16 +83,16 @@ pub fn a_coin_says_what_its_transaction_says(bench: &Bench<'_>) -> Outcome {
         same("state, coinbase", (coin.state, coin.coinbase), (known.state, known.coinbase))?;
         same("whether it is from us", coin.from_us, known.is_from_us())?;
     }
-    let whose: Vec<Ownership> = bench.coins()?.iter().map(|coin| coin.ownership).collect();
+    let whose: Vec<Ownership> = tester.coins()?.iter().map(|coin| coin.ownership).collect();
     same("whose they are", whose, vec![Ownership::Spendable, Ownership::WatchOnly])?;
-    let states: Vec<TxState> = bench.coins()?.iter().map(|coin| coin.state).collect();
+    let states: Vec<TxState> = tester.coins()?.iter().map(|coin| coin.state).collect();
     same("where they stand", states, vec![TxState::InMempool; 2])
 }
 
-pub fn labels_are_entries_of_the_address_book(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.take(watch(&p2wpkh(1)?))?;
-    let set = |script: ScriptBuf, label: &str| bench.ask(|w, scope| w.set_label(scope, script, label.into()));
+pub fn labels_are_entries_of_the_address_book(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.take(watch(&p2wpkh(1)?))?;
+    let set = |script: ScriptBuf, label: &str| tester.ask(|w, scope| w.set_label(scope, script, label.into()));
     set(foreign(1), "shop")?;
     set(p2wpkh(1)?, "home")?;
     set(p2wpkh(1)?, "")?;
@@ -100,94 +100,94 @@ pub fn labels_are_entries_of_the_address_book(bench: &Bench<'_>) -> Outcome {
     let mut expected =
         vec![entry(foreign(1), "shop", Ownership::None), entry(p2wpkh(1)?, "", Ownership::WatchOnly)];
     expected.sort_by(|one, other| one.script.cmp(&other.script));
-    same("the address book", bench.labels()?, expected)?;
-    same("others' addresses", bench.sending()?, vec![foreign(1)])?;
-    let info = some("an address of another's", bench.script(&foreign(1))?)?;
+    same("the address book", tester.labels()?, expected)?;
+    same("others' addresses", tester.sending()?, vec![foreign(1)])?;
+    let info = some("an address of another's", tester.script(&foreign(1))?)?;
     let told = (info.ownership, info.label.as_deref(), info.change);
     same("what is told of it", told, (Ownership::None, Some("shop"), false))?;
-    same("what nothing is known of", bench.script(&foreign(2))?, None)
+    same("what nothing is known of", tester.script(&foreign(2))?, None)
 }
 
-pub fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let text = format!("wpkh({}/2/*)", crate::testing::conformance::bench::master(1)?);
+pub fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let text = format!("wpkh({}/2/*)", crate::tester::master(1)?);
     let script = super::imports::at(&text, 1)?;
-    let set = |label: &str| bench.ask(|w, scope| w.set_label(scope, script.clone(), label.into()));
+    let set = |label: &str| tester.ask(|w, scope| w.set_label(scope, script.clone(), label.into()));
     let told = || -> Result<_, Failure> {
-        let sending = bench.sending()?;
+        let sending = tester.sending()?;
         let entry = |entry: LabelledScript| (entry.label, entry.ownership, sending.contains(&entry.script));
-        Ok(bench.labels()?.into_iter().map(entry).collect::<Vec<_>>())
+        Ok(tester.labels()?.into_iter().map(entry).collect::<Vec<_>>())
     };
     let entry = |label: &str, ownership, sending| vec![(label.to_owned(), ownership, sending)];
     set("theirs")?;
     same("before", told()?, entry("theirs", Ownership::None, true))?;
-    bench.take(crate::testing::conformance::bench::descriptor(&text, |import| import.range = Some((0, 5))))?;
+    tester.take(crate::tester::descriptor(&text, |import| import.range = Some((0, 5))))?;
     same("after", told()?, entry("theirs", Ownership::Spendable, true))?;
     set("mine")?;
     same("labelled again", told()?, entry("mine", Ownership::Spendable, false))
 }
 
-pub fn a_label_changes_rows_coins_and_scripts_at_once(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let text = format!("wpkh({})", crate::testing::conformance::bench::wif(1)?.expose());
-    let change = crate::testing::conformance::bench::descriptor(&text, |import| import.internal = Some(true));
-    bench.take(change)?;
+pub fn a_label_changes_rows_coins_and_scripts_at_once(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let text = format!("wpkh({})", crate::tester::wif(1)?.expose());
+    let change = crate::tester::descriptor(&text, |import| import.internal = Some(true));
+    tester.take(change)?;
     let script = p2wpkh(1)?;
     let payment = pay(1, &script, 7);
-    bench.accept(&payment);
+    tester.accept(&payment);
     let told = || -> Result<_, Failure> {
-        let known = bench.known(payment.compute_txid())?;
+        let known = tester.known(payment.compute_txid())?;
         let output = some("the output", known.output(0))?.clone();
-        let coins = bench.coins()?;
+        let coins = tester.coins()?;
         let coin = some("the coin", coins.first())?.clone();
-        let info = some("the script", bench.script(&script)?)?;
+        let info = some("the script", tester.script(&script)?)?;
         Ok([(output.label, output.change), (coin.label, coin.change), (info.label, info.change)])
     };
     same("before", told()?, [(None, true), (None, true), (None, true)])?;
-    bench.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "mine".into()))?;
+    tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "mine".into()))?;
     let labelled = || (Some("mine".to_owned()), false);
     same("after", told()?, [labelled(), labelled(), labelled()])
 }
 
-pub fn a_script_without_an_address_takes_no_label(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn a_script_without_an_address_takes_no_label(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     for script in [ScriptBuf::new_op_return([1, 2]), ScriptBuf::from_bytes(vec![0x51])] {
-        bench.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "x".into()))?;
-        same("what is known of it", bench.script(&script)?, None)?;
+        tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "x".into()))?;
+        same("what is known of it", tester.script(&script)?, None)?;
     }
-    same("the address book", bench.labels()?, Vec::new())
+    same("the address book", tester.labels()?, Vec::new())
 }
 
-pub fn a_bare_key_has_no_label(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let text = format!("pk({})", crate::testing::conformance::bench::wif(1)?.expose());
-    bench.take(crate::testing::conformance::bench::descriptor(&text, |import| import.label = Some("a".into())))?;
+pub fn a_bare_key_has_no_label(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let text = format!("pk({})", crate::tester::wif(1)?.expose());
+    tester.take(crate::tester::descriptor(&text, |import| import.label = Some("a".into())))?;
     let script = ScriptBuf::new_p2pk(&public(1)?);
     let payment = pay(1, &script, 7);
-    bench.accept(&payment);
-    bench.ask(|wallet, scope| wallet.set_label(scope, p2pkh(1)?, "b".into()).map_err(Failure::from))?;
-    bench.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "c".into()))?;
-    let known = bench.known(payment.compute_txid())?;
+    tester.accept(&payment);
+    tester.ask(|wallet, scope| wallet.set_label(scope, p2pkh(1)?, "b".into()).map_err(Failure::from))?;
+    tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "c".into()))?;
+    let known = tester.known(payment.compute_txid())?;
     let output = some("the output", known.output(0))?;
     same("its output", (output.change, output.label.as_deref()), (true, None))?;
-    let entries: Vec<_> = bench.labels()?.into_iter().map(|entry| (entry.script, entry.label)).collect();
+    let entries: Vec<_> = tester.labels()?.into_iter().map(|entry| (entry.script, entry.label)).collect();
     same("only the address of its hash has one", entries, vec![(p2pkh(1)?, "b".to_owned())])
 }
 
-pub fn the_address_book_comes_whole_and_each_entry_once(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn the_address_book_comes_whole_and_each_entry_once(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     for number in 1..=7 {
-        bench.ask(|wallet, scope| wallet.set_label(scope, foreign(number), number.to_string()))?;
+        tester.ask(|wallet, scope| wallet.set_label(scope, foreign(number), number.to_string()))?;
     }
-    let found: Vec<_> = bench.labels()?.into_iter().map(|entry| entry.script).collect();
+    let found: Vec<_> = tester.labels()?.into_iter().map(|entry| entry.script).collect();
     same("all of it", found, (1..=7).map(foreign).collect::<Vec<_>>())?;
     // Entries that come meanwhile move no others.
-    let first = bench.label_batch(None, 1)?;
+    let first = tester.label_batch(None, 1)?;
     let mut found: Vec<_> = first.entries.into_iter().map(|entry| entry.script).collect();
-    (8..=12).try_for_each(|number| bench.ask(|w, scope| w.set_label(scope, foreign(number), "new".into())))?;
+    (8..=12).try_for_each(|number| tester.ask(|w, scope| w.set_label(scope, foreign(number), "new".into())))?;
     let mut after = first.next;
     while let Some(place) = after {
-        let batch = bench.label_batch(Some(place), 2)?;
+        let batch = tester.label_batch(Some(place), 2)?;
         found.extend(batch.entries.into_iter().map(|entry| entry.script));
         holds("reading comes to its end", found.len() < 50)?;
         after = batch.next;

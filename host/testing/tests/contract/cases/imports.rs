@@ -6,15 +6,15 @@ use bitcoin::script::Builder;
 
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{ImportOutcome, Ownership};
-use crate::testing::conformance::bench::{
-    Bench, IMPORTED, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, single, some,
+use crate::tester::{
+    Tester, IMPORTED, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, single, some,
     spend, watch, wif,
 };
-use crate::testing::conformance::{Failure, Outcome};
+use crate::{Failure, Outcome};
 use outrigger_service::wire::Blob;
 
-fn ownership(bench: &Bench<'_>, script: &ScriptBuf) -> Result<Ownership, Failure> {
-    Ok(bench.script(script)?.map_or(Ownership::None, |info| info.ownership))
+fn ownership(tester: &Tester, script: &ScriptBuf) -> Result<Ownership, Failure> {
+    Ok(tester.script(script)?.map_or(Ownership::None, |info| info.ownership))
 }
 
 /// The scripts of a descriptor at an index.
@@ -25,50 +25,50 @@ pub(super) fn at(text: &str, index: u32) -> Result<ScriptBuf, Failure> {
     some("its script", expansion.scripts.into_iter().next().map(|script| script.script_pubkey))
 }
 
-pub fn each_request_has_its_own_outcome(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn each_request_has_its_own_outcome(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let public = format!("pkh({})", public(3)?);
-    let outcomes = bench.import(vec![single(1)?, descriptor("nonsense(1)", |_| {}), descriptor(&public, |_| {}), single(2)?])?;
+    let outcomes = tester.import(vec![single(1)?, descriptor("nonsense(1)", |_| {}), descriptor(&public, |_| {}), single(2)?])?;
     let [first, second, third, fourth] = outcomes.try_into().map_err(|o: Vec<_>| Failure(format!("{o:?}")))?;
     same("the first", first, IMPORTED)?;
     holds("the second does not parse", matches!(second, ImportOutcome::BadDescriptor { .. }))?;
     same("the third has no private key", third, ImportOutcome::NoPrivateKeys)?;
     same("the fourth", fourth, IMPORTED)?;
     for (number, whose) in [(1, Ownership::Spendable), (2, Ownership::Spendable), (3, Ownership::None)] {
-        same("whose it is", ownership(bench, &p2wpkh(number)?)?, whose)?;
+        same("whose it is", ownership(tester, &p2wpkh(number)?)?, whose)?;
     }
-    same("no requests", bench.import(Vec::new())?, Vec::new())
+    same("no requests", tester.import(Vec::new())?, Vec::new())
 }
 
-pub fn an_import_says_what_it_made_of_the_wallet(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.ask(|wallet, scope| wallet.backup(scope, bench.subject.backup_file("one")))?;
-    let state = |bench: &Bench<'_>| -> Result<_, Failure> {
-        let info = bench.info()?;
+pub fn an_import_says_what_it_made_of_the_wallet(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.ask(|wallet, scope| wallet.backup(scope, tester.backup_file("one")))?;
+    let state = |tester: &Tester| -> Result<_, Failure> {
+        let info = tester.info()?;
         Ok((info.blank, info.birth_time, info.backup_needed))
     };
-    bench.import(vec![descriptor("nonsense(1)", |_| {})])?;
-    same("nothing, where it is refused", state(bench)?, (true, 0, false))?;
+    tester.import(vec![descriptor("nonsense(1)", |_| {})])?;
+    same("nothing, where it is refused", state(tester)?, (true, 0, false))?;
     let text = format!("wpkh({})", wif(1)?.expose());
-    bench.take(descriptor(&text, |import| import.timestamp = 700))?;
-    same("after the first", state(bench)?, (true, 700, true))?;
-    bench.take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(1)], false, 900)))?;
-    same("after a later one", state(bench)?, (true, 700, true))?;
-    bench.take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(2)], false, 500)))?;
-    same("after an earlier one", state(bench)?, (true, 500, true))
+    tester.take(descriptor(&text, |import| import.timestamp = 700))?;
+    same("after the first", state(tester)?, (true, 700, true))?;
+    tester.take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(1)], false, 900)))?;
+    same("after a later one", state(tester)?, (true, 700, true))?;
+    tester.take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(2)], false, 500)))?;
+    same("after an earlier one", state(tester)?, (true, 500, true))
 }
 
-pub fn what_the_wallet_may_not_hold_is_refused(bench: &Bench<'_>) -> Outcome {
-    bench.create(|options| options.disable_private_keys = true)?;
-    let outcome = |import| -> Result<_, Failure> { some("the outcome", bench.import(vec![import])?.pop()) };
+pub fn what_the_wallet_may_not_hold_is_refused(tester: &Tester) -> Outcome {
+    tester.create(|options| options.disable_private_keys = true)?;
+    let outcome = |import| -> Result<_, Failure> { some("the outcome", tester.import(vec![import])?.pop()) };
     same("a descriptor with a private key", outcome(single(1)?)?, ImportOutcome::PrivateKeysDisabled)?;
     let import = keys(|keys| keys.private_keys = wif(1).into_iter().collect());
     same("a private key", outcome(import)?, ImportOutcome::PrivateKeysDisabled)?;
-    same("nothing is known of it", ownership(bench, &p2wpkh(1)?)?, Ownership::None)?;
-    same("it is blank", bench.info()?.blank, true)?;
+    same("nothing is known of it", ownership(tester, &p2wpkh(1)?)?, Ownership::None)?;
+    same("it is blank", tester.info()?.blank, true)?;
     let text = format!("wpkh({})", public(1)?);
     same("a public descriptor", outcome(descriptor(&text, |_| {}))?, IMPORTED)?;
-    same("what it derives counts as ours", ownership(bench, &p2wpkh(1)?)?, Ownership::Spendable)?;
+    same("what it derives counts as ours", ownership(tester, &p2wpkh(1)?)?, Ownership::Spendable)?;
     let secp = secp256k1::Secp256k1::new();
     let private: bitcoin::bip32::Xpriv = master(1)?.parse().map_err(|_| Failure("a master key".into()))?;
     let text = format!("wpkh({}/0h/*)", bitcoin::bip32::Xpub::from_priv(&secp, &private));
@@ -76,21 +76,21 @@ pub fn what_the_wallet_may_not_hold_is_refused(bench: &Bench<'_>) -> Outcome {
     same("a step that needs the private key", outcome(import)?, ImportOutcome::NotExpandable)
 }
 
-pub fn a_descriptor_owns_what_it_derives(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn a_descriptor_owns_what_it_derives(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let text = format!("wpkh({}/84h/1h/0h/0/*)", master(1)?);
     let (first, last) = (3, 40);
-    bench.take(descriptor(&text, |import| (import.range, import.timestamp) = (Some((first, last)), 77)))?;
+    tester.take(descriptor(&text, |import| (import.range, import.timestamp) = (Some((first, last)), 77)))?;
     for index in [0, first, last] {
-        same(&format!("index {index}"), ownership(bench, &at(&text, index)?)?, Ownership::Spendable)?;
+        same(&format!("index {index}"), ownership(tester, &at(&text, index)?)?, Ownership::Spendable)?;
     }
-    same("beyond the last", ownership(bench, &at(&text, last + 1)?)?, Ownership::None)?;
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    same("beyond the last", ownership(tester, &at(&text, last + 1)?)?, Ownership::None)?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     let told = some("the descriptor", told.first())?;
     same("its range", (told.range, told.next_index), (Some((first, last)), first))?;
     let public = told.text.expose().to_owned();
     holds("it shows no private key", !public.contains("prv"))?;
-    let info = some("a script", bench.script(&at(&text, 5)?)?)?;
+    let info = some("a script", tester.script(&at(&text, 5)?)?)?;
     same("its parents", info.parents, vec![public])?;
     same("what is told of it", (info.solvable, info.change, info.internal), (true, true, false))?;
     same("its birth time", info.timestamp, 77)?;
@@ -100,39 +100,39 @@ pub fn a_descriptor_owns_what_it_derives(bench: &Bench<'_>) -> Outcome {
     same("its key", info.solving.public_keys.len(), 1)
 }
 
-pub fn a_known_descriptor_is_replaced_and_keeps_its_scripts(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn a_known_descriptor_is_replaced_and_keeps_its_scripts(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let text = format!("wpkh({}/0/*)", master(1)?);
     let import = |begin, end| descriptor(&text, |import| import.range = Some((begin, end)));
-    bench.take(import(5, 50))?;
+    tester.take(import(5, 50))?;
     for (begin, end) in [(6, 60), (5, 49)] {
         let shrinks = vec![ImportOutcome::RangeShrinks { begin: 5, end: 50 }];
-        same("a range that leaves something out", bench.import(vec![import(begin, end)])?, shrinks)?;
+        same("a range that leaves something out", tester.import(vec![import(begin, end)])?, shrinks)?;
     }
-    bench.take(import(0, 60))?;
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    tester.take(import(0, 60))?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("there is one still", told.len(), 1)?;
     same("its range", told.first().and_then(|told| told.range), Some((0, 60)))?;
-    same("a new script", ownership(bench, &at(&text, 60)?)?, Ownership::Spendable)?;
-    same("an old one", ownership(bench, &at(&text, 50)?)?, Ownership::Spendable)?;
-    let numbers = bench.ask(|wallet, scope| wallet.descriptor_texts(scope, vec![0, 1]))?;
+    same("a new script", ownership(tester, &at(&text, 60)?)?, Ownership::Spendable)?;
+    same("an old one", ownership(tester, &at(&text, 50)?)?, Ownership::Spendable)?;
+    let numbers = tester.ask(|wallet, scope| wallet.descriptor_texts(scope, vec![0, 1]))?;
     holds("it keeps its number", matches!(numbers.as_slice(), [Some(_), None]))
 }
 
-pub fn descriptors_are_told_in_the_order_of_their_import(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn descriptors_are_told_in_the_order_of_their_import(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let texts = [format!("wpkh({}/1h/*)", master(1)?), format!("pkh({})", wif(2)?.expose())];
     for text in &texts {
-        bench.take(descriptor(text, |import| import.range = text.contains('*').then_some((0, 3))))?;
+        tester.take(descriptor(text, |import| import.range = text.contains('*').then_some((0, 3))))?;
     }
     let public = |text: &String| {
         let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).ok()?;
         Some(parsed.first()?.to_public_string())
     };
     let [first, second] = &texts;
-    let numbers = bench.ask(|wallet, scope| wallet.descriptor_texts(scope, vec![1, 7, 0]))?;
+    let numbers = tester.ask(|wallet, scope| wallet.descriptor_texts(scope, vec![1, 7, 0]))?;
     same("texts by number, as they were imported", numbers, vec![public(second), None, public(first)])?;
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, true))?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, true))?;
     let found: Vec<String> = told.iter().map(|info| info.text.expose().to_owned()).collect();
     let mut expected = Vec::new();
     for text in &texts {
@@ -142,154 +142,154 @@ pub fn descriptors_are_told_in_the_order_of_their_import(bench: &Bench<'_>) -> O
     }
     same("with their private keys", found, expected)?;
     let payment = pay(1, &at(second, 0)?, 7);
-    bench.accept(&payment);
-    let known = bench.known(payment.compute_txid())?;
+    tester.accept(&payment);
+    let known = tester.known(payment.compute_txid())?;
     same("the number at an output", some("it", known.output(0))?.descriptors.clone(), vec![1])
 }
 
-pub fn only_an_address_for_receiving_is_entered_in_the_address_book(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn only_an_address_for_receiving_is_entered_in_the_address_book(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let text = |number| -> Result<String, Failure> { Ok(format!("wpkh({})", wif(number)?.expose())) };
-    bench.take(descriptor(&text(1)?, |import| import.label = Some("rent".into())))?;
-    bench.take(descriptor(&text(2)?, |_| {}))?;
-    bench.take(descriptor(&text(3)?, |import| (import.internal, import.label) = (Some(true), Some("no".into()))))?;
+    tester.take(descriptor(&text(1)?, |import| import.label = Some("rent".into())))?;
+    tester.take(descriptor(&text(2)?, |_| {}))?;
+    tester.take(descriptor(&text(3)?, |import| (import.internal, import.label) = (Some(true), Some("no".into()))))?;
     let ranged = format!("wpkh({}/*)", master(1)?);
-    bench.take(descriptor(&ranged, |import| (import.range, import.label) = (Some((0, 2)), Some("no".into()))))?;
-    bench.take(keys(|keys| {
+    tester.take(descriptor(&ranged, |import| (import.range, import.label) = (Some((0, 2)), Some("no".into()))))?;
+    tester.take(keys(|keys| {
         (keys.script_pubkeys, keys.solving_data, keys.label) = (vec![foreign(4)], false, "four".into());
     }))?;
-    bench.take(keys(|keys| {
+    tester.take(keys(|keys| {
         (keys.script_pubkeys, keys.solving_data, keys.internal) = (vec![foreign(5)], false, true);
     }))?;
-    let label = |script: ScriptBuf| Ok::<_, Failure>(some("the script", bench.script(&script)?)?.label);
+    let label = |script: ScriptBuf| Ok::<_, Failure>(some("the script", tester.script(&script)?)?.label);
     same("labelled", label(p2wpkh(1)?)?.as_deref(), Some("rent"))?;
     same("without a label", label(p2wpkh(2)?)?.as_deref(), Some(""))?;
     same("for change", label(p2wpkh(3)?)?, None)?;
     same("with a range", label(at(&ranged, 0)?)?, None)?;
     same("watched", label(foreign(4))?.as_deref(), Some("four"))?;
     same("watched for change", label(foreign(5))?, None)?;
-    same("the address book", bench.labels()?.len(), 3)
+    same("the address book", tester.labels()?.len(), 3)
 }
 
-pub fn of_two_paths_the_second_is_for_change(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn of_two_paths_the_second_is_for_change(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let text = format!("wpkh({}/<0;1>/*)", master(1)?);
-    bench.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     let sides: Vec<_> = told.iter().map(|info| (info.active, info.internal)).collect();
     same("their sides", sides, vec![(true, Some(false)), (true, Some(true))])?;
     for (path, internal) in [(0, false), (1, true)] {
         let script = at(&format!("wpkh({}/{path}/*)", master(1)?), 0)?;
-        same("its side", some("the script", bench.script(&script)?)?.internal, internal)?;
+        same("its side", some("the script", tester.script(&script)?)?.internal, internal)?;
     }
     Ok(())
 }
 
-pub fn a_watched_script_becomes_ours_with_its_key_at_once(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn a_watched_script_becomes_ours_with_its_key_at_once(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let script = p2wpkh(1)?;
-    bench.take(watch(&script))?;
+    tester.take(watch(&script))?;
     let payment = pay(1, &script, 70);
     let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 20), (&script, 40)]);
-    bench.accept(&payment);
-    bench.accept(&spending);
+    tester.accept(&payment);
+    tester.accept(&spending);
     let told = || -> Result<_, Failure> {
-        let (paid, spent) = (bench.known(payment.compute_txid())?, bench.known(spending.compute_txid())?);
-        let coins = bench.coins()?;
+        let (paid, spent) = (tester.known(payment.compute_txid())?, tester.known(spending.compute_txid())?);
+        let coins = tester.coins()?;
         let coin = some("the coin", coins.first())?;
         let whose = some("the output", paid.output(0))?.ownership;
         Ok((whose, coin.ownership, coin.label.clone(), spent.debit_spendable, spent.debit_watch_only))
     };
     let watched = Ownership::WatchOnly;
     same("while it is watched", told()?, (watched, watched, Some(String::new()), 0, 70))?;
-    holds("how it is spent is not known", !some("the script", bench.script(&script)?)?.solvable)?;
-    bench.take(keys(|keys| {
+    holds("how it is spent is not known", !some("the script", tester.script(&script)?)?.solvable)?;
+    tester.take(keys(|keys| {
         (keys.script_pubkeys, keys.label) = (vec![script.clone()], "mine".into());
         keys.private_keys = wif(1).into_iter().collect();
     }))?;
     let ours = Ownership::Spendable;
     same("with its key", told()?, (ours, ours, Some("mine".into()), 70, 0))?;
-    let info = some("the script", bench.script(&script)?)?;
+    let info = some("the script", tester.script(&script)?)?;
     same("its key", info.solving.public_keys, vec![Blob(public(1)?.to_bytes())])?;
     holds("its descriptor", info.solvable && info.descriptor.starts_with("wpkh("))
 }
 
-pub fn a_compressed_key_owns_all_its_forms(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.take(keys(|keys| {
+pub fn a_compressed_key_owns_all_its_forms(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.take(keys(|keys| {
         keys.script_pubkeys = p2pkh(1).into_iter().collect();
         keys.private_keys = wif(1).into_iter().collect();
     }))?;
     let nested = ScriptBuf::new_p2sh(&p2wpkh(1)?.script_hash());
     for script in [p2pkh(1)?, p2wpkh(1)?, ScriptBuf::new_p2pk(&public(1)?), nested] {
-        same(&format!("{script}"), ownership(bench, &script)?, Ownership::Spendable)?;
-        holds("how it is spent is known", some("it", bench.script(&script)?)?.solvable)?;
+        same(&format!("{script}"), ownership(tester, &script)?, Ownership::Spendable)?;
+        holds("how it is spent is known", some("it", tester.script(&script)?)?.solvable)?;
     }
     Ok(())
 }
 
-pub fn a_multisig_is_ours_with_its_last_key(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn a_multisig_is_ours_with_its_last_key(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let script = Builder::new().push_int(1).push_key(&public(1)?).push_key(&public(2)?).push_int(2);
     let script = script.push_opcode(OP_CHECKMULTISIG).into_script();
     let program = ScriptBuf::new_p2wsh(&script.wscript_hash());
     let nested = ScriptBuf::new_p2sh(&program.script_hash());
-    bench.take(keys(|keys| {
+    tester.take(keys(|keys| {
         keys.script_pubkeys = vec![nested.clone()];
         keys.scripts = vec![script.clone(), program.clone()];
         keys.private_keys = wif(1).into_iter().collect();
     }))?;
-    same("with one key", ownership(bench, &nested)?, Ownership::WatchOnly)?;
+    same("with one key", ownership(tester, &nested)?, Ownership::WatchOnly)?;
     let payment = pay(1, &nested, 7);
-    bench.accept(&payment);
-    let info = some("the script", bench.script(&nested)?)?;
+    tester.accept(&payment);
+    let info = some("the script", tester.script(&nested)?)?;
     same("its scripts", (info.solvable, info.solving.scripts), (true, vec![program.clone(), script.clone()]))?;
     holds("its descriptor", info.descriptor.starts_with("sh(wsh(multi(1,"))?;
-    bench.take(keys(|keys| {
+    tester.take(keys(|keys| {
         keys.script_pubkeys = p2pkh(2).into_iter().collect();
         keys.private_keys = wif(2).into_iter().collect();
     }))?;
     for script in [&nested, &program] {
-        same("with both", ownership(bench, script)?, Ownership::Spendable)?;
+        same("with both", ownership(tester, script)?, Ownership::Spendable)?;
     }
-    same("bare", ownership(bench, &script)?, Ownership::None)?;
-    let known = bench.known(payment.compute_txid())?;
+    same("bare", ownership(tester, &script)?, Ownership::None)?;
+    let known = tester.known(payment.compute_txid())?;
     same("what was paid to it", some("it", known.output(0))?.ownership, Ownership::Spendable)
 }
 
-pub fn a_second_watch_moves_the_birth_time(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn a_second_watch_moves_the_birth_time(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     for timestamp in [1000, 10, 500] {
-        bench.take(keys(|keys| {
+        tester.take(keys(|keys| {
             (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(1)], false, timestamp);
         }))?;
-        same("the script's", some("it", bench.script(&foreign(1))?)?.timestamp, timestamp)?;
+        same("the script's", some("it", tester.script(&foreign(1))?)?.timestamp, timestamp)?;
     }
-    same("the wallet's", bench.info()?.birth_time, 10)
+    same("the wallet's", tester.info()?.birth_time, 10)
 }
 
-pub fn what_is_ours_is_not_imported_again(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.take(single(1)?)?;
+pub fn what_is_ours_is_not_imported_again(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     let import = keys(|keys| (keys.script_pubkeys, keys.label) = (vec![foreign(1), script.clone()], "x".into()));
-    same("the outcome", bench.import(vec![import])?, vec![ImportOutcome::AlreadyOwned { script: script.clone() }])?;
-    same("its label", some("it", bench.script(&script)?)?.label.as_deref(), Some("1"))?;
-    same("what stood beside it", bench.script(&foreign(1))?, None)
+    same("the outcome", tester.import(vec![import])?, vec![ImportOutcome::AlreadyOwned { script: script.clone() }])?;
+    same("its label", some("it", tester.script(&script)?)?.label.as_deref(), Some("1"))?;
+    same("what stood beside it", tester.script(&foreign(1))?, None)
 }
 
-pub fn what_came_before_the_import_waits_for_a_rescan(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn what_came_before_the_import_waits_for_a_rescan(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     let [mined, waiting, later] = [1, 2, 3].map(|number| pay(number, &foreign(9), u64::from(number)));
-    bench.mine(&[&mined]);
-    bench.accept(&waiting);
-    bench.take(watch(&foreign(9)))?;
-    same("after the import", bench.info()?.transactions, 0)?;
-    bench.accept(&later);
-    same("what came later", bench.info()?.transactions, 1)?;
-    bench.rescan(1)?;
-    same("after the rescan", bench.info()?.transactions, 3)?;
+    tester.mine(&[&mined]);
+    tester.accept(&waiting);
+    tester.take(watch(&foreign(9)))?;
+    same("after the import", tester.info()?.transactions, 0)?;
+    tester.accept(&later);
+    same("what came later", tester.info()?.transactions, 1)?;
+    tester.rescan(1)?;
+    same("after the rescan", tester.info()?.transactions, 3)?;
     let order = [&later, &mined, &waiting].map(|transaction| transaction.compute_txid());
-    let found = bench.ids(outrigger_service::wallet::HistoryRange::All, false)?;
+    let found = tester.ids(outrigger_service::wallet::HistoryRange::All, false)?;
     same("in the order in which they were met", found, order.to_vec())
 }

@@ -1,15 +1,19 @@
 //! The promises, one small function each.
 
-use super::Case;
 
 /// Lists the cases by the modules that they stand in.
 macro_rules! cases {
     ($($module:ident: $($case:ident),* $(,)?;)*) => {
         $(mod $module;)*
 
-        /// All of them.
-        pub fn all() -> Vec<Case> {
-            vec![$($(Case { name: stringify!($case), check: $module::$case }),*),*]
+        /// A test for each.
+        mod promises {
+            $($(
+                #[test]
+                fn $case() -> crate::Outcome {
+                    super::$module::$case(&crate::Tester::new())
+                }
+            )*)*
         }
     };
 }

@@ -2,112 +2,112 @@
 
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, HistoryRange, Synced, WalletKind};
-use crate::testing::conformance::bench::{
-    Bench, WALLET, descriptor, foreign, holds, master, out, p2wpkh, pay, refused, same, single, some, spend,
+use crate::tester::{
+    Tester, WALLET, descriptor, foreign, holds, master, out, p2wpkh, pay, refused, same, single, some, spend,
 };
-use crate::testing::conformance::{Failure, Outcome};
+use crate::{Failure, Outcome};
 use outrigger_service::wire::Secret;
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-pub fn the_wallet_of_a_call_is_the_named_or_the_only_one(bench: &Bench<'_>) -> Outcome {
-    let name = |wallet: Option<&str>| bench.of(wallet, |w, scope| w.info(scope).map(|info| info.name));
+pub fn the_wallet_of_a_call_is_the_named_or_the_only_one(tester: &Tester) -> Outcome {
+    let name = |wallet: Option<&str>| tester.of(wallet, |w, scope| w.info(scope).map(|info| info.name));
     refused("none is loaded", name(None), ErrorKind::NoWallet)?;
     refused("one is named, and none loaded", name(Some("a")), ErrorKind::WalletNotLoaded)?;
-    bench.try_create("a", |_| {})?;
+    tester.try_create("a", |_| {})?;
     same("the only one", name(None)?, "a".into())?;
-    bench.try_create("b", |_| {})?;
+    tester.try_create("b", |_| {})?;
     refused("there are two", name(None), ErrorKind::WalletNotSpecified)?;
     same("the named one", name(Some("b"))?, "b".into())?;
     refused("another is named", name(Some("c")), ErrorKind::WalletNotLoaded)?;
-    let written = bench.of(None, |w, scope| w.set_label(scope, foreign(1), "x".into()));
+    let written = tester.of(None, |w, scope| w.set_label(scope, foreign(1), "x".into()));
     refused("a write without a name", written, ErrorKind::WalletNotSpecified)?;
-    bench.unload("a")?;
+    tester.unload("a")?;
     same("the one that is left", name(None)?, "b".into())?;
     refused("one that was unloaded", name(Some("a")), ErrorKind::WalletNotLoaded)
 }
 
-pub fn loaded_wallets_are_listed_in_their_order_and_all_by_name(bench: &Bench<'_>) -> Outcome {
+pub fn loaded_wallets_are_listed_in_their_order_and_all_by_name(tester: &Tester) -> Outcome {
     for name in ["b", "c", "a/d"] {
-        bench.try_create(name, |_| {})?;
+        tester.try_create(name, |_| {})?;
     }
-    let list = || bench.of(None, |wallet, scope| wallet.list(scope));
+    let list = || tester.of(None, |wallet, scope| wallet.list(scope));
     same("the loaded ones", list()?, names(&["b", "c", "a/d"]))?;
-    bench.unload("b")?;
+    tester.unload("b")?;
     same("without the first", list()?, names(&["c", "a/d"]))?;
-    let directory = bench.of(None, |wallet, scope| wallet.directory(scope))?;
+    let directory = tester.of(None, |wallet, scope| wallet.directory(scope))?;
     same("all of them", directory, names(&["a/d", "b", "c"]))?;
-    bench.load("b")?;
+    tester.load("b")?;
     same("the one loaded last comes last", list()?, names(&["c", "a/d", "b"]))
 }
 
-pub fn a_wallet_that_cannot_be_made_leaves_nothing_behind(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    refused("a name that is taken", bench.try_create(WALLET, |_| {}), ErrorKind::WalletExists)?;
-    refused("a name that leads elsewhere", bench.try_create("../x", |_| {}), ErrorKind::Refused)?;
-    let keyless = bench.try_create("k", |options| {
+pub fn a_wallet_that_cannot_be_made_leaves_nothing_behind(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    refused("a name that is taken", tester.try_create(WALLET, |_| {}), ErrorKind::WalletExists)?;
+    refused("a name that leads elsewhere", tester.try_create("../x", |_| {}), ErrorKind::Refused)?;
+    let keyless = tester.try_create("k", |options| {
         (options.disable_private_keys, options.passphrase) = (true, Secret::new("pass".into()));
     });
     refused("a passphrase for no keys", keyless, ErrorKind::Refused)?;
-    bench.unload(WALLET)?;
-    refused("a name that is taken by an unloaded one", bench.try_create(WALLET, |_| {}), ErrorKind::WalletExists)?;
-    same("what there is", bench.of(None, |wallet, scope| wallet.directory(scope))?, names(&[WALLET]))
+    tester.unload(WALLET)?;
+    refused("a name that is taken by an unloaded one", tester.try_create(WALLET, |_| {}), ErrorKind::WalletExists)?;
+    same("what there is", tester.of(None, |wallet, scope| wallet.directory(scope))?, names(&[WALLET]))
 }
 
-pub fn loading_and_unloading_are_refused_where_there_is_nothing_to_do(bench: &Bench<'_>) -> Outcome {
-    refused("one that does not exist is loaded", bench.load("x"), ErrorKind::WalletNotLoaded)?;
-    refused("one that does not exist is unloaded", bench.unload("x"), ErrorKind::WalletNotLoaded)?;
-    bench.create(|_| {})?;
-    refused("a loaded one is loaded", bench.load(WALLET), ErrorKind::WalletAlreadyLoaded)?;
-    bench.unload(WALLET)?;
-    refused("an unloaded one is unloaded", bench.unload(WALLET), ErrorKind::WalletNotLoaded)
+pub fn loading_and_unloading_are_refused_where_there_is_nothing_to_do(tester: &Tester) -> Outcome {
+    refused("one that does not exist is loaded", tester.load("x"), ErrorKind::WalletNotLoaded)?;
+    refused("one that does not exist is unloaded", tester.unload("x"), ErrorKind::WalletNotLoaded)?;
+    tester.create(|_| {})?;
+    refused("a loaded one is loaded", tester.load(WALLET), ErrorKind::WalletAlreadyLoaded)?;
+    tester.unload(WALLET)?;
+    refused("an unloaded one is unloaded", tester.unload(WALLET), ErrorKind::WalletNotLoaded)
 }
 
-pub fn what_a_wallet_holds_outlives_its_unloading(bench: &Bench<'_>) -> Outcome {
-    bench.create(|options| options.avoid_reuse = true)?;
-    bench.take(single(1)?)?;
+pub fn what_a_wallet_holds_outlives_its_unloading(tester: &Tester) -> Outcome {
+    tester.create(|options| options.avoid_reuse = true)?;
+    tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     let payment = pay(1, &script, 70);
-    bench.mine(&[&payment]);
-    bench.accept(&pay(2, &script, 80));
-    bench.ask(|w, scope| w.set_metadata(scope, payment.compute_txid(), "comment".into(), "rent".into()))?;
+    tester.mine(&[&payment]);
+    tester.accept(&pay(2, &script, 80));
+    tester.ask(|w, scope| w.set_metadata(scope, payment.compute_txid(), "comment".into(), "rent".into()))?;
     let all = || -> Result<_, Failure> {
-        let history = bench.history(HistoryRange::All, false, 2)?;
-        Ok((bench.info()?, history, bench.coins()?, bench.labels()?, bench.script(&script)?))
+        let history = tester.history(HistoryRange::All, false, 2)?;
+        Ok((tester.info()?, history, tester.coins()?, tester.labels()?, tester.script(&script)?))
     };
     let before = all()?;
-    bench.unload(WALLET)?;
-    bench.load(WALLET)?;
+    tester.unload(WALLET)?;
+    tester.load(WALLET)?;
     same("everything", all()?, before)
 }
 
-pub fn a_wallet_catches_up_when_it_is_loaded(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.take(single(1)?)?;
+pub fn a_wallet_catches_up_when_it_is_loaded(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     let [gone, mined, waiting] = [1, 2, 3].map(|number| pay(number, &script, u64::from(number)));
-    let block = bench.mine(&[&gone]);
-    bench.unload(WALLET)?;
-    bench.disconnect();
-    bench.take_out(gone.compute_txid());
-    bench.mine(&[&mined]);
-    bench.accept(&waiting);
-    bench.load(WALLET)?;
-    holds("the tip is another one", bench.tip()?.hash != block)?;
-    same("the height where it stands", bench.info()?.synced.height, bench.tip()?.height)?;
+    let block = tester.mine(&[&gone]);
+    tester.unload(WALLET)?;
+    tester.disconnect();
+    tester.take_out(gone.compute_txid());
+    tester.mine(&[&mined]);
+    tester.accept(&waiting);
+    tester.load(WALLET)?;
+    holds("the tip is another one", tester.tip()?.hash != block)?;
+    same("the height where it stands", tester.info()?.synced.height, tester.tip()?.height)?;
     let confirmed = HistoryRange::Confirmed { from_height: 0 };
-    same("what is confirmed", bench.ids(confirmed, false)?, vec![mined.compute_txid()])?;
+    same("what is confirmed", tester.ids(confirmed, false)?, vec![mined.compute_txid()])?;
     let waiting = vec![gone.compute_txid(), waiting.compute_txid()];
-    same("what is not", bench.ids(HistoryRange::Unconfirmed, false)?, waiting)
+    same("what is not", tester.ids(HistoryRange::Unconfirmed, false)?, waiting)
 }
 
-pub fn a_new_wallet_says_what_it_was_made_as(bench: &Bench<'_>) -> Outcome {
-    bench.mine(&[]);
-    bench.create(|options| (options.avoid_reuse, options.descriptors) = (true, Some(true)))?;
-    let tip = bench.tip()?;
-    let info = bench.info()?;
+pub fn a_new_wallet_says_what_it_was_made_as(tester: &Tester) -> Outcome {
+    tester.mine(&[]);
+    tester.create(|options| (options.avoid_reuse, options.descriptors) = (true, Some(true)))?;
+    let tip = tester.tip()?;
+    let info = tester.info()?;
     let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
     same("where it begins", info.synced, synced)?;
     same("its name and kind", (info.name.as_str(), info.kind), (WALLET, WalletKind::Descriptors))?;
@@ -118,98 +118,98 @@ pub fn a_new_wallet_says_what_it_was_made_as(bench: &Bench<'_>) -> Outcome {
     same("its birth time", info.birth_time, 0)?;
     same("its backups", (info.backup_needed, info.last_backup), (true, 0))?;
     same("its transactions", info.transactions, 0)?;
-    bench.try_create("keyless", |options| {
+    tester.try_create("keyless", |options| {
         (options.blank, options.disable_private_keys, options.descriptors) = (false, true, Some(false));
     })?;
-    let info = bench.of(Some("keyless"), |wallet, scope| wallet.info(scope))?;
+    let info = tester.of(Some("keyless"), |wallet, scope| wallet.info(scope))?;
     same("one without private keys", (info.blank, info.private_keys_enabled), (false, false))?;
     same("the kind of it", info.kind, WalletKind::Legacy)?;
-    bench.try_create("sealed", |options| options.passphrase = Secret::new("pass".into()))?;
-    let info = bench.of(Some("sealed"), |wallet, scope| wallet.info(scope))?;
+    tester.try_create("sealed", |options| options.passphrase = Secret::new("pass".into()))?;
+    let info = tester.of(Some("sealed"), |wallet, scope| wallet.info(scope))?;
     same("one with a passphrase", (info.encrypted, info.locked, info.kind), (true, true, WalletKind::Both))
 }
 
-pub fn a_wallet_with_keys_of_its_own_has_an_address_of_each_kind(bench: &Bench<'_>) -> Outcome {
-    bench.create(|options| options.blank = false)?;
-    let info = bench.info()?;
-    let ahead = 4 * u64::from(bench.subject.keypool());
+pub fn a_wallet_with_keys_of_its_own_has_an_address_of_each_kind(tester: &Tester) -> Outcome {
+    tester.create(|options| options.blank = false)?;
+    let info = tester.info()?;
+    let ahead = 4 * u64::from(tester.keypool());
     same("its keypools", (info.keypool_external, info.keypool_internal), (ahead, ahead))?;
     same("it is not blank", info.blank, false)?;
-    let time = u64::from(bench.tip()?.time);
+    let time = u64::from(tester.tip()?.time);
     same("its birth time is the node's", info.birth_time, time)?;
-    let address = |kind, internal| bench.ask(|wallet, scope| wallet.new_address(scope, kind, internal, None));
+    let address = |kind, internal| tester.ask(|wallet, scope| wallet.new_address(scope, kind, internal, None));
     for internal in [false, true] {
         holds("legacy is P2PKH", address(AddressType::Legacy, internal)?.is_p2pkh())?;
         holds("p2sh-segwit is P2SH", address(AddressType::P2shSegwit, internal)?.is_p2sh())?;
         holds("bech32 is P2WPKH", address(AddressType::Bech32, internal)?.is_p2wpkh())?;
         let script = address(AddressType::Bech32m, internal)?;
         holds("bech32m is P2TR", script.is_p2tr())?;
-        same("it knows the side", some("the script", bench.script(&script)?)?.internal, internal)?;
+        same("it knows the side", some("the script", tester.script(&script)?)?.internal, internal)?;
     }
-    let told = bench.ask(|wallet, scope| wallet.descriptors(scope, false))?;
+    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("its active descriptors", told.iter().filter(|info| info.active).count(), 8)
 }
 
-pub fn a_backup_is_the_wallet_as_it_was(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.take(single(1)?)?;
+pub fn a_backup_is_the_wallet_as_it_was(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
-    bench.mine(&[&pay(1, &script, 70)]);
-    let file = bench.subject.backup_file("one");
-    bench.ask(|wallet, scope| wallet.backup(scope, file.clone()))?;
-    let info = bench.info()?;
-    same("what is said of it", (info.backup_needed, info.last_backup), (false, u64::from(bench.tip()?.time)))?;
-    bench.take(single(2)?)?;
-    same("an import after it", bench.info()?.backup_needed, true)?;
-    bench.ask(|wallet, scope| wallet.set_label(scope, foreign(1), "later".into()))?;
-    bench.mine(&[&pay(2, &script, 80)]);
-    bench.of(None, |wallet, scope| wallet.restore(scope, "copy".into(), file, None))?;
-    let (info, coins, labels) = bench.of(Some("copy"), |wallet, scope| {
+    tester.mine(&[&pay(1, &script, 70)]);
+    let file = tester.backup_file("one");
+    tester.ask(|wallet, scope| wallet.backup(scope, file.clone()))?;
+    let info = tester.info()?;
+    same("what is said of it", (info.backup_needed, info.last_backup), (false, u64::from(tester.tip()?.time)))?;
+    tester.take(single(2)?)?;
+    same("an import after it", tester.info()?.backup_needed, true)?;
+    tester.ask(|wallet, scope| wallet.set_label(scope, foreign(1), "later".into()))?;
+    tester.mine(&[&pay(2, &script, 80)]);
+    tester.of(None, |wallet, scope| wallet.restore(scope, "copy".into(), file, None))?;
+    let (info, coins, labels) = tester.of(Some("copy"), |wallet, scope| {
         Ok::<_, Failure>((wallet.info(scope)?, wallet.coins(scope, None, 9)?, wallet.labels(scope, None, 9)?))
     })?;
     same("its name, and that it needs a backup", (info.name.as_str(), info.backup_needed), ("copy", true))?;
-    same("it has followed the chain since", info.synced.hash, bench.tip()?.hash)?;
+    same("it has followed the chain since", info.synced.hash, tester.tip()?.hash)?;
     same("its coins", coins.coins.len(), 2)?;
     let labels: Vec<_> = labels.entries.into_iter().map(|entry| (entry.script, entry.label)).collect();
     same("its address book", labels, vec![(script, "1".to_owned())])
 }
 
-pub fn a_backup_is_restored_under_a_free_name_only(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let file = bench.subject.backup_file("one");
-    let restore = |name: &str, file: String| bench.of(None, |w, scope| w.restore(scope, name.into(), file, None));
+pub fn a_backup_is_restored_under_a_free_name_only(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let file = tester.backup_file("one");
+    let restore = |name: &str, file: String| tester.of(None, |w, scope| w.restore(scope, name.into(), file, None));
     refused("no file", restore("copy", file.clone()), ErrorKind::NotFound)?;
-    bench.ask(|wallet, scope| wallet.backup(scope, file.clone()))?;
+    tester.ask(|wallet, scope| wallet.backup(scope, file.clone()))?;
     refused("a loaded wallet's name", restore(WALLET, file.clone()), ErrorKind::WalletExists)?;
-    bench.unload(WALLET)?;
+    tester.unload(WALLET)?;
     refused("an unloaded wallet's name", restore(WALLET, file.clone()), ErrorKind::WalletExists)?;
     refused("a name that leads elsewhere", restore("../x", file.clone()), ErrorKind::Refused)?;
     restore("copy", file)?;
-    same("what is loaded", bench.of(None, |wallet, scope| wallet.list(scope))?, names(&["copy"]))
+    same("what is loaded", tester.of(None, |wallet, scope| wallet.list(scope))?, names(&["copy"]))
 }
 
-pub fn a_call_sees_one_moment(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    bench.take(single(1)?)?;
+pub fn a_call_sees_one_moment(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
-    let wallet = bench.subject.wallet();
-    let scope = bench.subject.open(Some(WALLET));
+    let wallet = tester.wallet();
+    let (scope, call) = tester.open(Some(WALLET));
     let before = wallet.info(scope)?;
-    bench.mine(&[&pay(1, &script, 70)]);
-    bench.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "new".into()))?;
+    tester.mine(&[&pay(1, &script, 70)]);
+    tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "new".into()))?;
     same("the wallet as the call met it", wallet.info(scope)?, before)?;
     same("its coins", wallet.coins(scope, None, 9)?.coins, Vec::new())?;
     let label = wallet.labels(scope, None, 9)?.entries.into_iter().next().map(|entry| entry.label);
     same("its address book", label.as_deref(), Some("1"))?;
-    bench.subject.close(scope);
-    same("what a later call sees", bench.coins()?.len(), 1)?;
-    same("where it stands", bench.info()?.synced.hash, bench.tip()?.hash)
+    drop(call);
+    same("what a later call sees", tester.coins()?.len(), 1)?;
+    same("where it stands", tester.info()?.synced.hash, tester.tip()?.hash)
 }
 
-pub fn a_call_sees_what_it_wrote(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
-    let wallet = bench.subject.wallet();
-    let scope = bench.subject.open(Some(WALLET));
+pub fn a_call_sees_what_it_wrote(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let wallet = tester.wallet();
+    let (scope, call) = tester.open(Some(WALLET));
     same("what it knows at first", wallet.scripts(scope, vec![p2wpkh(1)?])?, vec![None])?;
     wallet.import(scope, vec![single(1)?])?;
     holds("it knows what it imported", wallet.scripts(scope, vec![p2wpkh(1)?])?.iter().all(Option::is_some))?;
@@ -218,27 +218,27 @@ pub fn a_call_sees_what_it_wrote(bench: &Bench<'_>) -> Outcome {
     let script = wallet.new_address(scope, AddressType::Bech32, false, Some("fresh".into()))?;
     let labels = wallet.labels(scope, None, 9)?.entries;
     holds("it sees the label it gave", labels.iter().any(|entry| entry.script == script && entry.label == "fresh"))?;
-    bench.subject.close(scope);
+    drop(call);
     let payment = pay(1, &script, 70);
-    bench.accept(&payment);
-    bench.take_out(payment.compute_txid());
-    let scope = bench.subject.open(Some(WALLET));
+    tester.accept(&payment);
+    tester.take_out(payment.compute_txid());
+    let (scope, call) = tester.open(Some(WALLET));
     let coins = wallet.coins(scope, None, 9)?.coins;
     same("the coin", coins.first().map(|coin| coin.outpoint), Some(out(&payment, 0)))?;
     wallet.abandon(scope, payment.compute_txid())?;
     same("none when it gave its transaction up", wallet.coins(scope, None, 9)?.coins, Vec::new())?;
-    bench.subject.close(scope);
+    drop(call);
     let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 60)]);
-    bench.accept(&payment);
-    bench.accept(&spending);
-    same("what spends it concerns the wallet", bench.known(spending.compute_txid())?.debit_spendable, 70)
+    tester.accept(&payment);
+    tester.accept(&spending);
+    same("what spends it concerns the wallet", tester.known(spending.compute_txid())?.debit_spendable, 70)
 }
 
-pub fn avoid_reuse_is_kept(bench: &Bench<'_>) -> Outcome {
-    bench.create(|_| {})?;
+pub fn avoid_reuse_is_kept(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
     for avoid in [true, false, true] {
-        bench.ask(|wallet, scope| wallet.set_avoid_reuse(scope, avoid))?;
-        same("the flag", bench.info()?.avoid_reuse, avoid)?;
+        tester.ask(|wallet, scope| wallet.set_avoid_reuse(scope, avoid))?;
+        same("the flag", tester.info()?.avoid_reuse, avoid)?;
     }
     Ok(())
 }

@@ -8,18 +8,20 @@ use std::time::{Duration, Instant};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, TxOut, Txid};
-use outrigger_service::chain::Coin;
+use outrigger_service::chain::{BlockRef, Coin};
 use outrigger_service::events::Event;
-use outrigger_service::wallet::{ImportOutcome, Ownership};
+use outrigger_service::wallet::{ImportOutcome, Ownership, WalletCoin};
 use outrigger_service::{Chain, Mempool, Scope};
+use outrigger_wallet_engine::WalletView;
 use serde_json::json;
 
-use super::super::{Harness, foreign, spend};
 use super::asked::Asked;
-use super::cast::{INDEXES, Late, NOTE, Role, STRANGER, first_imports, late, roles};
+use super::cast::{INDEXES, Late, NOTE, Role, STRANGER, first_imports, foreign, late, roles, spend};
 use super::naive::{Naive, Named, RawBlock};
 use super::steps::{Make, Pick, Plan, REMARKS, Step, TEXTS};
-use outrigger_node::events::{NodeEvent, Observer, Removal};
+use outrigger_node::{Node, NodeEvent, Removal};
+use outrigger_scripted_node::ScriptedNode;
+use outrigger_testing::TestHost;
 
 /// What a coin that nobody knew of is worth, and what a transaction pays for itself, in satoshi.
 const FRESH: u64 = 100_000;
@@ -33,7 +35,7 @@ const BLOCK_SECONDS: u64 = 500;
 
 /// The node and the wallet, and what is known of both.
 pub struct World {
-    pub harness: Harness,
+    pub host: TestHost<ScriptedNode>,
     pub asked: Asked,
     pub naive: Naive,
     pub roles: Vec<Role>,
@@ -54,13 +56,13 @@ fn nth<T>(items: impl IntoIterator<Item = T>, number: usize) -> Option<T> {
 
 impl World {
     pub fn new() -> Self {
-        let harness = Harness::new();
-        harness.create("w", |options| options.blank = true);
-        let genesis = harness.chain.tip(Scope::NONE).unwrap();
-        harness.chain.set_mock_time(Scope::NONE, u64::from(genesis.time) + AHEAD).unwrap();
-        let asked = Asked::of(&harness);
+        let host = TestHost::over(ScriptedNode::new());
+        host.create_wallet("w", |options| options.blank = true).unwrap();
+        let genesis = host.node.tip();
+        host.node.chain.set_mock_time(Scope::NONE, u64::from(genesis.time) + AHEAD).unwrap();
+        let asked = Asked::of(&host);
         let mut world = Self {
-            harness,
+            host,
             asked,
             naive: Naive::default(),
             roles: roles(),
@@ -135,7 +137,7 @@ impl World {
             }
             Step::Label { role, label } => {
                 let (role, label) = (&self.roles[*role], TEXTS[*label]);
-                self.harness.view().wallet().set_label(role.script.clone(), label.into()).unwrap();
+                self.view().wallet().set_label(role.script.clone(), label.into()).unwrap();
                 if let Some(address) = role.address_script.clone() {
                     self.naive.labels.insert(address, label.into());
                 }
@@ -143,9 +145,9 @@ impl World {
             Step::Remark { which, key, value } => self.remark(*which, REMARKS[*key], TEXTS[*value]),
             Step::Tick(seconds) => self.tick(*seconds),
             Step::Restart => {
-                self.harness.view();
-                self.harness.restart(|_| {});
-                self.asked = Asked::of(&self.harness);
+                self.view();
+                self.host.restart(|_| {});
+                self.asked = Asked::of(&self.host);
                 self.naive.read_pool(self.now());
                 self.adopt();
             }
@@ -153,22 +155,45 @@ impl World {
         Ok(())
     }
 
+    /// The wallet, as far as the chain goes.
+    fn view(&self) -> WalletView {
+        self.host.wallet("w").unwrap()
+    }
+
+    /// The wallet's coins.
+    pub fn coins(&self) -> Vec<WalletCoin> {
+        let (view, mut all, mut after) = (self.view(), Vec::new(), None);
+        loop {
+            let batch = view.coins(after, 3).unwrap();
+            all.extend(batch.coins);
+            after = batch.next;
+            if after.is_none() {
+                return all;
+            }
+        }
+    }
+
+    fn height_of(&self, hash: BlockHash) -> u32 {
+        let info = self.host.node.chain.block_info(Scope::NONE, BlockRef::Hash { hash });
+        info.unwrap().unwrap().height
+    }
+
     fn now(&self) -> u64 {
-        self.harness.chain.time(Scope::NONE).unwrap()
+        self.host.node.time()
     }
 
     fn tick(&mut self, seconds: u64) {
         // What came before is taken over by the clock of before.
-        self.harness.view();
-        self.harness.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
+        self.view();
+        self.host.node.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
     }
 
     fn raw(&self, hash: BlockHash) -> RawBlock {
-        let block = self.harness.block(hash);
+        let block = self.host.node.block(hash).unwrap();
         RawBlock {
             hash,
             previous: block.header.prev_blockhash,
-            height: self.harness.height_of(hash),
+            height: self.height_of(hash),
             time: block.header.time,
             transactions: block.txdata.into_iter().map(Named::new).collect(),
         }
@@ -184,8 +209,8 @@ impl World {
         if let Some(parent) = with.iter().find(|named| named.txid == outpoint.txid) {
             return parent.tx.output.get(outpoint.vout as usize).cloned();
         }
-        let coin = self.harness.chain.coins(Scope::NONE, vec![*outpoint]).unwrap().remove(0)?;
-        let next = self.harness.chain.tip(Scope::NONE).unwrap().height + 1;
+        let coin = self.host.node.chain.coins(Scope::NONE, vec![*outpoint]).unwrap().remove(0)?;
+        let next = self.host.node.tip().height + 1;
         (!coin.coinbase || next - coin.height >= MATURITY).then_some(coin.output)
     }
 
@@ -201,7 +226,7 @@ impl World {
         let outpoint = OutPoint { txid: Txid::from_byte_array(txid), vout: 0 };
         let value = Amount::from_sat(FRESH + self.fresh);
         let output = TxOut { value, script_pubkey: foreign(0) };
-        self.harness.chain.add_coin(outpoint, Coin { output, height: 0, coinbase: false });
+        self.host.node.chain.add_coin(outpoint, Coin { output, height: 0, coinbase: false });
         outpoint
     }
 
@@ -260,8 +285,8 @@ impl World {
     }
 
     fn settle_pool(&mut self, pool: Vec<Rc<Named>>, mut events: Vec<NodeEvent>) {
-        self.harness.mempool.clear();
-        pool.iter().for_each(|named| self.harness.mempool.add(named.tx.clone(), FEE));
+        self.host.node.mempool.clear();
+        pool.iter().for_each(|named| self.host.node.mempool.add(named.tx.clone(), FEE));
         let time = self.now();
         for gone in self.naive.pool.iter().rev().filter(|named| !pool.contains(named)) {
             let confirmed = self.naive.place(gone.txid).is_some();
@@ -273,14 +298,14 @@ impl World {
             events.push(NodeEvent::TransactionAdded { transaction, time, sequence: 0 });
         }
         self.naive.set_pool(pool, time);
-        let tip = self.harness.chain.tip(Scope::NONE).unwrap();
-        events.into_iter().for_each(|event| self.harness.manager.notify(event));
-        self.harness.manager.notify(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
+        let tip = self.host.node.tip();
+        self.host.node.tell(events);
+        self.host.node.tell([NodeEvent::TipChanged { hash: tip.hash, height: tip.height }]);
     }
 
     /// Takes over what the wallet itself has offered to the mempool.
     fn adopt(&mut self) {
-        let ids = self.harness.mempool.ids(Scope::NONE).unwrap();
+        let ids = self.host.node.mempool.ids(Scope::NONE).unwrap();
         let mut pool = self.naive.pool.clone();
         for txid in ids.into_iter().filter(|txid| !self.naive.in_pool(*txid)) {
             pool.push(self.made.iter().find(|named| named.txid == txid).unwrap().clone());
@@ -305,7 +330,7 @@ impl World {
             }
         }
         let transactions = chosen.iter().map(|named| named.tx.clone()).collect();
-        let hash = self.harness.chain.mine_to(self.roles[plan.reward].script.clone(), transactions);
+        let hash = self.host.node.chain.mine_to(self.roles[plan.reward].script.clone(), transactions);
         self.connected(hash)
     }
 
@@ -324,7 +349,7 @@ impl World {
         let (mut off, mut back) = (Vec::new(), Vec::new());
         while off.len() < depth && self.naive.tip().height > 0 {
             let tip = self.naive.chain.last().unwrap().clone();
-            self.harness.chain.disconnect();
+            self.host.node.chain.disconnect();
             self.naive.disconnect();
             off.push((tip.hash, tip.height));
             back.splice(0..0, tip.transactions[1..].iter().cloned());
@@ -343,7 +368,7 @@ impl World {
         let (off, back) = self.leave((self.naive.tip().height - block.height) as usize);
         let mut on = Vec::new();
         for hash in path.into_iter().rev() {
-            self.harness.chain.reconsider_block(Scope::NONE, hash).unwrap();
+            self.host.node.chain.reconsider_block(Scope::NONE, hash).unwrap();
             on.push(self.connected(hash));
         }
         self.settle(off, on, back);
@@ -376,7 +401,7 @@ impl World {
     fn remark(&mut self, which: usize, key: &str, value: &str) {
         let Some(met) = nth(&self.naive.met, which) else { return };
         let txid = met.named.txid;
-        self.harness.view().wallet().set_metadata(txid, key.into(), value.into()).unwrap();
+        self.view().wallet().set_metadata(txid, key.into(), value.into()).unwrap();
         let remarks = self.naive.remarks.entry(txid).or_default();
         remarks.remove(key);
         if !value.is_empty() {
@@ -385,7 +410,7 @@ impl World {
     }
 
     fn import(&mut self, late: Late) {
-        let outcome = self.harness.view().wallet().import(vec![late.import]).unwrap().remove(0);
+        let outcome = self.view().wallet().import(vec![late.import]).unwrap().remove(0);
         if let Some(role) = late.unless_spendable
             && self.naive.owned.get(&self.roles[role].script).is_some_and(|(own, _)| *own == Ownership::Spendable)
         {
@@ -407,16 +432,15 @@ impl World {
     }
 
     fn rescan(&mut self) {
-        let view = self.harness.view();
+        let view = self.view();
         let rescan = view.wallet().rescan_reserve().unwrap();
         view.wallet().rescan_start(rescan, 0).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         let ended = |event: &Event| matches!(event, Event::RescanFinished { rescan: number, .. } if *number == rescan);
-        while !self.harness.events.lock().iter().any(ended) {
+        while !self.host.take_events().iter().any(ended) {
             assert!(Instant::now() < deadline, "the rescan does not end");
             std::thread::sleep(Duration::from_micros(200));
         }
-        self.harness.events.lock().clear();
         self.naive.rescan(self.now());
         self.adopt();
     }

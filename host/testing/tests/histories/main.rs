@@ -4,6 +4,7 @@
 //!
 //! The histories are the same in every run. `OUTRIGGER_HISTORIES=N` plays N of them instead of those few, and
 //! `OUTRIGGER_SEED=S` others. One that fails is shrunk, and its steps are printed.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 mod answers;
 mod asked;
@@ -139,7 +140,7 @@ fn coins_agree(world: &World) -> Result<(), String> {
             met.named.inputs().for_each(|input| drop(coins.remove(&input)));
         }
     }
-    let own = world.harness.coins().into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
+    let own = world.coins().into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
     let own: BTreeMap<OutPoint, u64> = own.map(|coin| (coin.outpoint, coin.value)).collect();
     let wanted: BTreeMap<OutPoint, u64> = coins.into_iter().map(|(at, output)| (at, output.value.to_sat())).collect();
     if own == wanted { Ok(()) } else { Err(format!("the coins are {own:#?}, wanted {wanted:#?}")) }

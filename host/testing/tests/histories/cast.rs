@@ -1,15 +1,17 @@
 //! Who pays whom: the scripts that random histories are about, and what of them can be imported.
 
+use bitcoin::absolute::LockTime;
 use bitcoin::bip32::Xpriv;
 use bitcoin::key::PrivateKey;
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
-use bitcoin::{Address, Network, NetworkKind, PublicKey, ScriptBuf, script};
+use bitcoin::transaction::Version;
+use bitcoin::{
+    Address, Amount, Network, NetworkKind, OutPoint, PublicKey, ScriptBuf, Sequence, Transaction, TxIn, TxOut, script,
+};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{DescriptorImport, Import, KeysImport, Ownership};
 use outrigger_service::wire::Secret;
-
-use super::super::foreign;
 
 /// The scripts' numbers. The first three are the wallet's own from the beginning.
 pub const LABELLED: usize = 0;
@@ -233,5 +235,25 @@ pub fn late(roles: &[Role], number: usize) -> Late {
                 unless_spendable: Some(WATCHED),
             }
         }
+    }
+}
+
+/// A script that no wallet here has.
+pub fn foreign(number: u8) -> ScriptBuf {
+    ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
+}
+
+/// An unsigned transaction.
+pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
+    let input = |outpoint: &OutPoint| TxIn { previous_output: *outpoint, sequence: Sequence::MAX, ..TxIn::default() };
+    let output = |(script, value): &(&ScriptBuf, u64)| TxOut {
+        value: Amount::from_sat(*value),
+        script_pubkey: (*script).clone(),
+    };
+    Transaction {
+        version: Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: inputs.iter().map(input).collect(),
+        output: outputs.iter().map(output).collect(),
     }
 }

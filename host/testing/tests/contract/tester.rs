@@ -1,5 +1,6 @@
-//! What the cases share: calls on the subject, and things to pay, spend and import.
+//! What the cases share: calls of the wallets, and things to pay, spend and import.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
@@ -10,16 +11,19 @@ use bitcoin::{
     Amount, BlockHash, CompressedPublicKey, Network, NetworkKind, OutPoint, PrivateKey, PublicKey, ScriptBuf, Sequence,
     Transaction, TxIn, TxOut, Txid, Witness, transaction,
 };
+use outrigger_node::{Node, NodeEvent, Removal};
+use outrigger_scripted_node::ScriptedNode;
+use outrigger_testing::TestHost;
 use secp256k1::{Secp256k1, SecretKey};
 
-use super::{Failure, Happening, Outcome, Subject};
+use super::{Failure, Outcome};
 use outrigger_service::chain::Tip;
 use outrigger_service::wallet::{
     CoinBatch, CreateOptions, DescriptorImport, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import,
     ImportOutcome, KeysImport, LabelBatch, LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
 };
-use outrigger_service::{Chain, ErrorKind, Result as ServiceResult, Scope, Signer, Wallet};
 use outrigger_service::wire::{Blob, Encoded, Secret};
+use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer, Wallet};
 
 /// The outcome of an import that nothing is to be said of.
 pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
@@ -33,9 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The wallet that most cases are about.
 pub const WALLET: &str = "w";
 
-/// A subject with a hand to drive it.
-pub struct Bench<'s> {
-    pub subject: &'s dyn Subject,
+/// Wallets on a scripted node, and who makes things happen to both.
+pub struct Tester {
+    host: TestHost<ScriptedNode>,
+    services: Host,
 }
 
 /// That two things are the same.
@@ -61,17 +66,41 @@ pub fn some<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
     found.ok_or_else(|| Failure(format!("{what} is missing")))
 }
 
-impl<'s> Bench<'s> {
-    pub fn new(subject: &'s dyn Subject) -> Self {
-        Self { subject }
+impl Tester {
+    pub fn new() -> Self {
+        let host = TestHost::over(ScriptedNode::new());
+        Self { services: host.handle(), host }
+    }
+
+    /// The wallets.
+    pub fn wallet(&self) -> &dyn Wallet {
+        &*self.services.wallet
+    }
+
+    /// The node.
+    pub fn node(&self) -> &ScriptedNode {
+        &self.host.node
+    }
+
+    /// Begins a call that names a wallet, or names none. It ends with what is given.
+    pub fn open(&self, wallet: Option<&str>) -> (Scope, Box<dyn Any + Send>) {
+        self.host.open_call(wallet)
+    }
+
+    /// How many scripts a wallet keeps derived ahead for each descriptor.
+    pub fn keypool(&self) -> u32 {
+        TestHost::<ScriptedNode>::KEYPOOL
+    }
+
+    /// A place that backups can be written to, another one for another name.
+    pub fn backup_file(&self, name: &str) -> String {
+        self.host.path(&format!("{name}.backup")).to_str().unwrap().to_owned()
     }
 
     /// Asks in a call of its own, of a wallet that the call names.
     pub fn of<T>(&self, wallet: Option<&str>, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
-        let scope = self.subject.open(wallet);
-        let answer = ask(self.subject.wallet(), scope);
-        self.subject.close(scope);
-        answer
+        let (scope, _call) = self.open(wallet);
+        ask(self.wallet(), scope)
     }
 
     /// Asks the wallet `w` in a call of its own.
@@ -81,10 +110,8 @@ impl<'s> Bench<'s> {
 
     /// Asks for signatures by the keys of `w` in a call of its own.
     pub fn sign<T>(&self, ask: impl FnOnce(&dyn Signer, Scope) -> T) -> T {
-        let scope = self.subject.open(Some(WALLET));
-        let answer = ask(self.subject.signer(), scope);
-        self.subject.close(scope);
-        answer
+        let (scope, _call) = self.open(Some(WALLET));
+        ask(&*self.services.signer, scope)
     }
 
     pub fn try_create(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> ServiceResult<Vec<String>> {
@@ -99,7 +126,7 @@ impl<'s> Bench<'s> {
         };
         change(&mut options);
         let made = self.of(None, |wallet, scope| wallet.create(scope, options));
-        self.tell(self.subject.node().untold());
+        self.tell(self.node().untold());
         made
     }
 
@@ -111,7 +138,7 @@ impl<'s> Bench<'s> {
 
     pub fn load(&self, name: &str) -> ServiceResult<Vec<String>> {
         let loaded = self.of(None, |wallet, scope| wallet.load(scope, name.into(), None));
-        self.tell(self.subject.node().untold());
+        self.tell(self.node().untold());
         loaded
     }
 
@@ -119,22 +146,28 @@ impl<'s> Bench<'s> {
         self.of(None, |wallet, scope| wallet.unload(scope, name.into(), None))
     }
 
-    pub fn tell(&self, happenings: Vec<Happening>) {
-        happenings.iter().for_each(|happening| self.subject.tell(happening));
+    /// Tells the wallets these events, one by one: each has taken one over before it hears of the next.
+    pub fn tell(&self, events: Vec<NodeEvent>) {
+        for event in events {
+            self.node().tell([event]);
+            for wallet in self.host.wallets.list() {
+                drop(self.host.wallets.select(Some(&wallet)));
+            }
+        }
     }
 
     pub fn accept(&self, transaction: &Transaction) {
-        self.tell(self.subject.node().accept(transaction.clone()));
+        self.tell(self.node().accept(transaction.clone()));
     }
 
     pub fn take_out(&self, txid: Txid) {
-        self.tell(self.subject.node().take_out(txid));
+        self.tell(self.node().take_out(txid, Removal::Dropped));
     }
 
     pub fn mine_to(&self, script: &ScriptBuf, transactions: &[&Transaction]) -> BlockHash {
         let transactions = transactions.iter().map(|transaction| (*transaction).clone()).collect();
-        let (hash, happenings) = self.subject.node().connect(script.clone(), transactions);
-        self.tell(happenings);
+        let (hash, events) = self.node().connect(script.clone(), transactions);
+        self.tell(events);
         hash
     }
 
@@ -143,11 +176,11 @@ impl<'s> Bench<'s> {
     }
 
     pub fn disconnect(&self) {
-        self.tell(self.subject.node().disconnect());
+        self.tell(self.node().disconnect());
     }
 
     pub fn tip(&self) -> Result<Tip, Failure> {
-        Ok(self.subject.node().chain.tip(Scope::NONE)?)
+        Ok(self.node().tip())
     }
 
     pub fn info(&self) -> Result<WalletInfo, Failure> {
@@ -182,7 +215,7 @@ impl<'s> Bench<'s> {
             holds("a rescan comes to its end", begun.elapsed() < PATIENCE)?;
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.tell(self.subject.node().untold());
+        self.tell(self.node().untold());
         Ok(())
     }
 

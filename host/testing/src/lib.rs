@@ -1,0 +1,228 @@
+//! A host for the tests of plugins: a real node, real wallets in a folder of their own, and the services of both.
+//!
+//! ```
+//! use outrigger_sdk::serde_json::{Map, Value, json};
+//! use outrigger_sdk::{Call, Host, Plugin, Reply};
+//! use outrigger_testing::TestHost;
+//!
+//! struct Height(Host);
+//!
+//! impl Plugin for Height {
+//!     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+//!         Ok(Self(host))
+//!     }
+//!
+//!     fn call(&self, call: Call<'_>, reply: Reply) {
+//!         reply.send(self.0.chain.tip(call.scope).map(|tip| tip.height).map_err(Into::into));
+//!     }
+//! }
+//!
+//! const MANIFEST: &str = r#"{"id": "height", "version": "1.0.0", "summary": "Tells the height.",
+//!     "services": ["chain/1"], "methods": [{"name": "height", "category": "Test", "help": "The height."}]}"#;
+//!
+//! let host = TestHost::new();
+//! let plugin = host.start::<Height>(MANIFEST, json!({}));
+//! host.mine(3);
+//! assert_eq!(plugin.call("height", json!([])), Ok(json!(3)));
+//! ```
+//!
+//! [`TestHost::new`] has the development chain that the host itself runs; [`TestHost::over`] takes any other node. For canned
+//! answers and faults of the services there is `StubHost` in the SDK. Only tests depend on this crate.
+
+mod miner;
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
+use outrigger_node::Node;
+use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, TestPlugin};
+use outrigger_sdk::{Host, Plugin};
+use outrigger_service::events::Event;
+use outrigger_service::wallet::CreateOptions;
+use outrigger_service::wire::Secret;
+use outrigger_service::{Result, Scope};
+use outrigger_services::{ChainService, Keys, MempoolService, OwnScopes, Scopes, WalletService};
+use outrigger_wallet_engine::{Settings, WalletManager, WalletView};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub use miner::ANYONE;
+
+/// The address space of a test's chain, in bytes.
+const CHAIN_MAP: usize = 1 << 30;
+/// The address space of a test's wallet, in bytes.
+const WALLET_MAP: usize = 64 << 20;
+/// The memory that a passphrase takes, in KiB: little, so that a test does not wait.
+const KDF_MEMORY_KIB: u32 = 64;
+
+/// A host. Its folder is removed with it.
+pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
+    /// The node.
+    pub node: Arc<N>,
+    /// The wallets.
+    pub wallets: Arc<WalletManager>,
+    /// What plugins logged.
+    pub log: Arc<StubLog>,
+    /// What the wallets told since the test took it last.
+    events: Arc<Mutex<Vec<Event>>>,
+    scopes: Arc<Scopes>,
+    next_call: AtomicU64,
+    // The wallets' files are closed by then, or are removed while they are open.
+    folder: TempDir,
+}
+
+impl Default for TestHost {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TestHost {
+    /// A host on a development chain of its own, with the first block alone and without a wallet.
+    ///
+    /// # Panics
+    /// When the files cannot be made.
+    #[allow(clippy::expect_used, reason = "a test's own failure")]
+    pub fn new() -> Self {
+        let folder = folder();
+        let settings = NodeSettings { map_size: CHAIN_MAP, ..NodeSettings::default() };
+        let node = EmbeddedNode::open(&folder.path().join("chain"), settings).expect("a new chain");
+        Self::assemble(node, folder)
+    }
+}
+
+impl<N: Node + 'static> TestHost<N> {
+    /// How many scripts a wallet derives ahead, for each descriptor: few, so that it is made at once.
+    pub const KEYPOOL: u32 = 20;
+
+    /// A host on a node, without a wallet.
+    ///
+    /// # Panics
+    /// When the files cannot be made.
+    pub fn over(node: Arc<N>) -> Self {
+        Self::assemble(node, folder())
+    }
+
+    fn assemble(node: Arc<N>, folder: TempDir) -> Self {
+        let events = Arc::default();
+        let wallets = open_wallets(&folder, node.clone(), &events);
+        node.observe(wallets.clone());
+        let (log, scopes, next_call) = (Arc::default(), Arc::default(), AtomicU64::new(1 << 32));
+        Self { node, wallets, log, events, scopes, next_call, folder }
+    }
+
+    /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
+    /// started before are to be started again.
+    pub fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
+        self.wallets.shutdown();
+        meanwhile(self);
+        self.wallets = open_wallets(&self.folder, self.node.clone(), &self.events);
+        self.node.observe(self.wallets.clone());
+        self.wallets.is_told();
+    }
+
+    /// The services, as a plugin with every grant has them.
+    pub fn handle(&self) -> Host {
+        let scopes = OwnScopes::of(self.scopes.clone(), 0);
+        let node: Arc<dyn Node> = self.node.clone();
+        let wallet = Arc::new(WalletService { manager: self.wallets.clone(), scopes: scopes.clone(), keys: Keys::All });
+        Host {
+            chain: Arc::new(ChainService { node: node.clone(), scopes: scopes.clone() }),
+            mempool: Arc::new(MempoolService { node, scopes }),
+            signer: wallet.clone(),
+            wallet,
+            events: Arc::new(NoEvents),
+            log: self.log.clone(),
+        }
+    }
+
+    /// Starts a plugin with a manifest and the options that its configuration would give.
+    ///
+    /// # Panics
+    /// When the manifest, the options or the plugin refuse: the test has failed.
+    pub fn start<P: Plugin>(&self, manifest: &str, options: Value) -> TestPlugin<P> {
+        TestPlugin::start(self.handle(), Arc::new(OpenScopes(self.scopes.clone())), manifest, options)
+    }
+
+    /// Begins a call of the test's own, which names a wallet or none, and ends with what is given.
+    pub fn open_call(&self, wallet: Option<&str>) -> (Scope, Box<dyn Any + Send>) {
+        let token = self.next_call.fetch_add(1, Ordering::Relaxed);
+        (Scope(token), OpenScopes(self.scopes.clone()).open(token, wallet))
+    }
+
+    /// Makes a wallet with keys of its own, unless `change` says otherwise, and loads it.
+    ///
+    /// # Errors
+    /// As of [`WalletManager::create`].
+    pub fn create_wallet(&self, name: &str, change: impl FnOnce(&mut CreateOptions)) -> Result<Vec<String>> {
+        let mut options = CreateOptions {
+            name: name.to_owned(),
+            disable_private_keys: false,
+            blank: false,
+            passphrase: Secret::default(),
+            avoid_reuse: false,
+            descriptors: None,
+            load_on_startup: Some(true),
+        };
+        change(&mut options);
+        self.wallets.create(options)
+    }
+
+    /// The moment of a loaded wallet that has followed the chain to its tip.
+    ///
+    /// # Errors
+    /// As of [`WalletManager::select`].
+    pub fn wallet(&self, name: &str) -> Result<WalletView> {
+        self.wallets.select(Some(name))
+    }
+
+    /// What the wallets told since this was asked last.
+    pub fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut *lock(&self.events))
+    }
+
+    /// A path for a file that the host may write to.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("files").join(name)
+    }
+}
+
+/// A folder: in memory where the system has such a place, for what a disk would synchronise is not what is tested.
+#[allow(clippy::expect_used, reason = "a test's own failure")]
+fn folder() -> TempDir {
+    let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary folder");
+    std::fs::create_dir(folder.path().join("files")).expect("a folder in it");
+    folder
+}
+
+#[allow(clippy::expect_used, reason = "a test's own failure")]
+fn open_wallets(folder: &TempDir, node: Arc<dyn Node>, events: &Arc<Mutex<Vec<Event>>>) -> Arc<WalletManager> {
+    let settings = Settings {
+        keypool: TestHost::<EmbeddedNode>::KEYPOOL,
+        least_map: WALLET_MAP,
+        max_readers: 64,
+        kdf_memory_kib: KDF_MEMORY_KIB,
+        kdf_passes: 1,
+        data_directory: None,
+    };
+    let events = events.clone();
+    let sink = Arc::new(move |event| lock(&events).push(event));
+    WalletManager::open(&folder.path().join("wallets"), settings, node, sink).expect("the wallets' folder")
+}
+
+/// Locks, whatever happened under the lock before: a test that panicked has failed already.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens the scopes of calls.
+struct OpenScopes(Arc<Scopes>);
+
+impl CallScopes for OpenScopes {
+    fn open(&self, token: u64, wallet: Option<&str>) -> Box<dyn Any + Send> {
+        Box::new(self.0.open(token, 0, wallet.map(Into::into), None, None))
+    }
+}

@@ -1,0 +1,21 @@
+//! The history plugin's own code over the wallet engine, in one process and without a network.
+
+use outrigger_history::HistoryPlugin;
+use outrigger_scripted_node::ScriptedNode;
+use outrigger_sdk::testing::TestPlugin;
+use outrigger_testing::TestHost;
+use serde_json::{Value, json};
+
+/// A started plugin.
+pub struct Asked(TestPlugin<HistoryPlugin>);
+
+impl Asked {
+    pub fn of(host: &TestHost<ScriptedNode>) -> Self {
+        Self(host.start(include_str!("../../../../plugins/history/manifest.json"), json!({})))
+    }
+
+    /// The answer to a call, as the bytes that a client gets, or the error's message.
+    pub fn call(&self, method: &str, arguments: Value) -> Result<String, String> {
+        self.0.call_json(method, arguments).map_err(|error| error.message)
+    }
+}

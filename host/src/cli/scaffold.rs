@@ -1,4 +1,4 @@
-//! `outrigger plugin new`: writes a crate that builds, with a test that passes on the in-memory host.
+//! `outrigger plugin new`: writes a crate that builds, with a test that passes on a real chain.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,10 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
     if !sdk.join("Cargo.toml").is_file() {
         return Err(format!("{} holds no crate: --sdk is the folder of outrigger-sdk's Cargo.toml", sdk.display()));
     }
+    if !testing_beside(&sdk).join("Cargo.toml").is_file() {
+        let sdk = sdk.display();
+        return Err(format!("{sdk} is not in a checkout of the project: the tests need host/testing beside it"));
+    }
     let folder = std::path::absolute(name).map_err(|error| format!("{name}: {error}"))?;
     if folder.exists() {
         return Err(format!("{} exists already", folder.display()));
@@ -55,8 +59,9 @@ struct Names {
     library_file: String,
     method: String,
     title: String,
-    /// The SDK's folder and the library's file, as TOML has texts.
+    /// The folders of the SDK and of its hosts for tests, and the library's file, as TOML has texts.
     sdk: String,
+    testing: String,
     file: String,
 }
 
@@ -69,6 +74,7 @@ impl Names {
             name: name.to_owned(),
             file: text(&folder.join(&library_file)),
             sdk: text(sdk),
+            testing: text(&testing_beside(sdk)),
             method: name.replace('-', ""),
             title: title(name),
             library,
@@ -92,8 +98,14 @@ impl Names {
             .replace("{{title}}", &self.title)
             .replace("{{type}}", &format!("{}Plugin", self.title))
             .replace("{{sdk}}", &self.sdk)
+            .replace("{{testing}}", &self.testing)
             .replace("{{file}}", &self.file)
     }
+}
+
+/// The folder of the crate with the hosts for tests, in the checkout that holds the SDK.
+fn testing_beside(sdk: &Path) -> PathBuf {
+    sdk.parent().unwrap_or(sdk).join("host").join("testing")
 }
 
 /// `acme-mining` as `AcmeMining`.

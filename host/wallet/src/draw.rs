@@ -217,7 +217,7 @@ impl Wallet {
     /// anyway (keypoolrefill).
     ///
     /// # Errors
-    /// `WalletLocked` where it has keys and they are sealed; `Refused` for more than [`MAX_REFILL`].
+    /// `WalletLocked` where it has keys and they are sealed; `Refused` for more than `MAX_REFILL`.
     pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
         let size = size.unwrap_or(self.shared.settings.keypool);
         if size > MAX_REFILL {

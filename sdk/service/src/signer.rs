@@ -1,7 +1,7 @@
 //! `signer/1`: signatures by keys that never leave the host.
 //!
-//! A plugin computes what is to be signed ([`outrigger_script`] has the signature hashes) and the host signs it. [`outrigger_sign`] does
-//! both for a whole transaction.
+//! A plugin computes what is to be signed (the SDK's module `script` has the signature hashes) and the host signs it. The SDK's
+//! module `sign` does both for a whole transaction.
 //!
 //! The example `signer` of the SDK shows it in use.
 
@@ -53,8 +53,7 @@ wire_struct! {
 service! {
     /// Signatures by the keys of the call's wallet.
     ///
-    /// Which wallet that is, and what a call sees of it, is as with [`super::Wallet`]; the same suite of the SDK holds
-    /// implementations against this contract. Both functions fail with `NotGranted` where the plugin may not use the
+    /// Which wallet that is, and what a call sees of it, is as with [`super::Wallet`]. Both functions fail with `NotGranted` where the plugin may not use the
     /// wallet's keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed key by
     /// its 33 bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever of the
     /// two points with it is the wallet's. Any other bytes are nobody's key.

@@ -434,6 +434,8 @@ enum {
     OUTRIGGER_STATUS_INTERNAL = 18,
     /** No fresh address can be derived. */
     OUTRIGGER_STATUS_KEYPOOL_RAN_OUT = 19,
+    /** The node cannot be reached, or is not ready yet. */
+    OUTRIGGER_STATUS_NODE_UNAVAILABLE = 20,
 };
 
 /** The codes of JSON-RPC errors, as bitcoind uses them. A plugin may answer with one of its own. */
@@ -1679,6 +1681,10 @@ static inline int32_t outrigger_reply_failure(
     case OUTRIGGER_STATUS_KEYPOOL_RAN_OUT:
         code = OUTRIGGER_CODE_WALLET_KEYPOOL_RAN_OUT;
         message = "Error: Keypool ran out, please call keypoolrefill first";
+        break;
+    case OUTRIGGER_STATUS_NODE_UNAVAILABLE:
+        code = OUTRIGGER_CODE_IN_WARMUP;
+        message = "The node cannot be reached";
         break;
     default:
         break;
@@ -6580,11 +6586,11 @@ static inline int32_t outrigger_wallet_change_passphrase(
 /**
  * Signatures by the keys of the call's wallet.
  *
- * Which wallet that is, and what a call sees of it, is as with `Wallet`; the same suite of the SDK holds
- * implementations against this contract. Both functions fail with OUTRIGGER_STATUS_NOT_GRANTED where the plugin may not
- * use the wallet's keys. Public keys are given as they stand in scripts, and are found by that form alone: a compressed
- * key by its 33 bytes, an uncompressed one by its 65, and a compressed one also by its 32-byte x coordinate, whichever
- * of the two points with it is the wallet's. Any other bytes are nobody's key.
+ * Which wallet that is, and what a call sees of it, is as with `Wallet`. Both functions fail with
+ * OUTRIGGER_STATUS_NOT_GRANTED where the plugin may not use the wallet's keys. Public keys are given as they stand in
+ * scripts, and are found by that form alone: a compressed key by its 33 bytes, an uncompressed one by its 65, and a
+ * compressed one also by its 32-byte x coordinate, whichever of the two points with it is the wallet's. Any other bytes
+ * are nobody's key.
  *
  * A descriptor's keys sign for the scripts that it derives, each for those of its own index; keys that were imported by
  * themselves sign for any script.

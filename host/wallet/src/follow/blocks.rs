@@ -174,7 +174,7 @@ impl Wallet {
 
     /// A block of the best chain by its height.
     pub(crate) fn block_at(&self, height: u32) -> Result<Option<BlockInfo>> {
-        Ok(self.shared.block_info(BlockRef::Height { height })?)
+        self.shared.block_info(BlockRef::Height { height })
     }
 
     /// A block, decoded once for all wallets.

@@ -10,8 +10,8 @@ use std::sync::{Mutex, Once};
 
 use outrigger_sdk::abi::{
     Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, ServiceFn, ServiceTable, manifest_bytes,
-    plugin_table,
 };
+use outrigger_sdk::entry::plugin_table;
 
 use crate::gate::{self, lock};
 use crate::{Faulty, MANIFEST};

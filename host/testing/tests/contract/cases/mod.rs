@@ -1,6 +1,5 @@
 //! The promises, one small function each.
 
-
 /// Lists the cases by the modules that they stand in.
 macro_rules! cases {
     ($($module:ident: $($case:ident),* $(,)?;)*) => {

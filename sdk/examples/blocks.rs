@@ -13,7 +13,7 @@ fn recent(host: &Host, scope: Scope, blocks: u32) -> Result<u32, ServiceError> {
     for height in (tip.height + 1).saturating_sub(blocks)..=tip.height {
         // Within a call all reads see one moment: there is a block at each height up to the tip's.
         let block = host.chain.block_info(scope, BlockRef::Height { height })?;
-        transactions += block.map_or(0, |block| block.transactions);
+        transactions += block.and_then(|block| block.transactions).unwrap_or(0);
     }
     Ok(transactions)
 }

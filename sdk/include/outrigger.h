@@ -1825,18 +1825,26 @@ typedef struct outrigger_tip_t {
     uint32_t median_time;
 } outrigger_tip_t;
 
+/** Perhaps a value. [optional u64] */
+typedef struct outrigger_optional_u64_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    uint64_t value;
+} outrigger_optional_u64_t;
+
 /** Which chain this is and where it stands. */
 typedef struct outrigger_chain_info_t {
-    /** `regtest`, the name bitcoind gives the chain. [text] */
-    outrigger_bytes_t name;
+    /** The network that the node is on. [text] */
+    outrigger_bytes_t network;
     /** The best block. [tip] */
     outrigger_tip_t tip;
     /** The height of the best known header. [u32] */
     uint32_t headers;
-    /** The bytes the chain takes on disk. [u64] */
-    uint64_t size_on_disk;
-    /** The number of unspent outputs. [u64] */
-    uint64_t coins;
+    /** The bytes the chain takes on disk; none where the node does not tell. [optional u64] */
+    outrigger_optional_u64_t size_on_disk;
+    /** The number of unspent outputs; none where the node does not tell. [optional u64] */
+    outrigger_optional_u64_t coins;
     /** What an operator has to know: that the chain's file was found to be damaged. Since minor 1. [list of text] */
     outrigger_list_t warnings;
 } outrigger_chain_info_t;
@@ -1852,6 +1860,14 @@ typedef struct outrigger_array32_t {
     /** They. */
     uint8_t bytes[32];
 } outrigger_array32_t;
+
+/** Perhaps a value. [optional u32] */
+typedef struct outrigger_optional_u32_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    uint32_t value;
+} outrigger_optional_u32_t;
 
 /** How far a block has been checked. */
 typedef uint8_t outrigger_block_state_t;
@@ -1886,8 +1902,11 @@ typedef struct outrigger_block_info_t {
     uint32_t height;
     /** The work of the chain up to and with it, big-endian. [array 32] */
     outrigger_array32_t chain_work;
-    /** The number of its transactions; 0 while only the header is known. [u32] */
-    uint32_t transactions;
+    /**
+     * The number of its transactions, 0 while only the header is known; none where the node knows headers alone.
+     * [optional u32]
+     */
+    outrigger_optional_u32_t transactions;
     /** The median time of it and its ten predecessors, in seconds. [u32] */
     uint32_t median_time;
     /** How far it has been checked. [block_state] */
@@ -1896,8 +1915,11 @@ typedef struct outrigger_block_info_t {
     bool in_best_chain;
     /** Its successor on the best chain. [optional hash] */
     outrigger_optional_hash_t next;
-    /** The block's serialised size in bytes; 0 while only the header is known. [u32] */
-    uint32_t size;
+    /**
+     * The block's serialised size in bytes, 0 while only the header is known; none where the node knows headers alone.
+     * [optional u32]
+     */
+    outrigger_optional_u32_t size;
 } outrigger_block_info_t;
 
 /** Perhaps a value. [optional block_info] */
@@ -2378,14 +2400,6 @@ typedef struct outrigger_optional_candidate_t {
     /** It; zero where there is none. */
     outrigger_candidate_t value;
 } outrigger_optional_candidate_t;
-
-/** Perhaps a value. [optional u64] */
-typedef struct outrigger_optional_u64_t {
-    /** Whether there is a value. */
-    bool present;
-    /** It; zero where there is none. */
-    uint64_t value;
-} outrigger_optional_u64_t;
 
 /** Perhaps a value. [optional i64] */
 typedef struct outrigger_optional_i64_t {
@@ -2984,14 +2998,6 @@ enum {
     OUTRIGGER_IMPORT_OUTCOME_NOT_STORED = 7,
 };
 
-/** Perhaps a value. [optional u32] */
-typedef struct outrigger_optional_u32_t {
-    /** Whether there is a value. */
-    bool present;
-    /** It; zero where there is none. */
-    uint32_t value;
-} outrigger_optional_u32_t;
-
 /** A descriptor to import. Its text has been parsed and its checksum checked; ranges are inclusive. */
 typedef struct outrigger_descriptor_import_t {
     /**
@@ -3276,6 +3282,24 @@ static inline bool outrigger_get_tip(outrigger_reader_t *reader, outrigger_tip_t
         && outrigger_get_u32(reader, &out->median_time);
 }
 
+/** [optional u64] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_u64(outrigger_reader_t *reader, outrigger_optional_u64_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_u64(reader, &out->value));
+}
+
+/** [optional u64] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_optional_u64(outrigger_writer_t *writer, const outrigger_optional_u64_t *value)
+{
+    bool present = value != NULL && value->present;
+    outrigger_put_bool(writer, present);
+    if (present) {
+        outrigger_put_u64(writer, value->value);
+    }
+}
+
 /** [list of bytes] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
 static inline bool outrigger_get_list_of_bytes(outrigger_reader_t *reader, outrigger_list_t *out)
 {
@@ -3309,11 +3333,11 @@ static inline void outrigger_put_list_of_bytes(
 static inline bool outrigger_get_chain_info(outrigger_reader_t *reader, outrigger_chain_info_t *out)
 {
     memset(out, 0, sizeof *out);
-    return outrigger_get_bytes(reader, &out->name)
+    return outrigger_get_bytes(reader, &out->network)
         && outrigger_get_tip(reader, &out->tip)
         && outrigger_get_u32(reader, &out->headers)
-        && outrigger_get_u64(reader, &out->size_on_disk)
-        && outrigger_get_u64(reader, &out->coins)
+        && outrigger_get_optional_u64(reader, &out->size_on_disk)
+        && outrigger_get_optional_u64(reader, &out->coins)
         && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->warnings));
 }
 
@@ -3333,6 +3357,24 @@ static inline bool outrigger_get_array32(outrigger_reader_t *reader, outrigger_a
 static inline void outrigger_put_array32(outrigger_writer_t *writer, const outrigger_array32_t *value)
 {
     outrigger_append(writer, value->bytes, sizeof value->bytes);
+}
+
+/** [optional u32] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_u32(outrigger_reader_t *reader, outrigger_optional_u32_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_u32(reader, &out->value));
+}
+
+/** [optional u32] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_optional_u32(outrigger_writer_t *writer, const outrigger_optional_u32_t *value)
+{
+    bool present = value != NULL && value->present;
+    outrigger_put_bool(writer, present);
+    if (present) {
+        outrigger_put_u32(writer, value->value);
+    }
 }
 
 /** [block_state] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -3376,12 +3418,12 @@ static inline bool outrigger_get_block_info(outrigger_reader_t *reader, outrigge
         && outrigger_get_array80(reader, &out->header)
         && outrigger_get_u32(reader, &out->height)
         && outrigger_get_array32(reader, &out->chain_work)
-        && outrigger_get_u32(reader, &out->transactions)
+        && outrigger_get_optional_u32(reader, &out->transactions)
         && outrigger_get_u32(reader, &out->median_time)
         && outrigger_get_block_state(reader, &out->state)
         && outrigger_get_bool(reader, &out->in_best_chain)
         && outrigger_get_optional_hash(reader, &out->next)
-        && outrigger_get_u32(reader, &out->size);
+        && outrigger_get_optional_u32(reader, &out->size);
 }
 
 /** [optional block_info] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4160,16 +4202,6 @@ static inline bool outrigger_get_optional_candidate(outrigger_reader_t *reader, 
     memset(out, 0, sizeof *out);
     return outrigger_get_bool(reader, &out->present)
         && (!out->present || outrigger_get_candidate(reader, &out->value));
-}
-
-/** [optional u64] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
-static inline void outrigger_put_optional_u64(outrigger_writer_t *writer, const outrigger_optional_u64_t *value)
-{
-    bool present = value != NULL && value->present;
-    outrigger_put_bool(writer, present);
-    if (present) {
-        outrigger_put_u64(writer, value->value);
-    }
 }
 
 /** [optional i64] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -5126,16 +5158,6 @@ static inline bool outrigger_get_list_of_import_outcome(outrigger_reader_t *read
     return outrigger_end_list(reader, out);
 }
 
-/** [optional u32] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
-static inline void outrigger_put_optional_u32(outrigger_writer_t *writer, const outrigger_optional_u32_t *value)
-{
-    bool present = value != NULL && value->present;
-    outrigger_put_bool(writer, present);
-    if (present) {
-        outrigger_put_u32(writer, value->value);
-    }
-}
-
 /** [descriptor_import] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_descriptor_import(
     outrigger_writer_t *writer, const outrigger_descriptor_import_t *value)
@@ -5372,6 +5394,7 @@ enum {
     OUTRIGGER_FN_CHAIN_SET_MOCK_TIME = 17,
     OUTRIGGER_FN_CHAIN_COINS_AFTER = 18,
     OUTRIGGER_FN_CHAIN_DEPLOYMENTS = 19,
+    OUTRIGGER_FN_CHAIN_NETWORK = 20,
 };
 
 /**
@@ -5956,6 +5979,36 @@ static inline int32_t outrigger_chain_deployments(
     return outrigger_answered(status, read, &own, response);
 }
 
+/**
+ * The network that the node is on. It never changes, and is answered at once, whatever the node does. Since minor 1.
+ *
+ * Request: nothing.
+ * Response: [text].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_chain_network(
+    const outrigger_service_t *chain, uint64_t scope, outrigger_owned_bytes_t *response, outrigger_bytes_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_NETWORK, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The service mempool/1
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -5976,6 +6029,7 @@ enum {
     OUTRIGGER_FN_MEMPOOL_PRIORITISE = 8,
     OUTRIGGER_FN_MEMPOOL_PRIORITISED = 9,
     OUTRIGGER_FN_MEMPOOL_UNBROADCAST = 10,
+    OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE = 11,
 };
 
 /**
@@ -6312,6 +6366,37 @@ static inline int32_t outrigger_mempool_unbroadcast(
     status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_UNBROADCAST, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_bool(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
+ * bytes; none where the node has no estimate. Since minor 1.
+ *
+ * Request: blocks [u32].
+ * Response: [optional u64].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: `*out` is a copy, and the arguments are copied.
+ */
+static inline int32_t outrigger_mempool_fee_estimate(
+    const outrigger_service_t *mempool, uint64_t scope, uint32_t blocks, outrigger_owned_bytes_t *response,
+    outrigger_optional_u64_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    outrigger_put_u32(&request, blocks);
+    status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_u64(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

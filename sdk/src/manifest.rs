@@ -163,6 +163,14 @@ pub struct MethodSpec {
     /// has left on the thread's stack.
     #[serde(default)]
     pub private_keys: bool,
+    /// Whether the wallet of a call must have followed the chain to its tip, for which the call waits (bitcoind's
+    /// `BlockUntilSyncedToCurrentChain`). One that does not is answered by the wallet as it stands, whatever the node does.
+    #[serde(default = "yes")]
+    pub needs_tip: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A parameter of a method.

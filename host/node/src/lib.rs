@@ -9,12 +9,13 @@
 
 mod error;
 pub mod events;
+pub mod interest;
 pub mod search;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Network, OutPoint, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, Transaction, Txid};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
@@ -88,6 +89,10 @@ pub trait Node: Send + Sync {
     /// These transactions of the mempool.
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>>;
 
+    /// The transactions of the mempool with an interest that is wanted ([`interest`]), and those that spend their outputs, in an
+    /// order in which none comes before one that it spends.
+    fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>>;
+
     /// The transactions of the mempool that spend these outputs.
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>>;
 
@@ -100,6 +105,10 @@ pub trait Node: Send + Sync {
 
     /// What [`Node::submit`] would answer.
     fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission>;
+
+    /// The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual bytes;
+    /// none where there is no estimate.
+    fn fee_estimate(&self, blocks: u32) -> Result<Option<u64>>;
 
     /// The transactions for the next block; none where `known` is still the newest version of them.
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>>;

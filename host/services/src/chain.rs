@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, OutPoint, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, Txid};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
@@ -117,5 +117,9 @@ impl Chain for ChainService {
 
     fn coins_after(&self, scope: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
         self.read(scope, |snapshot| snapshot.coins_after(outpoint.as_ref(), limit))
+    }
+
+    fn network(&self, _: Scope) -> Result<Network> {
+        Ok(self.node.network())
     }
 }

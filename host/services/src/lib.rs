@@ -33,8 +33,29 @@ pub struct CallScope {
     only_wallet: Option<Arc<str>>,
     /// The folders that the caller's files may lie in.
     folders: Folders,
+    /// Whether the wallet is taken as it stands, and need not have followed the chain to its tip.
+    any_block: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
+}
+
+/// Who makes a call, and what it needs.
+pub struct Caller {
+    /// The wallet that the call's URI names.
+    pub wallet: Option<Arc<str>>,
+    /// The only wallet that the caller may use; none for all.
+    pub only_wallet: Option<Arc<str>>,
+    /// The folders that the caller's files may lie in.
+    pub folders: Folders,
+    /// Whether the wallet must have followed the chain to its tip.
+    pub needs_tip: bool,
+}
+
+impl Caller {
+    /// One who may use everything, and names a wallet or none.
+    pub fn unbounded(wallet: Option<Arc<str>>) -> Self {
+        Self { wallet, only_wallet: None, folders: None, needs_tip: true }
+    }
 }
 
 /// The running calls' scopes, by token.
@@ -57,17 +78,11 @@ impl Drop for ScopeGuard {
 }
 
 impl Scopes {
-    /// Opens the scope of a call that names `wallet`, of a caller who may use only `only_wallet`, if that is some,
-    /// and files in `folders`. It ends when the guard is dropped.
-    pub fn open(
-        self: &Arc<Self>,
-        token: u64,
-        instance: u64,
-        wallet: Option<Arc<str>>,
-        only_wallet: Option<Arc<str>>,
-        folders: Folders,
-    ) -> ScopeGuard {
-        let scope = Arc::new(CallScope { instance, wallet, only_wallet, folders, ..CallScope::default() });
+    /// Opens the scope of a call. It ends when the guard is dropped.
+    pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
+        let Caller { wallet, only_wallet, folders, needs_tip } = caller;
+        let scope = CallScope { instance, wallet, only_wallet, folders, any_block: !needs_tip, ..CallScope::default() };
+        let scope = Arc::new(scope);
         self.open.of(token).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }
     }
@@ -121,6 +136,7 @@ impl CallScope {
         let mut view = self.view.lock();
         let opened = match view.take() {
             Some(opened) => opened,
+            None if self.any_block => manager.select_as_it_stands(self.selected()?)?,
             None => manager.select(self.selected()?)?,
         };
         read(view.insert(opened))
@@ -189,7 +205,7 @@ mod tests {
     #[test]
     fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
         let scopes = Arc::new(Scopes::default());
-        let guard = scopes.open(5, 1, Some("hot".into()), None, None);
+        let guard = scopes.open(5, 1, Caller::unbounded(Some("hot".into())));
         let own = OwnScopes::of(scopes.clone(), 1);
         assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
         let others = OwnScopes::of(scopes.clone(), 2).get(Scope(5));

@@ -63,4 +63,8 @@ impl Mempool for MempoolService {
     fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
         Ok(self.node.mempool_unbroadcast(&txids)?)
     }
+
+    fn fee_estimate(&self, _: Scope, blocks: u32) -> Result<Option<u64>> {
+        Ok(self.node.fee_estimate(blocks)?)
+    }
 }

@@ -34,7 +34,7 @@ use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, Dispatch, Failure};
-use outrigger_services::Scopes;
+use outrigger_services::{Caller, Scopes};
 pub use startup_gate::StartupGate;
 
 /// How often calls are looked after.
@@ -149,7 +149,7 @@ impl Router {
         let inline = may_stay && method.inline && lease.trusted && call.params.as_bytes().len() <= INLINE_PARAMS;
         if let Some(_inline) = inline.then(|| InlineCall::begin(&route.latency)).flatten() {
             contained(|| {
-                let _scope = self.scopes.open(token, lease.id, call.wallet, call.only_wallet, call.folders);
+                let _scope = self.scopes.open(token, lease.id, caller(call, method));
                 lease.call(token, method, params.as_bytes(), false);
             });
             return Ok(true);
@@ -157,7 +157,7 @@ impl Router {
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
         let (lease, method) = (lease.clone(), method.clone());
         self.pool.submit(lease.owner, move || {
-            let _scope = scopes.open(token, lease.id, call.wallet, call.only_wallet, call.folders);
+            let _scope = scopes.open(token, lease.id, caller(call, &method));
             if lease.call(token, &method, params.as_bytes(), true) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);
@@ -260,4 +260,10 @@ impl Dispatch for Router {
         });
         answer
     }
+}
+
+/// Who makes a call of a method, and what it needs.
+fn caller(call: Call, method: &MethodSpec) -> Caller {
+    let Call { wallet, only_wallet, folders, .. } = call;
+    Caller { wallet, only_wallet, folders, needs_tip: method.needs_tip }
 }

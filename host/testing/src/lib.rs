@@ -44,7 +44,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::CreateOptions;
 use outrigger_service::wire::Secret;
 use outrigger_service::{Result, Scope};
-use outrigger_services::{ChainService, Keys, MempoolService, OwnScopes, Scopes, WalletService};
+use outrigger_services::{Caller, ChainService, Keys, MempoolService, OwnScopes, Scopes, WalletService};
 use outrigger_wallet_engine::{Settings, WalletManager, WalletView};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -150,7 +150,7 @@ impl<N: Node + 'static> TestHost<N> {
     /// Begins a call of the test's own, which names a wallet or none, and ends with what is given.
     pub fn open_call(&self, wallet: Option<&str>) -> (Scope, Box<dyn Any + Send>) {
         let token = self.next_call.fetch_add(1, Ordering::Relaxed);
-        (Scope(token), OpenScopes(self.scopes.clone()).open(token, wallet))
+        (Scope(token), OpenScopes(self.scopes.clone()).open(token, wallet, true))
     }
 
     /// Makes a wallet with keys of its own, unless `change` says otherwise, and loads it.
@@ -222,7 +222,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct OpenScopes(Arc<Scopes>);
 
 impl CallScopes for OpenScopes {
-    fn open(&self, token: u64, wallet: Option<&str>) -> Box<dyn Any + Send> {
-        Box::new(self.0.open(token, 0, wallet.map(Into::into), None, None))
+    fn open(&self, token: u64, wallet: Option<&str>, needs_tip: bool) -> Box<dyn Any + Send> {
+        Box::new(self.0.open(token, 0, Caller { needs_tip, ..Caller::unbounded(wallet.map(Into::into)) }))
     }
 }

@@ -76,6 +76,9 @@ pub enum WalletError {
     /// The chain cannot give a block of its own best chain.
     #[error("the chain cannot give block {0}")]
     MissingBlock(String),
+    /// Another writes to the wallet, and has for some time: the thread that follows the node for it goes on later.
+    #[error("another write to the wallet takes long")]
+    Occupied,
     /// The node could not be asked.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -85,6 +88,11 @@ pub enum WalletError {
 }
 
 impl WalletError {
+    /// Whether it is only that the node cannot be reached.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Node(NodeError::Unavailable(_)))
+    }
+
     /// A value of `len` bytes is not what it must be.
     pub fn damaged(len: usize) -> Self {
         Self::Damaged(WireError { offset: 0, len })

@@ -18,10 +18,11 @@ use super::attempts::UnlockAttempts;
 use super::descriptors::DescriptorCache;
 use super::error::{Result, WalletError};
 use super::follow::Lag;
-use super::follow::feed::{Feed, Gate};
+use super::follow::alarms::Due;
+use super::follow::feed::Feed;
 use super::follow::index::WalletNumber;
 use super::follow::interests::top;
-use super::follow::thread::Due;
+use super::follow::write_lock::WriteLock;
 use super::rescan::Slot;
 use super::seal::SealingKey;
 use super::signing::SealedBranches;
@@ -70,7 +71,7 @@ pub struct Wallet {
     /// What the node tells it, and where it stands.
     pub(super) feed: Feed,
     /// Who may write to it.
-    pub(super) gate: Gate,
+    pub(super) write_lock: WriteLock,
     /// Why the wallet could not follow the chain to its tip.
     pub(super) lag: Mutex<Option<Lag>>,
     /// Attempts to unlock it.
@@ -107,7 +108,7 @@ impl Wallet {
             lock: Mutex::new(lock),
             rescan: Slot::default(),
             feed,
-            gate: Gate::default(),
+            write_lock: WriteLock::default(),
             lag: Mutex::new(None),
             scrub_pending: AtomicBool::new(false),
             scrubbing: Mutex::new(()),
@@ -281,7 +282,7 @@ impl Wallet {
         let until = self.shared.node.time().saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
         *self.lock.lock() = Lock::Unlocked { key, until, deadline };
-        self.shared.follower.alarm(deadline, Due::Lock, self.slot);
+        self.shared.follower.alarms.set(deadline, Due::Lock, self.slot);
         self.tell_lock(false);
         Ok(())
     }

@@ -196,14 +196,7 @@ impl WalletManager {
     /// # Errors
     /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`, `ShuttingDown`; `Storage` when it cannot follow the chain.
     pub fn select(&self, name: Option<&str>) -> ServiceResult<WalletView> {
-        let wallet = &match name {
-            Some(name) => self.follower.named(name).ok_or(ErrorKind::WalletNotLoaded)?,
-            None => self.follower.only().ok_or_else(|| match self.follower.count() {
-                0 => ErrorKind::NoWallet,
-                _ => ErrorKind::WalletNotSpecified,
-            })?,
-        };
-        wallet.asked.store(true, Ordering::Relaxed);
+        let wallet = &self.find(name)?;
         let tip = self.shared.node.tip();
         // What it was told it has worked in before the snapshot is taken, so that this shows all of it.
         if self.follower.is_done(wallet) && wallet.lag.lock().is_none() {
@@ -220,6 +213,27 @@ impl WalletManager {
         Ok(WalletView::open(wallet.clone())?)
     }
 
+    /// The wallet of a call that need not have followed the node to the tip: nothing is waited for.
+    ///
+    /// # Errors
+    /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`; `Storage`.
+    pub fn select_as_it_stands(&self, name: Option<&str>) -> ServiceResult<WalletView> {
+        Ok(WalletView::open(self.find(name)?)?)
+    }
+
+    /// The named wallet, or the only one loaded.
+    fn find(&self, name: Option<&str>) -> ServiceResult<Arc<Wallet>> {
+        let wallet = match name {
+            Some(name) => self.follower.named(name).ok_or(ErrorKind::WalletNotLoaded)?,
+            None => self.follower.only().ok_or_else(|| match self.follower.count() {
+                0 => ErrorKind::NoWallet,
+                _ => ErrorKind::WalletNotSpecified,
+            })?,
+        };
+        wallet.asked.store(true, Ordering::Relaxed);
+        Ok(wallet)
+    }
+
     /// Waits until a wallet has taken over what the node told, and stands at this tip if the chain still does.
     fn wait_for_tip(&self, wallet: &Arc<Wallet>, tip: &Tip) -> ServiceResult<()> {
         self.wait_synced(wallet)?;
@@ -228,7 +242,9 @@ impl WalletManager {
             return Ok(());
         }
         // What this call can see the node may not have told yet. A block that only continues the chain is read for all.
-        let info = self.shared.block_info(BlockRef::Hash { hash: tip.hash })?;
+        let Some(info) = while_reachable(wallet, self.shared.block_info(BlockRef::Hash { hash: tip.hash }))? else {
+            return Ok(());
+        };
         if info.as_ref().and_then(previous) == Some(stands_at) {
             self.follower.see_tip(tip.hash, tip.height);
             self.wait_synced(wallet)?;
@@ -393,7 +409,7 @@ impl WalletManager {
     /// Brings a wallet in step with the node and makes it one of the loaded ones.
     fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<()> {
         // Most of the way before it is told anything; the rest in order, after which nothing can have been missed.
-        let entered = wallet.follow_stored().and_then(|()| wallet.catch_up());
+        let entered = wallet.follow_stored().and_then(|()| while_reachable(&wallet, wallet.catch_up()).map(drop));
         entered.inspect_err(|_| self.follower.remove(&wallet))?;
         self.follower.add(&wallet);
         self.settle_in(&wallet).inspect_err(|_| self.forget(&wallet))
@@ -404,7 +420,7 @@ impl WalletManager {
         self.follower.give(wallet, Item::Reconcile(1));
         self.wait_synced(wallet)?;
         check_lag(wallet)?;
-        if wallet.resubmit()? > 0 {
+        if while_reachable(wallet, wallet.resubmit())?.is_some_and(|offered| offered > 0) {
             self.resubmitted.store(true, Ordering::Relaxed);
         }
         rescan::resume(wallet)?;
@@ -432,7 +448,7 @@ impl WalletManager {
         self.set_load_on_startup(&name, load_on_startup)?;
         // What was begun for it comes to its end, and holds up nobody who makes or loads another.
         wallet.feed.wait_quiet();
-        wallet.store_place(&wallet.enter());
+        wallet.store_place(&wallet.lock_writes());
         Ok(Vec::new())
     }
 
@@ -479,9 +495,22 @@ fn store_places(wallets: &[Arc<Wallet>]) {
 /// # Errors
 /// `Storage` where a wallet could not follow the chain when it last tried.
 fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
-    let Some(text) = wallet.lag.lock().as_ref().map(|lag| lag.text.clone()) else { return Ok(()) };
+    let lag = wallet.lag.lock();
+    // What it knows is told while the node cannot be reached.
+    let Some(text) = lag.as_ref().filter(|lag| !lag.unavailable).map(|lag| lag.text.clone()) else { return Ok(()) };
     let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
     Err(ServiceError::new(ErrorKind::Storage, detail))
+}
+
+/// What the node was needed for; none where it cannot be reached, which is tried again.
+fn while_reachable<T>(wallet: &Wallet, outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(error) if error.is_unavailable() => {
+            tracing::warn!(wallet = wallet.name(), %error, "the wallet stands where it is until the node can be reached");
+            Ok(None)
+        }
+        outcome => outcome.map(Some),
+    }
 }
 
 /// The error of a wallet on which work has panicked.

@@ -175,11 +175,11 @@ impl Wallet {
     /// Overwrites the pages that former writes have freed. False where a snapshot keeps pages from being used again: they stay
     /// as they are, and the file grows by a few pages for having tried.
     fn overwrite_free_pages(&self) -> Result<bool> {
-        // Following the node reads with this right: its snapshots would hold pages back.
-        let pass = self.enter();
+        // Following the node reads the file under this lock: its snapshots would hold pages back.
+        let guard = self.lock_writes();
         // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
         for tick in 0..2_u64 {
-            self.write_in(&pass, |write| {
+            self.write_in(&guard, |write| {
                 write.remove_filler()?;
                 put(write.t.meta, &mut write.txn, b"scrubbed", &tick)
             })?;
@@ -190,7 +190,7 @@ impl Wallet {
         let mut found = true;
         while found && done < count {
             let (end, before) = (count.min(done + next), self.store.pages());
-            self.write_in(&pass, |write| {
+            self.write_in(&guard, |write| {
                 (done..end).try_for_each(|page| {
                     let place = [FILLER, &page.to_be_bytes()].concat();
                     Ok(write.t.meta.put(&mut write.txn, &place, &zeros)?)
@@ -200,7 +200,7 @@ impl Wallet {
             found = 2 * self.store.pages().saturating_sub(before) < end - done;
             (done, next) = (end, LARGEST_WRITE.min(2 * next));
         }
-        self.write_in(&pass, |write| write.remove_filler())?;
+        self.write_in(&guard, |write| write.remove_filler())?;
         // At the end of the free pages, some of the last rows find none.
         Ok(found || done == count)
     }

@@ -9,8 +9,8 @@ use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
 
-use super::error::Result;
-use super::follow::feed::Pass;
+use super::error::{Result, WalletError};
+use super::follow::write_lock::WriteGuard;
 use super::live::Wallet;
 use super::seal::SealingKey;
 use super::store::Tables;
@@ -42,12 +42,25 @@ pub struct Write<'w> {
 impl Wallet {
     /// Runs `change` in one write transaction and commits it; any error aborts it whole.
     pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
-        let pass = self.enter();
-        self.write_in(&pass, change)
+        let guard = self.lock_writes();
+        self.write_in(&guard, change)
+    }
+
+    /// The same for the thread that follows the node for the wallet.
+    ///
+    /// # Errors
+    /// [`WalletError::Occupied`] where another writes for long: the wallet gets another turn.
+    pub(super) fn write_following<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
+        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        self.write_in(&guard, change)
     }
 
     /// The same for one who has the right to write.
-    pub(super) fn write_in<R>(&self, _: &Pass<'_>, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
+    pub(super) fn write_in<R>(
+        &self,
+        _: &WriteGuard<'_>,
+        change: impl FnOnce(&mut Write<'_>) -> Result<R>,
+    ) -> Result<R> {
         let t = self.store.tables;
         let txn = self.store.write()?;
         // Where the wallet stands may be ahead of what is stored.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, CompactTarget};
+use bitcoin::{Block, BlockHash, CompactTarget, Network};
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
 use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json_with, transaction_to_bytes, work};
@@ -15,9 +15,6 @@ use crate::{Context, Outcome, args};
 
 /// The largest mock time, in seconds: what a clock that counts nanoseconds can show.
 pub const MAX_MOCK_TIME: i64 = 9_223_372_036;
-
-/// The name of the development chain.
-const DEVELOPMENT: &str = "regtest";
 
 /// A tip older than this, in seconds, means that the chain is still being downloaded.
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
@@ -121,7 +118,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     }
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("chain", json!(info.name));
+    put("chain", json!(info.network.to_core_arg()));
     put("blocks", json!(info.tip.height));
     put("headers", json!(info.headers));
     put("bestblockhash", json!(info.tip.hash));
@@ -133,7 +130,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     put("verificationprogress", work::float(progress(&info)));
     put("initialblockdownload", json!(!context.caught_up.load(Ordering::Relaxed)));
     put("chainwork", json!(encode_hex(&best.chain_work)));
-    put("size_on_disk", json!(info.size_on_disk));
+    put("size_on_disk", json!(info.size_on_disk.unwrap_or_default()));
     put("pruned", json!(false));
     put("warnings", json!(info.warnings));
     Ok(Value::Object(object))
@@ -142,7 +139,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
 /// The share of the chain that is verified. bitcoind estimates it from the rate of transactions, and takes the rate of a
 /// development chain for zero, so that what it has is all there is.
 fn progress(info: &ChainInfo) -> f64 {
-    match info.name == DEVELOPMENT {
+    match info.network == Network::Regtest {
         true => 1.0,
         false => (f64::from(info.tip.height) + 1.0) / (f64::from(info.headers.max(info.tip.height)) + 1.0),
     }
@@ -161,7 +158,7 @@ pub fn reconsider_block(context: &Context<'_>) -> Outcome {
 }
 
 pub fn set_mock_time(context: &Context<'_>) -> Outcome {
-    if context.host.chain.info(context.scope)?.name != DEVELOPMENT {
+    if context.network()? != Network::Regtest {
         return Err(ChainError::MockTimeOffRegtest);
     }
     let time: i64 = args::integer(context.params.get(0))?;

@@ -105,6 +105,6 @@ pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
     }
     put("total_amount", amount::to_json(total.cast_signed()));
     put("transactions", json!(transactions));
-    put("disk_size", json!(info.size_on_disk));
+    put("disk_size", json!(info.size_on_disk.unwrap_or_default()));
     Ok(Value::Object(object))
 }

@@ -37,7 +37,7 @@ pub fn header_json(info: &BlockInfo, tip: &Tip) -> Result<Map<String, Value>, Ch
     put("target", json!(work::target_hex(header.bits)));
     put("difficulty", work::float(work::difficulty(header.bits)));
     put("chainwork", json!(encode_hex(&info.chain_work)));
-    put("nTx", json!(info.transactions));
+    put("nTx", json!(info.transactions.unwrap_or_default()));
     if info.height > 0 {
         put("previousblockhash", json!(header.prev_blockhash));
     }

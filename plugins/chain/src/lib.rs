@@ -28,8 +28,7 @@ use std::sync::atomic::AtomicBool;
 
 use bitcoin::Network;
 use outrigger_sdk::params::Params;
-use outrigger_sdk::service::{Scope, ServiceError};
-use outrigger_sdk::standard::work;
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -53,7 +52,7 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn network(&self) -> Result<Network, ChainError> {
-        Ok(work::network(&self.host.chain.info(self.scope)?.name).map_err(ServiceError::from)?)
+        Ok(self.host.chain.network(self.scope)?)
     }
 }
 

@@ -49,9 +49,9 @@ pub fn get_chain_tx_stats(context: &Context<'_>) -> Outcome {
     let mut first = last.clone();
     for height in 0..=last.height {
         let block = block_at(context, height)?;
-        all += u64::from(block.transactions);
+        all += u64::from(block.transactions.unwrap_or_default());
         if height + window > last.height {
-            within += u64::from(block.transactions);
+            within += u64::from(block.transactions.unwrap_or_default());
         }
         if height + window == last.height {
             first = block;

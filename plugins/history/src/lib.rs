@@ -12,13 +12,10 @@ mod single;
 mod texts;
 mod viewpoint;
 
-use std::sync::OnceLock;
-
 use bitcoin::Network;
 use outrigger_sdk::params::{Params, flag};
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::WalletInfo;
-use outrigger_sdk::service::{Scope, ServiceError};
-use outrigger_sdk::standard::work;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -28,17 +25,15 @@ use viewpoint::WalletViewpoint;
 /// The plugin.
 pub struct HistoryPlugin {
     host: Host,
-    /// The chain's network, asked for once: it stays what it is.
-    network: OnceLock<Network>,
 }
 
 impl Plugin for HistoryPlugin {
     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host, network: OnceLock::new() })
+        Ok(Self { host })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = CallContext { host: &self.host, network: &self.network, scope: call.scope, params: &call.params };
+        let context = CallContext { host: &self.host, scope: call.scope, params: &call.params };
         let answer = match call.method {
             "gettransaction" => single::get_transaction(&context),
             "listsinceblock" => since::list_since_block(&context),
@@ -53,7 +48,6 @@ impl Plugin for HistoryPlugin {
 /// One call: the services that it asks, its scope and its parameters.
 struct CallContext<'a> {
     host: &'a Host,
-    network: &'a OnceLock<Network>,
     scope: Scope,
     params: &'a Params,
 }
@@ -74,11 +68,7 @@ impl CallContext<'_> {
     }
 
     fn network(&self) -> Result<Network, HistoryError> {
-        if let Some(network) = self.network.get() {
-            return Ok(*network);
-        }
-        let network = work::network(&self.host.chain.info(self.scope)?.name).map_err(ServiceError::from)?;
-        Ok(*self.network.get_or_init(|| network))
+        Ok(self.host.chain.network(self.scope)?)
     }
 }
 

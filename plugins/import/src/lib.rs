@@ -23,7 +23,7 @@ use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::wallet::{Import, WalletInfo, WalletKind};
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, standard};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use error::ImportError;
@@ -164,7 +164,7 @@ impl ImportPlugin {
     }
 
     fn network(&self, scope: Scope) -> Result<bitcoin::Network, ServiceError> {
-        Ok(standard::work::network(&self.host.chain.info(scope)?.name)?)
+        self.host.chain.network(scope)
     }
 
     /// Stores what passed its checks with one write, and tells what became of each request.

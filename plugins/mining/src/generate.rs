@@ -14,9 +14,9 @@ use bitcoin::{
 };
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{self, Type, encode_hex};
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{NextBlock, Verdict};
-use outrigger_sdk::service::{Scope, ServiceError};
-use outrigger_sdk::standard::{sendable_from_hex, to_script, transaction_from_bytes, work};
+use outrigger_sdk::standard::{sendable_from_hex, to_script, transaction_from_bytes};
 use outrigger_sdk::{Host, Reply};
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
 }
 
 fn network(context: &Context<'_>) -> Result<Network, MiningError> {
-    Ok(work::network(&context.host.chain.info(context.scope)?.name).map_err(ServiceError::from)?)
+    Ok(context.host.chain.network(context.scope)?)
 }
 
 /// The script of a descriptor or an address.

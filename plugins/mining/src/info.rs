@@ -3,7 +3,6 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, CompactTarget, Network, Txid};
 use outrigger_sdk::params;
-use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
 use serde_json::{Map, Value, json};
@@ -39,7 +38,7 @@ pub fn get_mining_info(context: &Context<'_>, last: Option<LastBlock>) -> Outcom
     put("target", json!(work::target_hex(bits)));
     put("networkhashps", work::float(hash_rate(context, &tip, HASH_RATE_BLOCKS)?));
     put("pooledtx", json!(context.host.mempool.info(context.scope)?.transactions));
-    put("chain", json!(info.name));
+    put("chain", json!(info.network.to_core_arg()));
     put(
         "next",
         json!({
@@ -86,7 +85,7 @@ pub fn get_network_hash_rate(context: &Context<'_>) -> Outcome {
         _ => return Err(MiningError::NoBlockAtHeight),
     };
     // A negative number means: since the difficulty was last adjusted.
-    let interval = adjustment_blocks(work::network(&info.name).map_err(ServiceError::from)?);
+    let interval = adjustment_blocks(info.network);
     let blocks = u32::try_from(blocks).unwrap_or(height % interval + 1);
     Ok(work::float(hash_rate(context, &block(context, height)?, blocks)?))
 }

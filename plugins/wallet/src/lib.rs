@@ -125,9 +125,7 @@ impl CallContext<'_> {
 
     /// The network of the node's chain.
     fn network(&self) -> Result<Network, WalletError> {
-        let name = self.host.chain.info(self.scope)?.name;
-        Network::from_core_arg(&name)
-            .map_err(|_| RpcError::internal(format!("the chain '{name}' has no addresses")).into())
+        Ok(self.host.chain.network(self.scope)?)
     }
 
     /// Takes the text at `index` out of the arguments, to be wiped. Where it was left out, it is empty.

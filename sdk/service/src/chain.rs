@@ -2,7 +2,7 @@
 //!
 //! The example `blocks` of the SDK shows it in use.
 
-use bitcoin::{BlockHash, OutPoint, TxOut, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, TxOut, Txid};
 
 use super::service;
 use crate::wire::{Blob, wire_enum, wire_struct};
@@ -66,8 +66,8 @@ wire_struct! {
         pub height: u32,
         /// The work of the chain up to and with it, big-endian.
         pub chain_work: [u8; 32],
-        /// The number of its transactions; 0 while only the header is known.
-        pub transactions: u32,
+        /// The number of its transactions, 0 while only the header is known; none where the node knows headers alone.
+        pub transactions: Option<u32>,
         /// The median time of it and its ten predecessors, in seconds.
         pub median_time: u32,
         /// How far it has been checked.
@@ -76,8 +76,8 @@ wire_struct! {
         pub in_best_chain: bool,
         /// Its successor on the best chain.
         pub next: Option<BlockHash>,
-        /// The block's serialised size in bytes; 0 while only the header is known.
-        pub size: u32,
+        /// The block's serialised size in bytes, 0 while only the header is known; none where the node knows headers alone.
+        pub size: Option<u32>,
     }
 }
 
@@ -265,16 +265,16 @@ wire_struct! {
     /// Which chain this is and where it stands.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ChainInfo {
-        /// `regtest`, the name bitcoind gives the chain.
-        pub name: String,
+        /// The network that the node is on.
+        pub network: Network,
         /// The best block.
         pub tip: Tip,
         /// The height of the best known header.
         pub headers: u32,
-        /// The bytes the chain takes on disk.
-        pub size_on_disk: u64,
-        /// The number of unspent outputs.
-        pub coins: u64,
+        /// The bytes the chain takes on disk; none where the node does not tell.
+        pub size_on_disk: Option<u64>,
+        /// The number of unspent outputs; none where the node does not tell.
+        pub coins: Option<u64>,
         /// What an operator has to know: that the chain's file was found to be damaged.
         #[since(1)]
         pub warnings: Vec<String>,
@@ -337,5 +337,8 @@ service! {
         /// The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
         #[since(1)]
         fn deployments(hash: BlockHash) -> Option<Vec<Deployment>>;
+        /// The network that the node is on. It never changes, and is answered at once, whatever the node does.
+        #[since(1)]
+        fn network() -> Network;
     }
 }

@@ -275,5 +275,9 @@ service! {
         /// is known to have. One that came back from a block is none.
         #[since(1)]
         fn unbroadcast(txids: Vec<Txid>) -> Vec<bool>;
+        /// The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
+        /// bytes; none where the node has no estimate.
+        #[since(1)]
+        fn fee_estimate(blocks: u32) -> Option<u64>;
     }
 }

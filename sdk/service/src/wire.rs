@@ -13,7 +13,7 @@ mod shape;
 mod view;
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
+use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
 use zeroize::Zeroize;
 
 use outrigger_abi::OwnedBytes;
@@ -405,6 +405,21 @@ impl Wire for OutPoint {
     }
 }
 
+/// A network goes by the name that bitcoind gives its chain: `main`, `test`, `testnet4`, `signet`, `regtest`. Another is damage:
+/// nothing is guessed, for on another network the same keys have other addresses.
+impl Wire for Network {
+    const SHAPE: &'static Shape = &Shape::Text;
+    fn put(&self, out: &mut Writer) {
+        let name = self.to_core_arg();
+        put_len(name.len(), out);
+        out.extend_from_slice(name.as_bytes());
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let error = reader.error();
+        Self::from_core_arg(&String::get(reader)?).map_err(|_| error)
+    }
+}
+
 impl Wire for ScriptBuf {
     const SHAPE: &'static Shape = &Shape::ByteString;
     fn put(&self, out: &mut Writer) {
@@ -452,6 +467,14 @@ mod tests {
     fn values_come_back_as_they_went() {
         let value = (7_u8, Some(String::from("label")), vec![-1_i64, i64::MAX], Blob(vec![1, 2, 3]));
         assert_eq!(from_bytes::<(u8, Option<String>, Vec<i64>, Blob)>(&to_bytes(&value)).unwrap(), value);
+    }
+
+    #[test]
+    fn a_network_is_one_that_bitcoind_knows() {
+        for network in [Network::Bitcoin, Network::Testnet, Network::Testnet4, Network::Signet, Network::Regtest] {
+            assert_eq!(from_bytes::<Network>(&to_bytes(&network)), Ok(network));
+        }
+        assert!(from_bytes::<Network>(&to_bytes(&String::from("liquid"))).is_err());
     }
 
     #[test]

@@ -180,12 +180,12 @@ impl State {
             header,
             height: *height,
             chain_work,
-            transactions: block.txdata.len() as u32,
+            transactions: Some(block.txdata.len() as u32),
             median_time: if in_best_chain { self.median_time(*height as usize) } else { block.header.time },
             state: BlockState::Valid,
             in_best_chain,
             next: in_best_chain.then(|| self.best.get(*height as usize + 1).copied()).flatten(),
-            size: block.total_size() as u32,
+            size: Some(block.total_size() as u32),
         })
     }
 
@@ -219,7 +219,14 @@ impl Chain for StubChain {
         let state = lock(&self.0);
         let tip = state.tip();
         let coins = state.coins.len() as u64;
-        Ok(ChainInfo { name: "regtest".into(), tip, headers: tip.height, size_on_disk: 0, coins, warnings: Vec::new() })
+        Ok(ChainInfo {
+            network: Network::Regtest,
+            tip,
+            headers: tip.height,
+            size_on_disk: Some(0),
+            coins: Some(coins),
+            warnings: Vec::new(),
+        })
     }
 
     fn block_info(&self, _: Scope, block: BlockRef) -> Result<Option<BlockInfo>> {
@@ -352,5 +359,9 @@ impl Chain for StubChain {
         let state = lock(&self.0);
         let rest = state.coins.range((from, Bound::Unbounded)).take(limit as usize);
         Ok(rest.map(|(outpoint, coin)| UnspentOutput { outpoint: *outpoint, coin: coin.clone() }).collect())
+    }
+
+    fn network(&self, _: Scope) -> Result<Network> {
+        Ok(Network::Regtest)
     }
 }

@@ -269,4 +269,8 @@ impl Mempool for StubMempool {
         let state = lock(&self.state);
         Ok(txids.into_iter().map(|txid| state.position(txid).is_some()).collect())
     }
+
+    fn fee_estimate(&self, _: Scope, _: u32) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }

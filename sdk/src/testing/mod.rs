@@ -132,15 +132,16 @@ impl StubHost {
 
 /// Who opens the scopes of calls: a host whose services answer a call by its token.
 pub trait CallScopes: Send + Sync {
-    /// Opens the scope of a call that names a wallet, as a client's URI does, or none. It ends with what is given.
-    fn open(&self, token: u64, wallet: Option<&str>) -> Box<dyn Any + Send>;
+    /// Opens the scope of a call that names a wallet, as a client's URI does, or none, and whose wallet must have followed the
+    /// chain to its tip or not. It ends with what is given.
+    fn open(&self, token: u64, wallet: Option<&str>, needs_tip: bool) -> Box<dyn Any + Send>;
 }
 
 /// Services that answer the same to every call.
 struct NoScopes;
 
 impl CallScopes for NoScopes {
-    fn open(&self, _: u64, _: Option<&str>) -> Box<dyn Any + Send> {
+    fn open(&self, _: u64, _: Option<&str>, _: bool) -> Box<dyn Any + Send> {
         Box::new(())
     }
 }
@@ -233,14 +234,13 @@ impl<P: Plugin> TestPlugin<P> {
     /// As [`TestPlugin::begin`].
     #[allow(clippy::panic, reason = "a test's own failure")]
     pub fn begin_for(&self, wallet: Option<&str>, method: &str, arguments: Value) -> PendingCall {
-        assert!(
-            self.manifest.methods.iter().any(|spec| spec.name == method),
-            "the manifest lists no method '{method}'"
-        );
+        let Some(spec) = self.manifest.methods.iter().find(|spec| spec.name == method) else {
+            panic!("the manifest lists no method '{method}'")
+        };
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None };
-        let _scope = self.scopes.open(token, wallet);
+        let _scope = self.scopes.open(token, wallet, spec.needs_tip);
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }
     }

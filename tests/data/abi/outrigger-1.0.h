@@ -1783,18 +1783,26 @@ typedef struct outrigger_tip_t {
     uint32_t median_time;
 } outrigger_tip_t;
 
+/** Perhaps a value. [optional u64] */
+typedef struct outrigger_optional_u64_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    uint64_t value;
+} outrigger_optional_u64_t;
+
 /** Which chain this is and where it stands. */
 typedef struct outrigger_chain_info_t {
-    /** `regtest`, the name bitcoind gives the chain. [text] */
-    outrigger_bytes_t name;
+    /** The network that the node is on. [text] */
+    outrigger_bytes_t network;
     /** The best block. [tip] */
     outrigger_tip_t tip;
     /** The height of the best known header. [u32] */
     uint32_t headers;
-    /** The bytes the chain takes on disk. [u64] */
-    uint64_t size_on_disk;
-    /** The number of unspent outputs. [u64] */
-    uint64_t coins;
+    /** The bytes the chain takes on disk; none where the node does not tell. [optional u64] */
+    outrigger_optional_u64_t size_on_disk;
+    /** The number of unspent outputs; none where the node does not tell. [optional u64] */
+    outrigger_optional_u64_t coins;
 } outrigger_chain_info_t;
 
 /** 80 bytes. [array 80] */
@@ -1808,6 +1816,14 @@ typedef struct outrigger_array32_t {
     /** They. */
     uint8_t bytes[32];
 } outrigger_array32_t;
+
+/** Perhaps a value. [optional u32] */
+typedef struct outrigger_optional_u32_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    uint32_t value;
+} outrigger_optional_u32_t;
 
 /** How far a block has been checked. */
 typedef uint8_t outrigger_block_state_t;
@@ -1842,8 +1858,11 @@ typedef struct outrigger_block_info_t {
     uint32_t height;
     /** The work of the chain up to and with it, big-endian. [array 32] */
     outrigger_array32_t chain_work;
-    /** The number of its transactions; 0 while only the header is known. [u32] */
-    uint32_t transactions;
+    /**
+     * The number of its transactions, 0 while only the header is known; none where the node knows headers alone.
+     * [optional u32]
+     */
+    outrigger_optional_u32_t transactions;
     /** The median time of it and its ten predecessors, in seconds. [u32] */
     uint32_t median_time;
     /** How far it has been checked. [block_state] */
@@ -1852,8 +1871,11 @@ typedef struct outrigger_block_info_t {
     bool in_best_chain;
     /** Its successor on the best chain. [optional hash] */
     outrigger_optional_hash_t next;
-    /** The block's serialised size in bytes; 0 while only the header is known. [u32] */
-    uint32_t size;
+    /**
+     * The block's serialised size in bytes, 0 while only the header is known; none where the node knows headers alone.
+     * [optional u32]
+     */
+    outrigger_optional_u32_t size;
 } outrigger_block_info_t;
 
 /** Perhaps a value. [optional block_info] */
@@ -2220,14 +2242,6 @@ typedef struct outrigger_optional_candidate_t {
     /** It; zero where there is none. */
     outrigger_candidate_t value;
 } outrigger_optional_candidate_t;
-
-/** Perhaps a value. [optional u64] */
-typedef struct outrigger_optional_u64_t {
-    /** Whether there is a value. */
-    bool present;
-    /** It; zero where there is none. */
-    uint64_t value;
-} outrigger_optional_u64_t;
 
 /** Perhaps a value. [optional i64] */
 typedef struct outrigger_optional_i64_t {
@@ -2793,14 +2807,6 @@ enum {
     OUTRIGGER_IMPORT_OUTCOME_NOT_STORED = 7,
 };
 
-/** Perhaps a value. [optional u32] */
-typedef struct outrigger_optional_u32_t {
-    /** Whether there is a value. */
-    bool present;
-    /** It; zero where there is none. */
-    uint32_t value;
-} outrigger_optional_u32_t;
-
 /** A descriptor to import. Its text has been parsed and its checksum checked; ranges are inclusive. */
 typedef struct outrigger_descriptor_import_t {
     /**
@@ -3047,15 +3053,33 @@ static inline bool outrigger_get_tip(outrigger_reader_t *reader, outrigger_tip_t
         && outrigger_get_u32(reader, &out->median_time);
 }
 
+/** [optional u64] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_u64(outrigger_reader_t *reader, outrigger_optional_u64_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_u64(reader, &out->value));
+}
+
+/** [optional u64] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_optional_u64(outrigger_writer_t *writer, const outrigger_optional_u64_t *value)
+{
+    bool present = value != NULL && value->present;
+    outrigger_put_bool(writer, present);
+    if (present) {
+        outrigger_put_u64(writer, value->value);
+    }
+}
+
 /** [chain_info] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
 static inline bool outrigger_get_chain_info(outrigger_reader_t *reader, outrigger_chain_info_t *out)
 {
     memset(out, 0, sizeof *out);
-    return outrigger_get_bytes(reader, &out->name)
+    return outrigger_get_bytes(reader, &out->network)
         && outrigger_get_tip(reader, &out->tip)
         && outrigger_get_u32(reader, &out->headers)
-        && outrigger_get_u64(reader, &out->size_on_disk)
-        && outrigger_get_u64(reader, &out->coins);
+        && outrigger_get_optional_u64(reader, &out->size_on_disk)
+        && outrigger_get_optional_u64(reader, &out->coins);
 }
 
 /** [array 80] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -3074,6 +3098,24 @@ static inline bool outrigger_get_array32(outrigger_reader_t *reader, outrigger_a
 static inline void outrigger_put_array32(outrigger_writer_t *writer, const outrigger_array32_t *value)
 {
     outrigger_append(writer, value->bytes, sizeof value->bytes);
+}
+
+/** [optional u32] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_u32(outrigger_reader_t *reader, outrigger_optional_u32_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_u32(reader, &out->value));
+}
+
+/** [optional u32] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_optional_u32(outrigger_writer_t *writer, const outrigger_optional_u32_t *value)
+{
+    bool present = value != NULL && value->present;
+    outrigger_put_bool(writer, present);
+    if (present) {
+        outrigger_put_u32(writer, value->value);
+    }
 }
 
 /** [block_state] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -3117,12 +3159,12 @@ static inline bool outrigger_get_block_info(outrigger_reader_t *reader, outrigge
         && outrigger_get_array80(reader, &out->header)
         && outrigger_get_u32(reader, &out->height)
         && outrigger_get_array32(reader, &out->chain_work)
-        && outrigger_get_u32(reader, &out->transactions)
+        && outrigger_get_optional_u32(reader, &out->transactions)
         && outrigger_get_u32(reader, &out->median_time)
         && outrigger_get_block_state(reader, &out->state)
         && outrigger_get_bool(reader, &out->in_best_chain)
         && outrigger_get_optional_hash(reader, &out->next)
-        && outrigger_get_u32(reader, &out->size);
+        && outrigger_get_optional_u32(reader, &out->size);
 }
 
 /** [optional block_info] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -3745,16 +3787,6 @@ static inline bool outrigger_get_optional_candidate(outrigger_reader_t *reader, 
     memset(out, 0, sizeof *out);
     return outrigger_get_bool(reader, &out->present)
         && (!out->present || outrigger_get_candidate(reader, &out->value));
-}
-
-/** [optional u64] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
-static inline void outrigger_put_optional_u64(outrigger_writer_t *writer, const outrigger_optional_u64_t *value)
-{
-    bool present = value != NULL && value->present;
-    outrigger_put_bool(writer, present);
-    if (present) {
-        outrigger_put_u64(writer, value->value);
-    }
 }
 
 /** [optional i64] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4669,16 +4701,6 @@ static inline bool outrigger_get_list_of_import_outcome(outrigger_reader_t *read
         outrigger_skip_import_outcome(reader);
     }
     return outrigger_end_list(reader, out);
-}
-
-/** [optional u32] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
-static inline void outrigger_put_optional_u32(outrigger_writer_t *writer, const outrigger_optional_u32_t *value)
-{
-    bool present = value != NULL && value->present;
-    outrigger_put_bool(writer, present);
-    if (present) {
-        outrigger_put_u32(writer, value->value);
-    }
 }
 
 /** [descriptor_import] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */

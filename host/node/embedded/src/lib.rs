@@ -142,7 +142,7 @@ impl EmbeddedNode {
     /// # Errors
     /// [`EmbeddedError::TooManyReaders`], or when the database fails.
     pub fn snapshot(&self) -> Result<ChainSnapshot, EmbeddedError> {
-        ChainSnapshot::take(&self.store, self.params.name)
+        ChainSnapshot::take(&self.store, self.settings.network)
     }
 
     /// The rules' figures.

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Network, OutPoint, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, Transaction, Txid};
+use outrigger_node::interest::concerning;
 use outrigger_node::{Findings, Node, Observer, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
@@ -92,6 +93,12 @@ impl Node for EmbeddedNode {
         Ok(self.mempool_transactions(txids))
     }
 
+    fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
+        // Hashed without the mempool's lock.
+        let all = self.mempool_all();
+        Ok(concerning(all, wanted))
+    }
+
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
         Ok(self.mempool_spenders(outpoints))
     }
@@ -106,6 +113,10 @@ impl Node for EmbeddedNode {
 
     fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
         Ok(self.try_submit(raw, max_feerate)?)
+    }
+
+    fn fee_estimate(&self, _: u32) -> Result<Option<u64>> {
+        Ok(None)
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {

@@ -33,8 +33,6 @@ pub const BLOCK_VERSION: i32 = 0x2000_0000;
 /// What the chain fixes.
 #[derive(Clone, Debug)]
 pub struct ChainParams {
-    /// The name that bitcoind gives the chain.
-    pub name: &'static str,
     /// The first block.
     pub genesis: Block,
     /// Its hash.
@@ -59,14 +57,7 @@ impl ChainParams {
         }
         let genesis = genesis_block(&params::Params::REGTEST);
         let genesis_hash = genesis.block_hash();
-        Ok(Self {
-            name: "regtest",
-            genesis,
-            genesis_hash,
-            bits: 0x207f_ffff,
-            initial_subsidy: 5_000_000_000,
-            halving_interval: 150,
-        })
+        Ok(Self { genesis, genesis_hash, bits: 0x207f_ffff, initial_subsidy: 5_000_000_000, halving_interval: 150 })
     }
 
     /// What the coinbase of a block may create beside the fees, in satoshi.

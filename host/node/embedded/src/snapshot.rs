@@ -2,7 +2,7 @@
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, OutPoint, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, Txid};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip, UnspentOutput,
 };
@@ -19,15 +19,15 @@ use super::store::{Reading, Store};
 pub struct ChainSnapshot {
     pub(super) store: Store,
     pub(super) txn: Reading<'static>,
-    name: &'static str,
+    network: Network,
     tip: Tip,
 }
 
 impl ChainSnapshot {
-    pub(super) fn take(store: &Store, name: &'static str) -> Result<Self, EmbeddedError> {
+    pub(super) fn take(store: &Store, network: Network) -> Result<Self, EmbeddedError> {
         let txn = store.read()?;
         let tip = tip(store, &txn)?;
-        Ok(Self { store: store.clone(), txn, name, tip })
+        Ok(Self { store: store.clone(), txn, network, tip })
     }
 
     /// The best block.
@@ -41,11 +41,11 @@ impl ChainSnapshot {
     /// As all functions here: when the database fails or is damaged.
     pub fn info(&self) -> Result<ChainInfo, EmbeddedError> {
         Ok(ChainInfo {
-            name: self.name.to_owned(),
+            network: self.network,
             tip: self.tip,
             headers: self.store.header_height(&self.txn)?,
-            size_on_disk: self.store.size_on_disk(),
-            coins: self.store.coin_count(&self.txn)?,
+            size_on_disk: Some(self.store.size_on_disk()),
+            coins: Some(self.store.coin_count(&self.txn)?),
             warnings: self.store.damage().iter().map(ToString::to_string).collect(),
         })
     }
@@ -78,12 +78,12 @@ impl ChainSnapshot {
             header,
             height: entry.height,
             chain_work: entry.work.to_be_bytes(),
-            transactions: entry.transactions,
+            transactions: Some(entry.transactions),
             median_time: entry.median_time,
             state: entry.state(),
             in_best_chain,
             next,
-            size: entry.size,
+            size: Some(entry.size),
         })
     }
 

@@ -1,6 +1,8 @@
 //! What the node answers about the mempool, and what comes to it.
 
-use bitcoin::{OutPoint, Txid};
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::decode::decode_transaction;
@@ -33,6 +35,11 @@ impl EmbeddedNode {
     /// The mempool's transactions of these ids, in their order.
     pub fn mempool_transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
         self.pool().transactions(txids)
+    }
+
+    /// All transactions of the mempool, in the order they came.
+    pub(crate) fn mempool_all(&self) -> Vec<(Txid, Arc<Transaction>)> {
+        self.pool().all()
     }
 
     /// The transactions of the mempool that spend these outpoints, in their order.

@@ -58,6 +58,11 @@ impl Faults {
         self.state.lock().unreadable.insert(height);
     }
 
+    /// All blocks can be read again.
+    pub fn set_readable(&self) {
+        self.state.lock().unreadable.clear();
+    }
+
     /// It no longer has this block.
     pub fn forget(&self, hash: BlockHash) {
         self.state.lock().forgotten.insert(hash);

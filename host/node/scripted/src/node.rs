@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Block, BlockHash, Network, OutPoint, Txid};
+use bitcoin::{Block, BlockHash, Network, OutPoint, Transaction, Txid};
+use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
 use outrigger_node::{Findings, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
 use outrigger_sdk::testing::StubChain;
@@ -125,6 +126,12 @@ impl Node for ScriptedNode {
         self.mempool.transactions(Scope::NONE, txids.to_vec()).map_err(failed)
     }
 
+    fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
+        self.faults.pass()?;
+        let all = self.pool().into_iter().map(|transaction| (transaction.compute_txid(), Arc::new(transaction)));
+        Ok(concerning(all, wanted))
+    }
+
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
         self.faults.pass()?;
         self.mempool.spenders(Scope::NONE, outpoints.to_vec()).map_err(failed)
@@ -143,6 +150,10 @@ impl Node for ScriptedNode {
     fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
         self.faults.pass()?;
         self.mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(failed)
+    }
+
+    fn fee_estimate(&self, _: u32) -> Result<Option<u64>> {
+        Ok(None)
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {

@@ -11,8 +11,8 @@ use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, TxState};
 
 use super::decoded::Decoded;
-use super::feed::Pass;
 use super::interests::top;
+use super::write_lock::WriteGuard;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::store::rows::BlockRow;
@@ -44,7 +44,7 @@ pub fn synced_at(info: &BlockInfo) -> Synced {
 
 impl Wallet {
     /// Follows the chain towards its tip for a bounded time. Whether the wallet stands at the tip now.
-    pub(super) fn advance(&self, pass: &Pass<'_>) -> Result<bool> {
+    pub(super) fn advance(&self) -> Result<bool> {
         let started = Instant::now();
         loop {
             let synced = self.synced();
@@ -55,26 +55,24 @@ impl Wallet {
                 return Ok(false);
             }
             match self.block_at(synced.height.saturating_add(1))? {
-                Some(next) if previous(&next) == Some(synced.hash) => self.go_on(pass, next.hash)?,
+                Some(next) if previous(&next) == Some(synced.hash) => self.go_on(next.hash)?,
                 // The chain went another way, or it ends below.
-                _ => self.go_back(pass)?,
+                _ => self.undo(&self.fork()?)?,
             }
         }
     }
 
     /// Follows the chain to its tip, however long that takes.
     pub(crate) fn catch_up(&self) -> Result<()> {
-        let pass = self.enter();
-        while !self.advance(&pass)? {}
+        while !self.advance()? {}
         Ok(())
     }
 
     /// Takes over a block that continues from where the wallet stands; where that touches it, in one write with those
     /// behind it.
-    fn go_on(&self, pass: &Pass<'_>, hash: BlockHash) -> Result<()> {
+    fn go_on(&self, hash: BlockHash) -> Result<()> {
         let first = self.decoded(hash)?;
-        if !first.concerns(&self.shared.follower.index, self.slot) {
-            self.feed.stand_at(synced_at(&first.info));
+        if self.passes(&first)? {
             return Ok(());
         }
         let (started, mut size) = (Instant::now(), first.size);
@@ -90,57 +88,75 @@ impl Wallet {
             blocks.push(block);
         }
         let received = self.shared.node.time();
-        self.write_in(pass, |write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
+        self.write_following(|write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
     }
 
-    /// Goes back to the last block that the wallet has followed and that is in the best chain.
-    fn go_back(&self, pass: &Pass<'_>) -> Result<()> {
-        let fork = self.fork()?;
-        self.undo(pass, &fork)
+    /// Moves on over a block that continues from where the wallet stands and leaves it untouched. Whether that is so.
+    fn passes(&self, block: &Decoded) -> Result<bool> {
+        // No other write may give the wallet something that the block concerns, between the look and the step.
+        let _guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let untouched = !block.concerns(&self.shared.follower.index, self.slot);
+        if untouched {
+            self.feed.stand_at(synced_at(&block.info));
+        }
+        Ok(untouched)
     }
 
     /// Goes back to a block below.
-    fn undo(&self, pass: &Pass<'_>, to: &BlockInfo) -> Result<()> {
+    fn undo(&self, to: &BlockInfo) -> Result<()> {
+        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         self.feed.note_retreat();
         if self.feed.place().top <= to.height {
             self.feed.stand_at(synced_at(to));
             return Ok(());
         }
-        let undone = self.write_in(pass, |write| write.undo_to(to))?;
+        let undone = self.write_in(&guard, |write| write.undo_to(to))?;
         self.feed.set_top(top(&self.store.tables, &*self.store.read()?)?);
-        self.find_in_mempool(pass, undone)
+        drop(guard);
+        self.find_in_mempool(undone)
     }
 
     /// The last block that the wallet has followed and that is in the best chain.
     fn fork(&self) -> Result<BlockInfo> {
-        let shared = &self.shared;
-        if let Some(fork) = shared.node.snapshot()?.fork_point(self.synced().hash)? {
+        let chain = self.shared.node.snapshot()?;
+        if let Some(fork) = chain.fork_point(self.synced().hash)? {
             return Ok(fork);
         }
         // The chain does not know the block: another node's data, or one that was set up anew.
-        let txn = self.store.read()?;
-        for entry in self.store.tables.blocks.rev_iter(&txn)? {
-            let hash = BlockHash::from_slice(entry?.1).map_err(|_| WalletError::damaged(0))?;
-            let known = shared.block_info(BlockRef::Hash { hash })?;
+        for hash in self.followed()? {
+            let known = chain.block_info(BlockRef::Hash { hash })?;
             if let Some(info) = known.filter(|info| info.in_best_chain) {
                 return Ok(info);
             }
         }
-        self.block_at(0)?.ok_or_else(|| WalletError::MissingBlock("0".into()))
+        let first = chain.block_info(BlockRef::Height { height: 0 })?;
+        first.ok_or_else(|| WalletError::MissingBlock("0".into()))
+    }
+
+    /// The blocks that the wallet remembers to have followed, the last one first.
+    fn followed(&self) -> Result<Vec<BlockHash>> {
+        let _guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let txn = self.store.read()?;
+        let mut hashes = Vec::new();
+        for entry in self.store.tables.blocks.rev_iter(&txn)? {
+            hashes.push(BlockHash::from_slice(entry?.1).map_err(|_| WalletError::damaged(0))?);
+        }
+        Ok(hashes)
     }
 
     /// A block was disconnected. Nothing where the wallet does not stand there: then it has read ahead of what it was told,
     /// and what it is told later leads to where it is.
-    pub(super) fn take_disconnected(&self, pass: &Pass<'_>, hash: BlockHash) -> Result<()> {
+    pub(super) fn take_disconnected(&self, hash: BlockHash) -> Result<()> {
         if self.synced().hash != hash {
             return Ok(());
         }
         let missing = || WalletError::MissingBlock(hash.to_string());
-        let shared = &self.shared;
-        let info = shared.block_info(BlockRef::Hash { hash })?;
+        let chain = self.shared.node.snapshot()?;
+        let info = chain.block_info(BlockRef::Hash { hash })?;
         let before = info.as_ref().and_then(previous).ok_or_else(missing)?;
-        let parent = shared.block_info(BlockRef::Hash { hash: before })?.ok_or_else(missing)?;
-        self.undo(pass, &parent)
+        let parent = chain.block_info(BlockRef::Hash { hash: before })?.ok_or_else(missing)?;
+        drop(chain);
+        self.undo(&parent)
     }
 
     /// Where the wallet stands now.
@@ -157,16 +173,16 @@ impl Wallet {
     /// Stores where it stands, unless somebody writes to it, which stores that too.
     pub(crate) fn store_if_free(&self) {
         self.waits_to_be_stored.store(false, Ordering::Release);
-        if let Some(pass) = self.enter_at_once() {
-            self.store_place(&pass);
+        if let Some(guard) = self.try_lock_writes() {
+            self.store_place(&guard);
         }
     }
 
     /// Stores where it stands. What cannot be stored is read again at the next load.
-    pub(crate) fn store_place(&self, pass: &Pass<'_>) {
+    pub(crate) fn store_place(&self, guard: &WriteGuard<'_>) {
         if self.is_ahead()
             && self.feed.failure().is_none()
-            && let Err(error) = self.write_in(pass, |_| Ok(()))
+            && let Err(error) = self.write_in(guard, |_| Ok(()))
         {
             tracing::warn!(wallet = self.name(), %error, "how far the wallet has followed the chain could not be stored");
         }

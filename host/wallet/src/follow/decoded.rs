@@ -10,7 +10,9 @@ use outrigger_service::chain::{BlockInfo, BlockRef};
 use parking_lot::Mutex;
 
 use super::blocks::previous;
-use super::index::{Index, WalletNumber, paying_interests, spending_interests};
+use outrigger_node::interest::interests;
+
+use super::index::{Index, WalletNumber};
 use crate::error::{Result, WalletError};
 
 /// How many blocks are kept at most, and how many bytes of them.
@@ -36,10 +38,8 @@ impl Decoded {
         let time = block.header.time;
         let transactions: Vec<_> =
             block.txdata.into_iter().map(|transaction| (transaction.compute_txid(), transaction)).collect();
-        let interests = transactions.iter().map(|(txid, transaction)| {
-            spending_interests(transaction, txid).chain(paying_interests(transaction)).collect()
-        });
-        Self { info, interests: interests.collect(), transactions, time, size }
+        let hashed = transactions.iter().map(|(txid, transaction)| interests(transaction, txid).collect());
+        Self { info, interests: hashed.collect(), transactions, time, size }
     }
 
     /// The block before it.

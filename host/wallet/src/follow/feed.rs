@@ -7,7 +7,6 @@ use bitcoin::BlockHash;
 use outrigger_service::wallet::Synced;
 use parking_lot::{Condvar, Mutex};
 
-use crate::live::Wallet;
 use outrigger_node::NodeEvent;
 
 /// How much may wait for one wallet. Beyond, it is not told event by event, but reads the chain and the mempool.
@@ -29,6 +28,14 @@ impl Item {
             self,
             Self::Event(NodeEvent::TransactionAdded { .. }) | Self::Event(NodeEvent::TransactionRemoved { .. })
         )
+    }
+
+    /// What the node told, where it is that.
+    pub fn event(&self) -> Option<&NodeEvent> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::Reconcile(_) => None,
+        }
     }
 
     /// For how many items that were pushed it stands.
@@ -304,76 +311,4 @@ impl Feed {
 /// For how many pushed items these stand.
 pub fn worth(items: &[Item]) -> u64 {
     items.iter().map(Item::worth).sum()
-}
-
-#[derive(Default)]
-struct Turn {
-    held: bool,
-    /// The wallet's turn to take over what it was told has come: whoever else would write waits for that.
-    due: bool,
-}
-
-/// Who may write to a wallet: one at a time. A thread that follows for all wallets does not wait; it gets the next turn.
-#[derive(Default)]
-pub struct Gate {
-    turn: Mutex<Turn>,
-    free: Condvar,
-}
-
-/// The right to write to a wallet, until it is dropped.
-pub struct Pass<'w> {
-    wallet: &'w Wallet,
-}
-
-impl Drop for Pass<'_> {
-    fn drop(&mut self) {
-        let mut turn = self.wallet.gate.turn.lock();
-        turn.held = false;
-        let due = turn.due;
-        drop(turn);
-        self.wallet.gate.free.notify_all();
-        if due {
-            self.wallet.shared.follower.requeue(self.wallet);
-        }
-    }
-}
-
-impl Wallet {
-    /// Waits for the right to write.
-    pub(crate) fn enter(&self) -> Pass<'_> {
-        let mut turn = self.gate.turn.lock();
-        while turn.held || turn.due {
-            self.gate.free.wait(&mut turn);
-        }
-        turn.held = true;
-        Pass { wallet: self }
-    }
-
-    /// The right to write, if nobody has it.
-    pub(crate) fn enter_at_once(&self) -> Option<Pass<'_>> {
-        let mut turn = self.gate.turn.lock();
-        if turn.held || turn.due {
-            return None;
-        }
-        turn.held = true;
-        Some(Pass { wallet: self })
-    }
-
-    /// The right to write, for the thread whose turn it is to follow for the wallet. Where another has it the wallet is
-    /// queued again when that one is done.
-    pub(super) fn enter_in_turn(&self) -> Option<Pass<'_>> {
-        let mut turn = self.gate.turn.lock();
-        turn.due = turn.held;
-        if turn.due {
-            return None;
-        }
-        turn.held = true;
-        Some(Pass { wallet: self })
-    }
-
-    /// The wallet's turn will not come: it is not followed any more.
-    pub(super) fn give_up_turn(&self) {
-        self.gate.turn.lock().due = false;
-        self.gate.free.notify_all();
-    }
 }

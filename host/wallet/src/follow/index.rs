@@ -10,11 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, Transaction, Txid};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-use crate::store::tables::script_key;
 
 /// The number of a loaded wallet. None is given twice while the host runs.
 pub type WalletNumber = u32;
@@ -27,38 +23,6 @@ const SHARED: u32 = 1 << 31;
 const MANY_DEAD: u64 = 100_000;
 /// An odd number that spreads small numbers over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-fn eight(bytes: &[u8], at: usize) -> u64 {
-    let part = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
-    part.map_or(0, u64::from_le_bytes)
-}
-
-/// The interest in a script, by its key in the wallets' tables.
-pub fn script_interest(key: &[u8]) -> u64 {
-    eight(key, 0)
-}
-
-/// The interest in what spends an output.
-pub fn outpoint_interest(outpoint: &OutPoint) -> u64 {
-    eight(outpoint.txid.as_byte_array(), 0) ^ (u64::from(outpoint.vout) + 1).wrapping_mul(SPREAD)
-}
-
-/// The interest in a transaction itself.
-pub fn transaction_interest(txid: &Txid) -> u64 {
-    eight(txid.as_byte_array(), 8)
-}
-
-/// What a transaction may concern wallets by, beside its outputs' scripts: itself, and what it spends.
-pub fn spending_interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
-    let inputs = if transaction.is_coinbase() { &[][..] } else { &transaction.input };
-    let own = transaction_interest(txid);
-    std::iter::once(own).chain(inputs.iter().map(|input| outpoint_interest(&input.previous_output)))
-}
-
-/// The interests in a transaction's outputs' scripts.
-pub fn paying_interests(transaction: &Transaction) -> impl Iterator<Item = u64> + '_ {
-    transaction.output.iter().map(|output| script_interest(&script_key(&output.script_pubkey)))
-}
 
 /// Hashes the bits of an interest, which are as good as random but fewer than a table looks at.
 #[derive(Default)]
@@ -181,6 +145,11 @@ impl Index {
         }
     }
 
+    /// Whether any wallet may have this interest.
+    pub fn has_any(&self, interest: u64) -> bool {
+        self.read(interest).is_some_and(|shard| shard.owners.contains_key(&(interest as u32)))
+    }
+
     /// Collects the wallets that may have this interest.
     pub fn collect(&self, interest: u64, found: &mut HashSet<WalletNumber>) {
         let Some(shard) = self.read(interest) else { return };
@@ -262,12 +231,5 @@ mod tests {
         assert!(interests.iter().all(|interest| !index.has(1, *interest)));
         assert!(index.has(2, interests[0]) && index.has(2, 5));
         assert_eq!(index.entries.load(Ordering::Relaxed), 2);
-    }
-
-    #[test]
-    fn outputs_of_one_transaction_are_told_apart() {
-        let outpoint = |vout| OutPoint { txid: Txid::from_byte_array([9; 32]), vout };
-        let interests: HashSet<u64> = (0..1000).map(|vout| outpoint_interest(&outpoint(vout))).collect();
-        assert_eq!(interests.len(), 1000);
     }
 }

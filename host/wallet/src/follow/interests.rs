@@ -6,11 +6,11 @@ use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
 use outrigger_service::wallet::{TxState, WalletTransaction};
 
-use super::index::{outpoint_interest, script_interest, transaction_interest};
 use crate::error::Result;
 use crate::live::Wallet;
 use crate::store::Tables;
 use crate::store::tables::{OF_MEMPOOL, number_from, txid_from};
+use outrigger_node::interest::{outpoint_interest, script_hash_interest, transaction_interest};
 
 impl Wallet {
     fn enter_interest(&self, interest: u64) {
@@ -26,7 +26,7 @@ impl Wallet {
 
     /// The wallet is about to know a script, by its key in the tables.
     pub(crate) fn follow_script(&self, key: &[u8]) {
-        self.enter_interest(script_interest(key));
+        self.enter_interest(script_hash_interest(key));
     }
 
     /// The wallet is about to have a coin.

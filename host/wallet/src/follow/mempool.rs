@@ -4,20 +4,19 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, Transaction, Txid};
 use heed::RoTxn;
 use outrigger_service::wallet::{TxState, WalletTransaction};
 
 use super::blocks::{TIME_PER_TURN, synced_at};
 use super::decoded::Decoded;
-use super::feed::{Item, Pass};
-use super::index::{paying_interests, spending_interests};
+use super::feed::Item;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::{Match, examine};
 use crate::store::tables::{OF_MEMPOOL, txid_from};
 use crate::write::Write;
+use outrigger_node::interest::interests;
 use outrigger_node::{NodeEvent, Removal};
 
 /// How many events are read at a time at most, and how many bytes of blocks for them. What of it touches the wallet is
@@ -36,46 +35,40 @@ enum Step {
 }
 
 impl Wallet {
-    /// Does what is to be done, in its order, for a bounded time; gives what is left.
-    pub(super) fn take_items(&self, pass: &Pass<'_>, items: Vec<Item>) -> Result<Vec<Item>> {
+    /// Does what is to be done, in its order, for a bounded time. What is left stays in the list.
+    ///
+    /// # Errors
+    /// Beside those of the storage and of the node [`WalletError::Occupied`]: then all that is not done is in the list.
+    pub(super) fn take_items(&self, items: &mut VecDeque<Item>) -> Result<()> {
         let started = Instant::now();
-        let mut items = VecDeque::from(items);
         while started.elapsed() < TIME_PER_TURN
-            && let Some(item) = items.pop_front()
+            && let Some(item) = items.front()
         {
-            let done = match item {
-                Item::Reconcile(count) => {
-                    let done = self.advance(pass)?;
-                    if done {
-                        self.take_mempool(pass)?;
-                    }
-                    (!done).then_some(Item::Reconcile(count))
+            if matches!(item, Item::Reconcile(_)) {
+                if !self.advance()? {
+                    return Ok(());
                 }
-                Item::Event(first) => {
-                    let mut events = vec![first];
-                    while events.len() < EVENTS_PER_STEP
-                        && let Some(Item::Event(_)) = items.front()
-                    {
-                        events.extend(items.pop_front().and_then(|item| match item {
-                            Item::Event(event) => Some(event),
-                            Item::Reconcile(_) => None,
-                        }));
-                    }
-                    self.follow(pass, events)?
-                }
-            };
-            if let Some(rest) = done {
+                self.take_mempool()?;
+                items.pop_front();
+                continue;
+            }
+            let events = items.iter().map_while(Item::event).take(EVENTS_PER_STEP).cloned();
+            let events: Vec<NodeEvent> = events.collect();
+            let count = events.len();
+            let rest = self.follow(events)?;
+            items.drain(..count);
+            if let Some(rest) = rest {
                 items.push_front(rest);
-                break;
+                return Ok(());
             }
         }
-        Ok(items.into())
+        Ok(())
     }
 
     /// Takes over what the node told, in its order: also blocks that have left the chain again since, for the wallet
     /// should know what was in them. Then, if that did not lead to the tip that was told of, reads on from there. Gives
     /// the tip where that takes longer.
-    fn follow(&self, pass: &Pass<'_>, events: Vec<NodeEvent>) -> Result<Option<Item>> {
+    fn follow(&self, events: Vec<NodeEvent>) -> Result<Option<Item>> {
         let mut tip = None;
         let mut steps = Vec::new();
         let mut size = 0;
@@ -88,38 +81,43 @@ impl Wallet {
                 // The block that confirms it says so too, sooner or later.
                 NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => {}
                 NodeEvent::TransactionRemoved { txid, .. } => steps.push(Step::Leave(txid)),
-                NodeEvent::BlockConnected { hash, .. } => {
-                    let block = self.decoded(hash)?;
-                    size += block.size;
-                    steps.push(Step::Connect(block));
-                }
+                NodeEvent::BlockConnected { hash, height } => match self.decoded(hash) {
+                    Ok(block) => {
+                        size += block.size;
+                        steps.push(Step::Connect(block));
+                    }
+                    // It has left the chain since, and the node has it no more: the chain is read from where the wallet stands.
+                    Err(WalletError::MissingBlock(_)) => tip = Some((hash, height)),
+                    Err(error) => return Err(error),
+                },
                 NodeEvent::BlockDisconnected { hash, .. } => steps.push(Step::Disconnect(hash)),
                 NodeEvent::TipChanged { hash, height } => tip = Some((hash, height)),
             }
             if size > BYTES_PER_STEP {
-                self.take_steps(pass, std::mem::take(&mut steps))?;
+                self.take_steps(std::mem::take(&mut steps))?;
                 size = 0;
             }
         }
-        self.take_steps(pass, steps)?;
+        self.take_steps(steps)?;
         match tip {
-            Some((hash, height)) if self.synced().hash != hash && !self.advance(pass)? => {
+            Some((hash, height)) if self.synced().hash != hash && !self.advance()? => {
                 Ok(Some(Item::Event(NodeEvent::TipChanged { hash, height })))
             }
             _ => Ok(None),
         }
     }
 
-    /// Takes steps in their order: up to the first one that touches the wallet in memory, the others in one write up to
-    /// where a block is to be taken back.
-    fn take_steps(&self, pass: &Pass<'_>, steps: Vec<Step>) -> Result<()> {
+    /// Takes steps in their order: those that leave the wallet untouched in memory, the others in one write up to where a
+    /// block is to be taken back, for which the node is asked.
+    fn take_steps(&self, steps: Vec<Step>) -> Result<()> {
         let received = self.shared.node.time();
         let mut steps = VecDeque::from(steps);
         while let Some(step) = steps.pop_front() {
             if let Step::Disconnect(hash) = step {
-                self.take_disconnected(pass, hash)?;
+                self.take_disconnected(hash)?;
                 continue;
             }
+            let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
             if !self.is_relevant(&step)? {
                 if let Step::Connect(block) = step
                     && block.previous() == Some(self.synced().hash)
@@ -128,7 +126,7 @@ impl Wallet {
                 }
                 continue;
             }
-            self.write_in(pass, |write| {
+            self.write_in(&guard, |write| {
                 write.take_step(&step, received)?;
                 while let Some(step) = steps.front().filter(|step| !matches!(step, Step::Disconnect(_))) {
                     write.take_step(step, received)?;
@@ -146,9 +144,8 @@ impl Wallet {
         match step {
             Step::Enter(transaction, _) => {
                 let txid = transaction.compute_txid();
-                let mut interests = spending_interests(transaction, &txid).chain(paying_interests(transaction));
-                Ok(interests.any(|interest| index.has(self.slot, interest))
-                    && self.is_news(&*self.store.read()?, transaction)?)
+                let concerns = interests(transaction, &txid).any(|interest| index.has(self.slot, interest));
+                Ok(concerns && self.is_news(&*self.store.read()?, transaction)?)
             }
             Step::Leave(txid) => {
                 let (txn, t) = (self.store.read()?, &self.store.tables);
@@ -173,49 +170,55 @@ impl Wallet {
     }
 
     /// Brings the wallet in step with the whole mempool.
-    fn take_mempool(&self, pass: &Pass<'_>) -> Result<()> {
-        // Asked first: what is told of changes up to here is in what is read next, or was undone by a later one.
-        let sequence = self.shared.node.mempool_info()?.sequence;
-        self.read_mempool(pass)?;
-        self.feed.note_mempool(sequence);
-        Ok(())
+    fn take_mempool(&self) -> Result<()> {
+        loop {
+            // Asked first: what is told of changes up to here is in what is read next, or was undone by a later one.
+            let sequence = self.shared.node.mempool_info()?.sequence;
+            let present = self.shared.node.mempool_ids()?.into_iter().collect();
+            let index = &self.shared.follower.index;
+            let found = self.shared.node.mempool_concerning(&|interest| index.has(self.slot, interest))?;
+            // A payment may lead to scripts that the node was not asked for.
+            if !self.enter_all(&present, &found)? {
+                self.feed.note_mempool(sequence);
+                return Ok(());
+            }
+        }
     }
 
-    fn read_mempool(&self, pass: &Pass<'_>) -> Result<()> {
-        let ids = self.shared.node.mempool_ids()?;
-        let present = ids.iter().copied().collect();
-        let (gone, orphans) = self.gone_from_mempool(&present)?;
-        let unknown = self.conflicts_gone_from_mempool(&present)?;
-        let mut transactions = Vec::new();
-        for ids in ids.chunks(BATCH) {
-            for raw in self.shared.node.mempool_transactions(ids)?.into_iter().flatten() {
-                transactions
-                    .push(deserialize::<Transaction>(&raw.raw).map_err(|_| WalletError::damaged(raw.raw.len()))?);
-            }
-        }
-        let relevant = {
-            let txn = self.store.read()?;
-            let (t, mut any) = (&self.store.tables, false);
-            for transaction in &transactions {
-                // Also what is known: since it was met, the wallet may have derived the addresses that it pays to.
-                any = any || !matches!(examine(t, &txn, transaction, &transaction.compute_txid())?, Match::Foreign);
-                any = any || self.conflicts_with(&txn, transaction)?;
-            }
-            any
-        };
-        if !relevant && gone.is_empty() && unknown.is_empty() && orphans.is_empty() {
-            return Ok(());
+    /// Takes over what of the mempool concerns the wallet. Whether that gave it scripts.
+    fn enter_all(&self, present: &HashSet<Txid>, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
+        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let (gone, orphans) = self.gone_from_mempool(present)?;
+        let unknown = self.conflicts_gone_from_mempool(present)?;
+        if !self.is_any_relevant(found)? && gone.is_empty() && unknown.is_empty() && orphans.is_empty() {
+            return Ok(false);
         }
         let now = self.shared.node.time();
-        self.write_in(pass, |write| {
+        self.write_in(&guard, |write| {
             for row in orphans {
                 write.mark_disconnected(row)?;
             }
             for txid in gone.into_iter().chain(unknown) {
                 write.leave_mempool(txid)?;
             }
-            transactions.iter().try_for_each(|transaction| write.enter_mempool(transaction, now))
+            let known = write.t.scripts.len(&write.txn)?;
+            found.iter().try_for_each(|(_, transaction)| write.enter_mempool(transaction, now))?;
+            Ok(write.t.scripts.len(&write.txn)? != known)
         })
+    }
+
+    /// Whether any of these transactions is the wallet's, or conflicts with one of the wallet's.
+    fn is_any_relevant(&self, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        for (txid, transaction) in found {
+            // Also what is known: since it was met, the wallet may have derived the addresses that it pays to.
+            if !matches!(examine(t, &txn, transaction, txid)?, Match::Foreign)
+                || self.conflicts_with(&txn, transaction)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What left the mempool while nobody looked; and coinbases whose blocks are gone, which older versions did not give up.
@@ -265,7 +268,7 @@ impl Wallet {
     }
 
     /// Of transactions that a reorganisation made unconfirmed, marks those that are in the mempool.
-    pub(super) fn find_in_mempool(&self, pass: &Pass<'_>, undone: BTreeSet<Txid>) -> Result<()> {
+    pub(super) fn find_in_mempool(&self, undone: BTreeSet<Txid>) -> Result<()> {
         let mut present = Vec::new();
         for txids in undone.into_iter().collect::<Vec<_>>().chunks(BATCH) {
             let entries = self.shared.node.mempool_entries(txids)?;
@@ -274,7 +277,8 @@ impl Wallet {
         if present.is_empty() {
             return Ok(());
         }
-        self.write_in(pass, |write| {
+        // What is found here is asked for once, so that it waits for its turn.
+        self.write(|write| {
             for txid in present {
                 match write.t.transaction(&write.txn, &txid)? {
                     Some(row) if row.state == TxState::Inactive => {

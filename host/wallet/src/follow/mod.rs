@@ -10,6 +10,7 @@
 //! Where a wallet stands in memory may be ahead of where it is stored; the blocks between leave it untouched, and after a
 //! crash it reads them again. Whatever is written stores where it stands in the same transaction.
 
+pub mod alarms;
 mod blocks;
 mod decoded;
 pub mod feed;
@@ -20,6 +21,7 @@ mod passing;
 mod states;
 pub mod thread;
 mod turns;
+pub mod write_lock;
 
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,8 @@ pub use turns::MAX_THREADS;
 pub struct Lag {
     /// What failed.
     pub text: String,
+    /// Whether it is only that the node cannot be reached: what the wallet knows is told all the same.
+    pub unavailable: bool,
     /// How long it waits.
     pub wait: Duration,
     /// For when the alarm is set that has it tried again.

@@ -4,13 +4,15 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Transaction, Txid};
+use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
 use super::blocks::{previous, synced_at};
 use super::decoded::Decoded;
 use super::feed::Item;
-use super::index::{WalletNumber, paying_interests, spending_interests, transaction_interest};
+use outrigger_node::interest::{interests, transaction_interest};
+
+use super::index::WalletNumber;
 use super::thread::Follower;
 use crate::Shared;
 use crate::error::Result;
@@ -27,7 +29,7 @@ impl Follower {
         let passed = match event {
             NodeEvent::TransactionAdded { transaction, .. } => {
                 let txid = transaction.compute_txid();
-                self.pass_transaction(event, interests(transaction, &txid));
+                self.pass_transaction(event, interests(transaction, &txid).collect());
                 Ok(())
             }
             // The block that confirms it says so too, sooner or later.
@@ -126,9 +128,4 @@ impl Follower {
         });
         Ok(())
     }
-}
-
-/// All by which a transaction may concern wallets.
-fn interests(transaction: &Transaction, txid: &Txid) -> Vec<u64> {
-    spending_interests(transaction, txid).chain(paying_interests(transaction)).collect()
 }

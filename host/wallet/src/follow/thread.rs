@@ -1,17 +1,19 @@
 //! Following the node for all loaded wallets: one thread that takes what the node tells and finds out which wallets it
-//! concerns (`passing.rs`), and a few that work on those (`turns.rs`).
+//! concerns (`passing.rs`), and a few that work on those (`turns.rs`). They may wait for the node; what is due at a time is done
+//! by a thread that never does (`alarms.rs`).
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 
+use outrigger_node::interest::{interests, transaction_interest};
+
+use super::alarms::Alarms;
 use super::decoded::Blocks;
 use super::feed::{Item, Waited};
 use super::index::{Index, WalletNumber};
@@ -21,8 +23,8 @@ use crate::error::Result;
 use crate::live::Wallet;
 use outrigger_node::NodeEvent;
 
-/// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
-const STORE_EVERY: Duration = Duration::from_secs(60);
+/// How many events may wait. Beyond, the wallets are not told event by event, but read the chain and the mempool.
+const MAX_EVENTS: usize = 50_000;
 
 /// The loaded wallets.
 #[derive(Default)]
@@ -32,26 +34,30 @@ struct Loaded {
     by_slot: BTreeMap<WalletNumber, Arc<Wallet>>,
 }
 
-/// What happens to a wallet at a time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Due {
-    /// It is locked.
-    Lock,
-    /// It is tried again, as it could not follow.
-    Retry,
+impl Told {
+    /// For how many events it stands.
+    fn worth(&self) -> u64 {
+        match self {
+            Self::Event(_) => 1,
+            Self::Lost(count) => *count,
+        }
+    }
 }
 
-/// What is due at a time, and for which wallet.
-type Alarm = (Instant, Due, WalletNumber);
+/// What the thread is told.
+enum Told {
+    Event(NodeEvent),
+    /// So many events were too many.
+    Lost(u64),
+}
 
 #[derive(Default)]
 struct Inbox {
-    events: VecDeque<NodeEvent>,
+    events: VecDeque<Told>,
     told: u64,
     passed: u64,
     /// The tip that somebody has seen before it was told.
     seen: Option<BlockHash>,
-    alarms: BinaryHeap<Reverse<Alarm>>,
     stopping: bool,
     thread: Option<JoinHandle<()>>,
 }
@@ -69,20 +75,14 @@ pub struct Follower {
     pub(super) busy: Mutex<BTreeSet<WalletNumber>>,
     loaded: RwLock<Loaded>,
     next: AtomicU32,
+    /// What is due at a time.
+    pub alarms: Alarms,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     moved: Condvar,
     /// The two counters of the inbox, for who only looks.
     told: AtomicU64,
     passed: AtomicU64,
-}
-
-/// What the thread has to do next.
-enum Next {
-    Event(NodeEvent),
-    Alarms(Vec<Alarm>),
-    Housekeeping,
-    Stop,
 }
 
 impl Follower {
@@ -92,6 +92,7 @@ impl Follower {
     /// When the system has no thread to give.
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
         shared.follower.turns.start(shared)?;
+        shared.follower.alarms.start(shared)?;
         let run = shared.clone();
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
         shared.follower.inbox.lock().thread = Some(thread);
@@ -107,15 +108,40 @@ impl Follower {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Takes an event from the node for all loaded wallets. Only enqueues. One that is loaded later reads what there is.
+    /// Takes an event from the node for all loaded wallets, if it may concern one. Only looks and enqueues. A wallet that is
+    /// loaded later reads what there is.
     pub fn push(&self, event: NodeEvent) {
-        if self.count() > 0 {
-            self.enqueue(&mut self.inbox.lock(), event);
+        if self.count() == 0 {
+            return;
+        }
+        let mut inbox = self.inbox.lock();
+        if !self.concerns_nobody(&inbox, &event) {
+            self.enqueue(&mut inbox, event);
         }
     }
 
+    /// Whether a change of the mempool concerns no wallet for sure: the index knows all interests only while no wallet has
+    /// anything to take over.
+    fn concerns_nobody(&self, inbox: &Inbox, event: &NodeEvent) -> bool {
+        let concerning: Vec<u64> = match event {
+            NodeEvent::TransactionAdded { transaction, .. } => {
+                interests(transaction, &transaction.compute_txid()).collect()
+            }
+            NodeEvent::TransactionRemoved { txid, .. } => vec![transaction_interest(txid)],
+            _ => return false,
+        };
+        let _held = self.index.hold();
+        inbox.passed == inbox.told
+            && self.busy.lock().is_empty()
+            && !concerning.into_iter().any(|interest| self.index.has_any(interest))
+    }
+
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {
-        inbox.events.push_back(event);
+        if inbox.events.len() >= MAX_EVENTS {
+            let lost = inbox.events.drain(..).map(|told| told.worth()).sum();
+            inbox.events.push_back(Told::Lost(lost));
+        }
+        inbox.events.push_back(Told::Event(event));
         inbox.told += 1;
         self.told.store(inbox.told, Ordering::Release);
         self.arrived.notify_one();
@@ -128,18 +154,6 @@ impl Follower {
             inbox.seen = Some(hash);
             self.enqueue(&mut inbox, NodeEvent::TipChanged { hash, height });
         }
-    }
-
-    /// Makes something happen to a wallet at a time.
-    pub fn alarm(&self, at: Instant, due: Due, slot: WalletNumber) {
-        self.inbox.lock().alarms.push(Reverse((at, due, slot)));
-        self.arrived.notify_one();
-    }
-
-    /// How many alarms are set that have wallets tried again.
-    #[cfg(test)]
-    pub fn retries(&self) -> usize {
-        self.inbox.lock().alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count()
     }
 
     /// The loaded wallets, in the order in which they were loaded.
@@ -195,7 +209,6 @@ impl Follower {
             }
         }
         wallet.feed.stop();
-        wallet.give_up_turn();
         self.busy.lock().remove(&wallet.slot);
         self.index.forget(wallet.slot, wallet.entries());
     }
@@ -217,9 +230,8 @@ impl Follower {
 
     /// Queues a wallet again whose turn came while another wrote to it.
     pub(super) fn requeue(&self, wallet: &Wallet) {
-        match self.get(wallet.slot) {
-            Some(wallet) => self.turns.queue(wallet),
-            None => wallet.give_up_turn(),
+        if let Some(wallet) = self.get(wallet.slot) {
+            self.turns.queue(wallet);
         }
     }
 
@@ -254,77 +266,47 @@ impl Follower {
             let _ = thread.join();
         }
         self.turns.stop();
+        self.alarms.stop();
     }
 
-    fn next(&self, housekeeping: Instant) -> Next {
+    fn next(&self) -> Option<Told> {
         let mut inbox = self.inbox.lock();
         loop {
             if inbox.stopping {
-                return Next::Stop;
+                return None;
             }
-            let now = Instant::now();
-            let mut due = Vec::new();
-            while let Some(Reverse(alarm)) = inbox.alarms.peek().copied().filter(|Reverse((at, ..))| *at <= now) {
-                inbox.alarms.pop();
-                due.push(alarm);
+            if let Some(told) = inbox.events.pop_front() {
+                return Some(told);
             }
-            if !due.is_empty() {
-                return Next::Alarms(due);
-            }
-            if let Some(event) = inbox.events.pop_front() {
-                return Next::Event(event);
-            }
-            if housekeeping <= now {
-                return Next::Housekeeping;
-            }
-            let until = inbox.alarms.peek().map_or(housekeeping, |Reverse((at, ..))| housekeeping.min(*at));
-            self.arrived.wait_for(&mut inbox, until - now);
+            self.arrived.wait(&mut inbox);
         }
     }
 
     /// The thread that takes what the node tells.
     fn run(&self, shared: &Shared) {
-        let mut housekeeping = Instant::now() + STORE_EVERY;
-        loop {
-            match self.next(housekeeping) {
-                Next::Stop => return,
-                Next::Event(event) => {
-                    if catch_unwind(AssertUnwindSafe(|| self.pass(shared, &event))).is_err() {
+        while let Some(told) = self.next() {
+            match &told {
+                Told::Event(event) => {
+                    if catch_unwind(AssertUnwindSafe(|| self.pass(shared, event))).is_err() {
                         tracing::error!(
                             "what the node told is given to every wallet, as finding out which it concerns failed"
                         );
-                        self.give_all(&event);
+                        self.give_all(event);
                     }
-                    let mut inbox = self.inbox.lock();
-                    inbox.passed += 1;
-                    self.passed.store(inbox.passed, Ordering::Release);
-                    drop(inbox);
-                    self.moved.notify_all();
                 }
-                Next::Alarms(due) => due.into_iter().for_each(|(at, due, slot)| {
-                    if catch_unwind(AssertUnwindSafe(|| self.ring(at, due, slot))).is_err() {
-                        tracing::error!("what was due for a wallet failed");
-                    }
-                }),
-                Next::Housekeeping => {
-                    housekeeping = Instant::now() + STORE_EVERY;
-                    if catch_unwind(AssertUnwindSafe(|| self.keep_house())).is_err() {
-                        tracing::error!("looking after idle wallets failed");
-                    }
+                Told::Lost(count) => {
+                    tracing::warn!(
+                        count,
+                        "the wallets read the chain and the mempool anew, as too much was told at once"
+                    );
+                    self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Reconcile(1)));
                 }
             }
-        }
-    }
-
-    fn ring(&self, at: Instant, due: Due, slot: WalletNumber) {
-        let Some(wallet) = self.get(slot) else { return };
-        match due {
-            Due::Lock => wallet.lock_if_due(),
-            Due::Retry => {
-                if wallet.try_again(at) {
-                    self.give(&wallet, Item::Reconcile(1));
-                }
-            }
+            let mut inbox = self.inbox.lock();
+            inbox.passed += told.worth();
+            self.passed.store(inbox.passed, Ordering::Release);
+            drop(inbox);
+            self.moved.notify_all();
         }
     }
 

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::alarms::Due;
 use super::feed::{Item, worth};
-use super::thread::{Due, Loose};
+use super::thread::Loose;
 use crate::Shared;
-use crate::error::Result;
+use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 
 /// The most threads that work on wallets, for all of them together. More wait for disks at a time than can run.
@@ -151,26 +152,24 @@ fn add_thread(state: &mut State) -> std::io::Result<()> {
 
 /// One turn of a wallet.
 fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
-    // Where another writes, that one queues the wallet again when it is done.
-    let Some(pass) = wallet.enter_in_turn() else { return };
     let Some(items) = wallet.feed.begin(MAX_BATCH) else { return };
     let taken = worth(&items);
-    let outcome = catch_unwind(AssertUnwindSafe(|| wallet.work_on(&pass, items)));
-    drop(pass);
-    match outcome {
-        Ok(rest) => {
-            let mut busy = shared.follower.busy.lock();
-            let more = wallet.feed.end(taken, rest);
-            // The index lacks what one that is behind has missed: it is told of everything.
-            if !more && !wallet.feed.is_behind() {
-                busy.remove(&wallet.slot);
-            }
-            drop(busy);
-            if more {
-                shared.follower.turns.queue(wallet.clone());
-            }
-        }
-        Err(panic) => fail(shared, wallet, &*panic),
+    let mut items = VecDeque::from(items);
+    let Ok(occupied) =
+        catch_unwind(AssertUnwindSafe(|| wallet.work_on(&mut items))).map_err(|panic| fail(shared, wallet, &*panic))
+    else {
+        return;
+    };
+    let mut busy = shared.follower.busy.lock();
+    let more = wallet.feed.end(taken, items.into());
+    // The index lacks what one that is behind has missed: it is told of everything.
+    if !more && !wallet.feed.is_behind() {
+        busy.remove(&wallet.slot);
+    }
+    drop(busy);
+    // Where another writes, that one gives the wallet its next turn, unless it ended before this did.
+    if more && !(occupied && wallet.awaits_requeue()) {
+        shared.follower.turns.queue(wallet.clone());
     }
 }
 
@@ -190,38 +189,45 @@ fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
 }
 
 impl Wallet {
-    /// Works on some of what is to be done for it, and gives what is left of that.
-    fn work_on(&self, pass: &super::feed::Pass<'_>, items: Vec<Item>) -> Vec<Item> {
+    /// Works on some of what is to be done for it, and leaves the rest in the list. Whether another's write keeps it from that.
+    fn work_on(&self, items: &mut VecDeque<Item>) -> bool {
         let behind = self.feed.is_behind();
         if behind && items.iter().all(Item::is_of_mempool) {
             // All of the mempool is read when it is tried again.
-            return Vec::new();
+            items.clear();
+            return false;
         }
-        // The events that it missed are gone: it is brought in step as a whole.
-        let items = if behind { vec![Item::Reconcile(worth(&items))] } else { items };
-        match self.take_items(pass, items) {
-            Ok(rest) => {
-                if rest.is_empty() && behind {
+        if behind {
+            // The events that it missed are gone: it is brought in step as a whole.
+            let worth = worth(items.make_contiguous());
+            *items = VecDeque::from([Item::Reconcile(worth)]);
+        }
+        match self.take_items(items) {
+            Ok(()) => {
+                if items.is_empty() && behind {
                     *self.lag.lock() = None;
                     self.feed.set_behind(false);
                     tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
                 }
-                rest
+                false
             }
+            Err(WalletError::Occupied) => true,
             Err(error) => {
+                items.clear();
                 self.feed.set_behind(true);
-                self.fall_behind(error.to_string());
-                Vec::new()
+                self.fall_behind(&error);
+                false
             }
         }
     }
 
     /// Notes why the wallet could not follow, and has it tried again, unless that is going to happen.
-    fn fall_behind(&self, text: String) {
+    fn fall_behind(&self, error: &WalletError) {
+        let (text, unavailable) = (error.to_string(), error.is_unavailable());
         let mut lag = self.lag.lock();
         let (wait, planned) = lag.as_ref().map_or((RETRY, None), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.planned));
         if planned.is_some() {
-            lag.iter_mut().for_each(|lag| lag.text.clone_from(&text));
+            lag.iter_mut().for_each(|lag| (lag.text, lag.unavailable) = (text.clone(), unavailable));
             return;
         }
         tracing::error!(
@@ -230,9 +236,9 @@ impl Wallet {
             "the wallet cannot follow the chain; it will be tried again"
         );
         let at = Instant::now() + wait;
-        *lag = Some(super::Lag { text, wait, planned: Some(at) });
+        *lag = Some(super::Lag { text, unavailable, wait, planned: Some(at) });
         drop(lag);
-        self.shared.follower.alarm(at, Due::Retry, self.slot);
+        self.shared.follower.alarms.set(at, Due::Retry, self.slot);
     }
 
     /// An alarm that was set for a time has rung. Whether the wallet is to be tried again: it may have caught up since, and

@@ -215,7 +215,7 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     let follower = harness.manager.loaded()[0].shared.follower.clone();
     for _ in 0..5 {
         assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
-        assert!(follower.retries() <= 1);
+        assert!(follower.alarms.retries() <= 1);
     }
     // Loaded again it has room for as much again, and more.
     harness.manager.unload("w".into(), None).unwrap();

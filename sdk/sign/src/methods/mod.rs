@@ -28,8 +28,6 @@ use outrigger_standard::transaction_from_hex;
 use outrigger_values::params::{self, Params, Type, check_types};
 use prevouts::Prevouts;
 
-/// bitcoind's name of the main chain, whose private keys have a prefix of their own.
-const MAIN_CHAIN: &str = "main";
 /// The position of `privkeys`.
 const PRIVKEYS: usize = 1;
 
@@ -97,8 +95,7 @@ pub fn with_wallet<K: KeySource>(
 /// The keys of an argument. Each must be one of the chain that the host is on.
 fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys, SigningError> {
     let texts = params::array(argument)?;
-    let chain = host.chain.info(scope)?.name;
-    let network = if chain == MAIN_CHAIN { NetworkKind::Main } else { NetworkKind::Test };
+    let network = NetworkKind::from(host.chain.network(scope)?);
     let mut keys = LocalKeys::default();
     for text in texts {
         keys.add(WifKey::parse(params::text(text)?, network)?);

@@ -16,7 +16,7 @@ mod sort_indexes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, Txid};
+use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_service::chain::{Coin, Tip};
 use outrigger_service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
@@ -185,6 +185,11 @@ impl Pool {
     /// All ids, in the order they came.
     pub fn ids(&self) -> Vec<Txid> {
         self.graph.in_order().map(|entry| entry.txid).collect()
+    }
+
+    /// All transactions with their ids, in the order they came.
+    pub fn all(&self) -> Vec<(Txid, Arc<Transaction>)> {
+        self.graph.in_order().map(|entry| (entry.txid, entry.tx.clone())).collect()
     }
 
     /// The entries of these ids, in their order.

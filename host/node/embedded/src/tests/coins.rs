@@ -48,7 +48,7 @@ fn kept(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
 fn assert_as_replayed(node: &TestNode) {
     let coins = kept(node);
     assert_eq!(coins, replayed(node));
-    assert_eq!(node.snapshot().unwrap().info().unwrap().coins, coins.len() as u64);
+    assert_eq!(node.snapshot().unwrap().info().unwrap().coins, Some(coins.len() as u64));
     assert_eq!(in_batches(node), coins);
 }
 

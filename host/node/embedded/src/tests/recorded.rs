@@ -77,7 +77,7 @@ fn the_recorded_chain_is_accepted_and_leaves_the_same_coins() {
     let snapshot = node.snapshot().unwrap();
     for block in &chain.blocks {
         let info = snapshot.block_info(BlockRef::Height { height: block.height }).unwrap().unwrap();
-        assert_eq!((info.hash.to_string(), info.transactions), (block.hash.clone(), block.transactions));
+        assert_eq!((info.hash.to_string(), info.transactions), (block.hash.clone(), Some(block.transactions)));
         let raw = snapshot.block(info.hash).unwrap().unwrap();
         let decoded: Block = deserialize(&raw).unwrap();
         assert_eq!((decoded.header.time, info.state, info.in_best_chain), (block.time, BlockState::Valid, true));
@@ -95,7 +95,7 @@ fn the_recorded_chain_is_accepted_and_leaves_the_same_coins() {
         bitcoin::Work::from_be_bytes(info.chain_work).to_string(),
         hex_to_decimal(&chain.getblockchaininfo.chainwork)
     );
-    assert_eq!(snapshot.info().unwrap().coins, chain.gettxoutsetinfo.txouts);
+    assert_eq!(snapshot.info().unwrap().coins, Some(chain.gettxoutsetinfo.txouts));
     assert_eq!(coins_hash(&node), chain.gettxoutsetinfo.hash_serialized_3);
 }
 

@@ -34,10 +34,10 @@ fn the_first_block_is_there_from_the_start() {
     let snapshot = node.snapshot().unwrap();
     let info = snapshot.block_info(BlockRef::Height { height: 0 }).unwrap().unwrap();
     assert_eq!(info.hash.to_string(), "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206");
-    assert_eq!((info.transactions, info.next, info.in_best_chain), (1, None, true));
+    assert_eq!((info.transactions, info.next, info.in_best_chain), (Some(1), None, true));
     assert_eq!(snapshot.spent_outputs(info.hash).unwrap().unwrap().len(), 1);
     // Its coinbase was never among the coins.
-    assert_eq!(snapshot.info().unwrap().coins, 0);
+    assert_eq!(snapshot.info().unwrap().coins, Some(0));
     assert_eq!(snapshot.transaction(node.params().genesis.txdata[0].compute_txid()).unwrap(), None);
 }
 
@@ -75,7 +75,7 @@ fn a_full_database_refuses_the_block_and_keeps_everything_else() {
     assert!(matches!(error, EmbeddedError::Full), "{error}");
     assert_eq!(node.tip(), last);
     let snapshot = node.snapshot().unwrap();
-    assert_eq!((snapshot.tip(), snapshot.info().unwrap().coins), (last, u64::from(last.height)));
+    assert_eq!((snapshot.tip(), snapshot.info().unwrap().coins), (last, Some(u64::from(last.height))));
     drop(snapshot);
     // With more room it goes on where it was.
     node.settings.map_size = 1 << 24;

@@ -1,0 +1,83 @@
+//! What a wallet is interested in, as numbers that a node can filter by without knowing the wallet: scripts, outputs and
+//! transactions, each by some bits of a hash. Two may have the same number: then something is looked at that concerns nobody,
+//! and nothing is missed.
+
+use bitcoin::hashes::{Hash, sha256};
+use bitcoin::{OutPoint, Script, Transaction, Txid};
+
+/// An odd number that spreads small numbers over all bits.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn eight(bytes: &[u8], at: usize) -> u64 {
+    let part = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
+    part.map_or(0, u64::from_le_bytes)
+}
+
+/// The interest in a script, by its SHA-256.
+pub fn script_hash_interest(hash: &[u8]) -> u64 {
+    eight(hash, 0)
+}
+
+/// The interest in a script.
+pub fn script_interest(script: &Script) -> u64 {
+    script_hash_interest(sha256::Hash::hash(script.as_bytes()).as_byte_array())
+}
+
+/// The interest in what spends an output.
+pub fn outpoint_interest(outpoint: &OutPoint) -> u64 {
+    eight(outpoint.txid.as_byte_array(), 0) ^ (u64::from(outpoint.vout) + 1).wrapping_mul(SPREAD)
+}
+
+/// The interest in a transaction itself.
+pub fn transaction_interest(txid: &Txid) -> u64 {
+    eight(txid.as_byte_array(), 8)
+}
+
+/// By what a transaction may concern wallets, beside its outputs' scripts: itself, and what it spends.
+pub fn spending_interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
+    let inputs = if transaction.is_coinbase() { &[][..] } else { &transaction.input };
+    let own = transaction_interest(txid);
+    std::iter::once(own).chain(inputs.iter().map(|input| outpoint_interest(&input.previous_output)))
+}
+
+/// The interests in a transaction's outputs' scripts.
+pub fn paying_interests(transaction: &Transaction) -> impl Iterator<Item = u64> + '_ {
+    transaction.output.iter().map(|output| script_interest(&output.script_pubkey))
+}
+
+/// All by which a transaction may concern wallets.
+pub fn interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
+    spending_interests(transaction, txid).chain(paying_interests(transaction))
+}
+
+/// Of transactions in an order in which none comes before one that it spends, those that concern somebody, with those that spend
+/// their outputs.
+pub fn concerning<T: AsRef<Transaction>>(
+    transactions: impl IntoIterator<Item = (Txid, T)>,
+    wanted: &dyn Fn(u64) -> bool,
+) -> Vec<(Txid, T)> {
+    let mut found: Vec<(Txid, T)> = Vec::new();
+    let mut parents = std::collections::HashSet::new();
+    for (txid, transaction) in transactions {
+        let spends = transaction.as_ref().input.iter().any(|input| parents.contains(&input.previous_output.txid));
+        if spends || interests(transaction.as_ref(), &txid).any(wanted) {
+            parents.insert(txid);
+            found.push((txid, transaction));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn outputs_of_one_transaction_are_told_apart() {
+        let outpoint = |vout| OutPoint { txid: Txid::from_byte_array([9; 32]), vout };
+        let interests: HashSet<u64> = (0..1000).map(|vout| outpoint_interest(&outpoint(vout))).collect();
+        assert_eq!(interests.len(), 1000);
+    }
+}

@@ -1,0 +1,192 @@
+//! Wallets on a node that is slow, hangs, cannot be reached, goes backwards, or has forgotten blocks.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bitcoin::ScriptBuf;
+use outrigger_node::Node as _;
+use outrigger_scripted_node::ScriptedNode;
+use outrigger_sdk::testing::{PendingCall, TestPlugin};
+use outrigger_service::ErrorKind;
+use outrigger_service::wallet::{AddressType, TxState};
+use outrigger_service::wire::Secret;
+use outrigger_testing::TestHost;
+use outrigger_wallet::WalletPlugin;
+use serde_json::{Value, json};
+
+/// How soon a call that needs nothing of the node is answered. The machine may be busy: what is shown is that it does not wait for
+/// the node, which does not answer before the test lets it.
+const AT_ONCE: Duration = Duration::from_secs(20);
+/// After this a test gives up on what should come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Fixture {
+    host: TestHost<ScriptedNode>,
+    plugin: Arc<TestPlugin<WalletPlugin>>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let host = TestHost::over(ScriptedNode::new());
+        host.create_wallet("w", |options| options.passphrase = Secret::new("pass".into())).unwrap();
+        let plugin = host.start(include_str!("../../../plugins/wallet/manifest.json"), json!({"fallbackfee": 1000}));
+        Self { host, plugin: Arc::new(plugin) }
+    }
+
+    /// A new address of the wallet, drawn while the node is well.
+    fn script(&self) -> ScriptBuf {
+        let view = self.host.wallet("w").unwrap();
+        view.wallet().new_address(AddressType::Bech32, false, Some("rent".into())).unwrap()
+    }
+
+    fn mine_to(&self, script: &ScriptBuf) {
+        let (_, events) = self.host.node.connect(script.clone(), Vec::new());
+        self.host.node.tell(events);
+    }
+
+    /// Makes a call on a thread of its own. Gives where its answer comes.
+    fn begin(&self, method: &'static str, arguments: Value) -> Receiver<PendingCall> {
+        let (plugin, (answer, answered)) = (self.plugin.clone(), channel());
+        thread::spawn(move || {
+            let _ = answer.send(plugin.begin(method, arguments));
+        });
+        answered
+    }
+
+    /// The answer of a call that must not wait for the node.
+    #[track_caller]
+    fn at_once(&self, method: &'static str, arguments: Value) -> Value {
+        let call = self.begin(method, arguments).recv_timeout(AT_ONCE);
+        call.unwrap_or_else(|_| panic!("{method} waits for the node")).answer().unwrap().unwrap()
+    }
+
+    fn coins(&self) -> usize {
+        self.host.wallet("w").unwrap().coins(None, 100).unwrap().coins.len()
+    }
+}
+
+/// Waits until something holds.
+fn await_that(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what} does not come");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn setlabel_walletlock_and_getnewaddress_do_not_wait_for_a_node_that_hangs() {
+    let test = Fixture::new();
+    let script = test.script();
+    let address = outrigger_sdk::standard::from_script(&script, test.host.node.network()).unwrap();
+    test.host.node.faults.set_hanging(true);
+    test.mine_to(&script);
+    test.host.node.faults.wait_for_a_victim();
+    test.at_once("walletpassphrase", json!(["pass", 1000]));
+    test.at_once("getnewaddress", json!([]));
+    test.at_once("setlabel", json!([address, "food"]));
+    test.at_once("getaddressinfo", json!([address]));
+    test.at_once("walletlock", json!([]));
+    // What needs the newest block waits for it, and has it then.
+    let balance = test.begin("getbalances", json!([]));
+    assert_eq!(balance.recv_timeout(Duration::from_millis(50)).err(), Some(RecvTimeoutError::Timeout));
+    test.host.node.faults.set_hanging(false);
+    let balance = balance.recv_timeout(PATIENCE).unwrap().answer().unwrap().unwrap();
+    assert_eq!(balance["mine"]["immature"].to_string(), "50.00000000");
+    assert_eq!(test.at_once("getaddressinfo", json!([address]))["labels"], json!(["food"]));
+}
+
+#[test]
+fn a_wallet_is_locked_in_time_while_the_node_hangs() {
+    let test = Fixture::new();
+    test.host.node.faults.set_hanging(true);
+    test.mine_to(&ScriptBuf::new());
+    test.host.node.faults.wait_for_a_victim();
+    test.at_once("walletpassphrase", json!(["pass", 1]));
+    let view = test.host.wallets.select_as_it_stands(Some("w")).unwrap();
+    await_that("the lock", || view.info().unwrap().locked);
+    test.host.node.faults.set_hanging(false);
+}
+
+#[test]
+fn a_wallet_tells_what_it_knows_while_the_node_cannot_be_reached_and_catches_up_then() {
+    let mut test = Fixture::new();
+    let script = test.script();
+    test.mine_to(&script);
+    assert_eq!(test.coins(), 1);
+    test.host.node.faults.set_absent(true);
+    test.mine_to(&script);
+    assert_eq!(test.coins(), 1);
+    assert!(test.host.wallets.status()[0].lagging);
+    // A wallet can be loaded meanwhile, and stands where it stood.
+    let plugin = Arc::into_inner(test.plugin).unwrap();
+    plugin.stop();
+    test.host.restart(|_| {});
+    let view = test.host.wallet("w").unwrap();
+    assert_eq!((view.info().unwrap().synced.height, view.coins(None, 9).unwrap().coins.len()), (1, 1));
+    drop(view);
+    test.host.node.faults.set_absent(false);
+    await_that("the second block", || {
+        let view = test.host.wallet("w").unwrap();
+        view.info().unwrap().synced.height == 2 && view.coins(None, 9).unwrap().coins.len() == 2
+    });
+    await_that("the end of its lag", || !test.host.wallets.status()[0].lagging);
+}
+
+#[test]
+fn a_wallet_goes_back_with_a_node_that_went_backwards_untold() {
+    let test = Fixture::new();
+    let script = test.script();
+    (0..5).for_each(|_| test.mine_to(&script));
+    assert_eq!(test.coins(), 5);
+    // As after a kill of a node that had not written its last blocks.
+    (0..3).for_each(|_| test.host.node.chain.disconnect());
+    let view = test.host.wallet("w").unwrap();
+    assert_eq!(view.info().unwrap().synced.height, 2);
+    let confirmed =
+        view.coins(None, 100).unwrap().coins.into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
+    assert_eq!(confirmed.count(), 2);
+}
+
+#[test]
+fn a_stale_block_that_the_node_has_forgotten_is_passed_over() {
+    let test = Fixture::new();
+    let script = test.script();
+    // Told late, when the block has left the chain and the node knows it no more.
+    let (stale, told) = test.host.node.connect(script.clone(), Vec::new());
+    let mut events = told;
+    events.extend(test.host.node.disconnect());
+    events.extend(test.host.node.connect(ScriptBuf::new(), Vec::new()).1);
+    test.host.node.faults.forget(stale);
+    test.host.node.tell(events);
+    let view = test.host.wallet("w").unwrap();
+    assert_eq!((view.info().unwrap().synced.height, view.coins(None, 9).unwrap().coins.len()), (1, 0));
+    assert!(!test.host.wallets.status()[0].lagging);
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_tried_again() {
+    let test = Fixture::new();
+    let script = test.script();
+    test.host.node.faults.set_unreadable(1);
+    test.mine_to(&script);
+    let refused = test.host.wallet("w").err().unwrap();
+    assert_eq!(refused.kind, ErrorKind::Storage);
+    test.host.node.faults.set_readable();
+    await_that("the block", || test.host.wallet("w").is_ok_and(|view| view.info().unwrap().synced.height == 1));
+    assert_eq!(test.coins(), 1);
+}
+
+#[test]
+fn a_slow_node_holds_up_nobody_but_who_needs_its_blocks() {
+    let test = Fixture::new();
+    let script = test.script();
+    test.host.node.faults.set_slow(Duration::from_millis(100));
+    (0..5).for_each(|_| test.mine_to(&script));
+    test.at_once("walletpassphrase", json!(["pass", 1000]));
+    test.at_once("getnewaddress", json!([]));
+    assert_eq!(test.coins(), 5);
+}

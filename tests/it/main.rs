@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 mod abi;
+mod architecture;
 mod backups;
 mod call;
 mod check;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::client::Client;
 use super::cookie::{COOKIE_USER, CookieFile};
-use super::dispatch::is_allowed;
+use super::method_list::is_allowed;
 use outrigger_base::client_files::Folders;
 
 /// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
@@ -185,21 +185,6 @@ impl RpcUser {
 fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
     let mut engine = HmacEngine::<sha256::Hash>::new(salt.as_bytes());
     engine.input(password);
-    Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
-}
-
-/// What tells credentials from others without being them: their HMAC under a key of this process.
-pub(super) type Proof = [u8; 32];
-
-/// The proof of an `Authorization` header.
-pub(super) fn prove(header: &HeaderValue) -> Proof {
-    static KEY: LazyLock<[u8; 32]> = LazyLock::new(|| {
-        let mut key = [0; 32];
-        OsRng.fill_bytes(&mut key);
-        key
-    });
-    let mut engine = HmacEngine::<sha256::Hash>::new(&*KEY);
-    engine.input(header.as_bytes());
     Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
 }
 

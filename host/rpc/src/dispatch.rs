@@ -11,6 +11,7 @@ use outrigger_values::RpcError;
 use serde_json::value::RawValue;
 
 use super::client::Client;
+use super::method_list::is_allowed;
 use outrigger_base::client_files::Folders;
 
 /// The parameters of a call: the JSON text of an array or an object.
@@ -102,14 +103,6 @@ impl Call {
     pub fn may_call(&self, method: &str) -> bool {
         is_allowed(self.allowed.as_deref(), method)
     }
-}
-
-/// The method that tells a client what it may call. It shows each user no more than that, so every user may call it.
-const DISCOVER: &str = "rpc.discover";
-
-/// Whether a user with this list of methods, or with none, may call `method`.
-pub(super) fn is_allowed(allowed: Option<&BTreeSet<String>>, method: &str) -> bool {
-    method == DISCOVER || allowed.is_none_or(|allowed| allowed.contains(method))
 }
 
 /// Why a call has no result.

@@ -7,14 +7,12 @@ mod scaffold;
 mod timing;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::run;
+use crate::run::{self, RunArgs};
 use outrigger_base::nearest::nearest;
 
 /// The exit code of a failure at run time.
@@ -53,35 +51,6 @@ enum Command {
     /// Looks at plugins' files, tries them, and begins new ones.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
-}
-
-/// What `run` is told on the command line.
-#[derive(Args, Clone, Debug)]
-pub struct RunArgs {
-    /// The configuration file; without one, the built-in configuration.
-    #[arg(long)]
-    pub config: Option<PathBuf>,
-    /// Where everything is kept.
-    #[arg(long)]
-    pub datadir: Option<PathBuf>,
-    /// The chain.
-    #[arg(long)]
-    pub network: Option<String>,
-    /// The address to listen on; port 0 lets the system choose.
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub rpc_listen: Option<SocketAddr>,
-    /// A folder to look for plugins in, before the executable's own; may be given several times.
-    #[arg(long, value_name = "DIR")]
-    pub plugin_dir: Vec<PathBuf>,
-    /// A setting to change; may be given several times.
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Checks the configuration, the plugins and their grants, and starts nothing.
-    #[arg(long)]
-    pub check: bool,
-    /// Checks every page and row of the chain before it is used, also after a stop in order.
-    #[arg(long)]
-    pub verify: bool,
 }
 
 /// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.

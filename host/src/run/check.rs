@@ -1,7 +1,7 @@
 //! `outrigger run --check`: what would keep the host from starting, as far as that can be said without starting it.
 
+use super::RunArgs;
 use super::{RunError, configuration, data_folder, init_log, parts, users};
-use crate::cli::RunArgs;
 use crate::router::builtins;
 use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, Configured};

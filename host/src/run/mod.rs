@@ -1,5 +1,6 @@
 //! `outrigger run`: listens, puts the parts together, serves, and takes them apart in order.
 
+mod args;
 mod check;
 mod parts;
 mod users;
@@ -16,10 +17,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::RunArgs;
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
+pub use args::RunArgs;
 pub use check::check;
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{

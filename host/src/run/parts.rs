@@ -9,8 +9,8 @@ use outrigger_service::events::Event;
 use outrigger_standard::work;
 use tokio::sync::watch;
 
+use super::RunArgs;
 use super::{RunError, configuration, failed};
-use crate::cli::RunArgs;
 use crate::config::{Config, Loaded, seconds};
 use crate::metrics::CallMetrics;
 use crate::router::builtins::{self, Builtins};

@@ -6,7 +6,9 @@ use outrigger_node::NodeError;
 use outrigger_service::wire::WireError;
 use outrigger_service::{ErrorKind, ServiceError};
 
-use super::store::{DATA_FILE, LAYOUT};
+use outrigger_disk::DATA_FILE;
+
+use super::layout::LAYOUT;
 use outrigger_base::client_files::ClientFileError;
 use outrigger_disk::pages::Fault;
 use outrigger_disk::{Damage, RemakeError, TableError, is_full};

@@ -23,6 +23,7 @@ mod follow;
 mod hardened;
 mod import;
 mod keypool;
+mod layout;
 mod legacy;
 mod live;
 pub mod load_list;

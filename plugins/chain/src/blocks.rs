@@ -11,10 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
 use crate::header::{decode, header_json};
+use crate::limits::MAX_MOCK_TIME;
 use crate::{Context, Outcome, args};
-
-/// The largest mock time, in seconds: what a clock that counts nanoseconds can show.
-pub const MAX_MOCK_TIME: i64 = 9_223_372_036;
 
 /// A tip older than this, in seconds, means that the chain is still being downloaded.
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;

@@ -86,7 +86,7 @@ pub enum ChainError {
     #[error("TX decode failed: {0} Make sure the tx has at least one input.")]
     NothingToTry(String),
     /// Too few or too many transactions to try.
-    #[error("Array must contain between 1 and {max} transactions.", max = crate::send::MAX_TRIED)]
+    #[error("Array must contain between 1 and {max} transactions.", max = crate::limits::MAX_TRIED)]
     TriedCount,
     /// A bound on the feerate that bounds nothing sensible.
     #[error("Fee rates larger than or equal to 1BTC/kvB are not accepted")]
@@ -122,7 +122,7 @@ pub enum ChainError {
     #[error("{0}")]
     Range(&'static str),
     /// A confirmation target that fees are not estimated for.
-    #[error("Invalid conf_target, must be between 1 and {max}", max = crate::mempool::MAX_TARGET)]
+    #[error("Invalid conf_target, must be between 1 and {max}", max = crate::limits::MAX_TARGET)]
     ConfirmationTarget,
     /// A way of estimating fees that there is none of.
     #[error("Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"")]
@@ -149,7 +149,7 @@ pub enum ChainError {
     #[error("Peer does not exist")]
     NoSuchPeer,
     /// A mock time that no clock can have.
-    #[error("Mocktime must be in the range [0, {max}], not {0}.", max = crate::blocks::MAX_MOCK_TIME)]
+    #[error("Mocktime must be in the range [0, {max}], not {0}.", max = crate::limits::MAX_MOCK_TIME)]
     MockTime(i64),
     /// Mocking the time on a chain with real money.
     #[error("setmocktime is for regression testing (-regtest mode) only")]

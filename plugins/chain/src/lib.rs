@@ -13,6 +13,7 @@ mod deployments;
 mod descriptors;
 mod error;
 mod header;
+mod limits;
 mod mempool;
 mod muhash;
 mod network;

@@ -11,10 +11,9 @@ use outrigger_sdk::service::mempool::MempoolEntry;
 use serde_json::{Value, json};
 
 use crate::error::ChainError;
+use crate::limits::MAX_TARGET;
 use crate::{Context, Outcome, args};
 
-/// The greatest confirmation target, in blocks.
-pub const MAX_TARGET: i32 = 1008;
 /// The names of estimate modes, in any case.
 const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
 

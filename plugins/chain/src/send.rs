@@ -9,10 +9,9 @@ use outrigger_sdk::standard::{has_valid_ops, is_unspendable, sendable_from_hex, 
 use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
+use crate::limits::MAX_TRIED;
 use crate::{Context, Outcome, args};
 
-/// The most transactions that are tried at once.
-pub const MAX_TRIED: usize = 25;
 /// The most that several transactions weigh together, in weight units.
 const MAX_PACKAGE_WEIGHT: u64 = 404_000;
 /// The feerate above which a transaction is refused unless told otherwise, in satoshi per 1000 virtual bytes.

@@ -14,7 +14,7 @@ use crate::CallContext;
 use crate::arguments::{DEFAULT_ADDRESS_TYPE, type_name};
 use crate::error::WalletError;
 use crate::payment::{ChangeScript, Recipient};
-use crate::send::signable_keys;
+use crate::signable::signable_keys;
 use crate::weight::input_size;
 
 /// A fresh address for change, or why there is none.

@@ -24,6 +24,7 @@ mod recipients;
 mod reuse;
 mod select;
 mod send;
+mod signable;
 mod unspent;
 mod upkeep;
 mod weight;

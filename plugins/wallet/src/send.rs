@@ -22,7 +22,8 @@ use crate::arguments::{self, avoid_reuse};
 use crate::change::Change;
 use crate::error::WalletError;
 use crate::payment::{PaymentRequest, Rank, Recipient, Spendable, check_dust, output, unsigned};
-use crate::weight::{input_size, keys_for};
+use crate::signable::signable_keys;
+use crate::weight::input_size;
 use crate::{CallContext, WalletPlugin, coins, locktime, recipients, reuse};
 
 /// The sequence of a payment that can be replaced (BIP 125).
@@ -312,20 +313,6 @@ fn rank(coin: &WalletCoin, depth: u32, parent: Option<&MempoolEntry>) -> Option<
         1.. if coin.from_us || depth >= SETTLED_DEPTH => Some(0),
         _ => Some(1),
     }
-}
-
-/// The public keys behind these scripts that the wallet signs with.
-pub fn signable_keys(
-    context: &CallContext<'_>,
-    scripts: &HashMap<ScriptBuf, ScriptInfo>,
-) -> Result<HashSet<Vec<u8>>, WalletError> {
-    let keys: HashSet<Vec<u8>> = scripts.iter().flat_map(|(script, info)| keys_for(script, &info.solving)).collect();
-    if keys.is_empty() {
-        return Ok(keys);
-    }
-    let asked: Vec<Blob> = keys.iter().cloned().map(Blob).collect();
-    let available = context.host.signer.available(context.scope, scripts.keys().cloned().collect(), asked)?;
-    Ok(keys.into_iter().zip(available).filter(|(_, available)| *available).map(|(key, _)| key).collect())
 }
 
 fn sign(

@@ -134,7 +134,7 @@ struct Slot<P> {
 
 /// Runs code of an instance, turning a panic into the status of an internal error.
 fn guarded(instance: Instance, body: impl FnOnce() -> i32) -> i32 {
-    panics::inside(instance, || panics::caught(body)).unwrap_or(ErrorKind::Internal as i32)
+    panics::inside(instance.addr(), || panics::caught(body)).unwrap_or(ErrorKind::Internal as i32)
 }
 
 unsafe extern "C" fn create<P: PluginCode>() -> Instance {
@@ -248,7 +248,7 @@ unsafe extern "C" fn stop<P: PluginCode>(instance: Instance) -> i32 {
     };
     // After this the host may not be called any more, also not by what safe code has kept.
     let closed = guarded(instance, || {
-        panics::forget(instance);
+        panics::forget(instance.addr());
         // SAFETY: as above; after `init` the slot is only read.
         let slot = unsafe { &*instance.cast::<Slot<P>>() };
         slot.ended.store(true, Ordering::Release);

@@ -4,8 +4,6 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-use super::plugin::Instance;
-
 /// Who is told where a panic happened.
 pub(super) type Reporter = Arc<dyn Fn(String) + Send + Sync>;
 
@@ -33,8 +31,8 @@ pub(super) fn report_to(instance: usize, reporter: Reporter) {
 }
 
 /// The instance's reporter may not be called any more.
-pub(super) fn forget(instance: Instance) {
-    with_reporters(|reporters| reporters.retain(|(known, _)| *known != instance.addr()));
+pub(super) fn forget(instance: usize) {
+    with_reporters(|reporters| reporters.retain(|(known, _)| *known != instance));
 }
 
 /// Runs code that may panic; none when it did. Every function that the other side of the interface calls runs its code in
@@ -47,14 +45,14 @@ pub fn caught<T>(body: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Runs code of an instance on this thread.
-pub(super) fn inside<T>(instance: Instance, body: impl FnOnce() -> T) -> T {
+pub(super) fn inside<T>(instance: usize, body: impl FnOnce() -> T) -> T {
     struct Outside(usize);
     impl Drop for Outside {
         fn drop(&mut self) {
             INSIDE.set(self.0);
         }
     }
-    let _outside = Outside(INSIDE.replace(instance.addr()));
+    let _outside = Outside(INSIDE.replace(instance));
     body()
 }
 

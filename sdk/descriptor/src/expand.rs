@@ -7,9 +7,11 @@ use bitcoin::{Address, Network, ScriptBuf, XOnlyPublicKey};
 
 use super::checksum::with_checksum;
 use super::error::ExpandError;
-use super::key::{Derived, SECP};
+use super::key::Derived;
+use super::key_ref::KeyRef;
 use super::mini;
-use super::node::{KeyRef, Multi, Node};
+use super::node::{Multi, Node};
+use super::secp::SECP;
 use super::{ExpandedScript, Expansion};
 use outrigger_service::wallet::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
 use outrigger_service::wire::Blob;

@@ -1,18 +1,16 @@
 //! Key expressions: a public or private key, or an extended key with a path, with or without its origin.
 
 use std::fmt::Write as _;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
 use bitcoin::hashes::Hash;
 use bitcoin::{NetworkKind, PrivateKey, PublicKey};
-use secp256k1::{All, Secp256k1, SecretKey};
+use secp256k1::SecretKey;
 
 use super::branches::Branch;
 use super::error::ExpandError;
-
-/// The one context: making it costs as much as a signature.
-pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+use super::secp::SECP;
 
 /// The steps that a wildcard stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,9 +8,10 @@ use bitcoin::{NetworkKind, PrivateKey, PublicKey, base58};
 use secp256k1::{SecretKey, XOnlyPublicKey};
 
 use super::error::DescriptorError as Error;
-use super::key::{Body, Extended, Form, Key, Mark, Origin, SECP, Single, Wildcard};
+use super::key::{Body, Extended, Form, Key, Mark, Origin, Single, Wildcard};
+use super::key_ref::KeyRef;
 use super::limits::{MAX_DERIVATION_STEPS, MAX_KEYS, MAX_MULTIPATH};
-use super::node::KeyRef;
+use super::secp::SECP;
 use outrigger_values::params::decode_hex;
 
 /// Where an expression stands.

@@ -16,12 +16,14 @@ mod error;
 mod expand;
 mod key;
 mod key_parser;
+mod key_ref;
 mod lexer;
 pub mod limits;
 mod mini;
 mod node;
 mod parser;
 mod redact;
+mod secp;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +35,7 @@ pub use branches::PrivateBranches;
 pub use checksum::checksum;
 pub use error::{DescriptorError, ExpandError};
 use key::{Form, Key};
+use key_ref::KeyRef;
 use node::Node;
 pub use redact::without_private_keys;
 
@@ -205,7 +208,7 @@ impl Descriptor {
 
     fn text(&self, form: Form) -> String {
         let network = NetworkKind::from(self.network);
-        let key = |name: node::KeyRef, _| self.keys.get(name.0).map(|key| key.text(form, network)).unwrap_or_default();
+        let key = |name: KeyRef, _| self.keys.get(name.0).map(|key| key.text(form, network)).unwrap_or_default();
         self.node.text(&key)
     }
 }

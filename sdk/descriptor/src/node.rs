@@ -5,11 +5,8 @@ use miniscript::{Miniscript, Segwitv0, Tap};
 
 use super::error::ExpandError;
 use super::key::Derived;
+use super::key_ref::KeyRef;
 use super::mini;
-
-/// A key of the descriptor, by its number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct KeyRef(pub usize);
 
 impl KeyRef {
     /// The key among the derived ones.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use bitcoin::PrivateKey;
 use bitcoin::bip32::{Xpriv, Xpub};
 
-use super::key::SECP;
+use super::secp::SECP;
 
 /// The lengths of a private key in wallet import format, the longer first.
 const WIF_LENGTHS: [usize; 2] = [52, 51];

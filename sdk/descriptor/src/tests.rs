@@ -151,7 +151,7 @@ fn private_keys_belong_to_the_public_keys_of_the_scripts() {
         assert_eq!(again.private_keys(7), keys, "{text}");
         for (public, secret) in keys {
             assert!(solving.public_keys.iter().any(|known| known.0 == public), "{text}");
-            let point = secret.public_key(&key::SECP);
+            let point = secret.public_key(&secp::SECP);
             let place = solving.public_keys.iter().position(|known| known.0 == public).unwrap();
             assert!(again.secret_keys(7).contains(&(place, secret)), "{text}");
             assert!(public == point.serialize() || public == point.serialize_uncompressed(), "{text}");
@@ -189,7 +189,7 @@ fn control_blocks_prove_their_leaves() {
     for leaf in taproot.leaves {
         let block = bitcoin::taproot::ControlBlock::decode(&leaf.control_block).unwrap();
         assert_eq!(block.internal_key.serialize(), taproot.internal_key);
-        assert!(block.verify_taproot_commitment(&key::SECP, output_key, &leaf.script));
+        assert!(block.verify_taproot_commitment(&secp::SECP, output_key, &leaf.script));
     }
 }
 

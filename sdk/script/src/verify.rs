@@ -6,7 +6,7 @@ use super::checker::TransactionChecker;
 use super::eval::eval_script;
 use super::parse::{is_p2sh, is_push_of, is_push_only, witness_program};
 use super::sighash::TxContext;
-use super::witness::verify_witness_program;
+use super::witness::{require_true, verify_witness_program};
 use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
 /// Verifies one input of a transaction against the output it spends.
@@ -122,9 +122,4 @@ fn eval_base<'a, C: Checker + ?Sized>(
     checker: &mut C,
 ) -> Result<(), ScriptError> {
     eval_script(stack, script, flags, checker, SigVersion::Base, &mut ExecutionData::default())
-}
-
-/// Fails unless the top element is there and true.
-pub(super) fn require_true(stack: &Stack<'_>) -> Result<(), ScriptError> {
-    if stack.last().is_some_and(|top| top.as_bool()) { Ok(()) } else { Err(ScriptError::EvalFalse) }
 }

@@ -9,7 +9,6 @@ use super::eval::eval_script;
 use super::limits::{MAX_SCRIPT_ELEMENT_SIZE, MAX_STACK_SIZE, VALIDATION_WEIGHT_OFFSET};
 use super::parse::Reader;
 use super::sighash::{annex_hash, tap_leaf_hash, tap_merkle_root};
-use super::verify::require_true;
 use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
 /// Size of a version 0 program that is a key hash, in bytes.
@@ -210,4 +209,9 @@ fn execute<'a, C: Checker + ?Sized>(
 /// Whether an opcode is an OP_SUCCESSx of BIP342.
 const fn is_op_success(opcode: u8) -> bool {
     matches!(opcode, 80 | 98 | 126..=129 | 131..=134 | 137..=138 | 141..=142 | 149..=153 | 187..=254)
+}
+
+/// Fails unless the top element is there and true.
+pub(super) fn require_true(stack: &Stack<'_>) -> Result<(), ScriptError> {
+    if stack.last().is_some_and(|top| top.as_bool()) { Ok(()) } else { Err(ScriptError::EvalFalse) }
 }

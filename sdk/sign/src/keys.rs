@@ -1,23 +1,19 @@
 //! Where signatures come from: keys of the caller, or a wallet of the host.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use bitcoin::ScriptBuf;
-use bitcoin::hashes::Hash;
 use bitcoin::key::TapTweak;
 use bitcoin::taproot::TapNodeHash;
-use secp256k1::{All, Keypair, Message, Secp256k1, SecretKey, XOnlyPublicKey};
+use secp256k1::{Keypair, Message, SecretKey};
 
+use super::secp::SECP;
 use super::solving::SolvingSet;
 use super::wif::WifKey;
 use outrigger_memory::parallel::map;
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Result, Scope, Signer};
-
-/// The one signing context of the process: making one costs as much as a signature.
-pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// The signatures that are worth a thread of their own: one takes some 50 us.
 const SIGNATURES_PER_BATCH: usize = 4;
@@ -124,14 +120,6 @@ fn sign_schnorr(message: &Message, mut keypair: Keypair) -> Vec<u8> {
     let signature = SECP.sign_schnorr_no_aux_rand(message, &keypair);
     keypair.non_secure_erase();
     signature.serialize().to_vec()
-}
-
-/// The output key of a taproot output with this internal key and script tree (BIP341); none for no point.
-pub(super) fn output_key(internal_key: [u8; 32], merkle_root: Option<[u8; 32]>) -> Option<[u8; 32]> {
-    let internal_key = XOnlyPublicKey::from_slice(&internal_key).ok()?;
-    let root = merkle_root.map(TapNodeHash::from_byte_array);
-    let (output_key, _) = internal_key.tap_tweak(&SECP, root);
-    Some(output_key.to_x_only_public_key().serialize())
 }
 
 /// The keys of the call's wallet, which stay in the host.

@@ -20,6 +20,7 @@ pub mod methods;
 mod policy;
 mod produce;
 mod satisfaction;
+mod secp;
 mod sighash;
 mod signatures;
 mod solving;

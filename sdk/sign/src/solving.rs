@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Script, ScriptBuf};
 
-use super::keys::output_key;
+use super::secp::output_key;
 use outrigger_service::wallet::{SolvingData, TaprootData};
 
 /// The length of the x coordinate of a public key, in bytes.

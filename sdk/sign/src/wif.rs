@@ -7,7 +7,7 @@ use bitcoin::{NetworkKind, base58};
 use secp256k1::{PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
-use super::keys::SECP;
+use super::secp::SECP;
 
 /// The prefix on the main chain.
 const MAIN_PREFIX: u8 = 0x80;

@@ -4,32 +4,22 @@
 //! can be tried with it. Its start lies before every block and its timeout after all of them, so it can neither wait for
 //! time nor fail. Where a block stands in it follows from the block's parent, so each block in the tree keeps that.
 
-use bitcoin::BlockHash;
-use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
+use outrigger_service::chain::DeploymentStage;
 
 use super::params::BLOCK_VERSION;
 use super::store::rows::BlockEntry;
-use super::tree::Tree;
-use super::{EmbeddedError, EmbeddedNode};
 
 /// The name of the deployment.
 pub const TESTDUMMY: &str = "testdummy";
 /// The bit of a block's version that signals for it.
 pub const TESTDUMMY_BIT: u8 = 28;
 /// How many blocks make a period: the stage changes between two of them.
-const PERIOD: u32 = 144;
+pub(super) const PERIOD: u32 = 144;
 /// How many blocks of a period must signal.
-const THRESHOLD: u32 = 108;
+pub(super) const THRESHOLD: u32 = 108;
 /// The bits of a version that say whether the others are signals, and what they are then (BIP 9).
 const TOP_MASK: u32 = 0xe000_0000;
 const TOP_BITS: u32 = 0x2000_0000;
-/// The start of a deployment whose rules are always in force, in bitcoind's figures.
-const ALWAYS_ACTIVE: i64 = -1;
-/// The timeout of a deployment that cannot fail.
-const NO_TIMEOUT: i64 = i64::MAX;
-/// The bit that taproot was signalled by, and the heights from which the other changes are in force.
-const TAPROOT_BIT: u8 = 2;
-const BURIED: [(&str, u32); 5] = [("bip34", 1), ("bip66", 1), ("bip65", 1), ("csv", 1), ("segwit", 0)];
 
 /// Where a block stands in the deployment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,13 +60,13 @@ impl Signals {
 }
 
 /// Whether a block signals for the deployment.
-fn signals(entry: &BlockEntry) -> bool {
+pub(super) fn signals(entry: &BlockEntry) -> bool {
     let version = entry.header.version.to_consensus().cast_unsigned();
     version & TOP_MASK == TOP_BITS && version & (1 << TESTDUMMY_BIT) != 0
 }
 
 /// Whether blocks of this stage should signal.
-fn is_signalled(stage: DeploymentStage) -> bool {
+pub(super) fn is_signalled(stage: DeploymentStage) -> bool {
     matches!(stage, DeploymentStage::Started | DeploymentStage::LockedIn)
 }
 
@@ -92,64 +82,5 @@ pub fn template(stage: DeploymentStage) -> (i32, Vec<String>, Vec<(String, u8)>)
     match is_signalled(stage) {
         true => (BLOCK_VERSION | 1 << TESTDUMMY_BIT, rules, vec![(TESTDUMMY.to_owned(), TESTDUMMY_BIT)]),
         false => (BLOCK_VERSION, rules, Vec::new()),
-    }
-}
-
-impl EmbeddedNode {
-    /// The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
-    ///
-    /// # Errors
-    /// When the tree cannot be loaded anew after a write that failed.
-    pub fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>, EmbeddedError> {
-        let chain = self.lock_chain()?;
-        let Some(testdummy) = testdummy(&chain.tree, hash) else { return Ok(None) };
-        drop(chain);
-        let buried = BURIED.map(|(name, height)| (name, DeploymentRule::Buried { height }));
-        let signalled = [(TESTDUMMY, testdummy), ("taproot", taproot())]
-            .map(|(name, progress)| (name, DeploymentRule::Signalled { progress }));
-        let all = buried.into_iter().chain(signalled);
-        Ok(Some(all.map(|(name, rule)| Deployment { name: name.to_owned(), rule }).collect()))
-    }
-}
-
-fn testdummy(tree: &Tree, hash: BlockHash) -> Option<SignalledDeployment> {
-    let (entry, own) = (tree.get(&hash)?, tree.signals(&hash)?);
-    let (next_stage, next_since) = own.next(entry.height);
-    let mut seen = Vec::new();
-    if is_signalled(own.stage) {
-        let before = (entry.height % PERIOD) as usize;
-        seen.push(signals(entry));
-        seen.extend(tree.ancestors(&hash).take(before).map(|(_, entry)| signals(entry)));
-        seen.reverse();
-    }
-    Some(SignalledDeployment {
-        bit: TESTDUMMY_BIT,
-        start_time: 0,
-        timeout: NO_TIMEOUT,
-        min_activation_height: 0,
-        stage: own.stage,
-        since: own.since,
-        next_stage,
-        next_since,
-        period: PERIOD,
-        threshold: THRESHOLD,
-        signals: seen,
-    })
-}
-
-/// Taproot, which Bitcoin Core 29 still describes by signals though a development chain has it from its first block on.
-fn taproot() -> SignalledDeployment {
-    SignalledDeployment {
-        bit: TAPROOT_BIT,
-        start_time: ALWAYS_ACTIVE,
-        timeout: NO_TIMEOUT,
-        min_activation_height: 0,
-        stage: DeploymentStage::Active,
-        since: 0,
-        next_stage: DeploymentStage::Active,
-        next_since: 0,
-        period: PERIOD,
-        threshold: THRESHOLD,
-        signals: Vec::new(),
     }
 }

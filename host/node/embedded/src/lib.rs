@@ -11,9 +11,11 @@
 
 mod change;
 mod decode;
+mod deployment_info;
 mod deployments;
 mod error;
 mod mempool;
+mod merkle;
 mod node;
 mod params;
 mod persistence;

@@ -16,12 +16,10 @@ pub use tables::Tables;
 
 use super::Settings;
 use super::error::{Result, WalletError};
+pub use crate::layout::LAYOUT;
 use outrigger_disk::pages::DataFile;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
 use outrigger_disk::{Damage, Environment, Opening};
-
-/// The version of the tables' layout that this code reads and writes.
-pub const LAYOUT: u32 = 3;
 
 /// Where the layout stands: the first field of the wallet's own row, in all layouts.
 pub const LAYOUT_KEY: &[u8] = b"meta";

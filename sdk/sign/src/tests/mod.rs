@@ -13,7 +13,7 @@ use outrigger_service::wire::Blob;
 use outrigger_service::{Result, Scope, Signer};
 use secp256k1::SecretKey;
 
-use super::keys::SECP;
+use super::secp::SECP;
 use super::sign_digest;
 
 /// A wallet's signer that has these keys.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bitcoin::{Transaction, Txid, Wtxid};
 use outrigger_service::chain::Coin;
 
-use super::entry::{Entry, FeeRate, Totals, virtual_size};
+use super::entry::{Entry, EntryTime, FeeRate, Totals, virtual_size};
 use super::policy::{check_dust, check_size, check_spends, check_standard};
-use super::replace::check_replacement;
+use super::replace::{Measured, check_replacement};
 use super::{Pool, View};
 use crate::EmbeddedError;
 use crate::decode::Ids;
@@ -63,17 +63,6 @@ impl Terms {
     }
 }
 
-/// When an entry came, which it keeps when it is put back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EntryTime {
-    /// When it came, in seconds.
-    pub time: u64,
-    /// The tip's height when it came.
-    pub height: u32,
-    /// Whether it was offered to this node, and by no block.
-    pub unbroadcast: bool,
-}
-
 /// Why a transaction may not come in.
 #[derive(Debug)]
 pub enum Rejection {
@@ -113,16 +102,6 @@ struct ChainLimits {
     ancestor_size: u64,
     descendants: u64,
     descendant_size: u64,
-}
-
-/// What a transaction is measured by once its coins are known.
-pub(super) struct Measured {
-    pub txid: Txid,
-    pub size: u64,
-    pub modified_fee: i64,
-    pub parents: BTreeSet<Txid>,
-    pub ancestors: BTreeSet<Txid>,
-    pub conflicts: BTreeSet<Txid>,
 }
 
 impl Pool {

@@ -7,7 +7,16 @@ use std::sync::Arc;
 use bitcoin::{Transaction, Txid, Wtxid};
 use outrigger_service::mempool::MempoolEntry;
 
-use super::admit::EntryTime;
+/// When an entry came, which it keeps when it is put back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryTime {
+    /// When it came, in seconds.
+    pub time: u64,
+    /// The tip's height when it came.
+    pub height: u32,
+    /// Whether it was offered to this node, and by no block.
+    pub unbroadcast: bool,
+}
 
 /// Below this a sequence number signals that the transaction may be replaced (BIP 125).
 const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;

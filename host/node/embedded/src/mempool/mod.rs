@@ -21,8 +21,8 @@ use outrigger_service::chain::{Coin, Tip};
 use outrigger_service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
 
-pub use admit::{Admissible, EntryTime, Offer, Rejection, Terms};
-pub use entry::{Entry, FeeRate, Rate, Totals};
+pub use admit::{Admissible, Offer, Rejection, Terms};
+pub use entry::{Entry, EntryTime, FeeRate, Rate, Totals};
 
 use super::params::MempoolLimits;
 use super::persistence::Records;

@@ -4,11 +4,20 @@ use std::collections::BTreeSet;
 
 use bitcoin::{Transaction, Txid};
 
-use super::admit::Measured;
 use super::entry::FeeRate;
 use super::graph::Graph;
 use crate::params::MempoolLimits;
 use crate::validation::{Money, ValidationError};
+
+/// What a transaction is measured by once its coins are known.
+pub(super) struct Measured {
+    pub txid: Txid,
+    pub size: u64,
+    pub modified_fee: i64,
+    pub parents: BTreeSet<Txid>,
+    pub ancestors: BTreeSet<Txid>,
+    pub conflicts: BTreeSet<Txid>,
+}
 
 /// How many transactions may be replaced at once, those that build on them included.
 const MAX_REPLACED: u64 = 100;

@@ -12,7 +12,7 @@ use bitcoin::{
 use outrigger_service::chain::{BlockRef, Verdict};
 
 use super::super::EmbeddedNode;
-use super::super::validation::merkle_root;
+use super::super::merkle::merkle_root;
 
 /// The script that the witness must show: it succeeds by itself.
 const ANYONE: [u8; 1] = [0x51];

@@ -3,9 +3,10 @@
 use bitcoin::script::Builder;
 use bitcoin::{Script, ScriptBuf};
 
-use super::witness::{check_commitment, merkle_root};
+use super::witness::check_commitment;
 use super::{Parent, ValidationError, check_transaction, is_final};
 use crate::decode::NamedBlock;
+use crate::merkle::merkle_root;
 use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, WITNESS_SCALE_FACTOR};
 use outrigger_script::legacy_sigop_count;
 

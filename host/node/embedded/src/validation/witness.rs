@@ -5,31 +5,12 @@ use bitcoin::hashes::{Hash, HashEngine, sha256d};
 
 use super::ValidationError;
 use crate::decode::NamedBlock;
+use crate::merkle::merkle_root;
 
 /// How the script of the commitment's output begins: OP_RETURN, a push of 36 bytes, the header of the commitment.
 const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
 /// The bytes of the commitment's hash, and of the value that the coinbase's witness reserves.
 const HASH_SIZE: usize = 32;
-
-/// The root of the tree over `hashes`, and whether a pair of equal hashes stands in it.
-///
-/// An odd last hash is paired with itself, so that repeating the end of the list can leave the root the same
-/// (CVE-2012-2459): such a list is a mutation of a shorter one.
-pub fn merkle_root(mut hashes: Vec<sha256d::Hash>) -> (sha256d::Hash, bool) {
-    let mut mutated = false;
-    while hashes.len() > 1 {
-        mutated |= hashes.chunks_exact(2).any(|pair| matches!(pair, [one, other] if one == other));
-        hashes = hashes.chunks(2).filter_map(|pair| Some(join(pair.first()?, pair.last()?))).collect();
-    }
-    (hashes.first().copied().unwrap_or(sha256d::Hash::all_zeros()), mutated)
-}
-
-fn join(one: &sha256d::Hash, other: &sha256d::Hash) -> sha256d::Hash {
-    let mut engine = sha256d::Hash::engine();
-    engine.input(one.as_byte_array());
-    engine.input(other.as_byte_array());
-    sha256d::Hash::from_engine(engine)
-}
 
 /// The hash that the coinbase commits to: that of the last output which looks like a commitment.
 fn commitment(coinbase: &Transaction) -> Option<&[u8]> {

@@ -1,0 +1,75 @@
+//! The changes of the rules as `getdeploymentinfo` tells them.
+
+use bitcoin::BlockHash;
+use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
+
+use super::deployments::{PERIOD, TESTDUMMY, TESTDUMMY_BIT, THRESHOLD, is_signalled, signals};
+use super::tree::Tree;
+use super::{EmbeddedError, EmbeddedNode};
+
+/// The start of a deployment whose rules are always in force, in bitcoind's figures.
+const ALWAYS_ACTIVE: i64 = -1;
+/// The timeout of a deployment that cannot fail.
+const NO_TIMEOUT: i64 = i64::MAX;
+/// The bit that taproot was signalled by, and the heights from which the other changes are in force.
+const TAPROOT_BIT: u8 = 2;
+const BURIED: [(&str, u32); 5] = [("bip34", 1), ("bip66", 1), ("bip65", 1), ("csv", 1), ("segwit", 0)];
+
+impl EmbeddedNode {
+    /// The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
+    ///
+    /// # Errors
+    /// When the tree cannot be loaded anew after a write that failed.
+    pub fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>, EmbeddedError> {
+        let chain = self.lock_chain()?;
+        let Some(testdummy) = testdummy(&chain.tree, hash) else { return Ok(None) };
+        drop(chain);
+        let buried = BURIED.map(|(name, height)| (name, DeploymentRule::Buried { height }));
+        let signalled = [(TESTDUMMY, testdummy), ("taproot", taproot())]
+            .map(|(name, progress)| (name, DeploymentRule::Signalled { progress }));
+        let all = buried.into_iter().chain(signalled);
+        Ok(Some(all.map(|(name, rule)| Deployment { name: name.to_owned(), rule }).collect()))
+    }
+}
+
+fn testdummy(tree: &Tree, hash: BlockHash) -> Option<SignalledDeployment> {
+    let (entry, own) = (tree.get(&hash)?, tree.signals(&hash)?);
+    let (next_stage, next_since) = own.next(entry.height);
+    let mut seen = Vec::new();
+    if is_signalled(own.stage) {
+        let before = (entry.height % PERIOD) as usize;
+        seen.push(signals(entry));
+        seen.extend(tree.ancestors(&hash).take(before).map(|(_, entry)| signals(entry)));
+        seen.reverse();
+    }
+    Some(SignalledDeployment {
+        bit: TESTDUMMY_BIT,
+        start_time: 0,
+        timeout: NO_TIMEOUT,
+        min_activation_height: 0,
+        stage: own.stage,
+        since: own.since,
+        next_stage,
+        next_since,
+        period: PERIOD,
+        threshold: THRESHOLD,
+        signals: seen,
+    })
+}
+
+/// Taproot, which Bitcoin Core 29 still describes by signals though a development chain has it from its first block on.
+fn taproot() -> SignalledDeployment {
+    SignalledDeployment {
+        bit: TAPROOT_BIT,
+        start_time: ALWAYS_ACTIVE,
+        timeout: NO_TIMEOUT,
+        min_activation_height: 0,
+        stage: DeploymentStage::Active,
+        since: 0,
+        next_stage: DeploymentStage::Active,
+        next_since: 0,
+        period: PERIOD,
+        threshold: THRESHOLD,
+        signals: Vec::new(),
+    }
+}

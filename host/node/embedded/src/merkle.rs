@@ -1,0 +1,23 @@
+//! Merkle roots.
+
+use bitcoin::hashes::{Hash, HashEngine, sha256d};
+
+/// The root of the tree over `hashes`, and whether a pair of equal hashes stands in it.
+///
+/// An odd last hash is paired with itself, so that repeating the end of the list can leave the root the same
+/// (CVE-2012-2459): such a list is a mutation of a shorter one.
+pub fn merkle_root(mut hashes: Vec<sha256d::Hash>) -> (sha256d::Hash, bool) {
+    let mut mutated = false;
+    while hashes.len() > 1 {
+        mutated |= hashes.chunks_exact(2).any(|pair| matches!(pair, [one, other] if one == other));
+        hashes = hashes.chunks(2).filter_map(|pair| Some(join(pair.first()?, pair.last()?))).collect();
+    }
+    (hashes.first().copied().unwrap_or(sha256d::Hash::all_zeros()), mutated)
+}
+
+fn join(one: &sha256d::Hash, other: &sha256d::Hash) -> sha256d::Hash {
+    let mut engine = sha256d::Hash::engine();
+    engine.input(one.as_byte_array());
+    engine.input(other.as_byte_array());
+    sha256d::Hash::from_engine(engine)
+}

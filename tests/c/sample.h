@@ -4,7 +4,8 @@
 
 #include <pthread.h>
 
-#include "outrigger.h"
+#include "outrigger_json.h"
+#include "outrigger_services.h"
 
 /* How many calls may wait at a time. */
 #define MAX_WAITING 64

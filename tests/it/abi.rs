@@ -263,6 +263,10 @@ fn the_plugin_in_c_passes_the_check() {
 fn the_command_prints_the_header() {
     assert_eq!(outrigger(&["plugin", "header"]), (true, c_header()));
     assert_eq!(outrigger(&["plugin", "header", "--minor", "0"]), (true, c_header_of_minor_0()));
+    for file in ["outrigger_json.h", "outrigger_services.h"] {
+        let path = format!("{}/../sdk/include/{file}", env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(outrigger(&["plugin", "header", file]), (true, std::fs::read_to_string(path).unwrap()));
+    }
     let (good, error) = outrigger(&["plugin", "header", "--minor", &(minor(&c_header()) + 1).to_string()]);
     assert!(!good && error.contains("is not in 0..="), "{error}");
 }

@@ -23,7 +23,7 @@ pub fn c_header() -> String {
 
 /// The header of the interface's first minor version.
 pub fn c_header_of_minor_0() -> String {
-    read(&sources("data/abi/outrigger-1.0.h"))
+    read(&sources("data/abi/1.0/outrigger.h"))
 }
 
 /// The sample plugin of `tests/c`, built against a header with these definitions (`NAME=VALUE`).
@@ -54,6 +54,11 @@ fn read(path: &Path) -> String {
 fn compile(header: &str, files: &[PathBuf], include: &Path, defines: &[&str]) -> CPlugin {
     let plugin = CPlugin { folder: tempfile::tempdir().unwrap() };
     std::fs::write(plugin.folder.path().join("outrigger.h"), header).unwrap();
+    // The optional files are those of the same version.
+    let optional = if header == c_header_of_minor_0() { "data/abi/1.0" } else { "../sdk/include" };
+    for file in ["outrigger_json.h", "outrigger_services.h"] {
+        std::fs::copy(sources(optional).join(file), plugin.folder.path().join(file)).unwrap();
+    }
     let mut command = Command::new("cc");
     command.args(FLAGS).args(defines.iter().map(|define| format!("-D{define}")));
     command.arg("-I").arg(plugin.folder.path()).arg("-I").arg(include).args(files);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use outrigger_abi::ABI_MINOR;
-use outrigger_header::header;
+use outrigger_header::{Part, header};
 use outrigger_values::text::printable;
 
 use outrigger_conformance as conformance;
@@ -34,8 +34,11 @@ pub enum PluginCommand {
     },
     /// Tells how long a call of a plugin takes, on a host in memory.
     Time(timing::TimeArgs),
-    /// Prints `outrigger.h`, the interface for plugins in C and C++.
+    /// Prints `outrigger.h`, the interface for plugins in C and C++, or one of the files that a plugin may do without.
     Header {
+        /// The file: `outrigger.h`, `outrigger_json.h` or `outrigger_services.h`.
+        #[arg(default_value = Part::Core.file(), value_parser = Part::ALL.map(Part::file))]
+        file: String,
         /// The minor version of the interface, for a plugin that uses nothing newer.
         #[arg(long, default_value_t = ABI_MINOR, value_parser = clap::value_parser!(u32).range(..=i64::from(ABI_MINOR)))]
         minor: u32,
@@ -59,7 +62,10 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         PluginCommand::Check(args) => return conformance::check(args, show),
         PluginCommand::CheckPart { job } => return conformance::part(job),
         PluginCommand::Time(args) => timing::time(args),
-        PluginCommand::Header { minor } => Ok(header(*minor).trim_end().to_owned()),
+        PluginCommand::Header { file, minor } => {
+            let part = Part::ALL.into_iter().find(|part| part.file() == file).unwrap_or(Part::Core);
+            Ok(header(part, *minor).trim_end().to_owned())
+        }
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
     };
     match outcome {

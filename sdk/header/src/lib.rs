@@ -1,4 +1,4 @@
-//! The C header of the plugin interface, `sdk/include/outrigger.h`, made from the declarations that the Rust code is compiled
+//! The C header of the plugin interface, `sdk/include/outrigger*.h`, made from the declarations that the Rust code is compiled
 //! from, and the record of what has been promised.
 //!
 //! After a change to the interface,
@@ -58,30 +58,83 @@ fn types(minor: u32) -> Types {
     types
 }
 
-/// The header of a minor version, without what was added after it; of this SDK's own where it does not know the version yet.
-pub fn header(minor: u32) -> String {
+/// The files that the header consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// What every plugin needs: layouts, the services with the positions of their functions, bytes, answers.
+    Core,
+    /// Reading arguments and writing answers, for a plugin without a JSON library.
+    Json,
+    /// The messages of the services as C types, and a typed function for each function of a service.
+    Services,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Core, Self::Json, Self::Services];
+
+    /// The name of its file.
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::Core => "outrigger.h",
+            Self::Json => "outrigger_json.h",
+            Self::Services => "outrigger_services.h",
+        }
+    }
+}
+
+/// A file of the header of a minor version, without what was added after it; of this SDK's own where it does not know the
+/// version yet.
+pub fn header(part: Part, minor: u32) -> String {
     let minor = minor.min(ABI_MINOR);
+    match part {
+        Part::Core => core(minor),
+        Part::Json => optional(part, "JSON: arguments and answers", include_str!("text/json.h.in")),
+        Part::Services => {
+            let types = types(minor);
+            let glossary = Glossary::new(&DECLARATIONS, &SERVICES, &types.order);
+            let mut text = heading("Messages").trim_start().to_owned();
+            text += &messages::declarations(&types, &glossary);
+            text += &heading("Reading and writing the messages");
+            text += &messages::functions(&types);
+            for service in SERVICES {
+                text += &services::typed_functions(&types, &glossary, service);
+            }
+            optional(part, "The messages of the services, and a typed function for each function of a service", &text)
+        }
+    }
+}
+
+fn core(minor: u32) -> String {
     let types = types(minor);
     let glossary = Glossary::new(&DECLARATIONS, &SERVICES, &types.order);
     let mut out = fill(include_str!("text/preface.h.in"), minor);
     out += &declarations::versions(minor);
     out += &declarations::declarations(&DECLARATIONS, minor, &glossary);
     out += &declarations::numbers();
-    for part in [include_str!("text/export.h.in"), include_str!("text/wire.h.in"), include_str!("text/json.h.in")] {
+    for part in [include_str!("text/export.h.in"), include_str!("text/wire.h.in"), include_str!("text/host.h.in")] {
         out += &format!("\n{}", fill(part, minor));
     }
-    out += &format!("\n{}", fill(include_str!("text/host.h.in"), minor));
     if minor >= 1 {
         out += include_str!("text/wanted.h.in");
     }
-    out += &heading("Messages");
-    out += &messages::declarations(&types, &glossary);
-    out += &heading("Reading and writing the messages");
-    out += &messages::functions(&types);
     for service in SERVICES {
-        out += &services::service_text(&types, &glossary, service);
+        out += &services::positions(&types, &glossary, service);
     }
-    out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    out + END
+}
+
+/// Ends each file.
+const END: &str = "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+
+/// A file that a plugin may do without.
+fn optional(part: Part, what: &str, text: &str) -> String {
+    let (file, guard) = (part.file(), part.file().replace('.', "_").to_ascii_uppercase());
+    format!(
+        "/*\n * {file}: {what}. Optional; outrigger.h says what holds everywhere.\n *\n * Generated from the Rust sources of the \
+         SDK by `outrigger plugin header`. Change those, not this file.\n */\n#ifndef {guard}\n#define {guard}\n\n#include \
+         \"outrigger.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{text}{END}"
+    )
 }
 
 /// A part of the header with its blanks filled in.

@@ -12,17 +12,36 @@ fn functions(types: &Types, shape: &ServiceShape) -> impl Iterator<Item = (usize
     shape.functions.iter().enumerate().filter(move |(_, function)| function.since <= minor)
 }
 
-/// Everything about one service.
-pub(super) fn service_text(types: &Types, glossary: &Glossary, shape: &'static ServiceShape) -> String {
+/// The name of a service, and the positions of its functions.
+pub(super) fn positions(types: &Types, glossary: &Glossary, shape: &'static ServiceShape) -> String {
     let name = service(shape);
     let mut out = heading(&format!("The service {}", shape.name));
     let docs = comment(0, &glossary.paragraphs(shape.docs));
     out += &format!("\n{docs}#define OUTRIGGER_SERVICE_{} \"{}\"\n", name.to_ascii_uppercase(), shape.name);
     out += &format!("\n/** The positions of the functions of `{}` in its table. */\nenum {{\n", shape.name);
     for (position, function) in functions(types, shape) {
+        let mut paragraphs = glossary.paragraphs(function.docs);
+        if let Some(first) = paragraphs.first_mut() {
+            *first += &since(function.since);
+        }
+        paragraphs.push(messages_of(function));
+        out += &comment(4, &paragraphs);
         out += &format!("    {} = {position},\n", index(shape, function.name));
     }
-    out += "};\n";
+    out + "};\n"
+}
+
+/// What a function's request and response are encoded as.
+fn messages_of(function: &FunctionShape) -> String {
+    let request: Vec<String> =
+        function.request.iter().map(|field| format!("{} [{}]", field.name, encoding(field.shape))).collect();
+    let request = if request.is_empty() { "nothing".to_owned() } else { request.join(", ") };
+    format!("Request: {request}. Response: [{}].", encoding(function.response))
+}
+
+/// The typed functions of a service.
+pub(super) fn typed_functions(types: &Types, glossary: &Glossary, shape: &'static ServiceShape) -> String {
+    let mut out = heading(&format!("The service {}", shape.name));
     for (_, function) in functions(types, shape) {
         out += &wrapper(types, glossary, shape, function);
     }
@@ -59,11 +78,7 @@ fn documentation(glossary: &Glossary, function: &FunctionShape, answers: bool, l
     if let Some(first) = paragraphs.first_mut() {
         *first += &since(function.since);
     }
-    let request: Vec<String> =
-        function.request.iter().map(|field| format!("{} [{}]", field.name, encoding(field.shape))).collect();
-    let request = if request.is_empty() { "nothing".to_owned() } else { request.join(", ") };
-    paragraphs.push(format!("Request: {request}."));
-    paragraphs.push(format!("Response: [{}].", encoding(function.response)));
+    paragraphs.push(messages_of(function));
     paragraphs.push("Threads: any, from `init` until `stop` has returned; of one scope, one at a time.".to_owned());
     paragraphs.push(if lends {
         "Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.".to_owned()

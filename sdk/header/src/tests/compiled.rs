@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::super::comment::Glossary;
 use super::super::types::Types;
-use super::super::{header, messages};
+use super::super::{Part, header, messages};
 use super::sample;
 use outrigger_abi::ABI_MINOR;
 use outrigger_service::wire::{Wire, wire_enum, wire_struct};
@@ -36,7 +36,9 @@ impl Folder {
     /// Compiles a source beside the header of a minor version, and gives the result's path.
     #[track_caller]
     fn compile(&self, (compiler, language): (&str, &[&str]), source: &str, minor: u32, more: &[&str]) -> PathBuf {
-        self.write("outrigger.h", &header(minor));
+        for part in Part::ALL {
+            self.write(part.file(), &header(part, minor));
+        }
         let (source, out) = (self.write("source", source), self.0.join("out"));
         let mut command = Command::new(compiler);
         command.args(language).args(WARNINGS).args(more).arg("-I").arg(&self.0).arg(source).arg("-o").arg(&out);
@@ -52,6 +54,11 @@ impl Drop for Folder {
     }
 }
 
+/// All files of the header, one after the other.
+fn whole(minor: u32) -> String {
+    Part::ALL.map(|part| header(part, minor)).concat()
+}
+
 /// The names of the functions that a header defines.
 fn functions(header: &str) -> Vec<&str> {
     let heads = header.lines().filter_map(|line| line.strip_prefix("static inline "));
@@ -63,7 +70,9 @@ fn it_compiles_by_itself() {
     let folder = Folder::new("alone");
     for language in LANGUAGES {
         for minor in 0..=ABI_MINOR {
-            folder.compile(language, "#include \"outrigger.h\"\n", minor, &["-c"]);
+            for part in Part::ALL {
+                folder.compile(language, &format!("#include \"{}\"\n", part.file()), minor, &["-c"]);
+            }
         }
     }
 }
@@ -73,14 +82,15 @@ fn it_compiles_with_everything_used() {
     let folder = Folder::new("used");
     for language in LANGUAGES {
         for minor in 0..=ABI_MINOR {
-            let header = header(minor);
+            let header = whole(minor);
             let names = functions(&header);
             for known in ["outrigger_get_unsigned", "outrigger_wallet_change_passphrase", "outrigger_put_import"] {
                 assert!(names.contains(&known), "{known} was not found among {} functions", names.len());
             }
             let table: String = names.iter().map(|name| format!("    (any_function_t){name},\n")).collect();
             let source = format!(
-                "#include \"outrigger.h\"
+                "#include \"outrigger_json.h\"
+#include \"outrigger_services.h\"
 typedef void (*any_function_t)(void);
 extern const any_function_t all_functions[];
 const any_function_t all_functions[] = {{
@@ -104,7 +114,7 @@ OUTRIGGER_MANIFEST({minor}, \"{{}}\");
 
 #[test]
 fn every_function_says_what_holds_for_threads_ownership_and_lifetimes() {
-    let header = header(ABI_MINOR);
+    let header = whole(ABI_MINOR);
     let mut documented = 0;
     for part in header.split("/**").skip(1) {
         let (comment, code) = part.split_once("*/").unwrap();
@@ -122,7 +132,7 @@ fn every_function_says_what_holds_for_threads_ownership_and_lifetimes() {
 
 #[test]
 fn nothing_in_it_speaks_of_rust() {
-    let header = header(ABI_MINOR);
+    let header = whole(ABI_MINOR);
     let comments: String = header.split("/*").skip(1).filter_map(|part| part.split("*/").next()).collect();
     for word in ["[`", "::", "Option<", "Vec<", "usize", "&str"] {
         assert!(!comments.contains(word), "{word} in a comment");
@@ -210,7 +220,7 @@ fn messages_that_have_grown_are_read_as_far_as_both_sides_know_them() {
     // A message of the first version ends after a byte; one of the next after five; what follows is a newer one's.
     for (code, lengths, knows) in [(older, 0b1_1111_1110, 0), (newer, 0b1_1110_0010, 1)] {
         let source = format!(
-            "#include \"outrigger.h\"
+            "#include \"outrigger_services.h\"
 {}
 static int reads(const uint8_t *bytes, size_t len)
 {{

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::names::stem;
-use super::super::{EVENT, SERVICES, header, record};
+use super::super::{EVENT, Part, SERVICES, header, record};
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR};
 use outrigger_service::wire::{FieldShape, Shape};
 
@@ -41,7 +41,17 @@ fn check(path: &Path, generated: &str, may_write: bool, way_out: &str) {
 #[test]
 fn the_header_is_current() {
     let way_out = format!("To write it anew: {COMMAND}");
-    check(&beside("../include/outrigger.h"), &header(ABI_MINOR), true, &way_out);
+    for part in Part::ALL {
+        check(&beside("../include").join(part.file()), &header(part, ABI_MINOR), true, &way_out);
+    }
+}
+
+/// The most lines of the file that every plugin includes.
+const MAX_CORE_LINES: usize = 2_500;
+
+#[test]
+fn what_every_plugin_includes_is_short() {
+    assert!(header(Part::Core, ABI_MINOR).lines().count() <= MAX_CORE_LINES);
 }
 
 #[test]
@@ -64,7 +74,9 @@ fn the_header_of_the_first_version_is_kept_for_a_plugin_that_is_built_against_it
     // Once it is released it stays as it was then, with whatever its helpers did.
     if !RELEASED.contains(&0) {
         let way_out = format!("To write it anew: {COMMAND}");
-        check(&beside("../../tests/data/abi/outrigger-1.0.h"), &header(0), true, &way_out);
+        for part in Part::ALL {
+            check(&beside("../../tests/data/abi/1.0").join(part.file()), &header(part, 0), true, &way_out);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 /* Checks the header's own functions: text, JSON, writers, replies. */
-#include "outrigger.h"
+#include "outrigger_json.h"
+#include "outrigger_services.h"
 
 static int line_of_failure = 0;
 #define CHECK(holds) \

@@ -1,5 +1,6 @@
 /* What the sampled questions share: a service that is a stand-in for the host's. */
-#include "outrigger.h"
+#include "outrigger_json.h"
+#include "outrigger_services.h"
 
 static void require(bool holds, const char *what)
 {

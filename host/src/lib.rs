@@ -4,6 +4,7 @@
 mod cli;
 mod config;
 mod groups;
+mod layers;
 mod metrics;
 mod notify;
 mod router;

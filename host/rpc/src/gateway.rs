@@ -9,12 +9,10 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
-use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, ResponsePayload};
+use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
+use jsonrpsee::core::server::{MethodResponse, ResponsePayload};
 use jsonrpsee::types::{ErrorObject, Id, Request};
 use outrigger_values::RpcError;
-use outrigger_values::RpcErrorCode;
-use serde_json::value::RawValue;
 
 use super::client::Client;
 use super::dispatch::{Call, Dispatch, Failure, Params};
@@ -22,6 +20,7 @@ use outrigger_base::client_files::Folders;
 
 /// What bitcoind says when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
+
 /// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers.
 ///
 /// jsonrpsee's `rpc_logger` layer is not for use here: it traces parameters, which carry keys.
@@ -115,20 +114,6 @@ fn carrying(id: Id<'_>, answer: Result<Bytes, Failure>) -> MethodResponse {
     response
 }
 
-/// A response with the result written out in it, as jsonrpsee's batches need it.
-fn written_out(id: Id<'_>, answer: Result<Bytes, Failure>) -> MethodResponse {
-    match answer {
-        Ok(result) => match serde_json::from_slice::<&RawValue>(&result) {
-            Ok(raw) => MethodResponse::response(id, ResponsePayload::success(raw), usize::MAX),
-            Err(error) => {
-                let found = format!("the result of the call is not JSON: {error}");
-                MethodResponse::error(id, error_object(RpcError::new(RpcErrorCode::INTERNAL, found)))
-            }
-        },
-        Err(failure) => MethodResponse::error(id, error_object(failure.into_rpc_error())),
-    }
-}
-
 impl<D: Dispatch> RpcServiceT for Gateway<D> {
     type MethodResponse = MethodResponse;
     type NotificationResponse = MethodResponse;
@@ -142,51 +127,39 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
         }
     }
 
-    // The envelope takes batches apart itself, since their members may be of different dialects, and
-    // runs notifications as calls. The two below serve a layer that makes requests of its own.
+    // The envelope takes batches apart itself, since their members may be of different dialects, and runs notifications as
+    // calls: neither comes here.
 
-    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let dispatcher = Arc::clone(&self.dispatcher);
-        async move {
-            let mut replies = BatchResponseBuilder::new_with_limit(usize::MAX);
-            for entry in batch {
-                let reply = match entry {
-                    Ok(BatchEntry::Call(request)) => {
-                        let id = request.id.clone();
-                        written_out(id, dispatcher.dispatch(call_of(request)).await)
-                    }
-                    Ok(BatchEntry::Notification(notification)) => {
-                        let _unanswered = dispatcher.dispatch(call_of(request_of(notification))).await;
-                        continue;
-                    }
-                    Err(refused) => {
-                        let (error, id) = refused.into_parts();
-                        MethodResponse::error(id, error)
-                    }
-                };
-                if let Err(too_big) = replies.append(reply) {
-                    return too_big;
-                }
-            }
-            MethodResponse::from_batch(replies.finish())
-        }
+    fn batch<'a>(&self, _: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        std::future::ready(MethodResponse::notification())
     }
 
-    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let dispatcher = Arc::clone(&self.dispatcher);
-        async move {
-            let _unanswered = dispatcher.dispatch(call_of(request_of(notification))).await;
-            MethodResponse::notification()
-        }
+    fn notification<'a>(&self, _: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        std::future::ready(MethodResponse::notification())
     }
 }
 
-/// The request that `notification` would be, had it an id.
-fn request_of(notification: Notification<'_>) -> Request<'_> {
-    let Notification { method, params, extensions, .. } = notification;
-    let mut request = Request::owned(String::new(), None, Id::Null);
-    request.method = method;
-    request.params = params;
-    request.extensions = extensions;
-    request
+/// How a call ended, for layers above the gateway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// With a result.
+    Result,
+    /// With an error.
+    Error,
+    /// It was not begun, since too much waited.
+    Overloaded,
+}
+
+/// How the call of a response ended.
+pub fn ended(response: &MethodResponse) -> Ended {
+    match response.extensions().get::<Answer>() {
+        Some(Answer(Err(Failure::Overloaded))) => Ended::Overloaded,
+        _ if response.is_error() => Ended::Error,
+        _ => Ended::Result,
+    }
+}
+
+/// The user who makes a request; empty where it did not come through the envelope.
+pub fn user_of<'r>(request: &'r Request<'_>) -> &'r str {
+    request.extensions().get::<Origin>().map_or("", |origin| &origin.user)
 }

@@ -48,7 +48,7 @@ pub use dispatch::{Call, Dispatch, Failure, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use framing::first_ambiguous_head;
-pub use gateway::Gateway;
+pub use gateway::{Ended, Gateway, ended, user_of};
 pub use limits::Limits;
 pub use peers::Peers;
 #[cfg(test)]

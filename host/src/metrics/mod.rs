@@ -63,6 +63,7 @@ pub struct CallMetrics {
 /// What the calls of one method are counted with.
 struct Counters {
     method: String,
+    calls: Family<OfCalls, Counter>,
     seconds: Histogram,
     outcomes: [OnceLock<Counter>; Outcome::COUNT],
 }
@@ -86,10 +87,11 @@ impl Default for CallMetrics {
 
 impl CallMetrics {
     /// A call begins, of a method of ours or of an unknown one.
-    pub fn begin(&self, method: Option<&str>) -> Meter<'_> {
-        self.in_flight.inc();
+    pub fn begin(&self, method: Option<&str>) -> Meter {
+        let in_flight = self.in_flight.clone();
+        in_flight.inc();
         let counters = self.counters(method.unwrap_or(UNKNOWN));
-        Meter { metrics: self, counters, began: Instant::now(), outcome: Outcome::Abandoned }
+        Meter { in_flight, counters, began: Instant::now(), outcome: Outcome::Abandoned }
     }
 
     fn counters(&self, method: &str) -> Arc<Counters> {
@@ -97,13 +99,19 @@ impl CallMetrics {
             return counters.clone();
         }
         let seconds = self.seconds.get_or_create(&OfMethod { method: method.to_owned() }).clone();
-        let counters = Arc::new(Counters { method: method.to_owned(), seconds, outcomes: Default::default() });
+        let counters = Arc::new(Counters { method: method.to_owned(), calls: self.calls.clone(), seconds, outcomes: Default::default() });
         self.known.rcu(|known| {
             let mut known = HashMap::clone(known);
             known.entry(method.to_owned()).or_insert_with(|| counters.clone());
             known
         });
         counters
+    }
+
+    /// How many calls of a method have ended so.
+    #[cfg(test)]
+    pub fn count(&self, method: &str, outcome: Outcome) -> u64 {
+        self.calls.get_or_create(&OfCalls { method: method.to_owned(), outcome }).get()
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -115,28 +123,28 @@ impl CallMetrics {
 }
 
 /// A call that has not ended. It ends with this value.
-pub struct Meter<'a> {
-    metrics: &'a CallMetrics,
+pub struct Meter {
+    in_flight: Gauge,
     counters: Arc<Counters>,
     began: Instant,
     outcome: Outcome,
 }
 
-impl Meter<'_> {
+impl Meter {
     /// Notes how the call ended.
     pub fn ended(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
 }
 
-impl Drop for Meter<'_> {
+impl Drop for Meter {
     fn drop(&mut self) {
-        let Self { metrics, counters, began, outcome } = self;
-        metrics.in_flight.dec();
+        let Self { in_flight, counters, began, outcome } = self;
+        in_flight.dec();
         counters.seconds.observe(began.elapsed().as_secs_f64());
         let of_calls = || OfCalls { method: counters.method.clone(), outcome: *outcome };
         if let Some(counter) = counters.outcomes.get(*outcome as usize) {
-            counter.get_or_init(|| metrics.calls.get_or_create(&of_calls()).clone()).inc();
+            counter.get_or_init(|| counters.calls.get_or_create(&of_calls()).clone()).inc();
         }
     }
 }

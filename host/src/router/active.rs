@@ -37,8 +37,9 @@ struct Begun {
 }
 
 /// A call that is being answered, until this value is dropped.
-pub struct ActiveCall<'a> {
-    shard: &'a Shard,
+pub struct ActiveCall {
+    active: Arc<Active>,
+    shard: usize,
     place: usize,
 }
 
@@ -50,9 +51,9 @@ impl Default for Active {
 
 impl Active {
     /// A call begins.
-    pub fn begin(&self, method: Arc<MethodSpec>) -> ActiveCall<'_> {
-        let shard = self.shards.get(own_shard()).unwrap_or(&self.shards[0]);
-        let mut slots = shard.lock();
+    pub fn begin(self: &Arc<Self>, method: Arc<MethodSpec>) -> ActiveCall {
+        let shard = own_shard();
+        let mut slots = self.shard(shard).lock();
         let call = Some(Begun { method, at: Instant::now() });
         let Slots { calls, free } = &mut *slots;
         let place = match free.pop() {
@@ -68,7 +69,11 @@ impl Active {
             }
         };
         drop(slots);
-        ActiveCall { shard, place }
+        ActiveCall { active: self.clone(), shard, place }
+    }
+
+    fn shard(&self, number: usize) -> &Shard {
+        self.shards.get(number).unwrap_or(&self.shards[0])
     }
 
     /// The methods of the calls in the order in which they began, each with how long it has been running.
@@ -90,10 +95,10 @@ impl Shard {
     }
 }
 
-impl Drop for ActiveCall<'_> {
+impl Drop for ActiveCall {
     fn drop(&mut self) {
         let ended = {
-            let mut slots = self.shard.lock();
+            let mut slots = self.active.shard(self.shard).lock();
             let ended = slots.calls.get_mut(self.place).and_then(Option::take);
             slots.free.push(self.place);
             ended
@@ -126,7 +131,7 @@ mod tests {
 
     #[test]
     fn calls_are_listed_in_the_order_in_which_they_began_until_they_end() {
-        let active = Active::default();
+        let active = Arc::new(Active::default());
         let first = active.begin(method("a"));
         // One of another thread stands in another shard.
         std::thread::scope(|scope| {
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn places_are_used_again() {
-        let active = Active::default();
+        let active = Arc::new(Active::default());
         for _ in 0..100 {
             drop(active.begin(method("a")));
         }

@@ -62,7 +62,7 @@ pub struct Builtins {
     started: Instant,
     stop: watch::Sender<bool>,
     /// The calls that are being answered, those of plugins too.
-    pub(super) active: Active,
+    active: Arc<Active>,
 }
 
 impl Builtins {
@@ -70,10 +70,10 @@ impl Builtins {
     ///
     /// # Errors
     /// When the built-in description of the methods does not parse, which a test excludes.
-    pub fn new(registry: Arc<Registry>, stop: watch::Sender<bool>) -> Result<Self, serde_json::Error> {
+    pub fn new(registry: Arc<Registry>, stop: watch::Sender<bool>, active: Arc<Active>) -> Result<Self, serde_json::Error> {
         let specs: Vec<MethodSpec> = serde_json::from_str(SPECS)?;
         let specs = specs.into_iter().map(Arc::new).collect();
-        Ok(Self { specs, registry, started: Instant::now(), stop, active: Active::default() })
+        Ok(Self { specs, registry, started: Instant::now(), stop, active })
     }
 
     /// The description of one of these methods.

@@ -22,7 +22,7 @@ use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use zeroize::Zeroizing;
 
-use crate::metrics::{CallMetrics, Outcome};
+use crate::layers::Methods;
 use absent::Absent;
 use builtins::Builtins;
 use inline::InlineCall;
@@ -35,6 +35,7 @@ use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, Dispatch, Failure};
 use outrigger_services::{Caller, Scopes};
+pub use active::Active;
 pub use startup_gate::StartupGate;
 
 /// How often calls are looked after.
@@ -55,7 +56,6 @@ pub struct Router {
     pool: Arc<Pool>,
     long: LongCalls,
     absent: Absent,
-    metrics: CallMetrics,
 }
 
 impl Router {
@@ -67,10 +67,9 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         max_long_calls: usize,
-        metrics: CallMetrics,
-    ) -> Self {
+        ) -> Self {
         let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, metrics }
+        Self { registry, builtins, calls, scopes, pool, long, absent }
     }
 
     /// Who answers a method, taken for one call; none when nobody does.
@@ -230,19 +229,15 @@ impl Router {
     }
 }
 
+impl Methods for Router {
+    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+        self.registry.spec(method).or_else(|| self.builtins.spec(method))
+    }
+}
+
 impl Dispatch for Router {
     async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
-        tracing::debug!(user = &*call.user, method = call.method, "call");
-        let lease = self.lease(&call.method);
-        let known = lease.is_some() || builtins::NAMES.contains(&&*call.method);
-        let meter = self.metrics.begin(known.then_some(&call.method));
-        let method = match &lease {
-            Some(Ok((_, route))) => Some(route.method.clone()),
-            Some(Err(_)) => None,
-            None => self.builtins.spec(&call.method),
-        };
-        let _active = method.map(|method| self.builtins.active.begin(method));
-        let answer = match lease {
+        match self.lease(&call.method) {
             Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await,
             Some(Err(error)) => Err(Failure::Rpc(error)),
             None => match self.builtins.call(&call).await {
@@ -252,13 +247,7 @@ impl Dispatch for Router {
                     Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
                 }
             },
-        };
-        meter.ended(match &answer {
-            Ok(_) => Outcome::Ok,
-            Err(Failure::Rpc(_)) => Outcome::Error,
-            Err(Failure::Overloaded) => Outcome::Overloaded,
-        });
-        answer
+        }
     }
 }
 

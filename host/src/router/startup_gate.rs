@@ -7,7 +7,10 @@ use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use parking_lot::Mutex;
 
+use outrigger_sdk::manifest::MethodSpec;
+
 use super::Router;
+use crate::layers::Methods;
 use outrigger_rpc::{Call, Dispatch, Failure};
 
 /// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router from then on.
@@ -33,6 +36,12 @@ impl StartupGate {
     fn starting(&self) -> Failure {
         let stage = *self.stage.lock();
         Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, stage))
+    }
+}
+
+impl Methods for StartupGate {
+    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+        self.router.get()?.spec(method)
     }
 }
 

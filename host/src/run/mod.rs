@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
+use crate::layers::{ActiveCalls, CallCount, CallLog};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 pub use args::RunArgs;
@@ -116,7 +117,11 @@ async fn serve(
     let stopping = stop_requested(frame.stop.subscribe())?;
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
     let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
-    let service = RpcServiceBuilder::new().service(Gateway::new(frame.gate.clone()));
+    let service = RpcServiceBuilder::new()
+        .layer_fn(CallLog)
+        .layer_fn(|service| CallCount { service, methods: frame.gate.clone(), metrics: frame.metrics.clone() })
+        .layer_fn(|service| ActiveCalls { service, methods: frame.gate.clone(), active: frame.active.clone() })
+        .service(Gateway::new(frame.gate.clone()));
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
     let server = Server::bind(rpc.listen, service, Arc::new(known), limits)

@@ -14,7 +14,7 @@ use super::{RunError, configuration, failed};
 use crate::config::{Config, Loaded, seconds};
 use crate::metrics::CallMetrics;
 use crate::router::builtins::{self, Builtins};
-use crate::router::{Router, StartupGate};
+use crate::router::{Active, Router, StartupGate};
 use outrigger_embedded::{EmbeddedNode, MempoolLimits};
 use outrigger_node::{Node, NodeError, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;
@@ -79,13 +79,15 @@ pub struct Frame {
     pub fatal: Arc<OnceLock<String>>,
     /// How calls fare.
     pub metrics: CallMetrics,
+    /// The calls that are being answered.
+    pub active: Arc<Active>,
 }
 
 impl Default for Frame {
     fn default() -> Self {
         let (stop, _) = watch::channel(false);
-        let (gate, hub, fatal) = Default::default();
-        Self { gate, hub, stop, fatal, metrics: CallMetrics::default() }
+        let (gate, hub, fatal, active) = Default::default();
+        Self { gate, hub, stop, fatal, metrics: CallMetrics::default(), active }
     }
 }
 
@@ -151,11 +153,11 @@ impl Parts {
         // Set once: this is the only place that sets them.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
-        let builtins = Builtins::new(registry.clone(), frame.stop.clone())
+        let builtins = Builtins::new(registry.clone(), frame.stop.clone(), frame.active.clone())
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
-        let (long, metrics) = (config.rpc.max_long_calls(), frame.metrics.clone());
-        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long, metrics);
+        let long = config.rpc.max_long_calls();
+        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long);
         let router = Arc::new(router);
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         Ok(Self { node, manager, registry, pool, router })

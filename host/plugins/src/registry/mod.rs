@@ -17,7 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use outrigger_sdk::manifest::OptionError;
+use outrigger_sdk::manifest::{MethodSpec, OptionError};
 use outrigger_service::events::Event;
 use parking_lot::Mutex;
 
@@ -242,6 +242,11 @@ impl Registry {
     /// Who answers a method now.
     pub fn route(&self, method: &str) -> Option<Route> {
         self.serving.load().routes.get(method).cloned()
+    }
+
+    /// The description of a method that is served.
+    pub fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+        self.serving.load().routes.get(method).map(|route| route.method.clone())
     }
 
     /// The running instance of a plugin, by its id or by what the configuration calls it.

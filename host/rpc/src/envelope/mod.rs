@@ -17,11 +17,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use jsonrpsee::core::server::MethodResponse;
 use jsonrpsee::types::{Id, Request as RpcRequest};
 use outrigger_values::RpcError;
-use outrigger_values::RpcErrorCode;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::field;
 
@@ -162,35 +159,7 @@ async fn call<S: RpcService>(service: &S, origin: Origin, request: Request<'_>) 
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
     rpc.extensions_mut().insert(origin);
     let mut response = service.call(rpc).await;
-    match response.extensions_mut().remove::<Answer>() {
-        Some(Answer(outcome)) => outcome,
-        None => outcome_in_text(response),
-    }
-}
-
-/// The outcome in a response that some layer made itself, without asking the gateway.
-fn outcome_in_text(response: MethodResponse) -> Result<Bytes, Failure> {
-    #[derive(Deserialize)]
-    struct Response<'a> {
-        #[serde(borrow)]
-        result: Option<&'a RawValue>,
-        error: Option<ResponseError>,
-    }
-    #[derive(Deserialize)]
-    struct ResponseError {
-        code: i32,
-        message: String,
-    }
-
-    let unreadable = || RpcError::internal("a layer of the RPC service gave no readable response");
-    let text = response.into_json();
-    let parsed: Response<'_> = serde_json::from_str(text.get()).map_err(|_| unreadable())?;
-    match parsed {
-        Response { error: Some(error), .. } => {
-            Err(Failure::Rpc(RpcError::new(RpcErrorCode(error.code), error.message)))
-        }
-        Response { result: Some(result), .. } => Ok(Bytes::copy_from_slice(result.get().as_bytes())),
-        // serde takes a null for an absent member.
-        Response { .. } => Ok(Bytes::from_static(b"null")),
-    }
+    // Layers above the gateway pass its answers on, and make none of their own.
+    let passed_on = response.extensions_mut().remove::<Answer>();
+    passed_on.map_or_else(|| Err(RpcError::internal("The call was lost").into()), |Answer(outcome)| outcome)
 }

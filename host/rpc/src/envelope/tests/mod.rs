@@ -15,6 +15,8 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::dispatch::{Call, Dispatch};
+use outrigger_values::RpcErrorCode;
+
 use crate::gateway::Gateway;
 
 /// A dispatcher that remembers its calls.

@@ -69,8 +69,11 @@ pub trait Below:
 }
 
 impl<S> Below for S where
-    S: RpcServiceT<MethodResponse = MethodResponse, BatchResponse = MethodResponse, NotificationResponse = MethodResponse>
-        + Send
+    S: RpcServiceT<
+            MethodResponse = MethodResponse,
+            BatchResponse = MethodResponse,
+            NotificationResponse = MethodResponse,
+        > + Send
         + Sync
         + 'static
 {

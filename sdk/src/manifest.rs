@@ -41,6 +41,8 @@
 //! # Ok::<(), outrigger_sdk::manifest::ManifestError>(())
 //! ```
 
+mod help;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -412,109 +414,6 @@ impl MethodSpec {
     pub fn required(&self) -> usize {
         self.params.iter().filter(|param| param.required).count()
     }
-
-    /// The line of the method in the list that `help` gives: its name and its parameters, optional ones in brackets.
-    pub fn usage(&self) -> String {
-        let mut line = self.name.clone();
-        for param in &self.params {
-            let name = match param.kind {
-                ParamType::String | ParamType::Hex => format!("\"{}\"", param.name),
-                ParamType::Array | ParamType::Outputs => "[...]".to_owned(),
-                ParamType::Object | ParamType::Amounts => "{...}".to_owned(),
-                _ => param.name.clone(),
-            };
-            line += &if param.required { format!(" {name}") } else { format!(" ( {name} )") };
-        }
-        line.replace(" ) ( ", " ")
-    }
-
-    /// The whole help of the method, laid out as bitcoind's: what is said of the arguments stands in a column.
-    pub fn full_help(&self) -> String {
-        let mut text = format!("{}\n\n{}\n", self.usage(), self.help);
-        if !self.params.is_empty() {
-            text += "\nArguments:\n";
-        }
-        let number = |(index, param): (usize, &ParamSpec)| format!("{}. {}", index + 1, param.name);
-        text += &argument_lines(&self.params, self.params.iter().enumerate().map(number).collect());
-        let members: Vec<&ParamSpec> = self.params.iter().flat_map(|param| &param.members).collect();
-        if !members.is_empty() {
-            text += "\nNamed Arguments:\n";
-            text +=
-                &argument_lines(members.iter().copied(), members.iter().map(|member| member.name.clone()).collect());
-        }
-        if !self.result.is_empty() {
-            text += &format!("\nResult:\n{}\n", self.result);
-        }
-        text += &format!("\nExamples:\n> outrigger call {}\n", [&*self.name, &*self.example].join(" ").trim_end());
-        if let Some(params) = self.example_json() {
-            let request =
-                format!(r#"{{"jsonrpc": "2.0", "id": "curltest", "method": "{}", "params": [{params}]}}"#, self.name);
-            let request = request.replace('\'', r"'\''");
-            let header = "content-type: application/json";
-            text += &format!("> curl --user myusername --data-binary '{request}' -H '{header}' {EXAMPLE_URL}\n");
-        }
-        text
-    }
-
-    /// The arguments of the example as the items of a JSON array; none where it is not what one could type.
-    fn example_json(&self) -> Option<String> {
-        let words = words(&self.example)?;
-        if words.len() > self.params.len() {
-            return None;
-        }
-        let item = |(word, param): (String, &ParamSpec)| match param.kind {
-            ParamType::String | ParamType::Hex => Value::String(word).to_string(),
-            _ if serde_json::from_str::<serde::de::IgnoredAny>(&word).is_ok() => word,
-            _ => Value::String(word).to_string(),
-        };
-        Some(words.into_iter().zip(&self.params).map(item).collect::<Vec<_>>().join(", "))
-    }
-}
-
-/// The lines of a help text about arguments: what stands left, and what is said of each in a column.
-fn argument_lines<'a>(params: impl IntoIterator<Item = &'a ParamSpec>, lefts: Vec<String>) -> String {
-    let column = lefts.iter().map(|left| left.chars().count()).max().unwrap_or_default() + COLUMN_GAP;
-    let mut text = String::new();
-    for (left, param) in lefts.iter().zip(params) {
-        let need = match (param.required, param.default.as_str()) {
-            (true, _) => "required".to_owned(),
-            (false, "") => "optional".to_owned(),
-            (false, default) => format!("optional, default={default}"),
-        };
-        let help = param.help.replace('\n', &format!("\n{:column$}", ""));
-        text += &format!("{left:column$}({}, {need}) {help}\n", param.kind.name());
-    }
-    text
-}
-
-/// Between the longest name of an argument in a help text and what is said of it, as in bitcoind's.
-const COLUMN_GAP: usize = 4;
-
-/// Where the examples of help texts find a host: the default of its configuration.
-const EXAMPLE_URL: &str = "http://127.0.0.1:18443/";
-
-/// A line's words as a shell reads them, as far as quotes and backslashes go; none where a quote is left open.
-fn words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut chars = line.chars().peekable();
-    while let Some(char) = chars.next() {
-        match (quote, char) {
-            (Some(open), _) if char == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(char);
-                word.get_or_insert_default();
-            }
-            (None, ' ') => words.extend(word.take()),
-            // Between double quotes a backslash means something before these alone.
-            (Some('"'), '\\') if !matches!(chars.peek(), Some('"' | '\\')) => word.get_or_insert_default().push(char),
-            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
-            _ => word.get_or_insert_default().push(char),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
 }
 
 #[cfg(test)]

@@ -99,7 +99,12 @@ impl CallMetrics {
             return counters.clone();
         }
         let seconds = self.seconds.get_or_create(&OfMethod { method: method.to_owned() }).clone();
-        let counters = Arc::new(Counters { method: method.to_owned(), calls: self.calls.clone(), seconds, outcomes: Default::default() });
+        let counters = Arc::new(Counters {
+            method: method.to_owned(),
+            calls: self.calls.clone(),
+            seconds,
+            outcomes: Default::default(),
+        });
         self.known.rcu(|known| {
             let mut known = HashMap::clone(known);
             known.entry(method.to_owned()).or_insert_with(|| counters.clone());

@@ -70,7 +70,11 @@ impl Builtins {
     ///
     /// # Errors
     /// When the built-in description of the methods does not parse, which a test excludes.
-    pub fn new(registry: Arc<Registry>, stop: watch::Sender<bool>, active: Arc<Active>) -> Result<Self, serde_json::Error> {
+    pub fn new(
+        registry: Arc<Registry>,
+        stop: watch::Sender<bool>,
+        active: Arc<Active>,
+    ) -> Result<Self, serde_json::Error> {
         let specs: Vec<MethodSpec> = serde_json::from_str(SPECS)?;
         let specs = specs.into_iter().map(Arc::new).collect();
         Ok(Self { specs, registry, started: Instant::now(), stop, active })

@@ -24,6 +24,7 @@ use zeroize::Zeroizing;
 
 use crate::layers::Methods;
 use absent::Absent;
+pub use active::Active;
 use builtins::Builtins;
 use inline::InlineCall;
 use long::LongCalls;
@@ -35,7 +36,6 @@ use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, Dispatch, Failure};
 use outrigger_services::{Caller, Scopes};
-pub use active::Active;
 pub use startup_gate::StartupGate;
 
 /// How often calls are looked after.
@@ -67,7 +67,7 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         max_long_calls: usize,
-        ) -> Self {
+    ) -> Self {
         let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
         Self { registry, builtins, calls, scopes, pool, long, absent }
     }

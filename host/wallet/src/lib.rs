@@ -27,6 +27,7 @@ mod layout;
 mod legacy;
 mod live;
 pub mod load_list;
+mod loading;
 mod manager;
 mod matching;
 mod multiples;

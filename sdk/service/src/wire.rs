@@ -7,13 +7,12 @@
 //! A newer side may append fields at the end of a message: a reader ignores bytes that it does not know
 //! ([`from_bytes`]), and a field added later is read with [`Reader::rest_or`].
 
+mod bitcoin_types;
 mod declare;
 mod frame;
 mod shape;
 mod view;
 
-use bitcoin::hashes::Hash;
-use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
 use zeroize::Zeroize;
 
 use outrigger_abi::OwnedBytes;
@@ -367,98 +366,6 @@ wire_tuple!(A 0, B 1, C 2);
 wire_tuple!(A 0, B 1, C 2, D 3);
 wire_tuple!(A 0, B 1, C 2, D 3, E 4);
 
-macro_rules! wire_hash {
-    ($($hash:ty),*) => {$(
-        impl Wire for $hash {
-            const SHAPE: &'static Shape = &Shape::Hash;
-            fn put(&self, out: &mut Writer) {
-                out.extend_from_slice(self.as_byte_array());
-            }
-            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-                Ok(Self::from_byte_array(reader.array()?))
-            }
-        }
-    )*};
-}
-wire_hash!(BlockHash, Txid, Wtxid);
-
-impl Wire for OutPoint {
-    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
-        name: "OutPoint",
-        docs: &["An output of a transaction."],
-        fields: &[
-            FieldShape { name: "txid", docs: &["The transaction's id."], since: 0, shape: Txid::SHAPE },
-            FieldShape {
-                name: "vout",
-                docs: &["The output's position; the first has 0."],
-                since: 0,
-                shape: u32::SHAPE,
-            },
-        ],
-    });
-    fn put(&self, out: &mut Writer) {
-        self.txid.put(out);
-        self.vout.put(out);
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self { txid: Wire::get(reader)?, vout: Wire::get(reader)? })
-    }
-}
-
-/// A network goes by the name that bitcoind gives its chain: `main`, `test`, `testnet4`, `signet`, `regtest`. Another is damage:
-/// nothing is guessed, for on another network the same keys have other addresses.
-impl Wire for Network {
-    const SHAPE: &'static Shape = &Shape::Text;
-    fn put(&self, out: &mut Writer) {
-        let name = self.to_core_arg();
-        put_len(name.len(), out);
-        out.extend_from_slice(name.as_bytes());
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let error = reader.error();
-        Self::from_core_arg(&String::get(reader)?).map_err(|_| error)
-    }
-}
-
-impl Wire for ScriptBuf {
-    const SHAPE: &'static Shape = &Shape::ByteString;
-    fn put(&self, out: &mut Writer) {
-        put_len(self.len(), out);
-        out.extend_from_slice(self.as_bytes());
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self::from_bytes(reader.byte_string()?.to_vec()))
-    }
-}
-
-impl Wire for Amount {
-    const SHAPE: &'static Shape = &Shape::U64;
-    fn put(&self, out: &mut Writer) {
-        self.to_sat().put(out);
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self::from_sat(u64::get(reader)?))
-    }
-}
-
-impl Wire for TxOut {
-    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
-        name: "TxOut",
-        docs: &["What an output holds."],
-        fields: &[
-            FieldShape { name: "value", docs: &["Its value, in satoshi."], since: 0, shape: Amount::SHAPE },
-            FieldShape { name: "script_pubkey", docs: &["Its script."], since: 0, shape: ScriptBuf::SHAPE },
-        ],
-    });
-    fn put(&self, out: &mut Writer) {
-        self.value.put(out);
-        self.script_pubkey.put(out);
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self { value: Wire::get(reader)?, script_pubkey: Wire::get(reader)? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,14 +374,6 @@ mod tests {
     fn values_come_back_as_they_went() {
         let value = (7_u8, Some(String::from("label")), vec![-1_i64, i64::MAX], Blob(vec![1, 2, 3]));
         assert_eq!(from_bytes::<(u8, Option<String>, Vec<i64>, Blob)>(&to_bytes(&value)).unwrap(), value);
-    }
-
-    #[test]
-    fn a_network_is_one_that_bitcoind_knows() {
-        for network in [Network::Bitcoin, Network::Testnet, Network::Testnet4, Network::Signet, Network::Regtest] {
-            assert_eq!(from_bytes::<Network>(&to_bytes(&network)), Ok(network));
-        }
-        assert!(from_bytes::<Network>(&to_bytes(&String::from("liquid"))).is_err());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The plugin against a host in memory.
 
+mod long_polls;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +21,7 @@ use serde_json::{Value, json};
 use crate::MiningPlugin;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-const MANIFEST: &str = include_str!("../manifest.json");
+const MANIFEST: &str = include_str!("../../manifest.json");
 
 fn start(host: &StubHost) -> TestPlugin<MiningPlugin> {
     host.start(MANIFEST, json!({}))
@@ -44,6 +46,40 @@ fn spend(previous_output: OutPoint) -> Transaction {
 fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
     let error = outcome.unwrap_err();
     (error.code.0, error.message)
+}
+
+/// The answers by token.
+type Answers = HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>;
+
+/// Keeps the answers of calls that are begun by hand, and may say that they are not wanted.
+#[derive(Default)]
+struct Sink {
+    answers: Mutex<Answers>,
+    /// How often the answers are said to be wanted; none for always.
+    wanted: Option<AtomicU64>,
+}
+
+impl ReplySink for Sink {
+    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        self.answers.lock().unwrap().insert(token, outcome.map(Arc::new));
+        true
+    }
+
+    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
+        self.answers.lock().unwrap().insert(token, Ok(json));
+        true
+    }
+
+    fn wanted(&self, _: u64) -> bool {
+        let Some(wanted) = &self.wanted else { return true };
+        wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, params: Value) {
+    let params = Params(params.as_array().unwrap().clone());
+    let call = Call { method, params, scope: Scope(token), deadline: None };
+    plugin.call(call, Reply::new(token, sink.clone()));
 }
 
 #[test]
@@ -127,170 +163,6 @@ fn segwit_must_be_known() {
     for argument in [json!([]), json!([{}]), json!([{"rules": "segwit"}]), json!([null])] {
         assert_eq!(refusal(plugin.call("getblocktemplate", argument)), (-8, message.into()));
     }
-}
-
-fn long_poll(plugin: &TestPlugin<MiningPlugin>, id: Value) -> PendingCall {
-    plugin.begin("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]))
-}
-
-/// Waits a moment for an answer that comes from another thread.
-fn eventually(call: &PendingCall) -> Option<Result<Value, RpcError>> {
-    let end = Instant::now() + Duration::from_secs(10);
-    while call.answer().is_none() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    call.answer()
-}
-
-#[test]
-fn a_new_tip_ends_long_polls_at_once() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let id = template(&plugin)["longpollid"].clone();
-    let waiting = [long_poll(&plugin, id.clone()), long_poll(&plugin, json!(true))];
-    let without_segwit = plugin.begin("getblocktemplate", json!([{"longpollid": id.clone()}]));
-    assert!(waiting.iter().all(|call| call.answer().is_none()) && without_segwit.answer().is_none());
-    let hash = host.chain.mine(vec![]);
-    plugin.tell(Event::TipChanged { hash, height: 1 });
-    for call in &waiting {
-        assert_eq!(call.answer().unwrap().unwrap()["previousblockhash"], json!(hash));
-    }
-    assert_eq!(refusal(without_segwit.answer().unwrap()).0, -8);
-    // The tip of the old id has been overtaken.
-    assert!(long_poll(&plugin, id).answer().is_some());
-    plugin.stop();
-}
-
-#[test]
-fn an_event_that_is_behind_ends_no_wait() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let old = host.chain.mine(vec![]);
-    host.chain.mine(vec![]);
-    let call = long_poll(&plugin, template(&plugin)["longpollid"].clone());
-    plugin.tell(Event::TipChanged { hash: old, height: 1 });
-    assert!(call.answer().is_none());
-    plugin.stop();
-}
-
-#[test]
-fn a_change_of_the_mempool_ends_long_polls_when_it_is_looked_at() {
-    let host = StubHost::new();
-    let options = json!({"longpoll_mempool_wait_seconds": 0, "longpoll_mempool_repeat_seconds": 1});
-    let plugin: TestPlugin<MiningPlugin> = host.start(MANIFEST, options);
-    let call = long_poll(&plugin, template(&plugin)["longpollid"].clone());
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(call.answer().is_none());
-    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
-    assert!(eventually(&call).unwrap().is_ok());
-    plugin.stop();
-}
-
-#[test]
-fn going_clients_are_forgotten() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let id = template(&plugin)["longpollid"].clone();
-    let (kept, gone) = (long_poll(&plugin, id.clone()), long_poll(&plugin, id));
-    plugin.cancel(&gone);
-    let hash = host.chain.mine(vec![]);
-    host.chain.disconnect();
-    plugin.tell(Event::TipChanged { hash, height: 1 });
-    assert!(kept.answer().is_none());
-    plugin.tell(Event::ShuttingDown);
-    assert_eq!(refusal(kept.answer().unwrap()).0, -9);
-    assert_ne!(gone.answer().map(|outcome| refusal(outcome).0), Some(-9));
-    plugin.stop();
-}
-
-#[test]
-fn a_host_that_stops_ends_long_polls_with_an_error() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let id = template(&plugin)["longpollid"].clone();
-    let kept = long_poll(&plugin, id.clone());
-    plugin.tell(Event::ShuttingDown);
-    assert_eq!(refusal(kept.answer().unwrap()), (-9, "Shutting down".into()));
-    // It stays so when the instance is taken down after that.
-    plugin.quiesce();
-    assert_eq!(refusal(long_poll(&plugin, id).answer().unwrap()), (-9, "Shutting down".into()));
-    plugin.stop();
-}
-
-#[test]
-fn an_instance_that_is_replaced_ends_long_polls_with_a_template() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let template = template(&plugin);
-    let id = template["longpollid"].clone();
-    let kept = long_poll(&plugin, id.clone());
-    let without_segwit = plugin.begin("getblocktemplate", json!([{"longpollid": id.clone()}]));
-    plugin.quiesce();
-    assert_eq!(kept.answer().unwrap().unwrap()["longpollid"], id);
-    assert_eq!(refusal(without_segwit.answer().unwrap()).0, -8);
-    assert_eq!(long_poll(&plugin, id.clone()).answer().unwrap().unwrap()["longpollid"], id);
-    plugin.stop();
-}
-
-/// The answers by token.
-type Answers = HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>;
-
-/// Keeps the answers of calls that are begun by hand, and may say that they are not wanted.
-#[derive(Default)]
-struct Sink {
-    answers: Mutex<Answers>,
-    /// How often the answers are said to be wanted; none for always.
-    wanted: Option<AtomicU64>,
-}
-
-impl ReplySink for Sink {
-    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        self.answers.lock().unwrap().insert(token, outcome.map(Arc::new));
-        true
-    }
-
-    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
-        self.answers.lock().unwrap().insert(token, Ok(json));
-        true
-    }
-
-    fn wanted(&self, _: u64) -> bool {
-        let Some(wanted) = &self.wanted else { return true };
-        wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
-    }
-}
-
-fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, params: Value) {
-    let params = Params(params.as_array().unwrap().clone());
-    let call = Call { method, params, scope: Scope(token), deadline: None };
-    plugin.call(call, Reply::new(token, sink.clone()));
-}
-
-#[test]
-fn a_new_tip_makes_one_template_for_all_that_wait() {
-    const POLLS: u64 = 2_000;
-    let host = StubHost::new();
-    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
-    let plugin = start(&host);
-    let id = template(&plugin)["longpollid"].clone();
-    let sink = Arc::new(Sink::default());
-    for token in 1..=POLLS {
-        begin(&plugin, &sink, token, "getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
-    }
-    assert!(sink.answers.lock().unwrap().is_empty());
-    Plugin::cancel(&*plugin, 7);
-    let hash = host.chain.mine(vec![]);
-    plugin.tell(Event::TipChanged { hash, height: 1 });
-    let answers = sink.answers.lock().unwrap();
-    // The reply of the one that was cancelled was dropped, which answers it too.
-    assert_eq!(answers.len() as u64, POLLS);
-    assert!(answers[&7].is_err());
-    let first = answers[&1].as_ref().unwrap();
-    assert_eq!(serde_json::from_slice::<Value>(first).unwrap()["previousblockhash"], json!(hash));
-    let same = answers.values().flatten().filter(|answer| Arc::ptr_eq(answer, first)).count();
-    assert_eq!(same as u64, POLLS - 1);
-    drop(answers);
-    plugin.stop();
 }
 
 #[test]

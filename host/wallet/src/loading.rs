@@ -1,0 +1,249 @@
+//! Wallets are made, loaded, restored and unloaded.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
+use outrigger_disk::pages::Fault;
+use outrigger_service::wallet::CreateOptions;
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+use rustix::process::{Resource, getrlimit};
+
+use super::error::{Result, WalletError};
+use super::follow::feed::Item;
+use super::live::Wallet;
+use super::manager::{WalletManager, check_lag, while_reachable};
+use super::store::{DATA_FILE, Store};
+use super::{backup, files, rescan};
+
+/// How long loading waits for the snapshots of a wallet that was just unloaded.
+const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
+/// The files that LMDB keeps open for a wallet.
+const FILES_PER_WALLET: u64 = 3;
+/// The files that are left for connections and all else, beside those of wallets.
+const OTHER_FILES: u64 = 256;
+
+impl WalletManager {
+    /// Makes a wallet and loads it. Gives its warnings.
+    ///
+    /// # Errors
+    /// `WalletExists`; `Refused` for a bad name, or a passphrase without private keys; `Storage`.
+    pub fn create(&self, options: CreateOptions) -> ServiceResult<Vec<String>> {
+        if options.disable_private_keys && !options.passphrase.expose().is_empty() {
+            let detail = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt \
+                          private keys, so cannot be used for wallets with private keys disabled.";
+            return Err(ServiceError::new(ErrorKind::Refused, detail));
+        }
+        let _taken = self.take(&options.name)?;
+        let folder = files::folder(&self.dir, &options.name)?;
+        if folder.join(DATA_FILE).exists() {
+            let detail = format!(
+                "Wallet file verification failed. Failed to create database path '{}'. Database already exists.",
+                folder.display()
+            );
+            return Err(ServiceError::new(ErrorKind::WalletExists, detail));
+        }
+        self.check_files()?;
+        fs::create_dir_all(&folder).map_err(WalletError::from)?;
+        let wallet = self.make(&folder, &options).inspect_err(|_| discard(&folder))?;
+        self.start(Arc::new(wallet))?;
+        self.set_load_on_startup(&options.name, options.load_on_startup)?;
+        Ok(Vec::new())
+    }
+
+    /// Makes a wallet with all that it has from the beginning. A kill leaves all of it or nothing.
+    fn make(&self, folder: &Path, options: &CreateOptions) -> Result<Wallet> {
+        outrigger_disk::make_by(folder, |making| {
+            let store = Store::create(making, &self.shared.settings)?;
+            let closing = store.closing();
+            let made = Wallet::initialise(options, store, self.shared.clone());
+            made.map(|wallet| self.follower.remove(&wallet))?;
+            closing.wait_timeout(CLOSING_PATIENCE);
+            Ok::<_, WalletError>(())
+        })?;
+        let store = Store::open(folder, &self.shared.settings)?;
+        Wallet::new(options.name.clone(), store, self.shared.clone())
+    }
+
+    /// Loads a wallet. Gives its warnings.
+    ///
+    /// # Errors
+    /// `WalletAlreadyLoaded`; `WalletNotLoaded` with the reason when there is no such wallet or it is no wallet's folder;
+    /// `Refused` for a bad name; `Storage`.
+    pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+        let _taken = self.take(&name)?;
+        if self.follower.named(&name).is_some() {
+            let detail = format!("Wallet \"{name}\" is already loaded.");
+            return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
+        }
+        let folder = files::folder(&self.dir, &name)?;
+        let cannot = |why: &str| cannot_load(&folder, why);
+        if !folder.exists() {
+            return Err(cannot("Path does not exist."));
+        }
+        if !folder.join(DATA_FILE).is_file() {
+            return Err(cannot("Data is not in recognized format."));
+        }
+        self.check_files()?;
+        self.wait_closed(&name, &folder)?;
+        let store = recognised(Store::open(&folder, &self.shared.settings), &folder)?;
+        self.start(Arc::new(Wallet::new(name.clone(), store, self.shared.clone())?))?;
+        self.set_load_on_startup(&name, load_on_startup)?;
+        Ok(Vec::new())
+    }
+
+    /// Makes a wallet from the file of a backup and loads it (restorewallet), as the rule for clients' files has it. Gives its
+    /// warnings.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such file; `WalletExists`; `WalletNotLoaded` with the reason when the file is no backup;
+    /// `Refused` for a bad name, and when the file may not be read; `Storage`.
+    pub fn restore(
+        &self,
+        name: String,
+        backup: &Path,
+        folders: &Folders,
+        load_on_startup: Option<bool>,
+    ) -> ServiceResult<Vec<String>> {
+        let _taken = self.take(&name)?;
+        let backup = self.shared.client_files.read(backup, folders).map_err(|error| match error {
+            ClientFileError::Missing | ClientFileError::NotAFile | ClientFileError::NoName => {
+                ServiceError::new(ErrorKind::NotFound, "Backup file does not exist")
+            }
+            refused => ServiceError::new(ErrorKind::Refused, format!("The backup file cannot be read: {refused}")),
+        })?;
+        let folder = files::folder(&self.dir, &name)?;
+        let data = folder.join(DATA_FILE);
+        if data.exists() || self.follower.named(&name).is_some() {
+            let detail = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
+            return Err(ServiceError::new(ErrorKind::WalletExists, detail));
+        }
+        if !backup::is_database(&backup).map_err(WalletError::from)? {
+            return Err(cannot_load(&folder, "Data is not in recognized format."));
+        }
+        self.check_files()?;
+        self.wait_closed(&name, &folder)?;
+        fs::create_dir_all(&folder).map_err(WalletError::from)?;
+        let wallet = self.unpack(&name, backup, &folder).inspect_err(|_| discard(&folder))?;
+        self.start(Arc::new(wallet))?;
+        self.set_load_on_startup(&name, load_on_startup)?;
+        Ok(Vec::new())
+    }
+
+    fn unpack(&self, name: &str, backup: fs::File, folder: &Path) -> ServiceResult<Wallet> {
+        backup::unpack(backup, folder)?;
+        let store = recognised(Store::open(folder, &self.shared.settings), folder)?;
+        Ok(Wallet::new(name.to_owned(), store, self.shared.clone())?)
+    }
+
+    /// Brings a wallet in step with the node and makes it one of the loaded ones.
+    fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<()> {
+        // Most of the way before it is told anything; the rest in order, after which nothing can have been missed.
+        let entered = wallet.follow_stored().and_then(|()| while_reachable(&wallet, wallet.catch_up()).map(drop));
+        entered.inspect_err(|_| self.follower.remove(&wallet))?;
+        self.follower.add(&wallet);
+        self.settle_in(&wallet).inspect_err(|_| self.forget(&wallet))
+    }
+
+    /// The last steps of loading, for a wallet that hears of events already.
+    fn settle_in(&self, wallet: &Arc<Wallet>) -> ServiceResult<()> {
+        self.follower.give(wallet, Item::Reconcile(1));
+        self.wait_synced(wallet)?;
+        check_lag(wallet)?;
+        if while_reachable(wallet, wallet.resubmit())?.is_some_and(|offered| offered > 0) {
+            self.resubmitted.store(true, Ordering::Relaxed);
+        }
+        rescan::resume(wallet)?;
+        wallet.scrub();
+        Ok(())
+    }
+
+    fn forget(&self, wallet: &Wallet) {
+        self.follower.remove(wallet);
+        wallet.feed.wait_quiet();
+    }
+
+    /// Unloads a wallet; its file stays. Gives its warnings.
+    ///
+    /// # Errors
+    /// `WalletNotLoaded`, `WalletRescanning`.
+    pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+        let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
+        let _taken = self.take(&name)?;
+        // Held for good: no rescan can begin in a wallet that is being unloaded.
+        wallet.rescan_reserve()?;
+        let event = wallet.store.closing();
+        self.follower.remove(&wallet);
+        self.closing.lock().insert(name.clone(), event);
+        self.set_load_on_startup(&name, load_on_startup)?;
+        // What was begun for it comes to its end, and holds up nobody who makes or loads another.
+        wallet.feed.wait_quiet();
+        wallet.store_place(&wallet.lock_writes());
+        Ok(Vec::new())
+    }
+
+    /// Waits for the end of an environment that is being closed.
+    fn wait_closed(&self, name: &str, folder: &Path) -> ServiceResult<()> {
+        let event = self.closing.lock().remove(name);
+        if let Some(event) = event
+            && !event.wait_timeout(CLOSING_PATIENCE)
+        {
+            self.closing.lock().insert(name.to_owned(), event);
+            return Err(cannot_load(folder, "It is still in use by a running call."));
+        }
+        Ok(())
+    }
+
+    fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
+        let Some(load) = load else { return Ok(()) };
+        let _list = self.list.lock();
+        Ok(files::set_load_on_startup(&self.dir, name, load)?)
+    }
+
+    /// Whether the system lets this process open the files of one more wallet, and of clients beside.
+    fn check_files(&self) -> ServiceResult<()> {
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let wallets = self.follower.count() as u64;
+        if (wallets + 1).saturating_mul(FILES_PER_WALLET).saturating_add(OTHER_FILES) > most {
+            let detail = format!(
+                "Wallet loading failed. The system lets this process open {most} files, of which {wallets} loaded wallets \
+                 take {FILES_PER_WALLET} each. Raise the limit (ulimit -n, LimitNOFILE) or unload wallets."
+            );
+            return Err(ServiceError::new(ErrorKind::Refused, detail));
+        }
+        Ok(())
+    }
+}
+
+/// The error of a wallet that is not there, or is none.
+fn cannot_load(folder: &Path, why: &str) -> ServiceError {
+    let path = folder.display();
+    let detail = format!("Wallet file verification failed. Failed to load database path '{path}'. {why}");
+    ServiceError::new(ErrorKind::WalletNotLoaded, detail)
+}
+
+/// The store that was opened in a folder; an error in the words of bitcoind where there is none.
+fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
+    match opened {
+        // bitcoind's words for what is none of its files.
+        Err(WalletError::BadFile { fault: Fault::Foreign, .. }) => {
+            Err(cannot_load(folder, &WalletError::NotAWallet.to_string()))
+        }
+        Err(error @ (WalletError::NotAWallet | WalletError::OtherLayout { .. } | WalletError::BadFile { .. })) => {
+            Err(cannot_load(folder, &error.to_string()))
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Removes what a wallet that could not be made has left behind.
+fn discard(folder: &Path) {
+    let _ = outrigger_disk::finish(folder);
+    for file in [DATA_FILE.to_owned(), super::store::LOCK_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")] {
+        let _ = fs::remove_file(folder.join(file));
+    }
+    let _ = fs::remove_dir(folder);
+}

@@ -34,7 +34,7 @@ const XPRV: &str =
 /// What must be gone: a name for it, and its bytes.
 type Secret = (String, Vec<u8>);
 
-/// Parts of the values that stand in pages of their own and are otherwise zero: the sealing key, in the clear or sealed.
+/// Parts of the values that stand in pages of their own and are otherwise zero: the encryption key, in plaintext or encrypted.
 fn values_alone(data: &[u8], part: std::ops::Range<usize>) -> Vec<Secret> {
     let alone = |page: &&[u8]| page[FLAGS_AT] & OVERFLOW != 0 && page[PAGE / 2..].iter().all(|byte| *byte == 0);
     let parts = data.chunks_exact(PAGE).filter(alone).map(|page| page[part.clone()].to_vec());
@@ -74,7 +74,7 @@ fn commit(data: &Path) -> Vec<u8> {
     begin
 }
 
-/// A wallet whose keys are to be sealed, or sealed anew.
+/// A wallet whose keys are to be encrypted, or encrypted anew.
 struct Trial {
     name: String,
     /// Whether it is encrypted before, so that its passphrase is changed.
@@ -107,7 +107,7 @@ impl Trial {
         for passphrase in [FIRST, SECOND] {
             trial.secrets.push(("a passphrase".to_owned(), passphrase.as_bytes().to_vec()));
         }
-        // The key begins its page, or stands a few bytes behind its begin; so does the row with the sealed one.
+        // The key begins its page, or stands a few bytes behind its begin; so does the row with the encrypted one.
         let part = if encrypted { 60..108 } else { 24..48 };
         let former = values_alone(&std::fs::read(trial.data(host)).unwrap(), part);
         assert!(!former.is_empty(), "the key that is to go is not found");
@@ -156,21 +156,21 @@ impl Trial {
         });
     }
 
-    /// Whether the keys were sealed before the kill, by the restarted host, which loads the wallet. Nothing of what is gone
+    /// Whether the keys were encrypted before the kill, by the restarted host, which loads the wallet. Nothing of what is gone
     /// may be in any file then.
     fn check(&self, host: &Host) -> bool {
         let mut wallet = host.client().wallet(&self.name);
         let info = wallet.call("getwalletinfo", json!([]));
-        let sealed = match self.encrypted {
+        let encrypted = match self.encrypted {
             false => info["unlocked_until"] == json!(0),
             true => wallet.try_call("walletpassphrase", json!([SECOND, 1000])).is_ok(),
         };
-        if sealed {
+        if encrypted {
             assert_eq!(info["warnings"], Value::Null);
             assert_eq!(found(host.datadir(), &self.secrets), [""; 0]);
             let passphrase = if self.encrypted { SECOND } else { FIRST };
-            // The key that is in use since then stands there sealed alone.
-            let key = outrigger_wallet_engine::sealing_key(&self.data(host), passphrase).expect("the wallet's key");
+            // The key that is in use since then stands there encrypted alone.
+            let key = outrigger_wallet_engine::encryption_key(&self.data(host), passphrase).expect("the wallet's key");
             assert_eq!(found(host.datadir(), &[("the key in use".to_owned(), key.to_vec())]), [""; 0]);
             wallet.call("walletpassphrase", json!([passphrase, 1000]));
             let kept = wallet.call("listdescriptors", json!([true])).to_string();
@@ -181,7 +181,7 @@ impl Trial {
         }
         wallet.call("unloadwallet", json!([self.name, false]));
         std::fs::remove_dir_all(self.data(host).parent().unwrap()).unwrap();
-        sealed
+        encrypted
     }
 }
 
@@ -211,19 +211,19 @@ fn encryptwallet_and_walletpassphrasechange_leave_no_former_key_after_a_kill() {
         assert!(trial.check(&host));
         window
     });
-    let (mut sealed, mut due) = (0, 0);
+    let (mut encrypted, mut due) = (0, 0);
     for number in 2..kills + 2 {
         let trial = Trial::prepare(&host, number);
         let window = u64::try_from(windows[usize::from(trial.encrypted)].as_micros()).unwrap().max(1);
         trial.kill(&mut host, Duration::from_micros(numbers.below(window)));
         due += u64::from(!found(&host.network_folder().join("wallets"), &trial.secrets).is_empty());
         host = host.start_again();
-        sealed += u64::from(trial.check(&host));
+        encrypted += u64::from(trial.check(&host));
     }
     eprintln!(
-        "{kills} kills within {windows:?}: {sealed} after the commit, {due} with a former key in the file until the load"
+        "{kills} kills within {windows:?}: {encrypted} after the commit, {due} with a former key in the file until the load"
     );
-    assert!(sealed > 0, "no kill came after a commit");
+    assert!(encrypted > 0, "no kill came after a commit");
     // By chance none of a few may.
     assert!(due > 0 || kills < 100, "no kill came before the former key was overwritten");
 }

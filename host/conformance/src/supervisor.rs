@@ -163,7 +163,7 @@ impl Listener<'_> {
             let idle = now + limit + IDLE_SPARE;
             let until = self.running.values().map(|(_, since)| *since + limit).min().unwrap_or(idle);
             match messages.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(line) => self.hear(&line),
+                Ok(line) => self.take_line(&line),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
                     let late = |since: &Instant| since.elapsed() >= limit;
@@ -174,7 +174,7 @@ impl Listener<'_> {
         }
     }
 
-    fn hear(&mut self, line: &str) {
+    fn take_line(&mut self, line: &str) {
         // The process is ours; a line that is cut off by its end is its last.
         let Ok(message) = serde_json::from_str(line) else { return };
         match message {

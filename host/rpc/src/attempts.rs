@@ -90,7 +90,7 @@ impl Attempts {
     ///
     /// # Errors
     /// [`TooMany`] where enough others of that address wait already.
-    pub(super) async fn turn(&self, peer: IpAddr) -> Result<(), TooMany> {
+    pub(super) async fn wait_for_turn(&self, peer: IpAddr) -> Result<(), TooMany> {
         let mut waiting: Option<Waiting<'_>> = None;
         loop {
             let Some(pause) = self.pause(peer, Instant::now()) else { return Ok(()) };

@@ -35,7 +35,7 @@ use super::unread::UnreadReply;
 /// How often within the shorter of the timeouts a connection is looked at.
 const LOOKS_PER_TIMEOUT: u32 = 4;
 
-/// How long a connection beyond the limit may take to hear so.
+/// How long a connection beyond the limit may take to read that.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The most bytes that are read at first; more are read at a time while more come. It bounds the memory that reading touches.
@@ -140,7 +140,7 @@ pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
     Ok(sockopt::set_socket_keepalive(stream, true)?)
 }
 
-/// Answers the first request on `stream` with the reason why it is not heard, and closes it.
+/// Answers the first request on `stream` with the reason why it is not accepted, and closes it.
 pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: Refused) {
     let service = service_fn(|_| async { Ok::<_, Infallible>(reason.into_response()) });
     let connection = builder(limits).serve_connection(TokioIo::new(stream), service);

@@ -147,7 +147,7 @@ impl<S: RpcService> Edge<S> {
         }
         let credentials = head.headers.get(AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
         if !self.attempts.is_quiet() && !client.has_shown(credentials) {
-            self.attempts.turn(client.peer()).await.map_err(|_| self.too_many_attempts())?;
+            self.attempts.wait_for_turn(client.peer()).await.map_err(|_| self.too_many_attempts())?;
         }
         match self.auth.check(credentials) {
             Ok(caller) => {
@@ -223,12 +223,12 @@ impl Refusal {
     }
 }
 
-/// Why a connection is not heard at all.
+/// Why a connection is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// It is beyond the limit.
     TooMany,
-    /// Its client's network is not one of those that are heard. bitcoind's answer is the same.
+    /// Its client's network is not one of those that are accepted. bitcoind's answer is the same.
     Network,
 }
 

@@ -1,10 +1,10 @@
-//! Which clients are heard, by their addresses.
+//! Which clients are accepted, by their addresses.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// The networks whose clients are heard. This machine's own always are, as with bitcoind's `rpcallowip`.
+/// The networks whose clients are accepted. This machine's own always are, as with bitcoind's `rpcallowip`.
 #[derive(Clone, Debug, Default)]
 pub struct Peers(Vec<IpNet>);
 
@@ -14,12 +14,12 @@ impl Peers {
         Self(networks)
     }
 
-    /// Whether only this machine's own clients are heard.
+    /// Whether only this machine's own clients are accepted.
     pub fn is_local(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a client with this address is heard. An IPv4 address is one, also where a socket for both shows it as IPv6.
+    /// Whether a client with this address is accepted. An IPv4 address is one, also where a socket for both shows it as IPv6.
     pub fn hears(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_loopback() || self.0.iter().any(|network| network.contains(&address))

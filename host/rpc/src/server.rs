@@ -23,7 +23,7 @@ use super::places::{Place, Places};
 use super::spelling;
 use super::threads::Workers;
 
-/// Connections beyond the limit that are told so at one time. Further ones are closed unheard.
+/// Connections beyond the limit that are told so at one time. Further ones are closed without an answer.
 const MAX_REFUSALS: usize = 64;
 
 /// Pause after the system could not give a connection, as when file descriptors run out.
@@ -200,7 +200,7 @@ impl<S: RpcService> Connections<S> {
         Ok(())
     }
 
-    /// Tells a client why it is not heard, unless many are being told already.
+    /// Tells a client why it is not accepted, unless many are being told already.
     fn refuse(&mut self, stream: TcpStream, reason: Refused) {
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
             let edge = Arc::clone(&self.edge);

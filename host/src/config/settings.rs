@@ -86,7 +86,7 @@ pub struct RpcConfig {
     /// How long a thread that has answered looks for the connection's next request before it goes to sleep, in
     /// microseconds; 0: not at all.
     pub busy_poll_microseconds: u64,
-    /// Networks whose clients are heard, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8` or single
+    /// Networks whose clients are accepted, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8` or single
     /// addresses.
     pub allow_from: Vec<Network>,
     /// Users beside the cookie's.
@@ -118,7 +118,7 @@ impl RpcConfig {
         self.max_long_calls.unwrap_or(self.max_connections / 2)
     }
 
-    /// Who is heard.
+    /// Which clients are accepted.
     pub fn peers(&self) -> Peers {
         Peers::of(self.allow_from.iter().map(|network| network.0).collect())
     }

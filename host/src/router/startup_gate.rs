@@ -60,7 +60,7 @@ mod tests {
     use outrigger_rpc::Params;
 
     #[tokio::test]
-    async fn a_closed_door_says_what_the_host_is_doing() {
+    async fn a_call_during_the_start_is_told_what_the_host_is_doing() {
         let gate = StartupGate::default();
         gate.stage("Loading wallets…");
         let (user, params) = (Arc::from("u"), Params::none());

@@ -103,7 +103,7 @@ fn network_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_NETWORK_THREADS
 }
 
-/// Listens and serves until the host is told to stop. While the parts are put together, calls hear that.
+/// Listens and serves until the host is told to stop. While the parts are put together, calls are answered with that.
 async fn serve(
     loaded: Arc<Loaded>,
     args: &RunArgs,
@@ -130,7 +130,7 @@ async fn serve(
         .hearing(rpc.peers())
         .on(workers);
     if rpc.peers().is_local() && !rpc.listen.ip().is_loopback() {
-        tracing::warn!(listen = %rpc.listen, "only this machine's clients are heard: rpc.allow_from names no network");
+        tracing::warn!(listen = %rpc.listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }
     let (address, edge) = (server.local_addr(), server.figures());
     tracing::info!(%address, "listening");

@@ -217,13 +217,13 @@ impl Wallet {
     /// anyway (keypoolrefill).
     ///
     /// # Errors
-    /// `WalletLocked` where it has keys and they are sealed; `Refused` for more than `MAX_REFILL`.
+    /// `WalletLocked` where it has keys and they are encrypted; `Refused` for more than `MAX_REFILL`.
     pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
         let size = size.unwrap_or(self.shared.settings.keypool);
         if size > MAX_REFILL {
             return Err(ServiceError::new(ErrorKind::Refused, "Error refreshing keypool."));
         }
-        self.sealing()?;
+        self.encryption_key()?;
         Ok(self.write(|write| {
             let mut active = Vec::new();
             for entry in write.t.active.iter(&write.txn)? {

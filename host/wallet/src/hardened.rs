@@ -10,10 +10,10 @@ use outrigger_memory::parallel::map;
 use outrigger_memory::wipe_stack;
 
 use super::descriptors::{Derived, Place, bad_descriptor, parse_stored};
+use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
 use super::live::Wallet;
-use super::seal::SealingKey;
 use super::store::tables::place_key;
 use super::write::Write;
 
@@ -45,8 +45,8 @@ impl Wallet {
         if let Some(texts) = self.store.tables.derived.get(txn, &place_key(number, index))? {
             return read_derived(number, texts, self.shared.network).map(Some);
         }
-        let Ok(sealing) = self.sealing() else { return Ok(None) };
-        let private = self.private_descriptor(txn, number, &sealing)?;
+        let Ok(encryption_key) = self.encryption_key() else { return Ok(None) };
+        let private = self.private_descriptor(txn, number, &encryption_key)?;
         let expansion = private.and_then(|private| private.expand(index).ok());
         wipe_stack();
         Ok(expansion)
@@ -57,11 +57,11 @@ impl Wallet {
         &self,
         txn: &RoTxn<'_>,
         number: u32,
-        sealing: &SealingKey,
+        encryption_key: &EncryptionKey,
     ) -> Result<Option<Descriptor>> {
         let key = private_key_of(number);
         let Some(value) = self.store.tables.keys.get(txn, &key)? else { return Ok(None) };
-        let text = sealing.unwrap(&key, value)?;
+        let text = encryption_key.unwrap(&key, value)?;
         parse_stored(number, text.expose(), self.shared.network).map(Some)
     }
 }

@@ -11,13 +11,13 @@ use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrig
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
+use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_at;
 use super::legacy::{self, Learned, p2pk};
 use super::live::Wallet;
 use super::ownership::address_script;
 use super::rescan;
-use super::seal::SealingKey;
 use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
 use super::store::tables::{hash160, put};
 use super::write::Write;
@@ -43,7 +43,7 @@ impl Wallet {
         let reserved = self.rescan.is_reserved();
         let stored = self.write(|write| {
             // Asked within the write: the key may have been replaced by another just before.
-            let sealing = self.sealing()?;
+            let encryption_key = self.encryption_key()?;
             let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
             for request in &requests {
@@ -52,9 +52,13 @@ impl Wallet {
                     continue;
                 }
                 outcomes.push(match request {
-                    Import::Descriptor { descriptor } => write.import_descriptor(descriptor, &sealing, &mut touched)?,
-                    Import::Keys { keys } => write.import_keys(std::slice::from_ref(keys), &sealing, &mut touched)?,
-                    Import::Parts { parts } => write.import_keys(parts, &sealing, &mut touched)?,
+                    Import::Descriptor { descriptor } => {
+                        write.import_descriptor(descriptor, &encryption_key, &mut touched)?
+                    }
+                    Import::Keys { keys } => {
+                        write.import_keys(std::slice::from_ref(keys), &encryption_key, &mut touched)?
+                    }
+                    Import::Parts { parts } => write.import_keys(parts, &encryption_key, &mut touched)?,
                 });
             }
             write.rederive(&touched)?;
@@ -103,7 +107,7 @@ impl Write<'_> {
     fn import_descriptor(
         &mut self,
         import: &DescriptorImport,
-        sealing: &SealingKey,
+        encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<ImportOutcome> {
         let network = self.wallet.shared.network;
@@ -138,7 +142,7 @@ impl Write<'_> {
         let mut unknown_output_type = false;
         for side in sides {
             unknown_output_type |= import.active && side.parsed.output_type().is_none();
-            self.import_side(import, side, sealing, touched)?;
+            self.import_side(import, side, encryption_key, touched)?;
         }
         self.note_import(import.timestamp)?;
         Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
@@ -177,7 +181,7 @@ impl Write<'_> {
         &mut self,
         import: &DescriptorImport,
         side: Side,
-        sealing: &SealingKey,
+        encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let Side { parsed, internal, identity, known } = side;
@@ -201,9 +205,9 @@ impl Write<'_> {
             has_private: parsed.has_private_keys(),
         };
         let number = match known {
-            None => self.add_descriptor(row.clone(), &parsed, sealing, touched)?,
+            None => self.add_descriptor(row.clone(), &parsed, encryption_key, touched)?,
             Some((number, former)) => {
-                self.replace_descriptor(number, former, &mut row, &parsed, sealing, touched)?;
+                self.replace_descriptor(number, former, &mut row, &parsed, encryption_key, touched)?;
                 number
             }
         };
@@ -225,14 +229,14 @@ impl Write<'_> {
         mut former: DescriptorRow,
         row: &mut DescriptorRow,
         parsed: &Descriptor,
-        sealing: &SealingKey,
+        encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         if former.active {
             self.deactivate(number, &mut former)?;
         }
         if parsed.has_private_keys() {
-            self.store_private(number, parsed, sealing)?;
+            self.store_private(number, parsed, encryption_key)?;
         }
         row.has_private |= former.has_private;
         row.range_end = row.range_end.max(former.range_end);
@@ -264,7 +268,7 @@ impl Write<'_> {
     fn import_keys(
         &mut self,
         parts: &[KeysImport],
-        sealing: &SealingKey,
+        encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<ImportOutcome> {
         let mut keys = Vec::with_capacity(parts.len());
@@ -275,7 +279,7 @@ impl Write<'_> {
             }
         }
         for (part, private) in parts.iter().zip(keys) {
-            self.store_keys(part, private, sealing, touched)?;
+            self.store_keys(part, private, encryption_key, touched)?;
         }
         Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
     }
@@ -296,7 +300,7 @@ impl Write<'_> {
         }
         let mut keys = Vec::with_capacity(import.private_keys.len());
         for (number, wif) in import.private_keys.iter().enumerate() {
-            self.check_piece(number)?;
+            self.check_chunk(number)?;
             match PrivateKey::from_wif(wif.expose()) {
                 Ok(key) => keys.push((wif, key.public_key(self.wallet.secp).to_bytes())),
                 Err(_) => {
@@ -311,25 +315,25 @@ impl Write<'_> {
         &mut self,
         import: &KeysImport,
         keys: Vec<PrivateEntry<'_>>,
-        sealing: &SealingKey,
+        encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let origins = Origins::of(import);
         let mut learned = Learned::default();
         for (number, script) in import.scripts.iter().enumerate() {
-            self.check_piece(number)?;
+            self.check_chunk(number)?;
             self.learn_script(script, import.timestamp, &mut learned)?;
         }
         for (number, (wif, public_key)) in keys.into_iter().enumerate() {
-            self.check_piece(number)?;
+            self.check_chunk(number)?;
             let place = private_key_at(&hash160(&public_key));
             if self.t.keys.get(&self.txn, &place)?.is_none() {
-                self.t.keys.put(&mut self.txn, &place, &sealing.wrap(&place, wif.expose())?)?;
+                self.t.keys.put(&mut self.txn, &place, &encryption_key.wrap(&place, wif.expose())?)?;
             }
             self.learn_key(origins.key_row(public_key, true), &mut learned)?;
         }
         for (number, public_key) in import.public_keys.iter().enumerate() {
-            self.check_piece(number)?;
+            self.check_chunk(number)?;
             self.import_public_key(import, origins.key_row(public_key.0.clone(), false), &mut learned)?;
         }
         self.settle(learned, touched)?;
@@ -357,7 +361,7 @@ impl Write<'_> {
     fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let mut learned = Learned::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
-            self.check_piece(number)?;
+            self.check_chunk(number)?;
             let ours = legacy::ownership(&self.t, &self.txn, script)? != Ownership::None;
             if !import.solving_data || !ours {
                 self.watch(script, import.timestamp, &mut learned)?;

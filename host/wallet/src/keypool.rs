@@ -10,11 +10,11 @@ use secp256k1::rand::{RngCore, thread_rng};
 use zeroize::Zeroizing;
 
 use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
+use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
-use super::seal::SealingKey;
 use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{get, number_from, put, script_key};
-use super::write::{PIECE, Write};
+use super::write::{CHUNK, Write};
 
 /// The descriptors that a wallet is made with, for receiving and then for change: the wire number of the addresses, the purpose
 /// in the path (BIPs 44, 49, 84 and 86), and what stands around the key.
@@ -42,12 +42,12 @@ impl Write<'_> {
         &mut self,
         row: DescriptorRow,
         parsed: &Descriptor,
-        sealing: &SealingKey,
+        encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<u32> {
         let number = self.meta.next_descriptor;
         self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
-        self.store_private(number, parsed, sealing)?;
+        self.store_private(number, parsed, encryption_key)?;
         let identity = identity_key(&parsed.identity());
         self.t.identities.put(&mut self.txn, &identity, &number.to_le_bytes())?;
         self.put_descriptor(number, &row)?;
@@ -56,10 +56,10 @@ impl Write<'_> {
     }
 
     /// Stores a descriptor's private text, where it holds private keys.
-    pub fn store_private(&mut self, number: u32, parsed: &Descriptor, sealing: &SealingKey) -> Result<()> {
+    pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
-            self.t.keys.put(&mut self.txn, &key, &sealing.wrap(&key, text.expose())?)?;
+            self.t.keys.put(&mut self.txn, &key, &encryption_key.wrap(&key, text.expose())?)?;
         }
         Ok(())
     }
@@ -89,8 +89,8 @@ impl Write<'_> {
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let public = parse_stored(number, &parsed.to_normalized_string(), self.wallet.shared.network)?;
-        for begin in range.clone().step_by(PIECE) {
-            let end = begin.saturating_add(PIECE as u32).min(range.end);
+        for begin in range.clone().step_by(CHUNK) {
+            let end = begin.saturating_add(CHUNK as u32).min(range.end);
             let derived = match derive(&public, begin..end) {
                 Err(ExpandError::HardenedWithoutPrivateKey) => self.derive_hardened(number, parsed, begin..end)?,
                 other => other.map_err(|error| bad_descriptor(number, &error))?,
@@ -124,7 +124,7 @@ impl Write<'_> {
     }
 
     /// Derives scripts until enough lie ahead of the next index. A descriptor whose hardened steps need a private key
-    /// that is sealed stays as it is until it is asked again.
+    /// that is encrypted stays as it is until it is asked again.
     pub fn top_up(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
         self.top_up_to(number, row, self.wallet.shared.settings.keypool)
     }
@@ -137,8 +137,10 @@ impl Write<'_> {
         let public = self.wallet.descriptors.get(number, &row.public)?;
         let derived = match derive(&public, row.range_end..wanted) {
             Err(ExpandError::HardenedWithoutPrivateKey) => {
-                let Ok(sealing) = self.wallet.sealing() else { return Ok(()) };
-                let Some(private) = self.wallet.private_descriptor(&self.txn, number, &sealing)? else { return Ok(()) };
+                let Ok(encryption_key) = self.wallet.encryption_key() else { return Ok(()) };
+                let Some(private) = self.wallet.private_descriptor(&self.txn, number, &encryption_key)? else {
+                    return Ok(());
+                };
                 self.derive_hardened(number, &private, row.range_end..wanted)?
             }
             other => other.map_err(|error| bad_descriptor(number, &error))?,
@@ -179,7 +181,7 @@ impl Write<'_> {
 
     /// Gives the wallet a fresh master key and the active descriptors that bitcoind gives a new wallet (BIP 44, 49, 84,
     /// 86; account 0).
-    pub fn add_default_descriptors(&mut self, sealing: &SealingKey) -> Result<()> {
+    pub fn add_default_descriptors(&mut self, encryption_key: &EncryptionKey) -> Result<()> {
         let shared = &self.wallet.shared;
         let mut seed = Zeroizing::new([0_u8; 32]);
         thread_rng().fill_bytes(seed.as_mut_slice());
@@ -208,7 +210,7 @@ impl Write<'_> {
                     internal,
                     has_private: true,
                 };
-                let number = self.add_descriptor(row.clone(), &parsed, sealing, &mut touched)?;
+                let number = self.add_descriptor(row.clone(), &parsed, encryption_key, &mut touched)?;
                 self.activate(number, &mut row, kind, internal)?;
             }
         }

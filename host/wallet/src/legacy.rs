@@ -321,7 +321,7 @@ impl Write<'_> {
             }
         }
         for (number, script) in learned.scripts.into_iter().enumerate() {
-            self.check_piece(number)?;
+            self.check_chunk(number)?;
             self.settle_script(script, touched)?;
         }
         Ok(())

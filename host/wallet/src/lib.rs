@@ -17,6 +17,7 @@ mod attempts;
 mod backup;
 mod descriptors;
 mod draw;
+mod encrypt;
 mod error;
 mod files;
 mod follow;
@@ -34,7 +35,6 @@ mod multiples;
 mod ownership;
 mod rescan;
 mod scrub;
-mod seal;
 mod signing;
 mod store;
 #[cfg(test)]
@@ -52,13 +52,13 @@ use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::events::Event;
 
 use attempts::AllAttempts;
+pub use encrypt::key_of_file as encryption_key;
 use follow::thread::Follower;
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;
 use scrub::Scrubber;
-pub use seal::key_of_file as sealing_key;
 pub use view::WalletView;
 
 /// What the host's configuration says of wallets.

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use super::Shared;
 use super::attempts::UnlockAttempts;
 use super::descriptors::DescriptorCache;
+use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::follow::Lag;
 use super::follow::alarms::Due;
@@ -24,17 +25,14 @@ use super::follow::index::WalletNumber;
 use super::follow::interests::top;
 use super::follow::write_lock::WriteLock;
 use super::rescan::Slot;
-use super::seal::SealingKey;
-use super::signing::SealedBranches;
+use super::signing::EncryptedBranches;
 use super::store::rows::{BlockRow, MetaRow};
 use super::store::tables::put;
+use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY};
 use super::store::{LAYOUT, Store};
 
 /// The longest time a wallet stays unlocked, in seconds, as walletpassphrase bounds it.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
-
-/// Where the sealing key of a wallet that is not encrypted stands in the table `meta`.
-const CLEAR_KEY: &[u8] = b"clear";
 
 /// What all wallets derive and sign with.
 static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
@@ -42,13 +40,13 @@ static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 /// Whether the wallet's private entries can be read.
 pub(super) enum Lock {
     /// It is not encrypted.
-    Plain(SealingKey),
+    Plain(EncryptionKey),
     /// It is encrypted and locked.
     Locked,
     /// It is encrypted, and unlocked for a time.
     Unlocked {
         /// What opens the entries.
-        key: SealingKey,
+        key: EncryptionKey,
         /// When it is locked again, by the host's clock, in seconds.
         until: u64,
         /// The same by the clock that cannot be set.
@@ -65,7 +63,7 @@ pub struct Wallet {
     pub(super) slot: WalletNumber,
     pub(super) secp: &'static Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
-    pub(super) sealed_branches: SealedBranches,
+    pub(super) encrypted_branches: EncryptedBranches,
     pub(super) lock: Mutex<Lock>,
     pub(super) rescan: Slot,
     /// What the node tells it, and where it stands.
@@ -102,7 +100,7 @@ impl Wallet {
             store,
             slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),
-            sealed_branches: SealedBranches::default(),
+            encrypted_branches: EncryptedBranches::default(),
             shared,
             secp: &SECP,
             lock: Mutex::new(lock),
@@ -122,8 +120,8 @@ impl Wallet {
     /// The state that the store is in: locked where it is encrypted.
     fn stored_lock(store: &Store) -> Result<Lock> {
         let txn = store.read()?;
-        match store.tables.meta.get(&txn, CLEAR_KEY)? {
-            Some(value) => Ok(Lock::Plain(SealingKey::from_clear(value)?)),
+        match store.tables.meta.get(&txn, PLAINTEXT_KEY)? {
+            Some(value) => Ok(Lock::Plain(EncryptionKey::from_plaintext(value)?)),
             None => Ok(Lock::Locked),
         }
     }
@@ -142,7 +140,7 @@ impl Wallet {
             private_keys_enabled: !options.disable_private_keys,
             blank: options.blank,
             avoid_reuse: options.avoid_reuse,
-            next_arrival: 0,
+            next_order_position: 0,
             next_descriptor: 0,
             next_pool: 0,
             birth_time: u64::MAX,
@@ -151,11 +149,11 @@ impl Wallet {
         };
         let t = store.tables;
         let mut txn = store.write()?;
-        let sealing = SealingKey::random();
+        let encryption_key = EncryptionKey::random();
         if options.passphrase.expose().is_empty() {
-            t.meta.put(&mut txn, CLEAR_KEY, &sealing.to_clear())?;
+            t.meta.put(&mut txn, PLAINTEXT_KEY, &encryption_key.to_plaintext())?;
         } else {
-            put(t.meta, &mut txn, b"seal", &sealing.protect(&options.passphrase, &shared.settings)?)?;
+            put(t.meta, &mut txn, ENCRYPTION, &encryption_key.protect(&options.passphrase, &shared.settings)?)?;
         }
         put(t.meta, &mut txn, b"meta", &meta)?;
         put(t.meta, &mut txn, b"synced", &synced)?;
@@ -163,7 +161,7 @@ impl Wallet {
         txn.commit()?;
         let wallet = Self::new(options.name.clone(), store, shared)?;
         if !meta.blank && meta.private_keys_enabled {
-            wallet.write(|write| write.add_default_descriptors(&sealing))?;
+            wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
         }
         Ok(wallet)
     }
@@ -177,7 +175,7 @@ impl Wallet {
     ///
     /// # Errors
     /// `WalletLocked`.
-    pub(super) fn sealing(&self) -> Result<SealingKey> {
+    pub(super) fn encryption_key(&self) -> Result<EncryptionKey> {
         match &*self.lock.lock() {
             Lock::Plain(key) => Ok(key.clone()),
             Lock::Unlocked { key, deadline, .. } if *deadline > Instant::now() => Ok(key.clone()),
@@ -208,7 +206,7 @@ impl Wallet {
     pub(super) fn rest(&self) {
         if !self.asked.swap(false, Ordering::Relaxed) {
             self.descriptors.clear();
-            self.sealed_branches.clear();
+            self.encrypted_branches.clear();
         }
     }
 
@@ -228,7 +226,7 @@ impl Wallet {
         if self.lock_state().0 { Ok(()) } else { Err(self.wrong_state(false, method)) }
     }
 
-    /// Seals the wallet's keys with a passphrase, and locks it (encryptwallet). Unless it was made blank, addresses come
+    /// Encrypts the wallet's keys with a passphrase, and locks it (encryptwallet). Unless it was made blank, addresses come
     /// from fresh descriptors from then on, and from none of the former ones, imported ones included.
     ///
     /// # Errors
@@ -237,7 +235,7 @@ impl Wallet {
         if self.lock_state().0 {
             return Err(self.wrong_state(true, "encryptwallet"));
         }
-        let key = SealingKey::random();
+        let key = EncryptionKey::random();
         let row = key.protect(&passphrase, &self.shared.settings)?;
         self.write(|write| {
             if !write.meta.private_keys_enabled {
@@ -248,14 +246,14 @@ impl Wallet {
                 Lock::Plain(former) => former.clone(),
                 _ => return Err(self.wrong_state(true, "encryptwallet").into()),
             };
-            put(write.t.meta, &mut write.txn, b"seal", &row)?;
-            write.t.meta.delete(&mut write.txn, CLEAR_KEY)?;
+            put(write.t.meta, &mut write.txn, ENCRYPTION, &row)?;
+            write.t.meta.delete(&mut write.txn, PLAINTEXT_KEY)?;
             write.mark_scrub_due(former.expose())?;
-            write.reseal(&former, &key)?;
+            write.reencrypt(&former, &key)?;
             if !write.meta.blank {
                 write.add_default_descriptors(&key)?;
             }
-            // Within the write, so that nothing can be sealed with the former key between its commit and the lock.
+            // Within the write, so that nothing can be encrypted with the former key between its commit and the lock.
             *self.lock.lock() = Lock::Locked;
             Ok(())
         })
@@ -287,11 +285,11 @@ impl Wallet {
         Ok(())
     }
 
-    /// The sealing key, by the passphrase. Attempts with wrong ones are slowed.
-    fn recover(&self, passphrase: &Secret) -> ServiceResult<SealingKey> {
+    /// The encryption key, by the passphrase. Attempts with wrong ones are slowed.
+    fn recover(&self, passphrase: &Secret) -> ServiceResult<EncryptionKey> {
         self.attempts.make(|| {
-            let row = self.store.tables.seal(&*self.store.read()?)?;
-            Ok(SealingKey::recover(&row.ok_or(ErrorKind::WrongEncryptionState)?, passphrase)?)
+            let row = self.store.tables.encryption(&*self.store.read()?)?;
+            Ok(EncryptionKey::recover(&row.ok_or(ErrorKind::WrongEncryptionState)?, passphrase)?)
         })
     }
 
@@ -328,9 +326,9 @@ impl Wallet {
         })?;
         let row = key.protect(&new, &self.shared.settings)?;
         self.write(|write| {
-            let former = write.t.seal(&write.txn)?.ok_or(ErrorKind::WrongEncryptionState)?;
-            write.mark_scrub_due(&former.sealed_key)?;
-            put(write.t.meta, &mut write.txn, b"seal", &row)
+            let former = write.t.encryption(&write.txn)?.ok_or(ErrorKind::WrongEncryptionState)?;
+            write.mark_scrub_due(&former.encrypted_key)?;
+            put(write.t.meta, &mut write.txn, ENCRYPTION, &row)
         })?;
         self.scrub();
         Ok(())

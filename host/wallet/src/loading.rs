@@ -37,7 +37,7 @@ impl WalletManager {
                           private keys, so cannot be used for wallets with private keys disabled.";
             return Err(ServiceError::new(ErrorKind::Refused, detail));
         }
-        let _taken = self.take(&options.name)?;
+        let _reserved = self.reserve_name(&options.name)?;
         let folder = files::folder(&self.dir, &options.name)?;
         if folder.join(DATA_FILE).exists() {
             let detail = format!(
@@ -74,7 +74,7 @@ impl WalletManager {
     /// `WalletAlreadyLoaded`; `WalletNotLoaded` with the reason when there is no such wallet or it is no wallet's folder;
     /// `Refused` for a bad name; `Storage`.
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        let _taken = self.take(&name)?;
+        let _reserved = self.reserve_name(&name)?;
         if self.follower.named(&name).is_some() {
             let detail = format!("Wallet \"{name}\" is already loaded.");
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
@@ -108,7 +108,7 @@ impl WalletManager {
         folders: &Folders,
         load_on_startup: Option<bool>,
     ) -> ServiceResult<Vec<String>> {
-        let _taken = self.take(&name)?;
+        let _reserved = self.reserve_name(&name)?;
         let backup = self.shared.client_files.read(backup, folders).map_err(|error| match error {
             ClientFileError::Missing | ClientFileError::NotAFile | ClientFileError::NoName => {
                 ServiceError::new(ErrorKind::NotFound, "Backup file does not exist")
@@ -172,7 +172,7 @@ impl WalletManager {
     /// `WalletNotLoaded`, `WalletRescanning`.
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
-        let _taken = self.take(&name)?;
+        let _reserved = self.reserve_name(&name)?;
         // Held for good: no rescan can begin in a wallet that is being unloaded.
         wallet.rescan_reserve()?;
         let event = wallet.store.closing();

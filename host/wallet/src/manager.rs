@@ -54,7 +54,7 @@ pub struct WalletManager {
     /// The environments that are being closed.
     pub(super) closing: Mutex<HashMap<String, EnvClosingEvent>>,
     /// The names of the wallets that are being made, loaded or unloaded.
-    pub(super) taken: Mutex<HashSet<String>>,
+    pub(super) reserved_names: Mutex<HashSet<String>>,
     /// Held while the list of wallets to load at start is changed.
     pub(super) list: Mutex<()>,
     /// Whether the mempool has taken something from a wallet that was loaded.
@@ -62,14 +62,14 @@ pub struct WalletManager {
 }
 
 /// The name of a wallet that is being made, loaded or unloaded, until this is dropped.
-pub(super) struct Taken<'m> {
+pub(super) struct NameReservation<'m> {
     manager: &'m WalletManager,
     name: String,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for NameReservation<'_> {
     fn drop(&mut self) {
-        self.manager.taken.lock().remove(&self.name);
+        self.manager.reserved_names.lock().remove(&self.name);
     }
 }
 
@@ -106,7 +106,7 @@ impl WalletManager {
             }),
             follower,
             closing: Mutex::default(),
-            taken: Mutex::default(),
+            reserved_names: Mutex::default(),
             list: Mutex::default(),
             resubmitted: AtomicBool::new(false),
         });
@@ -141,11 +141,11 @@ impl WalletManager {
     }
 
     /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile.
-    pub(super) fn take(&self, name: &str) -> ServiceResult<Taken<'_>> {
-        if !self.taken.lock().insert(name.to_owned()) {
+    pub(super) fn reserve_name(&self, name: &str) -> ServiceResult<NameReservation<'_>> {
+        if !self.reserved_names.lock().insert(name.to_owned()) {
             return Err(ServiceError::new(ErrorKind::Refused, "Wallet already loading."));
         }
-        Ok(Taken { manager: self, name: name.to_owned() })
+        Ok(NameReservation { manager: self, name: name.to_owned() })
     }
 
     /// The wallet of a call: the named one, or the only one loaded. Waits until it has followed the node to where it
@@ -217,8 +217,8 @@ impl WalletManager {
 
     /// What is done from time to time: storing how far wallets have followed, and giving memory back.
     #[cfg(test)]
-    pub(super) fn keep_house(&self) {
-        self.follower.keep_house();
+    pub(super) fn run_maintenance(&self) {
+        self.follower.run_maintenance();
     }
 
     /// The loaded wallets, in the order in which they were loaded.

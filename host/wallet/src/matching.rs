@@ -100,7 +100,7 @@ impl Write<'_> {
         let wtxid = transaction.compute_wtxid();
         if wtxid != row.wtxid {
             row.wtxid = wtxid;
-            self.t.raw.put(&mut self.txn, &row.arrival.to_be_bytes(), &serialize(transaction))?;
+            self.t.raw.put(&mut self.txn, &row.order_position.to_be_bytes(), &serialize(transaction))?;
             self.put_row(&row)?;
         }
         self.set_state(row, state)
@@ -129,7 +129,7 @@ impl Write<'_> {
             state,
             txid,
             wtxid: transaction.compute_wtxid(),
-            arrival: self.meta.next_arrival,
+            order_position: self.meta.next_order_position,
             time: smart_time(&self.t, &self.txn, received, &state)?,
             time_received: received,
             coinbase,
@@ -142,9 +142,9 @@ impl Write<'_> {
             inputs,
             outputs,
         };
-        self.meta.next_arrival += 1;
+        self.meta.next_order_position += 1;
         self.index(&row)?;
-        self.t.raw.put(&mut self.txn, &row.arrival.to_be_bytes(), &serialize(transaction))?;
+        self.t.raw.put(&mut self.txn, &row.order_position.to_be_bytes(), &serialize(transaction))?;
         self.put_transaction(&row)?;
         self.rederive_spenders(&row)
     }
@@ -169,7 +169,7 @@ impl Write<'_> {
     /// Enters a new transaction in the tables beside its row.
     fn index(&mut self, row: &WalletTransaction) -> Result<()> {
         let id = row.txid.as_byte_array();
-        self.t.arrivals.put(&mut self.txn, id, &row.arrival.to_be_bytes())?;
+        self.t.order_positions.put(&mut self.txn, id, &row.order_position.to_be_bytes())?;
         for input in &row.inputs {
             let key = [outpoint_key(input).as_slice(), id].concat();
             self.t.spends.put(&mut self.txn, &key, &[])?;
@@ -197,16 +197,18 @@ impl Write<'_> {
     pub fn put_history(&mut self, row: &WalletTransaction) -> Result<()> {
         self.wallet.follow_transaction(row);
         let (table, key) = self.history_place(row);
-        Ok(table.put(&mut self.txn, &key, &row.arrival.to_be_bytes())?)
+        Ok(table.put(&mut self.txn, &key, &row.order_position.to_be_bytes())?)
     }
 
     /// The table and key of a transaction in the history.
     pub fn history_place(&self, row: &WalletTransaction) -> (super::store::tables::Table, Vec<u8>) {
-        let arrival = row.arrival.to_be_bytes();
+        let order_position = row.order_position.to_be_bytes();
         match row.state {
             TxState::Confirmed { height, index, .. } => (self.t.confirmed, height_key(height, &index.to_be_bytes())),
-            TxState::Conflicted { height, .. } => (self.t.conflicted, height_key(height, &arrival)),
-            TxState::InMempool | TxState::Inactive | TxState::Abandoned => (self.t.unconfirmed, arrival.to_vec()),
+            TxState::Conflicted { height, .. } => (self.t.conflicted, height_key(height, &order_position)),
+            TxState::InMempool | TxState::Inactive | TxState::Abandoned => {
+                (self.t.unconfirmed, order_position.to_vec())
+            }
         }
     }
 }

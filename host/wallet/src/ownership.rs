@@ -104,9 +104,9 @@ impl Write<'_> {
             let key = script_key(&address);
             self.t.labels.put(&mut self.txn, &key, label.as_bytes())?;
             if ours && self.t.scripts.get(&self.txn, &key)?.is_some() {
-                self.t.book.delete(&mut self.txn, &key)?;
+                self.t.address_book.delete(&mut self.txn, &key)?;
             } else {
-                self.t.book.put(&mut self.txn, &key, address.as_bytes())?;
+                self.t.address_book.put(&mut self.txn, &key, address.as_bytes())?;
             }
             touched.push(address);
         }
@@ -188,7 +188,7 @@ impl Write<'_> {
     pub fn put_row(&mut self, row: &WalletTransaction) -> Result<()> {
         // What is told of it is more than what is stored, so it is not passed on as it stands.
         let incomplete = row.outputs.iter().any(|output| is_long_label(output.label.as_deref()));
-        let place = row.arrival.to_be_bytes();
+        let place = row.order_position.to_be_bytes();
         if incomplete && !row.contested {
             put(self.t.transactions, &mut self.txn, &place, &WalletTransaction { contested: true, ..row.clone() })?;
         } else {

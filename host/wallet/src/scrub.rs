@@ -1,4 +1,4 @@
-//! Removal of former secrets from a wallet's file: the sealing key of a wallet that was encrypted, the sealed key of a
+//! Removal of former secrets from a wallet's file: the encryption key of a wallet that was encrypted, the encrypted key of a
 //! passphrase that was changed.
 //!
 //! A commit frees the pages that held them, and leaves their bytes there. They are overwritten by further writes, which a

@@ -1,4 +1,4 @@
-//! Signatures by the wallet's keys. Private entries are unsealed for one batch and wiped after it.
+//! Signatures by the wallet's keys. Private entries are decrypted for one batch and wiped after it.
 //!
 //! The keys that may sign for a script are those of the descriptors that expand to it; imported keys, as in
 //! bitcoind's legacy wallet, may sign for any script that names them.
@@ -20,10 +20,10 @@ use outrigger_sign::sign_digest;
 use parking_lot::Mutex;
 
 use super::descriptors::{Expansions, Place, parse_stored};
+use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::{private_key_at, private_key_of};
 use super::live::Wallet;
-use super::seal::SealingKey;
 use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
 
@@ -116,11 +116,13 @@ impl Wallet {
 
     /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts. A
     /// locked wallet answers as an unlocked one would, except that of a descriptor with some of its private keys, which
-    /// are known only unsealed, all keys count.
+    /// are known only decrypted, all keys count.
     pub(super) fn available(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], public_keys: &[Blob]) -> Result<Vec<bool>> {
         let places = self.places(txn, scripts)?;
-        let derivable: HashSet<Vec<u8>> = match self.sealing() {
-            Ok(sealing) => self.derive(txn, &places, &sealing)?.into_iter().map(|(public_key, _)| public_key).collect(),
+        let derivable: HashSet<Vec<u8>> = match self.encryption_key() {
+            Ok(encryption_key) => {
+                self.derive(txn, &places, &encryption_key)?.into_iter().map(|(public_key, _)| public_key).collect()
+            }
             Err(_) => self.public_keys(txn, &places)?,
         };
         let mut available = Vec::with_capacity(public_keys.len());
@@ -140,8 +142,8 @@ impl Wallet {
 
     /// Signs each request; none where the wallet has no such key.
     pub(super) fn sign_many(&self, txn: &RoTxn<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
-        let sealing = self.sealing()?;
-        let ring = self.ring(txn, batch, &sealing)?;
+        let encryption_key = self.encryption_key()?;
+        let ring = self.ring(txn, batch, &encryption_key)?;
         let sign = |request: &SignRequest| {
             let key = ring.get(&request.public_key)?;
             Some(Blob(sign_digest(&key.0, request.digest, &request.scheme)))
@@ -177,14 +179,14 @@ impl Wallet {
         Ok(public_keys)
     }
 
-    /// The private keys at places of descriptors, with their public keys. What a descriptor holds is unsealed once for all
+    /// The private keys at places of descriptors, with their public keys. What a descriptor holds is decrypted once for all
     /// of its places.
-    fn derive(&self, txn: &RoTxn<'_>, places: &[Place], sealing: &SealingKey) -> Result<Vec<(Vec<u8>, Key)>> {
+    fn derive(&self, txn: &RoTxn<'_>, places: &[Place], encryption_key: &EncryptionKey) -> Result<Vec<(Vec<u8>, Key)>> {
         let mut keys = Vec::new();
         let mut owners = Owners::default();
         for same in places.chunk_by(|one, other| one.0 == other.0) {
             let Some((number, _)) = same.first() else { continue };
-            let Some(branches) = self.branches(txn, *number, sealing)? else { continue };
+            let Some(branches) = self.branches(txn, *number, encryption_key)? else { continue };
             for places in same.chunks(MAX_EXPANDED) {
                 self.expand(txn, places.iter().copied(), &mut owners)?;
                 let derive = |place: &Place| derive_at(&branches, *place, &owners);
@@ -194,23 +196,28 @@ impl Wallet {
         Ok(keys)
     }
 
-    /// The private keys of a descriptor, from what is kept of them, sealed, since they were derived from its text.
-    fn branches(&self, txn: &RoTxn<'_>, number: u32, sealing: &SealingKey) -> Result<Option<PrivateBranches>> {
+    /// The private keys of a descriptor, from what is kept of them, encrypted, since they were derived from its text.
+    fn branches(
+        &self,
+        txn: &RoTxn<'_>,
+        number: u32,
+        encryption_key: &EncryptionKey,
+    ) -> Result<Option<PrivateBranches>> {
         let place = private_key_of(number);
         let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(None) };
-        if let Some(branches) = self.sealed_branches.open(value, sealing) {
+        if let Some(branches) = self.encrypted_branches.open(value, encryption_key) {
             return Ok(Some(branches));
         }
-        let text = sealing.unwrap(&place, value)?;
+        let text = encryption_key.unwrap(&place, value)?;
         let branches = parse_stored(number, text.expose(), self.shared.network)?.private_branches();
-        self.sealed_branches.keep(value, sealing, &branches)?;
+        self.encrypted_branches.keep(value, encryption_key, &branches)?;
         Ok(Some(branches))
     }
 
     /// The private keys that may sign in a batch.
-    fn ring(&self, txn: &RoTxn<'_>, batch: &SignBatch, sealing: &SealingKey) -> Result<Ring> {
+    fn ring(&self, txn: &RoTxn<'_>, batch: &SignBatch, encryption_key: &EncryptionKey) -> Result<Ring> {
         let places = self.places(txn, &batch.scripts)?;
-        let mut ring = Ring(self.derive(txn, &places, sealing)?.into_iter().collect());
+        let mut ring = Ring(self.derive(txn, &places, encryption_key)?.into_iter().collect());
         if self.store.tables.imported_keys.is_empty(txn)? {
             return Ok(ring);
         }
@@ -218,7 +225,7 @@ impl Wallet {
             for hash in hashes_of(&request.public_key) {
                 let place = private_key_at(&hash);
                 let Some(value) = self.store.tables.keys.get(txn, &place)? else { continue };
-                let text = sealing.unwrap(&place, value)?;
+                let text = encryption_key.unwrap(&place, value)?;
                 let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
                 ring.0.insert(key.public_key(self.secp).to_bytes(), Key(key.inner));
             }
@@ -242,34 +249,34 @@ fn derive_at(branches: &PrivateBranches, place: Place, owners: &Owners) -> Vec<(
     }
 }
 
-/// The most descriptors whose private keys are kept sealed; beyond it the cache starts anew.
+/// The most descriptors whose private keys are kept encrypted; beyond it the cache starts anew.
 const MAX_BRANCHES: usize = 4096;
 
-/// The private keys of descriptors as they are derived from, sealed as their texts are: whoever has the wallet's sealing
+/// The private keys of descriptors as they are derived from, encrypted as their texts are: whoever has the wallet's encryption
 /// key is spared reading the texts and deriving from their roots, which costs more than a signature.
 #[derive(Default)]
-pub(super) struct SealedBranches(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
+pub(super) struct EncryptedBranches(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
 
-impl SealedBranches {
+impl EncryptedBranches {
     /// Forgets all.
     pub(super) fn clear(&self) {
         *self.0.lock() = HashMap::new();
     }
 
-    /// What was kept for a sealed text. The text is known by its sealed form, which has a nonce of its own: one that was
-    /// replaced or sealed anew is another one.
-    fn open(&self, sealed_text: &[u8], sealing: &SealingKey) -> Option<PrivateBranches> {
-        let sealed = self.0.lock().get(sealed_text).cloned()?;
-        PrivateBranches::from_bytes(&sealing.open(sealed_text, &sealed)?)
+    /// What was kept for a encrypted text. The text is known by its encrypted form, which has a nonce of its own: one that was
+    /// replaced or encrypted anew is another one.
+    fn open(&self, encrypted_text: &[u8], encryption_key: &EncryptionKey) -> Option<PrivateBranches> {
+        let encrypted = self.0.lock().get(encrypted_text).cloned()?;
+        PrivateBranches::from_bytes(&encryption_key.decrypt(encrypted_text, &encrypted)?)
     }
 
-    fn keep(&self, sealed_text: &[u8], sealing: &SealingKey, branches: &PrivateBranches) -> Result<()> {
-        let sealed = sealing.seal(sealed_text, &branches.to_bytes())?;
+    fn keep(&self, encrypted_text: &[u8], encryption_key: &EncryptionKey, branches: &PrivateBranches) -> Result<()> {
+        let encrypted = encryption_key.encrypt(encrypted_text, &branches.to_bytes())?;
         let mut kept = self.0.lock();
         if kept.len() >= MAX_BRANCHES {
             kept.clear();
         }
-        kept.insert(sealed_text.to_vec(), sealed);
+        kept.insert(encrypted_text.to_vec(), encrypted);
         Ok(())
     }
 }

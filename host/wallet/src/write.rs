@@ -9,17 +9,17 @@ use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
 
+use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::follow::write_lock::WriteGuard;
 use super::live::Wallet;
-use super::seal::SealingKey;
 use super::store::Tables;
 use super::store::rows::MetaRow;
 use super::store::tables::{CHANGES, put};
 
 /// How many scripts or keys a write takes at a time: what is derived of a range before it is stored, and what is done before
 /// the write asks whether it is still wanted.
-pub const PIECE: usize = 10_000;
+pub const CHUNK: usize = 10_000;
 
 /// A write transaction with what it needs at hand.
 pub struct Write<'w> {
@@ -86,7 +86,7 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Asked between the pieces of a write that may take long, which is then aborted whole.
+    /// Asked between the chunks of a write that may take long, which is then aborted whole.
     ///
     /// # Errors
     /// `ShuttingDown` when the host is stopping.
@@ -94,12 +94,12 @@ impl Write<'_> {
         if self.wallet.shared.stopping.load(Ordering::Relaxed) { Err(ErrorKind::ShuttingDown.into()) } else { Ok(()) }
     }
 
-    /// The same for a long list: asked at each item's number, it looks once for each piece.
+    /// The same for a long list: asked at each item's number, it looks once for each chunk.
     ///
     /// # Errors
     /// As [`Write::check_wanted`].
-    pub fn check_piece(&self, number: usize) -> Result<()> {
-        if number > 0 && number.is_multiple_of(PIECE) { self.check_wanted() } else { Ok(()) }
+    pub fn check_chunk(&self, number: usize) -> Result<()> {
+        if number > 0 && number.is_multiple_of(CHUNK) { self.check_wanted() } else { Ok(()) }
     }
 
     /// Something came to the wallet that its last backup lacks.
@@ -110,8 +110,8 @@ impl Write<'_> {
         put(self.t.meta, &mut self.txn, CHANGES, &count)
     }
 
-    /// Writes every private entry anew under another sealing.
-    pub fn reseal(&mut self, from: &SealingKey, to: &SealingKey) -> Result<()> {
+    /// Writes every private entry anew under another key.
+    pub fn reencrypt(&mut self, from: &EncryptionKey, to: &EncryptionKey) -> Result<()> {
         let mut entries = Vec::new();
         for entry in self.t.keys.iter(&self.txn)? {
             let (place, value) = entry?;

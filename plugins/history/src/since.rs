@@ -70,7 +70,7 @@ fn since(context: &CallContext<'_>, synced: Synced) -> Result<Since, HistoryErro
     Ok(Since { fork: Some(fork.height.min(own)), block: Some(block) })
 }
 
-/// The transactions above the fork: in the order of the chain, then the others by their arrival.
+/// The transactions above the fork: in the order of the chain, then the others by their order_position.
 fn listed(
     context: &CallContext<'_>,
     writer: &mut EntryWriter<'_>,
@@ -85,10 +85,12 @@ fn listed(
 
     // The conflicted ones come by the height of their conflict: they are kept until their turn, as the host gave them.
     let conflicted = batches(HistoryRange::Conflicted { from_height }).collect::<Result<Vec<_>, _>>()?;
-    let conflicted = by_arrival(&conflicted)?;
+    let conflicted = by_order_position(&conflicted)?;
     let mut waiting = conflicted.iter().peekable();
     walk(batches(HistoryRange::Unconfirmed), |tx| {
-        while let Some((_, row, batch)) = waiting.next_if(|(arrival, ..)| *arrival < tx.transaction.arrival) {
+        while let Some((_, row, batch)) =
+            waiting.next_if(|(order_position, ..)| *order_position < tx.transaction.order_position)
+        {
             tell(&WalletTx::open(row, *batch)?)?;
         }
         tell(tx).map(ControlFlow::Continue)
@@ -99,16 +101,16 @@ fn listed(
 /// A row with the number by which it is sorted, and its batch.
 type Sorted<'b> = (u64, HistoryRowView<'b>, HistoryBatchView<'b>);
 
-/// The rows of some batches by their arrival.
-fn by_arrival(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>>, HistoryError> {
+/// The rows of some batches by their order_position.
+fn by_order_position(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>>, HistoryError> {
     let mut rows = Vec::new();
     for batch in batches {
         let batch = batch.view()?;
         for row in batch.rows {
-            rows.push((row.open()?.0.arrival, row, batch));
+            rows.push((row.open()?.0.order_position, row, batch));
         }
     }
-    rows.sort_unstable_by_key(|(arrival, ..)| *arrival);
+    rows.sort_unstable_by_key(|(order_position, ..)| *order_position);
     Ok(rows)
 }
 

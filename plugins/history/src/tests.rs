@@ -12,7 +12,7 @@ use crate::HistoryPlugin;
 struct Harness {
     host: StubHost,
     plugin: TestPlugin<HistoryPlugin>,
-    arrival: u64,
+    order_position: u64,
 }
 
 /// The script of a P2WPKH output whose key hash is all `byte`.
@@ -42,7 +42,7 @@ impl Harness {
         let host = StubHost::new();
         host.wallet.set(Some(WalletState::empty("w")));
         let plugin = host.start::<HistoryPlugin>(include_str!("../manifest.json"), json!({}));
-        let harness = Self { host, plugin, arrival: 0 };
+        let harness = Self { host, plugin, order_position: 0 };
         harness.sync();
         harness
     }
@@ -72,13 +72,13 @@ impl Harness {
         state: TxState,
         change: impl FnOnce(&mut WalletTransaction),
     ) -> String {
-        self.arrival += 1;
+        self.order_position += 1;
         let mut row = WalletTransaction {
             contested: false,
             txid: transaction.compute_txid(),
             wtxid: transaction.compute_wtxid(),
             state,
-            arrival: self.arrival,
+            order_position: self.order_position,
             time: 1000,
             time_received: 1001,
             coinbase: false,

@@ -42,7 +42,7 @@ pub struct WalletState {
     pub info: WalletInfo,
     /// What is known of scripts.
     pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
-    /// The transactions, in the order of their arrival.
+    /// The transactions, by their order position.
     pub transactions: Vec<KnownTransaction>,
     /// The texts of descriptors by the numbers that outputs name.
     pub descriptor_texts: BTreeMap<u32, String>,
@@ -167,8 +167,8 @@ fn in_range(transaction: &WalletTransaction, range: HistoryRange) -> bool {
 fn order(transaction: &WalletTransaction, range: HistoryRange) -> (u32, u64) {
     match (range, transaction.state) {
         (HistoryRange::Confirmed { .. }, TxState::Confirmed { height, index, .. }) => (height, u64::from(index)),
-        (HistoryRange::Conflicted { .. }, TxState::Conflicted { height, .. }) => (height, transaction.arrival),
-        _ => (0, transaction.arrival),
+        (HistoryRange::Conflicted { .. }, TxState::Conflicted { height, .. }) => (height, transaction.order_position),
+        _ => (0, transaction.order_position),
     }
 }
 

@@ -42,7 +42,7 @@ impl Registry {
     /// # Errors
     /// Whatever keeps it from starting.
     pub fn start_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
-        let _turn = self.turn.lock();
+        let _changing = self.changing.lock();
         self.noted(Change::Start, name, asked_by, || self.start_named(name))
     }
 
@@ -62,7 +62,7 @@ impl Registry {
     /// # Errors
     /// Whatever keeps the new one from starting.
     pub fn reload_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
-        let _turn = self.turn.lock();
+        let _changing = self.changing.lock();
         self.noted(Change::Reload, name, asked_by, || self.reload_named(name))
     }
 
@@ -82,7 +82,7 @@ impl Registry {
     /// # Errors
     /// When there is no such plugin, or it does not run.
     pub fn stop_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
-        let _turn = self.turn.lock();
+        let _changing = self.changing.lock();
         self.noted(Change::Stop, name, asked_by, || self.stop_named(name))
     }
 

@@ -203,8 +203,8 @@ pub struct Registry {
     next_id: AtomicU64,
     serving: ArcSwap<Serving>,
     /// Held while a change is made.
-    turn: Mutex<()>,
-    /// What was read of a plugin's file in the present turn, for the log's line of what came of it.
+    changing: Mutex<()>,
+    /// What was read of a plugin's file in the present change, for the log's line of what came of it.
     read: Mutex<Option<Subject>>,
     /// Instances that were retired, and may not have ended or have threads of the host inside.
     retired: Mutex<Vec<Arc<Instance>>>,
@@ -224,7 +224,7 @@ impl Registry {
             environment,
             next_id: AtomicU64::new(1),
             serving: ArcSwap::default(),
-            turn: Mutex::new(()),
+            changing: Mutex::new(()),
             read: Mutex::default(),
             retired: Mutex::default(),
             stopped: Mutex::new(false),
@@ -264,7 +264,7 @@ impl Registry {
     /// # Errors
     /// The first thing that went wrong, and with which plugin.
     pub fn start(&self, configured: Configured) -> Result<(), Failure> {
-        let _turn = self.turn.lock();
+        let _changing = self.changing.lock();
         let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
         let outcome = self.start_all(&mut plugins).and_then(|()| {
             let routes = self.routes(&plugins, &configured.routes);

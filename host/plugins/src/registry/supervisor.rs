@@ -38,7 +38,7 @@ pub(super) fn start(registry: &Arc<Registry>, failures: Receiver<(u64, PluginFai
 impl Registry {
     /// Starts the plugin of an instance again, if it still is the plugin's, may be restarted, and was not too often.
     fn tend(&self, instance: u64, failure: PluginFailure) {
-        let _turn = self.turn.lock();
+        let _changing = self.changing.lock();
         let serving = self.serving();
         let of = |plugin: &Plugin| plugin.instance.as_ref().is_some_and(|own| own.id == instance);
         let Some(position) = serving.plugins.iter().position(of) else { return };

@@ -95,7 +95,7 @@ fn exchange(args: &CallArgs) -> Result<(Value, Option<String>), CallError> {
             Some(method) => attempt(args, method, &connection, &input.typed),
         }
     };
-    let reply = if args.wait { wait::until_heard(args.wait_timeout, attempt) } else { attempt() }?;
+    let reply = if args.wait { wait::until_answered(args.wait_timeout, attempt) } else { attempt() }?;
     let meant = match &args.method {
         Some(method) if reply["error"]["code"] == METHOD_NOT_FOUND => meant(&input.connection(args)?, method),
         _ => None,

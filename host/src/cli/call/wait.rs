@@ -19,7 +19,7 @@ const IN_WARMUP: i64 = -28;
 ///
 /// # Errors
 /// Those of the attempt that say more than that no host is there; [`CallError::Waited`] when the time is over.
-pub fn until_heard(seconds: u64, mut attempt: impl FnMut() -> Result<Value, CallError>) -> Result<Value, CallError> {
+pub fn until_answered(seconds: u64, mut attempt: impl FnMut() -> Result<Value, CallError>) -> Result<Value, CallError> {
     let began = Instant::now();
     loop {
         let last = match attempt() {
@@ -54,25 +54,25 @@ mod tests {
         let answers = || Ok(json!({"result": 1, "error": null}));
         let stays_away = || Err(CallError::Cookie { path: ".cookie".into(), source: Error::from(ErrorKind::NotFound) });
         let mut attempts = [stays_away, refused, starts, answers].into_iter();
-        let reply = until_heard(0, || attempts.next().unwrap()()).unwrap();
+        let reply = until_answered(0, || attempts.next().unwrap()()).unwrap();
         assert_eq!(reply["result"], 1);
     }
 
     #[test]
     fn any_other_failure_ends_the_wait() {
         let mut attempts = 0;
-        let outcome = until_heard(0, || {
+        let outcome = until_answered(0, || {
             attempts += 1;
             Err(CallError::Io(Error::from(ErrorKind::ConnectionReset)))
         });
         assert!(matches!(outcome, Err(CallError::Io(_))) && attempts == 1);
-        let failed = until_heard(0, || Ok(json!({"error": {"code": -8}}))).unwrap();
+        let failed = until_answered(0, || Ok(json!({"error": {"code": -8}}))).unwrap();
         assert_eq!(failed["error"]["code"], -8);
     }
 
     #[test]
     fn a_wait_with_an_end_ends() {
-        let error = until_heard(1, refused).unwrap_err().to_string();
+        let error = until_answered(1, refused).unwrap_err().to_string();
         assert!(error.starts_with("waited 1 seconds: cannot reach the host at here"), "{error}");
     }
 }

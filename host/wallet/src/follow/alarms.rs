@@ -48,7 +48,7 @@ pub struct Alarms {
 /// What the thread has to do next.
 enum Next {
     Due(Vec<Alarm>),
-    Housekeeping,
+    Maintenance,
     Stop,
 }
 
@@ -105,7 +105,7 @@ impl Alarms {
                 return Next::Due(due);
             }
             if housekeeping <= now {
-                return Next::Housekeeping;
+                return Next::Maintenance;
             }
             let until = state.alarms.peek().map_or(housekeeping, |Reverse((at, ..))| housekeeping.min(*at));
             self.changed.wait_for(&mut state, until - now);
@@ -122,9 +122,9 @@ impl Alarms {
                         tracing::error!("what was due for a wallet failed");
                     }
                 }),
-                Next::Housekeeping => {
+                Next::Maintenance => {
                     housekeeping = Instant::now() + STORE_EVERY;
-                    if catch_unwind(AssertUnwindSafe(|| follower.keep_house())).is_err() {
+                    if catch_unwind(AssertUnwindSafe(|| follower.run_maintenance())).is_err() {
                         tracing::error!("looking after idle wallets failed");
                     }
                 }

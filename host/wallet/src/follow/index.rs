@@ -99,7 +99,7 @@ impl Shard {
 pub struct Index {
     shards: Vec<RwLock<Shard>>,
     /// Held by who adds, shared, and by who compares something with all wallets, alone.
-    turn: RwLock<()>,
+    comparing: RwLock<()>,
     entries: AtomicU64,
     dead: Mutex<Dead>,
 }
@@ -113,7 +113,7 @@ struct Dead {
 impl Default for Index {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
-        Self { shards, turn: RwLock::default(), entries: AtomicU64::new(0), dead: Mutex::default() }
+        Self { shards, comparing: RwLock::default(), entries: AtomicU64::new(0), dead: Mutex::default() }
     }
 }
 
@@ -128,7 +128,7 @@ impl Index {
 
     /// Enters a wallet's interest. Whether it is new.
     pub fn add(&self, slot: WalletNumber, interest: u64) -> bool {
-        let _turn = self.turn.read();
+        let _shared = self.comparing.read();
         let Some(shard) = self.shard(interest) else { return false };
         let new = shard.write().add(interest as u32, slot);
         self.entries.fetch_add(u64::from(new), Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Index {
 
     /// Keeps new interests out until the guard is dropped.
     pub fn hold(&self) -> RwLockWriteGuard<'_, ()> {
-        self.turn.write()
+        self.comparing.write()
     }
 
     /// A wallet that had so many entries was unloaded.

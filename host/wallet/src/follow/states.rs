@@ -25,7 +25,7 @@ impl Write<'_> {
         }
         let (table, key) = self.history_place(&row);
         // After a reorganisation the place may have been taken by the transaction that is there now.
-        if table.get(&self.txn, &key)? == Some(row.arrival.to_be_bytes().as_slice()) {
+        if table.get(&self.txn, &key)? == Some(row.order_position.to_be_bytes().as_slice()) {
             table.delete(&mut self.txn, &key)?;
         }
         row.state = state;

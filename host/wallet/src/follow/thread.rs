@@ -34,7 +34,7 @@ struct Loaded {
     by_slot: BTreeMap<WalletNumber, Arc<Wallet>>,
 }
 
-impl Told {
+impl InboxItem {
     /// For how many events it stands.
     fn worth(&self) -> u64 {
         match self {
@@ -44,8 +44,8 @@ impl Told {
     }
 }
 
-/// What the thread is told.
-enum Told {
+/// What waits in the inbox of the thread that takes events over.
+enum InboxItem {
     Event(NodeEvent),
     /// So many events were too many.
     Lost(u64),
@@ -53,7 +53,7 @@ enum Told {
 
 #[derive(Default)]
 struct Inbox {
-    events: VecDeque<Told>,
+    events: VecDeque<InboxItem>,
     told: u64,
     passed: u64,
     /// The tip that somebody has seen before it was told.
@@ -139,9 +139,9 @@ impl Follower {
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {
         if inbox.events.len() >= MAX_EVENTS {
             let lost = inbox.events.drain(..).map(|told| told.worth()).sum();
-            inbox.events.push_back(Told::Lost(lost));
+            inbox.events.push_back(InboxItem::Lost(lost));
         }
-        inbox.events.push_back(Told::Event(event));
+        inbox.events.push_back(InboxItem::Event(event));
         inbox.told += 1;
         self.told.store(inbox.told, Ordering::Release);
         self.arrived.notify_one();
@@ -269,7 +269,7 @@ impl Follower {
         self.alarms.stop();
     }
 
-    fn next(&self) -> Option<Told> {
+    fn next(&self) -> Option<InboxItem> {
         let mut inbox = self.inbox.lock();
         loop {
             if inbox.stopping {
@@ -286,7 +286,7 @@ impl Follower {
     fn run(&self, shared: &Shared) {
         while let Some(told) = self.next() {
             match &told {
-                Told::Event(event) => {
+                InboxItem::Event(event) => {
                     if catch_unwind(AssertUnwindSafe(|| self.pass(shared, event))).is_err() {
                         tracing::error!(
                             "what the node told is given to every wallet, as finding out which it concerns failed"
@@ -294,7 +294,7 @@ impl Follower {
                         self.give_all(event);
                     }
                 }
-                Told::Lost(count) => {
+                InboxItem::Lost(count) => {
                     tracing::warn!(
                         count,
                         "the wallets read the chain and the mempool anew, as too much was told at once"
@@ -311,7 +311,7 @@ impl Follower {
     }
 
     /// Has wallets stored that stand beyond what they have stored, and lets idle ones give memory back.
-    pub(crate) fn keep_house(&self) {
+    pub(crate) fn run_maintenance(&self) {
         self.for_each(|wallet| {
             wallet.rest();
             if wallet.is_ahead() {

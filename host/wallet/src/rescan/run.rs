@@ -53,7 +53,7 @@ enum Stop {
 }
 
 /// What a thread has found in some blocks.
-struct Piece {
+struct Chunk {
     findings: Findings,
     /// Whether it is the last of its unit.
     last: bool,
@@ -134,8 +134,8 @@ impl Wallet {
                 receivers.push(receiver);
             }
             // Dropped when this ends, which ends the threads too.
-            let pieces = Pieces { receivers, unit: 0, units };
-            self.write_pieces(pieces, row, wanted, show)
+            let chunks = Chunks { receivers, unit: 0, units };
+            self.write_chunks(chunks, row, wanted, show)
         });
         wanted.take_back(set);
         stop
@@ -147,7 +147,7 @@ impl Wallet {
         heights: Range<u32>,
         units: impl Iterator<Item = usize>,
         set: &ScriptSet,
-        sender: &SyncSender<Result<Piece>>,
+        sender: &SyncSender<Result<Chunk>>,
     ) {
         for unit in units {
             let begin = heights.start.saturating_add(u32::try_from(unit).unwrap_or(u32::MAX).saturating_mul(UNIT));
@@ -157,40 +157,40 @@ impl Wallet {
                 let found =
                     self.shared.node.snapshot().and_then(|chain| chain.find(next..end, set)).map_err(WalletError::from);
                 next = found.as_ref().map_or(end, |found| found.next);
-                if sender.send(found.map(|findings| Piece { findings, last: next >= end })).is_err() {
+                if sender.send(found.map(|findings| Chunk { findings, last: next >= end })).is_err() {
                     return;
                 }
             }
         }
     }
 
-    /// Writes what the threads find, many pieces at once where they are there.
-    fn write_pieces(
+    /// Writes what the threads find, many chunks at once where they are there.
+    fn write_chunks(
         &self,
-        mut pieces: Pieces,
+        mut chunks: Chunks,
         row: &mut RescanRow,
         wanted: &mut Wanted,
         show: &mut Show,
     ) -> Result<Stop> {
         let mut stored = Instant::now();
-        while let Some(piece) = pieces.next()? {
+        while let Some(chunk) = chunks.next()? {
             if self.rescan.abort.load(Ordering::Relaxed) {
                 return Ok(Stop::Aborted);
             }
-            let mut size = weight(&piece);
-            let mut batch = vec![piece];
+            let mut size = weight(&chunk);
+            let mut batch = vec![chunk];
             while size < TRANSACTIONS_PER_WRITE
-                && let Some(piece) = pieces.next_now()?
+                && let Some(chunk) = chunks.next_now()?
             {
-                size += weight(&piece);
-                batch.push(piece);
+                size += weight(&chunk);
+                batch.push(chunk);
             }
             if size == 0 && stored.elapsed() < STORE_EVERY {
-                row.next_height = batch.last().map(|piece| piece.findings.next);
+                row.next_height = batch.last().map(|chunk| chunk.findings.next);
             } else {
                 // What the node has told comes first: calls wait until the wallet has taken it over.
                 self.shared.follower.wait(self);
-                let growth = self.take_pieces(&batch, row, wanted)?;
+                let growth = self.take_chunks(&batch, row, wanted)?;
                 stored = Instant::now();
                 if growth != Growth::Held {
                     return Ok(Stop::Grown(growth));
@@ -206,7 +206,7 @@ impl Wallet {
 impl Wallet {
     /// Writes what was found in some blocks: first the node is asked which of them are still in the chain, and then they are
     /// written, unless the wallet has gone back meanwhile.
-    fn take_pieces(&self, batch: &[Piece], row: &mut RescanRow, wanted: &mut Wanted) -> Result<Growth> {
+    fn take_chunks(&self, batch: &[Chunk], row: &mut RescanRow, wanted: &mut Wanted) -> Result<Growth> {
         loop {
             let seen = self.see_chain(batch)?;
             let written = self.write(|write| {
@@ -220,15 +220,15 @@ impl Wallet {
     }
 
     /// Asks which blocks are still in the best chain.
-    fn see_chain(&self, batch: &[Piece]) -> Result<Seen> {
+    fn see_chain(&self, batch: &[Chunk]) -> Result<Seen> {
         let retreats = self.feed.retreats();
         // From here on a block that leaves the chain is not passed over in memory, but is taken back by a write: before ours,
         // which then sees that, or after it.
-        let heights = batch.iter().flat_map(|piece| &piece.findings.blocks).map(|block| block.height);
+        let heights = batch.iter().flat_map(|chunk| &chunk.findings.blocks).map(|block| block.height);
         heights.max().into_iter().for_each(|height| self.feed.note_height(height));
         let chain = self.shared.node.snapshot()?;
         let mut gone = HashSet::new();
-        for Piece { findings, .. } in batch.iter().filter(|piece| piece.findings.tip != chain.tip().hash) {
+        for Chunk { findings, .. } in batch.iter().filter(|chunk| chunk.findings.tip != chain.tip().hash) {
             for block in &findings.blocks {
                 let info = chain.block_info(BlockRef::Hash { hash: block.hash })?;
                 // Those that took the place of one that is not there are new to the wallet too, so that following reads them.
@@ -250,45 +250,45 @@ struct Seen {
 }
 
 /// How many transactions there are to write, an unreadable block counting as one.
-fn weight(piece: &Piece) -> usize {
+fn weight(chunk: &Chunk) -> usize {
     let weight = |block: &FoundBlock| block.found.as_ref().map_or(1, |found| found.transactions.len());
-    piece.findings.blocks.iter().map(weight).sum()
+    chunk.findings.blocks.iter().map(weight).sum()
 }
 
-/// The pieces of all threads, in the order of the chain.
-struct Pieces {
-    receivers: Vec<Receiver<Result<Piece>>>,
+/// The chunks of all threads, in the order of the chain.
+struct Chunks {
+    receivers: Vec<Receiver<Result<Chunk>>>,
     unit: usize,
     units: usize,
 }
 
-impl Pieces {
-    fn receiver(&self) -> Option<&Receiver<Result<Piece>>> {
+impl Chunks {
+    fn receiver(&self) -> Option<&Receiver<Result<Chunk>>> {
         if self.unit == self.units { None } else { self.receivers.get(self.unit % self.receivers.len().max(1)) }
     }
 
-    fn take(&mut self, piece: Result<Piece>) -> Result<Piece> {
-        let piece = piece?;
-        self.unit += usize::from(piece.last);
-        Ok(piece)
+    fn take(&mut self, chunk: Result<Chunk>) -> Result<Chunk> {
+        let chunk = chunk?;
+        self.unit += usize::from(chunk.last);
+        Ok(chunk)
     }
 
-    /// The next piece; none after the last one.
-    fn next(&mut self) -> Result<Option<Piece>> {
+    /// The next chunk; none after the last one.
+    fn next(&mut self) -> Result<Option<Chunk>> {
         let Some(receiver) = self.receiver() else { return Ok(None) };
         // It panicked, or it would have said why it ends.
-        let piece = receiver.recv().unwrap_or_else(|_| Err(lost_thread()));
-        self.take(piece).map(Some)
+        let chunk = receiver.recv().unwrap_or_else(|_| Err(lost_thread()));
+        self.take(chunk).map(Some)
     }
 
-    /// The next piece, if it is there.
-    fn next_now(&mut self) -> Result<Option<Piece>> {
-        let piece = match self.receiver().map(Receiver::try_recv) {
+    /// The next chunk, if it is there.
+    fn next_now(&mut self) -> Result<Option<Chunk>> {
+        let chunk = match self.receiver().map(Receiver::try_recv) {
             None | Some(Err(TryRecvError::Empty)) => return Ok(None),
             Some(Err(TryRecvError::Disconnected)) => Err(lost_thread()),
-            Some(Ok(piece)) => piece,
+            Some(Ok(chunk)) => chunk,
         };
-        self.take(piece).map(Some)
+        self.take(chunk).map(Some)
     }
 }
 
@@ -300,7 +300,7 @@ impl Write<'_> {
     /// Takes over what was found in some blocks, up to one that gives the wallet scripts which the search did not know.
     fn rescan_batch(
         &mut self,
-        batch: &[Piece],
+        batch: &[Chunk],
         seen: &Seen,
         row: &mut RescanRow,
         wanted: &mut Wanted,
@@ -308,20 +308,20 @@ impl Write<'_> {
         if wanted.is_stale(self)? {
             return Ok(Growth::Unknown);
         }
-        let growth = self.rescan_pieces(batch, seen, row, wanted)?;
+        let growth = self.rescan_chunks(batch, seen, row, wanted)?;
         put(self.t.meta, &mut self.txn, b"rescan", row)?;
         Ok(growth)
     }
 
-    fn rescan_pieces(
+    fn rescan_chunks(
         &mut self,
-        batch: &[Piece],
+        batch: &[Chunk],
         seen: &Seen,
         row: &mut RescanRow,
         wanted: &mut Wanted,
     ) -> Result<Growth> {
         let received = self.wallet.shared.node.time();
-        for Piece { findings, .. } in batch {
+        for Chunk { findings, .. } in batch {
             for block in &findings.blocks {
                 if !seen.gone.contains(&block.hash) {
                     self.rescan_block_whole(block, row, received)?;

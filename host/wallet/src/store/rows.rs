@@ -25,7 +25,7 @@ wire_struct! {
         /// As given to createwallet.
         pub avoid_reuse: bool,
         /// The number that the next new transaction gets.
-        pub next_arrival: u64,
+        pub next_order_position: u64,
         /// The number that the next new descriptor gets.
         pub next_descriptor: u32,
         /// The number that the next key of the imported keypool gets.
@@ -40,17 +40,17 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// How the private entries of an encrypted wallet are sealed. Absent in one that is not encrypted.
+    /// How the private entries of an encrypted wallet are encrypted. Absent in one that is not encrypted.
     #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct SealRow {
+    pub struct EncryptionRow {
         /// The salt of Argon2id.
         pub salt: [u8; 16],
         /// Its memory, in KiB.
         pub memory_kib: u32,
         /// Its passes.
         pub passes: u32,
-        /// The key that seals the entries, itself sealed with what Argon2id makes of the passphrase.
-        pub sealed_key: Blob,
+        /// The key that encrypts the entries, itself encrypted with what Argon2id makes of the passphrase.
+        pub encrypted_key: Blob,
         /// Zeros, so that the row gets pages of its own, which can be overwritten once they are free.
         #[since(1)]
         pub filler: Blob,

@@ -8,14 +8,14 @@
 //! | active | address type, internal | number (LE) of the descriptor |
 //! | scripts | SHA-256 of the script | [`ScriptRow`] |
 //! | labels | SHA-256 of the address's script | label |
-//! | book | SHA-256 of the address's script | that script, where it got its label as another's or was not in `scripts` then |
-//! | keys | `d` number (BE), or `k` key hash | private text, sealed |
-//! | transactions | arrival (BE) | [`WalletTransaction`] |
-//! | raw | arrival (BE) | serialisation |
-//! | arrivals | txid | arrival (BE) |
-//! | confirmed | height (BE), index (BE) | arrival (BE) |
-//! | unconfirmed | arrival (BE) | arrival (BE) |
-//! | conflicted | conflict's height (BE), arrival (BE) | arrival (BE) |
+//! | address_book | SHA-256 of the address's script | that script, where it got its label as another's or was not in `scripts` then |
+//! | keys | `d` number (BE), or `k` key hash | private text, encrypted |
+//! | transactions | order position (BE) | [`WalletTransaction`] |
+//! | raw | order position (BE) | serialisation |
+//! | order_positions | txid | order position (BE) |
+//! | confirmed | height (BE), index (BE) | order position (BE) |
+//! | unconfirmed | order position (BE) | order position (BE) |
+//! | conflicted | conflict's height (BE), order position (BE) | order position (BE) |
 //! | spends | txid, vout (LE) of the prevout, then the spender's txid | |
 //! | outputs | SHA-256 of the address's script, txid, vout (LE) | |
 //! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
@@ -28,7 +28,8 @@
 //! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
 //! | imported_pool | internal, number (BE) | HASH160 of the public key |
 //!
-//! Transactions stand by their arrival, which is nearly the order of the chain: what is listed together lies together.
+//! Transactions stand by their order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain: what is
+//! listed together lies together. In the file `order_positions` is named `arrivals`, and `address_book` is named `book`.
 
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::{OutPoint, Script, Txid};
@@ -36,13 +37,19 @@ use heed::{RoTxn, RwTxn};
 use outrigger_service::wallet::WalletTransaction;
 use outrigger_service::wire::{Wire, from_bytes, to_bytes};
 
-use super::rows::{DescriptorRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow, SealRow};
+use super::rows::{DescriptorRow, EncryptionRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow};
 use crate::error::{Result, WalletError};
 pub use outrigger_disk::Table;
 use outrigger_disk::{Environment, TableError};
 
 /// Where the number of changes that called for a backup stands in the table `meta`.
 pub const CHANGES: &[u8] = b"changes";
+
+/// Where the [`EncryptionRow`] of an encrypted wallet stands in the table `meta`.
+pub const ENCRYPTION: &[u8] = b"seal";
+
+/// Where the encryption key of a wallet that is not encrypted stands in the table `meta`.
+pub const PLAINTEXT_KEY: &[u8] = b"clear";
 
 /// Where the mark that former secrets are to be removed stands in the table `meta`.
 pub const SCRUB: &[u8] = b"scrub";
@@ -90,23 +97,33 @@ pub fn place_key(number: u32, index: u32) -> [u8; 8] {
     key
 }
 
+/// The name of a table in the file: that of its field, unless the file has another.
+macro_rules! name_in_file {
+    ($name:ident) => {
+        stringify!($name)
+    };
+    ($name:ident = $other:literal) => {
+        $other
+    };
+}
+
 macro_rules! tables {
-    ($($name:ident),* $(,)?) => {
+    ($($name:ident $(= $other:literal)?),* $(,)?) => {
         /// All tables of a wallet.
         #[derive(Clone, Copy)]
         pub struct Tables {
             $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
         }
-        /// Their names.
-        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+        /// Their names in the file.
+        pub const NAMES: &[&str] = &[$(name_in_file!($name $(= $other)?)),*];
         impl Tables {
             /// Opens the tables, and makes those that are missing.
             pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, TableError> {
-                Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
+                Ok(Self { $($name: env.make_table(txn, name_in_file!($name $(= $other)?))?,)* })
             }
             /// Opens the tables; none when one is missing.
             pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, TableError> {
-                $(let Some($name) = env.table(txn, stringify!($name))? else { return Ok(None) };)*
+                $(let Some($name) = env.table(txn, name_in_file!($name $(= $other)?))? else { return Ok(None) };)*
                 Ok(Some(Self { $($name,)* }))
             }
         }
@@ -119,11 +136,11 @@ tables!(
     active,
     scripts,
     labels,
-    book,
+    address_book = "book",
     keys,
     transactions,
     raw,
-    arrivals,
+    order_positions = "arrivals",
     confirmed,
     unconfirmed,
     conflicted,
@@ -176,9 +193,9 @@ impl Tables {
         get(self.meta, txn, b"synced")?.ok_or(WalletError::damaged(0))
     }
 
-    /// How it is sealed; none when it is not encrypted.
-    pub fn seal(&self, txn: &RoTxn<'_>) -> Result<Option<SealRow>> {
-        get(self.meta, txn, b"seal")
+    /// How it is encrypted; none when it is not encrypted.
+    pub fn encryption(&self, txn: &RoTxn<'_>) -> Result<Option<EncryptionRow>> {
+        get(self.meta, txn, ENCRYPTION)
     }
 
     /// Whether former secrets are still to be removed from the file.
@@ -198,13 +215,13 @@ impl Tables {
 
     /// A transaction's row, as it is stored.
     pub fn stored<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
-        let Some(arrival) = self.arrivals.get(txn, txid.as_byte_array())? else { return Ok(None) };
-        self.stored_at(txn, arrival).map(Some)
+        let Some(order_position) = self.order_positions.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        self.stored_at(txn, order_position).map(Some)
     }
 
-    /// The row of a transaction that an index names by its arrival (BE), as it is stored.
-    pub fn stored_at<'t>(&self, txn: &'t RoTxn<'_>, arrival: &[u8]) -> Result<&'t [u8]> {
-        self.transactions.get(txn, arrival)?.ok_or_else(|| WalletError::damaged(arrival.len()))
+    /// The row of a transaction that an index names by its order position (BE), as it is stored.
+    pub fn stored_at<'t>(&self, txn: &'t RoTxn<'_>, order_position: &[u8]) -> Result<&'t [u8]> {
+        self.transactions.get(txn, order_position)?.ok_or_else(|| WalletError::damaged(order_position.len()))
     }
 
     /// A transaction's row.
@@ -212,15 +229,15 @@ impl Tables {
         self.stored(txn, txid)?.map(|row| from_bytes(row).map_err(WalletError::Damaged)).transpose()
     }
 
-    /// The row of a transaction that an index names by its arrival (BE).
-    pub fn transaction_at(&self, txn: &RoTxn<'_>, arrival: &[u8]) -> Result<WalletTransaction> {
-        from_bytes(self.stored_at(txn, arrival)?).map_err(WalletError::Damaged)
+    /// The row of a transaction that an index names by its order position (BE).
+    pub fn transaction_at(&self, txn: &RoTxn<'_>, order_position: &[u8]) -> Result<WalletTransaction> {
+        from_bytes(self.stored_at(txn, order_position)?).map_err(WalletError::Damaged)
     }
 
     /// A transaction's serialisation.
     pub fn serialised<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
-        let Some(arrival) = self.arrivals.get(txn, txid.as_byte_array())? else { return Ok(None) };
-        Ok(self.raw.get(txn, arrival)?)
+        let Some(order_position) = self.order_positions.get(txn, txid.as_byte_array())? else { return Ok(None) };
+        Ok(self.raw.get(txn, order_position)?)
     }
 
     /// A script's row.

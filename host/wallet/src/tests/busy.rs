@@ -10,7 +10,7 @@ use outrigger_service::wallet::ImportOutcome;
 use outrigger_service::wire::Secret;
 
 use super::{Harness, descriptor, kind_of};
-use crate::write::PIECE;
+use crate::write::CHUNK;
 
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
@@ -129,7 +129,7 @@ fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
     harness.create("w", |options| options.blank = true);
     let wallet = harness.view().wallet().clone();
     harness.manager.give_up_imports();
-    let last = u32::try_from(PIECE).unwrap();
+    let last = u32::try_from(CHUNK).unwrap();
     let long = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((0, last)));
     let short = descriptor(&format!("wpkh({XPRV}/1/*)"), |import| import.range = Some((0, 5)));
     assert_eq!(kind_of(wallet.import(vec![short.clone(), long])), ErrorKind::ShuttingDown);

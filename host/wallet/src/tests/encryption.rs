@@ -9,7 +9,8 @@ use outrigger_service::wire::Secret;
 
 use super::{Harness, kind_of};
 use crate::error::Result;
-use crate::store::rows::SealRow;
+use crate::store::rows::EncryptionRow;
+use crate::store::tables::ENCRYPTION;
 use crate::store::tables::put;
 
 fn secret(text: &str) -> Secret {
@@ -35,11 +36,11 @@ fn encryption_leaves_no_key_in_the_file_and_gives_fresh_descriptors() {
     assert!(before.iter().all(|text| text.contains("tprv")) && !holds(&data(&harness), b"tprv"));
     let old_address = harness.address(Some("old"));
     let wallet = harness.view().wallet().clone();
-    let key = wallet.sealing().unwrap().to_clear()[..32].to_vec();
+    let key = wallet.encryption_key().unwrap().to_plaintext()[..32].to_vec();
     assert!(holds(&data(&harness), &key));
     wallet.encrypt(secret("pass")).unwrap();
     drop(wallet);
-    assert!(!holds(&data(&harness), &key), "the former sealing key is still in the file");
+    assert!(!holds(&data(&harness), &key), "the former encryption key is still in the file");
     let info = harness.view().info().unwrap();
     assert!(info.encrypted && info.locked && info.unlocked_until == 0);
     assert_eq!(kind_of(harness.view().descriptors(true)), ErrorKind::WalletLocked);
@@ -147,10 +148,10 @@ fn wait_until_scrubbed(harness: &Harness) {
     }
 }
 
-fn sealed_row(harness: &Harness) -> SealRow {
+fn encryption_row(harness: &Harness) -> EncryptionRow {
     let wallet = harness.view().wallet().clone();
     let txn = wallet.store.read().unwrap();
-    wallet.store.tables.seal(&txn).unwrap().unwrap()
+    wallet.store.tables.encryption(&txn).unwrap().unwrap()
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn encryptwallet_keeps_the_scrub_due_while_a_snapshot_pins_the_old_key() {
     let harness = Harness::with_wallet();
     let held = harness.view();
     let wallet = held.wallet().clone();
-    let key = *wallet.sealing().unwrap().expose();
+    let key = *wallet.encryption_key().unwrap().expose();
     wallet.encrypt(secret("pass")).unwrap();
     assert!(holds(&data(&harness), &key), "the snapshot pins nothing, so this test shows nothing");
     let warnings = harness.view().info().unwrap().warnings;
@@ -174,14 +175,14 @@ fn encryptwallet_keeps_the_scrub_due_while_a_snapshot_pins_the_old_key() {
     assert!(!holds(&data(&harness), &key));
     wallet.unlock(secret("pass"), 10).unwrap();
     assert_eq!(private_texts(&harness).len(), 16);
-    assert!(!holds(&data(&harness), wallet.sealing().unwrap().expose()), "the new key stands in the file");
+    assert!(!holds(&data(&harness), wallet.encryption_key().unwrap().expose()), "the new key stands in the file");
 }
 
 #[test]
 fn loadwallet_finishes_a_scrub_that_is_due() {
     let mut harness = Harness::with_wallet();
     let held = harness.view();
-    let key = *held.wallet().sealing().unwrap().expose();
+    let key = *held.wallet().encryption_key().unwrap().expose();
     held.wallet().encrypt(secret("pass")).unwrap();
     // The snapshot holds until the manager has gone, as a kill would end it.
     harness.restart(|harness| {
@@ -193,25 +194,25 @@ fn loadwallet_finishes_a_scrub_that_is_due() {
 }
 
 #[test]
-fn walletpassphrasechange_removes_the_former_sealed_key() {
+fn walletpassphrasechange_removes_the_former_encrypted_key() {
     let harness = Harness::new();
     harness.create("w", |options| options.passphrase = secret("first"));
     let wallet = harness.view().wallet().clone();
-    let former = sealed_row(&harness);
-    assert!(holds(&data(&harness), &former.sealed_key));
+    let former = encryption_row(&harness);
+    assert!(holds(&data(&harness), &former.encrypted_key));
     wallet.change_passphrase(secret("first"), secret("second")).unwrap();
     wait_until_scrubbed(&harness);
-    assert!(!holds(&data(&harness), &former.sealed_key));
+    assert!(!holds(&data(&harness), &former.encrypted_key));
     // With a snapshot that still sees it, and in the form of wallets that keep the row among others.
-    let mut small = sealed_row(&harness);
+    let mut small = encryption_row(&harness);
     small.filler.0.clear();
-    wallet.write(|write| put(write.t.meta, &mut write.txn, b"seal", &small)).unwrap();
+    wallet.write(|write| put(write.t.meta, &mut write.txn, ENCRYPTION, &small)).unwrap();
     let held = harness.view();
     wallet.change_passphrase(secret("second"), secret("third")).unwrap();
     assert_eq!(harness.view().info().unwrap().warnings.len(), 1);
     drop(held);
     wait_until_scrubbed(&harness);
-    assert!(!holds(&data(&harness), &small.sealed_key));
+    assert!(!holds(&data(&harness), &small.encrypted_key));
     wallet.unlock(secret("third"), 10).unwrap();
 }
 

@@ -56,7 +56,7 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
     let confirmed = harness.known(txid);
     let TxState::Confirmed { block, height, index, .. } = confirmed.state else { panic!("{:?}", confirmed.state) };
     assert_eq!((block, height, index), (hash, 1, 1));
-    assert!(confirmed.trusted && confirmed.arrival == seen.arrival && confirmed.time == seen.time);
+    assert!(confirmed.trusted && confirmed.order_position == seen.order_position && confirmed.time == seen.time);
     assert_eq!(harness.coins().len(), 1);
     assert_eq!(
         harness.view().raw_transactions(&[txid]).unwrap()[0].as_ref().unwrap().0,

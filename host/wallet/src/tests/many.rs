@@ -61,7 +61,7 @@ fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
     harness.mine(vec![]);
     let told = wallet(&harness, "w");
     assert_eq!(stored(&told), 0);
-    harness.manager.keep_house();
+    harness.manager.run_maintenance();
     while stored(&told) == 0 {
         thread::yield_now();
     }

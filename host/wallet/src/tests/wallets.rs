@@ -246,11 +246,11 @@ fn createwallet_leaves_all_or_nothing() {
 fn a_wallet_that_is_being_made_or_loaded_is_not_made_or_loaded_twice() {
     let harness = Harness::with_wallet();
     harness.manager.unload("w".into(), None).unwrap();
-    let taken = harness.manager.take("w").unwrap();
+    let reserved = harness.manager.reserve_name("w").unwrap();
     let refused = [harness.manager.load("w".into(), None), harness.try_create("w", |_| {})];
     for refused in refused.map(Result::unwrap_err) {
         assert_eq!((refused.kind, refused.detail.as_str()), (ErrorKind::Refused, "Wallet already loading."));
     }
-    drop(taken);
+    drop(reserved);
     harness.manager.load("w".into(), None).unwrap();
 }

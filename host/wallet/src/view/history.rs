@@ -179,29 +179,29 @@ struct Rows<'v> {
     view: &'v WalletView,
     /// The rows of the table behind the last one, while each is near the one before.
     ahead: Option<Cursor<'v>>,
-    /// The arrival of the last one.
+    /// The order position of the last one.
     last: Option<u64>,
 }
 
 impl<'v> Rows<'v> {
-    /// Puts in the place of each arrival (BE) the transaction's row.
+    /// Puts in the place of each order position (BE) the transaction's row.
     ///
-    /// What stands together in the chain has arrived at about the same time, if not in the same order: by their arrivals
+    /// What stands together in the chain has arrived at about the same time, if not in the same order: by their order positions
     /// most rows are near one another in the table, and such a row is not searched for.
     fn find(&mut self, entries: &mut [Pair<'v>]) -> Result<()> {
-        if entries.is_sorted_by_key(|(_, key)| arrival(key)) {
+        if entries.is_sorted_by_key(|(_, key)| order_position(key)) {
             return entries.iter_mut().try_for_each(|(_, value)| self.at(value).map(|row| *value = row));
         }
         let mut sorted: Vec<_> = entries.iter_mut().collect();
-        sorted.sort_unstable_by_key(|(_, key)| arrival(key));
+        sorted.sort_unstable_by_key(|(_, key)| order_position(key));
         sorted.into_iter().try_for_each(|(_, value)| self.at(value).map(|row| *value = row))
     }
 
-    /// The row of a transaction, given its arrival (BE).
+    /// The row of a transaction, given its order position (BE).
     fn at(&mut self, key: &[u8]) -> Result<&'v [u8]> {
         let (t, txn) = (self.view.t(), &self.view.txn);
-        let arrival = arrival(key);
-        let steps = self.last.replace(arrival).and_then(|last| arrival.checked_sub(last));
+        let order_position = order_position(key);
+        let steps = self.last.replace(order_position).and_then(|last| order_position.checked_sub(last));
         if let Some(steps @ 1..=NEAR) = steps {
             let found = match &mut self.ahead {
                 Some(ahead) => ahead.nth(steps as usize - 1),
@@ -218,8 +218,8 @@ impl<'v> Rows<'v> {
     }
 }
 
-/// A transaction's arrival as a number. What is no arrival stands for one that no transaction has, and is not found.
-fn arrival(key: &[u8]) -> u64 {
+/// A transaction's order position as a number. What is no order position stands for one that no transaction has, and is not found.
+fn order_position(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 

@@ -255,15 +255,15 @@ impl WalletView {
     }
 
     fn read_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {
-        let sealing = if private { Some(self.wallet.sealing()?) } else { None };
+        let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
         let mut infos = Vec::new();
         for entry in self.t().descriptors.iter(&self.txn)? {
             let (key, row) = entry?;
             let number = number_from_key(key)?;
             let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
             let place = private_key_of(number);
-            let text = match (&sealing, self.t().keys.get(&self.txn, &place)?) {
-                (Some(sealing), Some(value)) => sealing.unwrap(&place, value)?,
+            let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
+                (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
                 _ => Secret::new(row.public),
             };
             infos.push(DescriptorInfo {
@@ -296,7 +296,7 @@ impl WalletView {
             let label = String::from_utf8_lossy(&label).into_owned();
             let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
             let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
-            let entered = t.book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
+            let entered = t.address_book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
             // What was imported to be watched is ours, though it was entered before it was known.
             let watched = t.imported_watch.get(txn, &key)?.is_some();
             sending.extend(entered.clone().filter(|_| !watched));

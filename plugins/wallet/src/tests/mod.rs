@@ -154,7 +154,7 @@ fn transaction(txid: Txid, inputs: Vec<OutPoint>, script: &ScriptBuf) -> WalletT
         txid,
         wtxid: Hash::all_zeros(),
         state: confirmed(100),
-        arrival: 0,
+        order_position: 0,
         time: 0,
         time_received: 0,
         coinbase: false,

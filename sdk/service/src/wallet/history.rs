@@ -83,7 +83,7 @@ wire_view! { WalletTransactionView of
         /// Its id with witness.
         pub wtxid: Wtxid,
         /// Its number in the order in which the wallet met its transactions.
-        pub arrival: u64,
+        pub order_position: u64,
         /// Its smart time, in seconds.
         pub time: u64,
         /// When the wallet met it, in seconds.
@@ -186,14 +186,14 @@ wire_enum! {
             /// The first height.
             from_height: u32,
         } = 0,
-        /// Those in the mempool, inactive or abandoned, by arrival.
+        /// Those in the mempool, inactive or abandoned, by order position.
         Unconfirmed = 1,
-        /// Those whose conflict confirmed at a height or above, by that height, then arrival.
+        /// Those whose conflict confirmed at a height or above, by that height, then order position.
         Conflicted {
             /// The first height.
             from_height: u32,
         } = 2,
-        /// All, by arrival.
+        /// All, by order position.
         All = 3,
     }
 }

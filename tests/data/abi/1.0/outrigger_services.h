@@ -796,7 +796,7 @@ typedef struct outrigger_wallet_transaction_t {
     /** Its id with witness. [hash] */
     outrigger_hash_t wtxid;
     /** Its number in the order in which the wallet met its transactions. [u64] */
-    uint64_t arrival;
+    uint64_t order_position;
     /** Its smart time, in seconds. [u64] */
     uint64_t time;
     /** When the wallet met it, in seconds. [u64] */
@@ -888,7 +888,7 @@ typedef struct outrigger_history_range_t {
             /** The first height. [u32] */
             uint32_t from_height;
         } confirmed;
-        /** Those whose conflict confirmed at a height or above, by that height, then arrival. */
+        /** Those whose conflict confirmed at a height or above, by that height, then order position. */
         struct {
             /** The first height. [u32] */
             uint32_t from_height;
@@ -900,11 +900,11 @@ typedef struct outrigger_history_range_t {
 enum {
     /** Those in the best chain from a height on, by height and position. */
     OUTRIGGER_HISTORY_RANGE_CONFIRMED = 0,
-    /** Those in the mempool, inactive or abandoned, by arrival. */
+    /** Those in the mempool, inactive or abandoned, by order position. */
     OUTRIGGER_HISTORY_RANGE_UNCONFIRMED = 1,
-    /** Those whose conflict confirmed at a height or above, by that height, then arrival. */
+    /** Those whose conflict confirmed at a height or above, by that height, then order position. */
     OUTRIGGER_HISTORY_RANGE_CONFLICTED = 2,
-    /** All, by arrival. */
+    /** All, by order position. */
     OUTRIGGER_HISTORY_RANGE_ALL = 3,
 };
 
@@ -2569,7 +2569,7 @@ static inline bool outrigger_get_wallet_transaction(outrigger_reader_t *reader, 
         && outrigger_get_tx_state(reader, &out->state)
         && outrigger_get_hash(reader, &out->txid)
         && outrigger_get_hash(reader, &out->wtxid)
-        && outrigger_get_u64(reader, &out->arrival)
+        && outrigger_get_u64(reader, &out->order_position)
         && outrigger_get_u64(reader, &out->time)
         && outrigger_get_u64(reader, &out->time_received)
         && outrigger_get_bool(reader, &out->coinbase)

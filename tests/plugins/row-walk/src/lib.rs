@@ -149,8 +149,8 @@ impl Direct {
         let txn = self.env.read_txn()?;
         let mut seen = (0, 0);
         for entry in self.confirmed.iter(&txn)? {
-            let (_, arrival) = entry?;
-            let row = self.transactions.get(&txn, value_of(arrival))?.ok_or("a row is missing")?;
+            let (_, order_position) = entry?;
+            let row = self.transactions.get(&txn, value_of(order_position))?.ok_or("a row is missing")?;
             look(&WalletTransaction::view(&mut Reader::new(value_of(row)))?, &mut seen);
         }
         Ok(seen)
@@ -162,8 +162,8 @@ impl Direct {
         let txn = self.env.read_txn()?;
         let mut seen = (0, 0);
         for (entry, row) in self.confirmed.iter(&txn)?.zip(self.transactions.iter(&txn)?) {
-            let ((_, arrival), (key, row)) = (entry?, row?);
-            if key != value_of(arrival) {
+            let ((_, order_position), (key, row)) = (entry?, row?);
+            if key != value_of(order_position) {
                 return Err("the rows are not in the order of the index".into());
             }
             look(&WalletTransaction::view(&mut Reader::new(value_of(row)))?, &mut seen);

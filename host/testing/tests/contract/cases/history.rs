@@ -46,7 +46,7 @@ pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outco
         state: TxState::InMempool,
         txid: payment.compute_txid(),
         wtxid: payment.compute_wtxid(),
-        arrival: 0,
+        order_position: 0,
         time: now,
         time_received: now,
         coinbase: false,
@@ -64,7 +64,7 @@ pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outco
     tester.mine(&[&payment, &spending]);
     let known = tester.known(spending.compute_txid())?;
     same("what it spends of ours", (known.debit_spendable, known.debit_watch_only), (70, 0))?;
-    same("it arrived second", known.arrival, 1)?;
+    same("it arrived second", known.order_position, 1)?;
     let height = tester.tip()?.height;
     let place = (tester.tip()?.hash, tester.tip()?.time);
     let state = TxState::Confirmed { block: place.0, height, index: 2, time: place.1 };
@@ -96,7 +96,7 @@ pub fn each_range_has_its_order_and_its_reverse(tester: &Tester) -> Outcome {
         tester.accept(transaction);
     }
     tester.mine(&[&four]);
-    // In a block the position counts, not the arrival.
+    // In a block the position counts, not the wallet's own order.
     tester.mine(&[&three, &one]);
     tester.take_out(two.compute_txid());
     let rivals = [2, 5].map(|number| pay(number, &foreign(number), 1));
@@ -113,7 +113,7 @@ pub fn each_range_has_its_order_and_its_reverse(tester: &Tester) -> Outcome {
     both("by height and position", CONFIRMED, ids(&[&four, &three, &one]))?;
     both("by the conflict's height", HistoryRange::Conflicted { from_height: 0 }, ids(&[&five, &two]))?;
     both("what waits", HistoryRange::Unconfirmed, ids(&[&waiting]))?;
-    both("by arrival", HistoryRange::All, ids(&[&one, &two, &three, &four, &five, &waiting]))
+    both("by order position", HistoryRange::All, ids(&[&one, &two, &three, &four, &five, &waiting]))
 }
 
 pub fn heights_bound_what_is_confirmed(tester: &Tester) -> Outcome {
@@ -226,7 +226,7 @@ pub fn the_newest_witness_is_the_one_that_is_told(tester: &Tester) -> Outcome {
     tester.mine(&[&other]);
     let known = tester.known(payment.compute_txid())?;
     same("its id with witness", known.wtxid, other.compute_wtxid())?;
-    same("it is the same transaction", (known.arrival, tester.info()?.transactions), (0, 1))?;
+    same("it is the same transaction", (known.order_position, tester.info()?.transactions), (0, 1))?;
     let raw = tester.ask(|wallet, scope| wallet.raw_transactions(scope, ids(&[&payment])))?;
     same("its bytes", raw, vec![Some(Blob(serialize(&other)))])
 }

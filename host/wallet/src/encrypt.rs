@@ -1,14 +1,14 @@
-//! Sealing of private entries.
+//! Encryption of private entries.
 //!
-//! Each private entry is sealed on its own with XChaCha20-Poly1305 under the wallet's sealing key, its table key being the
-//! associated data, so that entries cannot be exchanged. The sealing key is random. In an encrypted wallet it is itself
-//! sealed under what Argon2id makes of the passphrase: changing the passphrase rewrites one row. In one that is not
-//! encrypted it stands in the clear, in pages of its own.
+//! Each private entry is encrypted on its own with XChaCha20-Poly1305 under the wallet's encryption key, its table key being the
+//! associated data, so that entries cannot be exchanged. The encryption key is random. In an encrypted wallet it is itself
+//! encrypted under what Argon2id makes of the passphrase: changing the passphrase rewrites one row. In one that is not
+//! encrypted it stands in plaintext, in pages of its own.
 //!
 //! The latter is for the day on which the wallet is encrypted. LMDB leaves bytes of old rows in the unused parts of its
 //! pages, where nothing reaches them; but a value of several pages is written to pages that hold nothing else, and
 //! these can be overwritten once they are free (`scrub`). With the one key in them gone, what remains of the old entries is
-//! noise. The sealed key has pages of its own for the same reason: whoever knows a former passphrase must not find it.
+//! noise. The encrypted key has pages of its own for the same reason: whoever knows a former passphrase must not find it.
 
 use std::path::Path;
 
@@ -22,29 +22,27 @@ use zeroize::Zeroizing;
 
 use super::Settings;
 use super::error::{Result, WalletError};
-use super::store::rows::SealRow;
+use super::store::rows::EncryptionRow;
+use super::store::tables::ENCRYPTION;
 use outrigger_disk::pages::DataFile;
 use outrigger_disk::{Checksum, META};
 
 const NONCE_LEN: usize = 24;
-/// The associated data of the sealed sealing key.
+/// The associated data of the encrypted encryption key.
 const KEY_LABEL: &[u8] = b"sealing key";
 
-/// Where the sealed key stands in the table `meta`.
-const SEAL: &[u8] = b"seal";
-
-/// The key that seals the entries of one wallet. Wiped when dropped.
+/// The key that encrypts the entries of one wallet. Wiped when dropped.
 #[derive(Clone)]
-pub struct SealingKey(Zeroizing<[u8; 32]>);
+pub struct EncryptionKey(Zeroizing<[u8; 32]>);
 
-/// The length of the value that keeps a key, in the clear or sealed: more than a page holds, so that it gets pages of its own.
-const CLEAR_LEN: usize = 6000;
+/// The length of the value that keeps a key, in plaintext or encrypted: more than a page holds, so that it gets pages of its own.
+const OWN_PAGES_LEN: usize = 6000;
 
-/// The sealing key of an encrypted wallet's file, by the passphrase, for trials that search files for it.
+/// The encryption key of an encrypted wallet's file, by the passphrase, for trials that search files for it.
 pub fn key_of_file(file: &Path, passphrase: &str) -> Option<Zeroizing<Vec<u8>>> {
-    let stored = DataFile::open(file).ok()?.get(META, SEAL).ok()??;
-    let row = from_bytes(Checksum::of(META).open(SEAL, &stored)?).ok()?;
-    let key = SealingKey::recover(&row, &Secret::new(passphrase.to_owned())).ok()?;
+    let stored = DataFile::open(file).ok()?.get(META, ENCRYPTION).ok()??;
+    let row = from_bytes(Checksum::of(META).open(ENCRYPTION, &stored)?).ok()?;
+    let key = EncryptionKey::recover(&row, &Secret::new(passphrase.to_owned())).ok()?;
     Some(Zeroizing::new(key.expose().to_vec()))
 }
 
@@ -58,7 +56,7 @@ fn failed(what: &str) -> WalletError {
     WalletError::Service(ServiceError::new(ErrorKind::Internal, what))
 }
 
-impl SealingKey {
+impl EncryptionKey {
     /// A fresh key.
     pub fn random() -> Self {
         Self(Zeroizing::new(random()))
@@ -77,44 +75,44 @@ impl SealingKey {
         XChaCha20Poly1305::new(&(*self.0).into())
     }
 
-    /// Seals bytes, to be opened with this key and this label alone.
-    pub fn seal(&self, label: &[u8], text: &[u8]) -> Result<Vec<u8>> {
+    /// Encrypts bytes, to be opened with this key and this label alone.
+    pub fn encrypt(&self, label: &[u8], text: &[u8]) -> Result<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = random();
-        let sealed = self
+        let encrypted = self
             .cipher()
             .encrypt(&XNonce::from(nonce), Payload { msg: text, aad: label })
-            .map_err(|_| failed("sealing failed"))?;
-        Ok([nonce.as_slice(), &sealed].concat())
+            .map_err(|_| failed("encrypting failed"))?;
+        Ok([nonce.as_slice(), &encrypted].concat())
     }
 
-    /// What [`SealingKey::seal`] sealed with this label; none where it is anything else.
-    pub fn open(&self, label: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
+    /// What [`EncryptionKey::encrypt`] encrypted with this label; none where it is anything else.
+    pub fn decrypt(&self, label: &[u8], encrypted: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (nonce, text) = encrypted.split_first_chunk::<NONCE_LEN>()?;
         let opened = self.cipher().decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: label }).ok()?;
         Some(Zeroizing::new(opened))
     }
 
     /// The value that keeps `text` at the table key `label`.
     pub fn wrap(&self, label: &[u8], text: &str) -> Result<Vec<u8>> {
-        self.seal(label, text.as_bytes())
+        self.encrypt(label, text.as_bytes())
     }
 
     /// The text that a value at the table key `label` keeps.
     pub fn unwrap(&self, label: &[u8], value: &[u8]) -> Result<Secret> {
-        let bytes = self.open(label, value).ok_or_else(|| WalletError::damaged(value.len()))?;
+        let bytes = self.decrypt(label, value).ok_or_else(|| WalletError::damaged(value.len()))?;
         let text = std::str::from_utf8(&bytes).map_err(|_| WalletError::damaged(value.len()))?;
         Ok(Secret::new(text.to_owned()))
     }
 
-    /// The value that keeps this key in the clear.
-    pub fn to_clear(&self) -> Zeroizing<Vec<u8>> {
-        let mut value = Zeroizing::new(vec![0; CLEAR_LEN]);
+    /// The value that keeps this key in plaintext.
+    pub fn to_plaintext(&self) -> Zeroizing<Vec<u8>> {
+        let mut value = Zeroizing::new(vec![0; OWN_PAGES_LEN]);
         value.iter_mut().zip(self.0.iter()).for_each(|(to, from)| *to = *from);
         value
     }
 
-    /// The key that a value keeps in the clear.
-    pub fn from_clear(value: &[u8]) -> Result<Self> {
+    /// The key that a value keeps in plaintext.
+    pub fn from_plaintext(value: &[u8]) -> Result<Self> {
         let key = value.first_chunk::<32>().ok_or_else(|| WalletError::damaged(value.len()))?;
         Ok(Self(Zeroizing::new(*key)))
     }
@@ -125,20 +123,20 @@ impl SealingKey {
     }
 
     /// The row that keeps this key under a passphrase.
-    pub fn protect(&self, passphrase: &Secret, settings: &Settings) -> Result<SealRow> {
+    pub fn protect(&self, passphrase: &Secret, settings: &Settings) -> Result<EncryptionRow> {
         let (salt, memory_kib, passes) = (random(), settings.kdf_memory_kib, settings.kdf_passes);
         let outer = Self::of_passphrase(passphrase, &salt, memory_kib, passes)?;
-        let sealed_key = Blob(outer.seal(KEY_LABEL, self.0.as_slice())?);
-        Ok(SealRow { salt, memory_kib, passes, sealed_key, filler: Blob(vec![0; CLEAR_LEN]) })
+        let encrypted_key = Blob(outer.encrypt(KEY_LABEL, self.0.as_slice())?);
+        Ok(EncryptionRow { salt, memory_kib, passes, encrypted_key, filler: Blob(vec![0; OWN_PAGES_LEN]) })
     }
 
     /// The key that a row keeps.
     ///
     /// # Errors
     /// `PassphraseIncorrect` when the passphrase does not open it.
-    pub fn recover(row: &SealRow, passphrase: &Secret) -> Result<Self> {
+    pub fn recover(row: &EncryptionRow, passphrase: &Secret) -> Result<Self> {
         let outer = Self::of_passphrase(passphrase, &row.salt, row.memory_kib, row.passes)?;
-        let opened = outer.open(KEY_LABEL, &row.sealed_key).ok_or(ErrorKind::PassphraseIncorrect)?;
+        let opened = outer.decrypt(KEY_LABEL, &row.encrypted_key).ok_or(ErrorKind::PassphraseIncorrect)?;
         let key = <[u8; 32]>::try_from(opened.as_slice()).map_err(|_| WalletError::damaged(opened.len()))?;
         Ok(Self(Zeroizing::new(key)))
     }
@@ -149,15 +147,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_entry_opens_only_at_its_place_and_with_its_key() {
-        let key = SealingKey::random();
+    fn an_encrypted_entry_opens_only_at_its_place_and_with_its_key() {
+        let key = EncryptionKey::random();
         let value = key.wrap(b"d1", "private text").unwrap();
         assert!(!value.windows(7).any(|window| window == b"private"));
         assert_eq!(key.unwrap(b"d1", &value).unwrap().expose(), "private text");
         assert!(key.unwrap(b"d2", &value).is_err());
-        assert!(SealingKey::random().unwrap(b"d1", &value).is_err());
+        assert!(EncryptionKey::random().unwrap(b"d1", &value).is_err());
         assert_eq!(
-            SealingKey::from_clear(&key.to_clear()).unwrap().unwrap(b"d1", &value).unwrap().expose(),
+            EncryptionKey::from_plaintext(&key.to_plaintext()).unwrap().unwrap(b"d1", &value).unwrap().expose(),
             "private text"
         );
     }
@@ -165,10 +163,10 @@ mod tests {
     #[test]
     fn the_passphrase_and_only_it_recovers_the_key() {
         let settings = Settings { kdf_memory_kib: 64, kdf_passes: 1, ..Settings::default() };
-        let key = SealingKey::random();
+        let key = EncryptionKey::random();
         let row = key.protect(&Secret::new("right".into()), &settings).unwrap();
-        assert_eq!(*SealingKey::recover(&row, &Secret::new("right".into())).unwrap().0, *key.0);
-        let wrong = SealingKey::recover(&row, &Secret::new("wrong".into()));
+        assert_eq!(*EncryptionKey::recover(&row, &Secret::new("right".into())).unwrap().0, *key.0);
+        let wrong = EncryptionKey::recover(&row, &Secret::new("wrong".into()));
         assert!(matches!(wrong, Err(WalletError::Service(error)) if error.kind == ErrorKind::PassphraseIncorrect));
     }
 }

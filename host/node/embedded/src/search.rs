@@ -62,6 +62,7 @@ impl ChainSnapshot {
         let bytes = block.as_ref().map_or(0, |(_, bytes)| *bytes);
         let found = block.map(|(block, _)| {
             let time = block.header.time;
+            // Where this cannot be read, `matching` takes every transaction for one that may spend what is wanted.
             let spent = self.store.spent(&self.txn, &hash).ok().flatten().unwrap_or_default();
             Found { time, transactions: matching(block, &spent, wanted) }
         });

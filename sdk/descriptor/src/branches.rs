@@ -7,8 +7,8 @@ use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
 use secp256k1::{Scalar, SecretKey};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::key::Wildcard;
 use super::secp::SECP;
+use super::wildcard::Wildcard;
 
 /// The private keys that a descriptor holds. They are wiped when this is dropped.
 pub struct PrivateBranches(Vec<Branch>);

@@ -11,17 +11,7 @@ use secp256k1::SecretKey;
 use super::branches::Branch;
 use super::error::ExpandError;
 use super::secp::SECP;
-
-/// The steps that a wildcard stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wildcard {
-    /// There is none.
-    None,
-    /// `/*`
-    Normal,
-    /// `/*h`
-    Hardened,
-}
+use super::wildcard::Wildcard;
 
 /// How the hardened steps of a path are marked: all as the last one that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

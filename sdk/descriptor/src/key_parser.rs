@@ -8,10 +8,11 @@ use bitcoin::{NetworkKind, PrivateKey, PublicKey, base58};
 use secp256k1::{SecretKey, XOnlyPublicKey};
 
 use super::error::DescriptorError as Error;
-use super::key::{Body, Extended, Form, Key, Mark, Origin, Single, Wildcard};
+use super::key::{Body, Extended, Form, Key, Mark, Origin, Single};
 use super::key_ref::KeyRef;
 use super::limits::{MAX_DERIVATION_STEPS, MAX_KEYS, MAX_MULTIPATH};
 use super::secp::SECP;
+use super::wildcard::Wildcard;
 use outrigger_values::params::decode_hex;
 
 /// Where an expression stands.

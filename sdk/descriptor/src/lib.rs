@@ -26,6 +26,7 @@ mod redact;
 mod secp;
 #[cfg(test)]
 mod tests;
+mod wildcard;
 
 use std::fmt;
 

@@ -131,7 +131,7 @@ impl EmbeddedNode {
         if let Err(error) = self.store.stopped(&self.dir) {
             tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
         }
-        self.journal.finish(&self.pool);
+        self.journal.finish(&*self.pool);
     }
 
     /// The best block. Costs next to nothing.

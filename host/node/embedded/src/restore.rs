@@ -45,7 +45,7 @@ impl EmbeddedNode {
         let back = pool.info(self.time()).transactions;
         drop(pool);
         differs |= back != count as u64;
-        self.journal.settle(differs, &self.pool);
+        self.journal.settle(differs, &*self.pool);
         if count > 0 {
             tracing::info!(kept = count, back, "mempool restored");
         }

@@ -1,17 +1,15 @@
 //! Whether a transaction may come into the mempool. The checks and their order are those of bitcoind.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use bitcoin::{Transaction, Txid, Wtxid};
+use bitcoin::{Transaction, Txid};
 use outrigger_service::chain::Coin;
 
-use super::entry::{Entry, EntryTime, FeeRate, Totals, virtual_size};
+use super::entry::{Entry, EntryTime, FeeRate, Offer, Totals, virtual_size};
 use super::policy::{check_dust, check_size, check_spends, check_standard};
 use super::replace::{Measured, check_replacement};
 use super::{Pool, View};
 use crate::EmbeddedError;
-use crate::decode::Ids;
 use crate::validation::{
     ValidationError, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
 };
@@ -23,26 +21,6 @@ const MAX_SIGOPS_COST: u64 = 16_000;
 /// One more transaction than allowed may build on another if it is at most this large (virtual bytes) and builds on
 /// nothing else, so that each party to a contract can bump its fee.
 const CARVE_OUT_SIZE: u64 = 10_000;
-
-/// A decoded transaction that is offered.
-pub struct Offer {
-    /// It.
-    pub tx: Arc<Transaction>,
-    /// Its serialisation, with witness.
-    pub raw: Arc<[u8]>,
-    /// Its id.
-    pub txid: Txid,
-    /// Its id with witness.
-    pub wtxid: Wtxid,
-}
-
-impl Offer {
-    /// An offer of `tx`, whose serialisation is `raw`.
-    pub fn new(tx: Transaction, raw: &[u8]) -> Self {
-        let Ids { txid, wtxid } = Ids::of(&tx, raw);
-        Self { txid, wtxid, tx: Arc::new(tx), raw: raw.into() }
-    }
-}
 
 /// On what terms a transaction is offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

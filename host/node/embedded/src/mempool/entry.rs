@@ -7,6 +7,28 @@ use std::sync::Arc;
 use bitcoin::{Transaction, Txid, Wtxid};
 use outrigger_service::mempool::MempoolEntry;
 
+use crate::decode::Ids;
+
+/// A decoded transaction that is offered.
+pub struct Offer {
+    /// It.
+    pub tx: Arc<Transaction>,
+    /// Its serialisation, with witness.
+    pub raw: Arc<[u8]>,
+    /// Its id.
+    pub txid: Txid,
+    /// Its id with witness.
+    pub wtxid: Wtxid,
+}
+
+impl Offer {
+    /// An offer of `tx`, whose serialisation is `raw`.
+    pub fn new(tx: Transaction, raw: &[u8]) -> Self {
+        let Ids { txid, wtxid } = Ids::of(&tx, raw);
+        Self { txid, wtxid, tx: Arc::new(tx), raw: raw.into() }
+    }
+}
+
 /// When an entry came, which it keeps when it is put back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryTime {

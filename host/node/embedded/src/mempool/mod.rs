@@ -5,7 +5,7 @@
 //! go. It changes under the node's write lock only; `sequence` counts each change, and `moves` what came and what left.
 
 mod admit;
-mod entry;
+pub(super) mod entry;
 mod follow;
 mod graph;
 mod min_feerate;
@@ -20,12 +20,13 @@ use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_service::chain::{Coin, Tip};
 use outrigger_service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
+use parking_lot::RwLock;
 
-pub use admit::{Admissible, Offer, Rejection, Terms};
-pub use entry::{Entry, EntryTime, FeeRate, Rate, Totals};
+pub use admit::{Admissible, Rejection, Terms};
+pub use entry::{Entry, EntryTime, FeeRate, Offer, Rate, Totals};
 
 use super::params::MempoolLimits;
-use super::persistence::Records;
+use super::persistence::{Contents, Records};
 use super::store::Reading;
 use super::{EmbeddedError, EmbeddedNode};
 use graph::Graph;
@@ -83,6 +84,14 @@ pub struct Pool {
     min_feerate: RollingMinFeerate,
     /// What changed and is not in the journal yet.
     records: Records,
+}
+
+impl Contents for RwLock<Pool> {
+    fn records(&self) -> Records {
+        // The mempool is locked while this is copied, and not while the records are made of it.
+        let snapshot = self.read().snapshot();
+        snapshot.records()
+    }
 }
 
 /// A mempool at one moment, as its journal has it.

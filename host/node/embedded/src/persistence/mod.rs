@@ -16,11 +16,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 pub use record::{Kept, Records, Stored};
 
-use super::mempool::Pool;
 use outrigger_base::contain::contain;
 use record::HEADER;
 
@@ -32,6 +31,12 @@ const NEW_FILE: &str = "mempool.journal.new";
 const SLACK: u64 = 4 << 20;
 /// How soon a journal that could not be written is tried again.
 const RETRY: Duration = Duration::from_secs(60);
+
+/// What a journal is written anew from: the mempool as it is when it is asked.
+pub trait Contents: Send + Sync + 'static {
+    /// The records of all that it holds.
+    fn records(&self) -> Records;
+}
 
 struct State {
     /// None while it cannot be written.
@@ -87,7 +92,7 @@ impl Journal {
 
     /// Writes the journal anew in the background, where it has grown too long for a mempool that takes `usage` bytes of
     /// memory, or could not be written for a while.
-    pub fn tend(&self, usage: u64, pool: &Arc<RwLock<Pool>>) {
+    pub fn tend(&self, usage: u64, pool: &Arc<impl Contents>) {
         let mut state = self.shared.state.lock();
         let due = state.retry.is_some_and(|retry| retry <= Instant::now());
         let long = state.file.is_some() && state.len > usage.saturating_mul(2).saturating_add(SLACK);
@@ -99,10 +104,10 @@ impl Journal {
     }
 
     /// Writes the journal anew, on a thread of its own.
-    fn rewrite(&self, pool: &Arc<RwLock<Pool>>) {
+    fn rewrite(&self, pool: &Arc<impl Contents>) {
         let (shared, pool) = (self.shared.clone(), pool.clone());
         let work = move || {
-            if !contain("writing the mempool's journal anew", || shared.rewrite(&pool)) {
+            if !contain("writing the mempool's journal anew", || shared.rewrite(&*pool)) {
                 shared.failed(&io::Error::other("writing it anew failed by a panic"));
             }
         };
@@ -119,21 +124,21 @@ impl Journal {
 
     /// Writes the journal anew at once, where it is not what the mempool is: `differs` says that it has more or less in
     /// it.
-    pub fn settle(&self, differs: bool, pool: &RwLock<Pool>) {
+    pub fn settle(&self, differs: bool, pool: &impl Contents) {
         if differs || self.shared.state.lock().file.is_none() {
             self.rewrite_now(pool);
         }
     }
 
     /// Puts what was written on the disk.
-    pub fn finish(&self, pool: &RwLock<Pool>) {
+    pub fn finish(&self, pool: &impl Contents) {
         let synced = self.shared.state.lock().file.as_ref().map(File::sync_all);
         if !matches!(synced, Some(Ok(()))) {
             self.rewrite_now(pool);
         }
     }
 
-    fn rewrite_now(&self, pool: &RwLock<Pool>) {
+    fn rewrite_now(&self, pool: &impl Contents) {
         if let Some(thread) = self.rewriting.lock().take() {
             let _ = thread.join();
         }
@@ -169,7 +174,7 @@ impl State {
 impl Shared {
     /// Writes the mempool to a new file, which takes the place of the old one with what was appended meanwhile. The
     /// caller has set `since`.
-    fn rewrite(&self, pool: &RwLock<Pool>) {
+    fn rewrite(&self, pool: &impl Contents) {
         let written = self.write_new(pool).and_then(|(mut file, len)| {
             let mut state = self.state.lock();
             let since = state.since.take().unwrap_or_default();
@@ -183,7 +188,7 @@ impl Shared {
         }
     }
 
-    fn write_new(&self, pool: &RwLock<Pool>) -> io::Result<(File, u64)> {
+    fn write_new(&self, pool: &impl Contents) -> io::Result<(File, u64)> {
         let path = self.dir.join(NEW_FILE);
         // What a process left behind that died while it wrote.
         match std::fs::remove_file(&path) {
@@ -191,8 +196,7 @@ impl Shared {
             _ => {}
         }
         let mut file = append_to(&path)?;
-        let snapshot = pool.read().snapshot();
-        let records = snapshot.records();
+        let records = pool.records();
         file.write_all(records.as_bytes())?;
         file.sync_all()?;
         Ok((file, (HEADER.len() + records.as_bytes().len()) as u64))

@@ -10,7 +10,7 @@ use bitcoin::hashes::{Hash, sha256d};
 use bitcoin::{Transaction, Txid};
 use outrigger_service::wire::{self, Blob, Reader, Wire, WireError};
 
-use crate::mempool::{Entry, EntryTime, Offer};
+use crate::mempool::entry::{Entry, EntryTime, Offer};
 
 /// What a journal begins with: its kind, and the version of its records.
 pub const HEADER: [u8; 8] = *b"ORMPOOL1";

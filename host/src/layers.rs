@@ -11,8 +11,8 @@ use jsonrpsee::types::Request;
 use outrigger_rpc::{Ended, ended, user_of};
 use outrigger_sdk::manifest::MethodSpec;
 
+use crate::active::Active;
 use crate::metrics::{CallMetrics, Outcome};
-use crate::router::Active;
 
 /// Who knows the methods that are answered.
 pub trait Methods: Send + Sync + 'static {

@@ -1,6 +1,7 @@
 //! The host of Outrigger: it owns the network edge, the plugins, the chain and the wallet store, and leaves every
 //! operation that a client can call to a plugin.
 
+mod active;
 mod cli;
 mod config;
 mod groups;

@@ -12,8 +12,8 @@ use outrigger_values::text::printable;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::active::Active;
 use super::{arguments, openrpc};
+use crate::active::Active;
 use outrigger_plugins::instance::Instance;
 use outrigger_plugins::registry::{ChangeError, Plugin, Registry, RouteTable};
 use outrigger_rpc::{Call, Params};

@@ -5,7 +5,6 @@
 //! sees positions only.
 
 mod absent;
-mod active;
 pub mod arguments;
 pub mod builtins;
 mod inline;
@@ -24,7 +23,6 @@ use zeroize::Zeroizing;
 
 use crate::layers::Methods;
 use absent::Absent;
-pub use active::Active;
 use builtins::Builtins;
 use inline::InlineCall;
 use long::LongCalls;

@@ -11,10 +11,11 @@ use tokio::sync::watch;
 
 use super::RunArgs;
 use super::{RunError, configuration, failed};
+use crate::active::Active;
 use crate::config::{Config, Loaded, seconds};
 use crate::metrics::CallMetrics;
 use crate::router::builtins::{self, Builtins};
-use crate::router::{Active, Router, StartupGate};
+use crate::router::{Router, StartupGate};
 use outrigger_embedded::{EmbeddedNode, MempoolLimits};
 use outrigger_node::{Node, NodeError, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says of the crates is what their manifests say.
+//! What the pages of the project say of its crates and files is so.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,4 +48,55 @@ fn the_list_of_crates_is_that_of_their_manifests_and_has_no_circle() {
         let below: BTreeSet<&String> = written[line + 1..].iter().map(|(name, _)| name).collect();
         assert!(dependencies.iter().all(|on| below.contains(on)), "{name} depends on what does not stand below it");
     }
+}
+
+/// The project's pages.
+const PAGES: [&str; 9] = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+    "config/README.md",
+    "plugins/README.md",
+    "sdk/C.md",
+    "sdk/README.md",
+    "tests/README.md",
+];
+
+/// The folders that hold the project's sources.
+const SOURCES: [&str; 4] = ["host", "plugins", "sdk", "tests"];
+
+/// The Rust files below a folder.
+fn rust_files(folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target" && name != "node_modules") {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path.to_str().unwrap().to_owned());
+        }
+    }
+}
+
+#[test]
+fn the_pages_name_files_and_links_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    SOURCES.iter().for_each(|folder| rust_files(&root.join(folder), &mut files));
+    let mut missing = Vec::new();
+    for page in PAGES {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let folder = root.join(page).parent().unwrap().to_owned();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        let relative = links.filter(|link| !link.is_empty() && !link.contains("://"));
+        missing.extend(relative.filter(|link| !folder.join(link).exists()).map(|link| format!("{page}: {link}")));
+        if page == "ARCHITECTURE.md" {
+            // Between backticks: every second part. Names in braces stand for several files.
+            let quoted = text.split('`').skip(1).step_by(2);
+            let named = quoted.filter(|name| name.ends_with(".rs") && !name.contains('{'));
+            let absent = named.filter(|name| !files.iter().any(|file| file.ends_with(&format!("/{name}"))));
+            missing.extend(absent.map(|name| format!("{page}: {name}")));
+        }
+    }
+    assert_eq!(missing, [""; 0]);
 }

@@ -77,7 +77,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bitcoind", required=True)
     here = os.path.dirname(os.path.abspath(__file__))
-    default = os.path.join(here, "../../sdk/src/sign/tests/policies.json")
+    default = os.path.join(here, "../../sdk/sign/src/tests/policies.json")
     parser.add_argument("--out", default=default, help="the file to write")
     arguments = parser.parse_args()
     rows = []

@@ -78,6 +78,12 @@ fn rust_files(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
+/// Whether a text is a path below one of the project's folders, without a mark that stands for several files.
+fn is_below(text: &str, folder: &str) -> bool {
+    let path = text.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    path.is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_alphanumeric() || "/._-".contains(letter)))
+}
+
 #[test]
 fn the_pages_name_files_and_links_that_are_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -90,8 +96,12 @@ fn the_pages_name_files_and_links_that_are_there() {
         let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
         let relative = links.filter(|link| !link.is_empty() && !link.contains("://"));
         missing.extend(relative.filter(|link| !folder.join(link).exists()).map(|link| format!("{page}: {link}")));
+        // Between backticks: every second part.
+        let paths =
+            text.split('`').skip(1).step_by(2).filter(|path| SOURCES.iter().any(|folder| is_below(path, folder)));
+        missing.extend(paths.filter(|path| !root.join(path).exists()).map(|path| format!("{page}: {path}")));
         if page == "ARCHITECTURE.md" {
-            // Between backticks: every second part. Names in braces stand for several files.
+            // Names in braces stand for several files.
             let quoted = text.split('`').skip(1).step_by(2);
             let named = quoted.filter(|name| name.ends_with(".rs") && !name.contains('{'));
             let absent = named.filter(|name| !files.iter().any(|file| file.ends_with(&format!("/{name}"))));

@@ -89,7 +89,7 @@ impl Alarms {
         }
     }
 
-    fn next(&self, housekeeping: Instant) -> Next {
+    fn next(&self, maintenance: Instant) -> Next {
         let mut state = self.state.lock();
         loop {
             if state.stopping {
@@ -104,18 +104,18 @@ impl Alarms {
             if !due.is_empty() {
                 return Next::Due(due);
             }
-            if housekeeping <= now {
+            if maintenance <= now {
                 return Next::Maintenance;
             }
-            let until = state.alarms.peek().map_or(housekeeping, |Reverse((at, ..))| housekeeping.min(*at));
+            let until = state.alarms.peek().map_or(maintenance, |Reverse((at, ..))| maintenance.min(*at));
             self.changed.wait_for(&mut state, until - now);
         }
     }
 
     fn run(&self, follower: &Follower) {
-        let mut housekeeping = Instant::now() + STORE_EVERY;
+        let mut maintenance = Instant::now() + STORE_EVERY;
         loop {
-            match self.next(housekeeping) {
+            match self.next(maintenance) {
                 Next::Stop => return,
                 Next::Due(alarms) => alarms.into_iter().for_each(|alarm| {
                     if catch_unwind(AssertUnwindSafe(|| ring(follower, alarm))).is_err() {
@@ -123,7 +123,7 @@ impl Alarms {
                     }
                 }),
                 Next::Maintenance => {
-                    housekeeping = Instant::now() + STORE_EVERY;
+                    maintenance = Instant::now() + STORE_EVERY;
                     if catch_unwind(AssertUnwindSafe(|| follower.run_maintenance())).is_err() {
                         tracing::error!("looking after idle wallets failed");
                     }

@@ -123,6 +123,10 @@ impl Follower {
     /// Whether a change of the mempool concerns no wallet for sure: the index knows all interests only while no wallet has
     /// anything to take over.
     fn concerns_nobody(&self, inbox: &Inbox, event: &NodeEvent) -> bool {
+        // Before anything is hashed: in busy times every change is enqueued.
+        if inbox.passed != inbox.told {
+            return false;
+        }
         let concerning: Vec<u64> = match event {
             NodeEvent::TransactionAdded { transaction, .. } => {
                 interests(transaction, &transaction.compute_txid()).collect()
@@ -131,9 +135,7 @@ impl Follower {
             _ => return false,
         };
         let _held = self.index.hold();
-        inbox.passed == inbox.told
-            && self.busy.lock().is_empty()
-            && !concerning.into_iter().any(|interest| self.index.has_any(interest))
+        self.busy.lock().is_empty() && !concerning.into_iter().any(|interest| self.index.has_any(interest))
     }
 
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes as SharedBytes;
 use outrigger_abi::{
@@ -13,6 +13,7 @@ use outrigger_service::ErrorKind;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 
+use super::life::{Life, Stage};
 use super::{LoadedLibrary as Library, release};
 use crate::answer::{AnswerRules, BadAnswer};
 use crate::calls::{Answer, Calls, Unwanted};
@@ -29,14 +30,13 @@ pub(super) struct Context {
     pub health: Arc<Health>,
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
-    /// The instance has ended, or was left behind.
-    pub ended: AtomicBool,
+    pub life: Life,
 }
 
 impl Context {
-    /// From now on the host's functions answer [`ErrorKind::Stale`] and change nothing.
-    pub fn end(&self) {
-        self.ended.store(true, Ordering::Release);
+    /// Ends the instance's life at this stage: from now on the host's functions answer [`ErrorKind::Stale`] and change nothing.
+    pub fn end(&self, stage: Stage) {
+        self.life.advance(stage);
         self.services.values().for_each(|service| service.end());
     }
 
@@ -47,17 +47,17 @@ impl Context {
     }
 
     fn find_service(&self, name: &[u8]) -> *const ServiceTable {
-        let name = std::str::from_utf8(name).ok().filter(|_| !self.has_ended());
+        let name = std::str::from_utf8(name).ok().filter(|_| !self.has_stopped());
         let service = name.and_then(|name| self.services.get(name));
         service.map_or(std::ptr::null(), |service| service.table())
     }
 
-    fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+    fn has_stopped(&self) -> bool {
+        self.life.has_stopped()
     }
 
     fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
-        if self.has_ended() {
+        if self.has_stopped() {
             return ErrorKind::Stale as i32;
         }
         let answer: Answer = match self.rules.check(code, &body) {
@@ -156,7 +156,7 @@ unsafe extern "C" fn wanted(ctx: *const c_void, token: u64) -> i32 {
     let wanted = caught(|| {
         // SAFETY: as above.
         let context = unsafe { &*ctx.cast::<Context>() };
-        !context.has_ended() && context.calls.is_waiting(context.id, token)
+        !context.has_stopped() && context.calls.is_waiting(context.id, token)
     });
     i32::from(wanted.unwrap_or(false))
 }

@@ -6,6 +6,7 @@
 
 mod answers;
 mod end;
+mod life;
 mod release;
 pub mod start;
 
@@ -13,9 +14,8 @@ use std::ffi::c_void;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use outrigger_abi::{Bytes, CallFrame, HostTable, PluginTable, STATUS_OK};
@@ -32,6 +32,7 @@ use super::file::{FileError, PluginFile};
 use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State};
 use answers::Context;
+use life::Life;
 pub use start::StartError;
 
 /// How long after a call's deadline its code is looked for. Whoever waits for the answer has seen the deadline pass by then.
@@ -142,18 +143,6 @@ pub struct Instance {
     /// Its events.
     pub events: Arc<EventQueue>,
     handle: *mut c_void,
-    /// Calls that were routed to it and have not ended.
-    leases: AtomicU64,
-    /// Threads in its functions.
-    inside: AtomicU64,
-    /// No further call is routed to it.
-    closed: AtomicBool,
-    /// Nothing may enter.
-    stopping: AtomicBool,
-    /// When its end must have come, once it is retired.
-    ends_by: Mutex<Option<Instant>>,
-    /// It came to its end, or was left behind.
-    ended: AtomicBool,
     /// Its code ended in a fault.
     damaged: AtomicBool,
     /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are
@@ -164,7 +153,6 @@ pub struct Instance {
     /// Since when an event is being delivered.
     delivering: Since,
     failures: Sender<(u64, PluginFailure)>,
-    deliverer: Mutex<Option<JoinHandle<()>>>,
     // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
     host_table: &'static HostTable,
     context: &'static Context,
@@ -216,14 +204,15 @@ impl Deref for Lease {
 
 impl Clone for Lease {
     fn clone(&self) -> Self {
-        self.0.leases.fetch_add(1, Ordering::SeqCst);
+        // A lease holds the instance, whatever its stage.
+        self.0.life().begin_lease();
         Self(self.0.clone())
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.0.leases.fetch_sub(1, Ordering::SeqCst);
+        self.0.life().end_lease();
     }
 }
 
@@ -232,16 +221,20 @@ struct Inside<'a>(&'a Instance);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+        self.0.life().exit();
     }
 }
 
 impl Instance {
-    /// Takes the instance for a call; none once it is closed.
+    /// Takes the instance for a call; none once it drains.
     pub fn lease(self: &Arc<Self>) -> Option<Lease> {
-        self.leases.fetch_add(1, Ordering::SeqCst);
+        let serves = self.life().begin_lease();
         let lease = Lease(self.clone());
-        (!self.closed.load(Ordering::SeqCst)).then_some(lease)
+        serves.then_some(lease)
+    }
+
+    fn life(&self) -> &Life {
+        &self.context.life
     }
 
     /// What the plugin says of itself.
@@ -278,9 +271,9 @@ impl Instance {
 
     /// Enters the plugin, unless it is stopping.
     fn enter(&self) -> Option<Inside<'_>> {
-        self.inside.fetch_add(1, Ordering::SeqCst);
+        let may_enter = self.life().enter();
         let inside = Inside(self);
-        (!self.stopping.load(Ordering::SeqCst)).then_some(inside)
+        may_enter.then_some(inside)
     }
 
     /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its

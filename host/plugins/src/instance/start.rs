@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use outrigger_abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK};
 use outrigger_service::events::Event;
 use outrigger_service::{Events, Log};
 use outrigger_values::text::printable;
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::answers::{Context, host_table};
+use super::life::{Life, Stage};
 use super::{Instance, Launch, LoadedLibrary, Since};
 use crate::answer::AnswerRules;
 use crate::events::{EventQueue, EventsService};
@@ -74,7 +74,7 @@ impl Instance {
             health: launch.health.clone(),
             rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
             services,
-            ended: AtomicBool::new(false),
+            life: Life::new(),
         }));
         let (cancels, notices) = channel();
         let mut instance = Self {
@@ -87,18 +87,11 @@ impl Instance {
             health: launch.health,
             events,
             handle: std::ptr::null_mut(),
-            leases: AtomicU64::new(0),
-            inside: AtomicU64::new(0),
-            closed: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            ends_by: Mutex::new(None),
-            ended: AtomicBool::new(false),
             damaged: AtomicBool::new(false),
             cancels,
             cancelling: Since::default(),
             delivering: Since::default(),
             failures: launch.failures,
-            deliverer: Mutex::new(None),
             host_table: Box::leak(Box::new(host_table(context))),
             context,
         };
@@ -145,15 +138,15 @@ impl Instance {
 
     /// Starts what brings it events and notices of cancelled calls.
     fn start_threads(self: &Arc<Self>, notices: Receiver<u64>) -> Result<(), StartError> {
-        let instance = Arc::downgrade(self);
-        let queue = self.events.clone();
-        let deliver = move |event: Event| {
-            if let Some(instance) = instance.upgrade() {
-                instance.delivering.during(|| instance.deliver(&event));
-            }
-        };
-        let deliverer = self.spawn("events", move || queue.run(deliver))?;
-        *self.deliverer.lock() = Some(deliverer);
+        self.life().advance(Stage::Serving);
+        if let Some(lease) = self.lease() {
+            // It ends when the queue is closed, and the instance after it.
+            let deliver = move || {
+                let event = |event: Event| lease.delivering.during(|| lease.deliver(&event));
+                lease.events.run(event);
+            };
+            self.spawn("events", deliver)?;
+        }
         let instance = Arc::downgrade(self);
         let cancel = move || {
             for token in notices {

@@ -29,7 +29,7 @@ fn context(lines: &Arc<Lines>) -> &'static Context {
         health: Arc::default(),
         rules: AnswerRules::Bounded(1 << 20),
         services: HashMap::from([("log/1".to_owned(), log)]),
-        ended: AtomicBool::new(false),
+        life: Life::new(),
     }))
 }
 
@@ -55,7 +55,7 @@ fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_noth
     assert!(!log.is_null() && find(b"chain/1").is_null());
     // SAFETY: as above.
     assert_eq!(unsafe { ((table.wanted)(table.ctx, token), call_log(log)) }, (1, ErrorKind::Malformed as i32));
-    context.end();
+    context.end(Stage::Stopped);
     assert!(find(b"log/1").is_null());
     // SAFETY: as above.
     assert_eq!(unsafe { (table.wanted)(table.ctx, token) }, 0);

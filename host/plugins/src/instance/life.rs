@@ -1,0 +1,198 @@
+//! The life of an instance: one state machine under one lock, with counters of what holds the instance beside it.
+//!
+//! ```text
+//! starting -> serving -> draining -> stopping -> stopped -> freed
+//!     \________________________________^ \-----> abandoned
+//! ```
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+/// Where an instance stands. It only moves forward.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(super) enum Stage {
+    /// Its `create`, `init` and `start` run.
+    Starting,
+    /// Calls are routed to it.
+    Serving,
+    /// No call is routed to it any more; those that it has are finished.
+    Draining,
+    /// No thread enters it any more. Its `stop` runs once the last one has left.
+    Stopping,
+    /// Its `stop` has returned, and `destroy` runs. Services answer `Stale` from now on.
+    Stopped,
+    /// Its `destroy` has returned.
+    Freed,
+    /// It did not let its threads go in time: it is neither stopped nor freed. Services answer `Stale`.
+    Abandoned,
+}
+
+/// An instance's stage and what holds it there.
+pub(super) struct Life {
+    /// The stage and the time by which the end must have come, once that is asked for.
+    state: Mutex<(Stage, Option<Instant>)>,
+    /// The stage once more, for the two questions that every call asks. Written under the lock.
+    stage: AtomicU8,
+    /// Signals that the stage, the time or a counter changed. Counters signal only once the instance drains.
+    changed: Condvar,
+    /// Calls that were routed to it and have not ended, and the threads that bring it events or its `quiesce`.
+    leases: AtomicU64,
+    /// Threads in its functions.
+    inside: AtomicU64,
+}
+
+impl Life {
+    pub fn new() -> Self {
+        Self {
+            state: Mutex::new((Stage::Starting, None)),
+            stage: AtomicU8::new(Stage::Starting as u8),
+            changed: Condvar::new(),
+            leases: AtomicU64::new(0),
+            inside: AtomicU64::new(0),
+        }
+    }
+
+    fn is_at_least(&self, stage: Stage) -> bool {
+        self.stage.load(Ordering::SeqCst) >= stage as u8
+    }
+
+    /// Moves on to a stage. False, and nothing changes, where it stands there or further on.
+    pub fn advance(&self, to: Stage) -> bool {
+        let mut state = self.state.lock();
+        let moves = state.0 < to;
+        if moves {
+            state.0 = to;
+            self.stage.store(to as u8, Ordering::SeqCst);
+            self.changed.notify_all();
+        }
+        moves
+    }
+
+    /// Has the end come by then, or by the time that was asked for before, whichever is sooner.
+    pub fn end_by(&self, deadline: Instant) {
+        let mut state = self.state.lock();
+        state.1 = Some(state.1.map_or(deadline, |sooner| sooner.min(deadline)));
+        self.changed.notify_all();
+    }
+
+    /// Counts a call that is routed to the instance. It must be given back with [`Self::end_lease`] even where this is false:
+    /// the instance takes no calls then.
+    pub fn begin_lease(&self) -> bool {
+        self.leases.fetch_add(1, Ordering::SeqCst);
+        !self.is_at_least(Stage::Draining)
+    }
+
+    /// The call has ended.
+    pub fn end_lease(&self) {
+        self.leave(&self.leases);
+    }
+
+    /// Counts a thread that enters the instance. It must leave with [`Self::exit`] even where this is false: nothing may enter then.
+    pub fn enter(&self) -> bool {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        !self.is_at_least(Stage::Stopping)
+    }
+
+    /// The thread has left.
+    pub fn exit(&self) {
+        self.leave(&self.inside);
+    }
+
+    fn leave(&self, counter: &AtomicU64) {
+        let was = counter.fetch_sub(1, Ordering::SeqCst);
+        if was == 1 && self.is_at_least(Stage::Draining) {
+            // With the lock: whoever waits has either seen the counter's new value or waits already.
+            let _state = self.state.lock();
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until no call holds the instance, or until the end must have come. Whether none does.
+    pub fn wait_unleased(&self) -> bool {
+        self.wait(|life, _| life.leases.load(Ordering::SeqCst) == 0, |state| state.1)
+    }
+
+    /// Waits until no thread is inside, or until the end must have come. Whether none is.
+    pub fn wait_left(&self) -> bool {
+        self.wait(|life, _| !life.is_inside(), |state| state.1)
+    }
+
+    /// Waits until it was freed or abandoned, or until the deadline. Whether it was.
+    pub fn wait_ended(&self, deadline: Instant) -> bool {
+        self.wait(|_, stage| stage >= Stage::Freed, |_| Some(deadline))
+    }
+
+    fn wait(
+        &self,
+        done: impl Fn(&Self, Stage) -> bool,
+        until: impl Fn(&(Stage, Option<Instant>)) -> Option<Instant>,
+    ) -> bool {
+        let mut state: MutexGuard<'_, _> = self.state.lock();
+        while !done(self, state.0) {
+            match until(&state) {
+                Some(until) if Instant::now() >= until => return false,
+                Some(until) => drop(self.changed.wait_until(&mut state, until)),
+                None => self.changed.wait(&mut state),
+            }
+        }
+        true
+    }
+
+    /// Whether a thread is in one of its functions.
+    pub fn is_inside(&self) -> bool {
+        self.inside.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether it was stopped or abandoned: what it left running must not act for it any more.
+    pub fn has_stopped(&self) -> bool {
+        self.is_at_least(Stage::Stopped)
+    }
+
+    /// Whether it was freed or abandoned.
+    pub fn has_ended(&self) -> bool {
+        self.is_at_least(Stage::Freed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn stages_only_move_forward() {
+        let life = Life::new();
+        assert!(life.advance(Stage::Serving) && life.begin_lease() && life.enter());
+        assert!(life.advance(Stage::Draining) && !life.advance(Stage::Draining) && !life.advance(Stage::Serving));
+        assert!(!life.begin_lease() && life.enter(), "a draining instance takes no call and finishes those it has");
+        assert!(life.advance(Stage::Stopping) && !life.enter() && !life.has_stopped());
+        assert!(life.advance(Stage::Abandoned) && life.has_ended() && !life.advance(Stage::Stopped));
+    }
+
+    #[test]
+    fn the_end_waits_for_leases_and_threads_until_its_time() {
+        let life = Arc::new(Life::new());
+        assert!(life.advance(Stage::Serving) && life.begin_lease() && life.enter() && life.advance(Stage::Draining));
+        life.end_by(Instant::now() + LONG);
+        let waiting = std::thread::spawn({
+            let life = life.clone();
+            move || (life.wait_unleased(), life.wait_left(), life.wait_ended(Instant::now() + LONG))
+        });
+        life.end_lease();
+        life.end_by(Instant::now());
+        life.end_by(Instant::now() + LONG);
+        assert!(life.advance(Stage::Stopping) && life.advance(Stage::Freed));
+        let (_, left, ended) = waiting.join().expect("no panic");
+        assert!(!left && ended, "the sooner time holds, and a thread was inside");
+        assert!(life.is_inside() && life.wait_unleased() && !life.wait_left());
+        life.exit();
+        assert!(life.wait_left());
+    }
+}

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use outrigger_values::RpcError;
 use tokio::sync::oneshot;
 
+use crate::lane::Lane;
 use outrigger_base::tokens::{ByToken, TokenMap};
 
 /// What a call is answered with: JSON, or an error.
@@ -56,15 +57,13 @@ struct Pending {
     phase: Phase,
 }
 
-/// Where a call's code runs, and how long it may.
+/// How a call's code runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     /// When its code must have returned; none when it may take as long as it likes.
     pub due: Option<Instant>,
-    /// Whether its answer may take longer than that.
-    pub long_running: bool,
-    /// Whether it runs on a thread of the pool.
-    pub pooled: bool,
+    /// Where it runs.
+    pub lane: Lane,
 }
 
 /// A call whose code has not returned.
@@ -79,7 +78,7 @@ struct Running {
 
 impl Running {
     fn is_stuck(&self, instance: u64) -> bool {
-        self.instance == instance && self.overdue && !self.run.long_running
+        self.instance == instance && self.overdue && self.run.lane != Lane::Long
     }
 }
 
@@ -274,7 +273,8 @@ impl Calls {
 
     /// How many calls of an instance that may take long have been running for longer than others may.
     pub fn long(&self, instance: u64) -> usize {
-        let is_long = |running: &&Running| running.instance == instance && running.overdue && running.run.long_running;
+        let is_long =
+            |running: &&Running| running.instance == instance && running.overdue && running.run.lane == Lane::Long;
         self.count(|state| state.running.values().filter(is_long).count())
     }
 
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(calls.open(1, 1 << 20).0 >> METHOD_SHIFT, LAST_METHOD);
     }
 
-    const FREE: Run = Run { due: None, long_running: false, pooled: true };
+    const FREE: Run = Run { due: None, lane: Lane::Pool };
 
     #[test]
     fn what_is_given_up_while_it_runs_is_told_at_its_end() {
@@ -406,7 +406,7 @@ mod tests {
         let calls = Calls::default();
         let now = Instant::now();
         let run = Run { due: Some(now), ..FREE };
-        let long = Run { long_running: true, ..run };
+        let long = Run { lane: Lane::Long, ..run };
         let (left, _receiver) = calls.open(7, 0);
         let (waiting, _receiver) = calls.open(7, 0);
         let (later, _receiver) = calls.open(7, 0);

@@ -7,6 +7,7 @@ pub mod file;
 pub mod grants;
 pub mod health;
 pub mod instance;
+pub mod lane;
 pub mod latency;
 pub mod log;
 pub mod memory;

@@ -19,6 +19,7 @@ use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::grants::{Grant, ServiceSource};
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary};
+use outrigger_plugins::lane::Lane;
 
 /// Calls before the first that counts.
 const WARM_UP: usize = 1_000;
@@ -100,7 +101,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
 fn once(instance: &Instance, calls: &Calls, method: &MethodSpec, args: &TimeArgs) -> Result<Duration, String> {
     let began = Instant::now();
     let (token, mut answer) = calls.open(instance.id, usize::MAX);
-    instance.call(token, method, args.arguments.as_bytes(), true);
+    instance.call(token, method, args.arguments.as_bytes(), Lane::pooled(method));
     let answer = answer.try_recv().map_err(|_| format!("{} does not answer at once", args.method))?;
     let spent = began.elapsed();
     let failed =

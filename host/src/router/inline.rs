@@ -16,11 +16,8 @@ pub struct InlineCall<'a> {
 }
 
 impl<'a> InlineCall<'a> {
-    /// Begins a call of an inline method with this latency. None where it has to run on the pool.
+    /// Begins a call on this thread. None where that is no thread that serves connections, or where it runs one already.
     pub fn begin(latency: &'a Latency) -> Option<Self> {
-        if latency.takes_pool() {
-            return None;
-        }
         let began = Instant::now();
         CallHere::begin(began).map(|here| Self { latency, began, _here: here })
     }

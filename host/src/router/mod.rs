@@ -30,6 +30,7 @@ use outrigger_base::contain::contain;
 use outrigger_base::offload::read_offloaded;
 use outrigger_plugins::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
+use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, Dispatch, Failure};
@@ -41,9 +42,6 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// What a long poll is answered whose client has closed its sending side: where it is there after all, it reads this.
 const HALF_CLOSED: &str = "The client sends no more, and its long poll has ended";
-
-/// The longest parameters of a call that may run inline, in bytes: longer ones take longer to work on.
-const INLINE_PARAMS: usize = 2048;
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -101,7 +99,7 @@ impl Router {
         let client = call.client.take();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
-        let Ok(in_place) = self.run(token, &lease, &route, call, params, stuck == 0) else {
+        let Ok(in_place) = self.run(token, &lease, &route, call, params, lease.trusted && stuck == 0) else {
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
@@ -130,8 +128,7 @@ impl Router {
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
     }
 
-    /// Has the code of a call run, on this thread if its method is inline and `may_stay`, else on one of the pool's. Whether it
-    /// ran here, and so has returned.
+    /// Has the code of a call run in its lane. Whether it ran on this thread, and so has returned.
     fn run(
         &self,
         token: u64,
@@ -139,23 +136,24 @@ impl Router {
         route: &Route,
         call: Call,
         params: Zeroizing<String>,
-        may_stay: bool,
+        may_run_inline: bool,
     ) -> Result<bool, Overloaded> {
         let method = &route.method;
-        // A slow inline method blocks its thread's connections, so only trusted plugins may run inline.
-        let inline = may_stay && method.inline && lease.trusted && call.params.as_bytes().len() <= INLINE_PARAMS;
-        if let Some(_inline) = inline.then(|| InlineCall::begin(&route.latency)).flatten() {
+        let mut lane = Lane::of(method, may_run_inline, &route.latency, call.params.as_bytes().len());
+        let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
+        if let Some(_inline) = inline.flatten() {
             contained(|| {
                 let _scope = self.scopes.open(token, lease.id, caller(call, method));
-                lease.call(token, method, params.as_bytes(), false);
+                lease.call(token, method, params.as_bytes(), lane);
             });
             return Ok(true);
         }
+        lane = Lane::pooled(method);
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
         let (lease, method) = (lease.clone(), method.clone());
         self.pool.submit(lease.owner, move || {
             let _scope = scopes.open(token, lease.id, caller(call, &method));
-            if lease.call(token, &method, params.as_bytes(), true) {
+            if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);
             }
@@ -170,7 +168,7 @@ impl Router {
         }
         lease.timed_out(&method.name);
         if phase == Some(Phase::Running) {
-            self.does_not_return(lease, &method.name, true);
+            self.does_not_return(lease, &method.name, Lane::pooled(method));
         }
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
@@ -179,8 +177,8 @@ impl Router {
 
 impl Router {
     /// The code of a call has not returned in time.
-    fn does_not_return(&self, instance: &Instance, method: &str, pooled: bool) {
-        if pooled {
+    fn does_not_return(&self, instance: &Instance, method: &str, lane: Lane) {
+        if lane.is_pooled() {
             instance.health.lose_thread();
             self.pool.replace_lost(instance.owner);
         }
@@ -193,20 +191,18 @@ impl Router {
         for Overdue { token, instance, run } in self.calls.find_overdue(Instant::now()) {
             let Some(instance) = self.registry.instance_by_id(instance) else { continue };
             let method = instance.method_of(token);
-            if run.long_running {
+            if run.lane == Lane::Long {
                 let plugin = instance.manifest().id.as_str();
                 tracing::warn!(plugin, method, "a call takes long; another thread takes its place");
-                if run.pooled {
-                    instance.health.lose_thread();
-                    self.pool.replace_lost(instance.owner);
-                }
+                instance.health.lose_thread();
+                self.pool.replace_lost(instance.owner);
                 continue;
             }
             let late = || Err(RpcError::internal(format!("{method} did not return in time")));
             if self.calls.expire(instance.id, token, late()) {
                 instance.timed_out(method);
             }
-            self.does_not_return(&instance, method, run.pooled);
+            self.does_not_return(&instance, method, run.lane);
         }
     }
 

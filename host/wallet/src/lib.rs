@@ -15,8 +15,11 @@
 
 mod attempts;
 mod backup;
+mod branches;
+mod creation;
 mod descriptors;
 mod draw;
+mod edits;
 mod encrypt;
 mod error;
 mod files;
@@ -33,6 +36,7 @@ mod manager;
 mod matching;
 mod multiples;
 mod ownership;
+mod passphrase;
 mod rescan;
 mod scrub;
 mod signing;

@@ -11,7 +11,6 @@ use outrigger_service::wallet::Synced;
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
-use super::follow::write_lock::WriteGuard;
 use super::live::Wallet;
 use super::store::Tables;
 use super::store::rows::MetaRow;
@@ -39,7 +38,37 @@ pub struct Write<'w> {
     pub grown: Vec<(u32, u32)>,
 }
 
+/// The right to write to a wallet, until it is dropped.
+pub struct WriteGuard<'w> {
+    wallet: &'w Wallet,
+}
+
+impl Drop for WriteGuard<'_> {
+    fn drop(&mut self) {
+        if self.wallet.write_lock.release() {
+            self.wallet.shared.follower.requeue(self.wallet);
+        }
+    }
+}
+
 impl Wallet {
+    /// Waits for the right to write.
+    pub(super) fn lock_writes(&self) -> WriteGuard<'_> {
+        self.write_lock.acquire();
+        WriteGuard { wallet: self }
+    }
+
+    /// The right to write, if nobody has it.
+    pub(super) fn try_lock_writes(&self) -> Option<WriteGuard<'_>> {
+        self.write_lock.try_acquire().then(|| WriteGuard { wallet: self })
+    }
+
+    /// The right to write, for the thread that follows the node for the wallet. None where another keeps it for long: the
+    /// wallet is queued again afterwards.
+    pub(super) fn lock_for_following(&self) -> Option<WriteGuard<'_>> {
+        self.write_lock.acquire_for_following().then(|| WriteGuard { wallet: self })
+    }
+
     /// Runs `change` in one write transaction and commits it; any error aborts it whole.
     pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
         let guard = self.lock_writes();

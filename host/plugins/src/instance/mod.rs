@@ -31,6 +31,7 @@ use super::events::EventQueue;
 use super::file::{FileError, PluginFile};
 use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State};
+use super::lane::Lane;
 use answers::Context;
 use life::Life;
 pub use start::StartError;
@@ -278,9 +279,9 @@ impl Instance {
 
     /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its
     /// `deadline` is kept by whoever waits there. Whether its code was found not to return in time, before it did.
-    pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], pooled: bool) -> bool {
+    pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], lane: Lane) -> bool {
         let due = self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE));
-        let run = Run { due, long_running: method.long_running, pooled };
+        let run = Run { due, lane };
         if !self.context.calls.begin(token, run) {
             return false;
         }

@@ -1,23 +1,14 @@
-//! What is due for wallets at a time: they are locked again, tried again, stored. Its thread never waits for the node, so that a
-//! wallet is locked in time whatever the node does.
+//! What is due for wallets at a time: they are locked, or follow the node again after a failure.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::feed::Item;
 use super::index::WalletNumber;
-use super::thread::Follower;
-use crate::Shared;
 use crate::error::Result;
-
-/// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
-const STORE_EVERY: Duration = Duration::from_secs(60);
 
 /// What happens to a wallet at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,7 +20,7 @@ pub enum Due {
 }
 
 /// What is due at a time, and for which wallet.
-type Alarm = (Instant, Due, WalletNumber);
+pub type Alarm = (Instant, Due, WalletNumber);
 
 #[derive(Default)]
 struct State {
@@ -46,20 +37,21 @@ pub struct Alarms {
 }
 
 /// What the thread has to do next.
-enum Next {
+pub enum Next {
+    /// These alarms.
     Due(Vec<Alarm>),
+    /// Maintenance.
     Maintenance,
+    /// Nothing more.
     Stop,
 }
 
 impl Alarms {
-    /// Starts the thread.
+    /// Starts the thread that does what is due.
     ///
     /// # Errors
     /// When the system has no thread to give.
-    pub fn start(&self, shared: &Arc<Shared>) -> Result<()> {
-        let run = shared.clone();
-        let run = move || run.follower.alarms.run(&run.follower);
+    pub fn start(&self, run: impl FnOnce() + Send + 'static) -> Result<()> {
         self.state.lock().thread = Some(thread::Builder::new().name("wallet alarms".into()).spawn(run)?);
         Ok(())
     }
@@ -89,7 +81,8 @@ impl Alarms {
         }
     }
 
-    fn next(&self, maintenance: Instant) -> Next {
+    /// Waits for what has to be done next, which is maintenance from that time on.
+    pub fn next(&self, maintenance: Instant) -> Next {
         let mut state = self.state.lock();
         loop {
             if state.stopping {
@@ -109,38 +102,6 @@ impl Alarms {
             }
             let until = state.alarms.peek().map_or(maintenance, |Reverse((at, ..))| maintenance.min(*at));
             self.changed.wait_for(&mut state, until - now);
-        }
-    }
-
-    fn run(&self, follower: &Follower) {
-        let mut maintenance = Instant::now() + STORE_EVERY;
-        loop {
-            match self.next(maintenance) {
-                Next::Stop => return,
-                Next::Due(alarms) => alarms.into_iter().for_each(|alarm| {
-                    if catch_unwind(AssertUnwindSafe(|| ring(follower, alarm))).is_err() {
-                        tracing::error!("what was due for a wallet failed");
-                    }
-                }),
-                Next::Maintenance => {
-                    maintenance = Instant::now() + STORE_EVERY;
-                    if catch_unwind(AssertUnwindSafe(|| follower.run_maintenance())).is_err() {
-                        tracing::error!("looking after idle wallets failed");
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn ring(follower: &Follower, (at, due, slot): Alarm) {
-    let Some(wallet) = follower.get(slot) else { return };
-    match due {
-        Due::Lock => wallet.lock_if_due(),
-        Due::Retry => {
-            if wallet.try_again(at) {
-                follower.give(&wallet, Item::Reconcile(1));
-            }
         }
     }
 }

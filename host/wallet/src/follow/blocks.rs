@@ -10,14 +10,12 @@ use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, TxState};
 
-use super::decoded::Decoded;
-use super::interests::top;
-use super::write_lock::WriteGuard;
+use super::decoded::{Decoded, previous};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::store::rows::BlockRow;
 use crate::store::tables::put;
-use crate::write::Write;
+use crate::write::{Write, WriteGuard};
 
 /// How many blocks are written in one transaction at most, and how many bytes of them.
 const BLOCKS_PER_WRITE: usize = 500;
@@ -30,11 +28,6 @@ pub(super) const TIME_PER_TURN: Duration = Duration::from_millis(200);
 /// The time in a block's header, in seconds.
 pub fn header_time(info: &BlockInfo) -> u32 {
     info.header.get(68..72).and_then(|time| time.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-/// The block before it.
-pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
-    info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
 }
 
 /// Where a wallet stands that has followed the chain to this block.
@@ -111,7 +104,7 @@ impl Wallet {
             return Ok(());
         }
         let undone = self.write_in(&guard, |write| write.undo_to(to))?;
-        self.feed.set_top(top(&self.store.tables, &*self.store.read()?)?);
+        self.feed.set_top(self.store.tables.top(&*self.store.read()?)?);
         drop(guard);
         self.find_in_mempool(undone)
     }

@@ -4,12 +4,12 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
+use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Transaction, Txid};
 use outrigger_node::Node;
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use parking_lot::Mutex;
 
-use super::blocks::previous;
 use outrigger_node::interest::interests;
 
 use super::index::{Index, WalletNumber};
@@ -18,6 +18,11 @@ use crate::error::{Result, WalletError};
 /// How many blocks are kept at most, and how many bytes of them.
 const MAX_BLOCKS: usize = 16;
 const MAX_BYTES: usize = 64 << 20;
+
+/// The block before it.
+pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
+    info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
+}
 
 /// A block with what every wallet needs of it.
 pub struct Decoded {

@@ -8,7 +8,6 @@ use outrigger_service::wallet::{TxState, WalletTransaction};
 
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::store::Tables;
 use crate::store::tables::{OF_MEMPOOL, number_from, txid_from};
 use outrigger_node::interest::{outpoint_interest, script_hash_interest, transaction_interest};
 
@@ -70,15 +69,4 @@ impl Wallet {
         }
         Ok(())
     }
-}
-
-/// The greatest height that a stored transaction has been confirmed or made impossible at.
-pub fn top(t: &Tables, txn: &heed::RoTxn<'_>) -> Result<u32> {
-    let mut top = 0;
-    for table in [t.confirmed, t.conflicted] {
-        let last = table.rev_iter(txn)?.next().transpose()?;
-        let height = last.and_then(|(key, _)| key.first_chunk::<4>().copied());
-        top = top.max(height.map_or(0, u32::from_be_bytes));
-    }
-    Ok(top)
 }

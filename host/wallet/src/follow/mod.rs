@@ -16,6 +16,8 @@ mod decoded;
 pub mod feed;
 pub mod index;
 pub mod interests;
+pub mod lag;
+mod maintenance;
 mod mempool;
 mod passing;
 mod states;
@@ -23,19 +25,6 @@ pub mod thread;
 mod turns;
 pub mod write_lock;
 
-use std::time::{Duration, Instant};
-
-pub use blocks::{header_time, previous};
+pub use blocks::header_time;
+pub use decoded::previous;
 pub use turns::MAX_THREADS;
-
-/// Why a wallet could not follow the chain to its tip, and after how long it is tried again.
-pub struct Lag {
-    /// What failed.
-    pub text: String,
-    /// Whether it is only that the node cannot be reached: what the wallet knows is told all the same.
-    pub unavailable: bool,
-    /// How long it waits.
-    pub wait: Duration,
-    /// For when the alarm is set that has it tried again.
-    pub planned: Option<Instant>,
-}

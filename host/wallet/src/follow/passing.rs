@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
-use super::blocks::{previous, synced_at};
-use super::decoded::Decoded;
+use super::blocks::synced_at;
+use super::decoded::{Decoded, previous};
 use super::feed::Item;
 use outrigger_node::interest::{interests, transaction_interest};
 

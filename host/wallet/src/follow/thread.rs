@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
 use bitcoin::BlockHash;
@@ -92,7 +92,8 @@ impl Follower {
     /// When the system has no thread to give.
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
         shared.follower.turns.start(shared)?;
-        shared.follower.alarms.start(shared)?;
+        let due = shared.clone();
+        shared.follower.alarms.start(move || due.follower.run_alarms())?;
         let run = shared.clone();
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
         shared.follower.inbox.lock().thread = Some(thread);
@@ -231,7 +232,7 @@ impl Follower {
     }
 
     /// Queues a wallet again whose turn came while another wrote to it.
-    pub(super) fn requeue(&self, wallet: &Wallet) {
+    pub(crate) fn requeue(&self, wallet: &Wallet) {
         if let Some(wallet) = self.get(wallet.slot) {
             self.turns.queue(wallet);
         }
@@ -311,18 +312,4 @@ impl Follower {
             self.moved.notify_all();
         }
     }
-
-    /// Has wallets stored that stand beyond what they have stored, and lets idle ones give memory back.
-    pub(crate) fn run_maintenance(&self) {
-        self.for_each(|wallet| {
-            wallet.rest();
-            if wallet.is_ahead() {
-                self.turns.store_later(wallet);
-            }
-        });
-        self.index.sweep();
-    }
 }
-
-/// A wallet that may be gone.
-pub(super) type Loose = Weak<Wallet>;

@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::alarms::Due;
 use super::feed::{Item, worth};
-use super::thread::Loose;
+use super::lag::Lag;
 use crate::Shared;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
@@ -30,7 +30,7 @@ const MAX_RETRY: Duration = Duration::from_secs(60);
 struct State {
     ready: VecDeque<Arc<Wallet>>,
     /// Wallets to store when there is nothing else to do.
-    unstored: VecDeque<Loose>,
+    unstored: VecDeque<Weak<Wallet>>,
     /// Whether a thread stores one of these now: one at a time, for it costs the disk a synchronisation.
     storing: bool,
     waiting: usize,
@@ -48,7 +48,7 @@ pub struct Turns {
 
 enum Work {
     Turn(Arc<Wallet>),
-    Store(Loose),
+    Store(Weak<Wallet>),
 }
 
 impl Turns {
@@ -168,7 +168,7 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     }
     drop(busy);
     // Where another writes, that one gives the wallet its next turn, unless it ended before this did.
-    if more && !(occupied && wallet.awaits_requeue()) {
+    if more && !(occupied && wallet.write_lock.awaits_requeue()) {
         shared.follower.turns.queue(wallet.clone());
     }
 }
@@ -236,7 +236,7 @@ impl Wallet {
             "the wallet cannot follow the chain; it will be tried again"
         );
         let at = Instant::now() + wait;
-        *lag = Some(super::Lag { text, unavailable, wait, planned: Some(at) });
+        *lag = Some(Lag { text, unavailable, wait, planned: Some(at) });
         drop(lag);
         self.shared.follower.alarms.set(at, Due::Retry, self.slot);
     }

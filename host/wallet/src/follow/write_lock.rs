@@ -4,17 +4,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::live::Wallet;
-
-/// How long a thread that follows the node waits for one that writes. A write that takes longer gets it another turn.
+/// How long a thread that follows the node waits for one that writes. A write that takes longer has the wallet queued again.
 const FOLLOWER_PATIENCE: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
 struct State {
     held: bool,
-    /// A thread that follows the node waits: whoever else would write comes after it.
+    /// A thread that follows the node waits: all others write after it.
     follower_waits: bool,
-    /// The wallet gets another turn when the lock is free.
+    /// The wallet is queued again when the lock is free.
     requeue: bool,
 }
 
@@ -25,66 +23,53 @@ pub struct WriteLock {
     free: Condvar,
 }
 
-/// The right to write to a wallet, until it is dropped.
-pub struct WriteGuard<'w> {
-    wallet: &'w Wallet,
-}
-
-impl Drop for WriteGuard<'_> {
-    fn drop(&mut self) {
-        let lock = &self.wallet.write_lock;
-        let mut state = lock.state.lock();
-        state.held = false;
-        let requeue = std::mem::take(&mut state.requeue);
-        drop(state);
-        lock.free.notify_all();
-        if requeue {
-            self.wallet.shared.follower.requeue(self.wallet);
-        }
-    }
-}
-
-impl Wallet {
+impl WriteLock {
     /// Waits for the right to write.
-    pub(crate) fn lock_writes(&self) -> WriteGuard<'_> {
-        let lock = &self.write_lock;
-        let mut state = lock.state.lock();
-        lock.free.wait_while(&mut state, |state| state.held || state.follower_waits);
+    pub fn acquire(&self) {
+        let mut state = self.state.lock();
+        self.free.wait_while(&mut state, |state| state.held || state.follower_waits);
         state.held = true;
-        WriteGuard { wallet: self }
     }
 
-    /// The right to write, if nobody has it.
-    pub(crate) fn try_lock_writes(&self) -> Option<WriteGuard<'_>> {
-        let mut state = self.write_lock.state.lock();
-        if state.held || state.follower_waits {
-            return None;
-        }
-        state.held = true;
-        Some(WriteGuard { wallet: self })
+    /// Takes the right to write, if nobody has it.
+    pub fn try_acquire(&self) -> bool {
+        let mut state = self.state.lock();
+        let free = !state.held && !state.follower_waits;
+        state.held |= free;
+        free
     }
 
-    /// The right to write, for the thread that follows the node for the wallet. Where another keeps it for long there is none,
-    /// and the wallet gets another turn afterwards.
-    pub(crate) fn lock_for_following(&self) -> Option<WriteGuard<'_>> {
-        let lock = &self.write_lock;
-        let mut state = lock.state.lock();
+    /// Takes the right to write for the thread that follows the node for the wallet. False where another keeps it for long:
+    /// [`Self::release`] then says that the wallet has to be queued again.
+    pub fn acquire_for_following(&self) -> bool {
+        let mut state = self.state.lock();
         if state.held {
             let deadline = Instant::now() + FOLLOWER_PATIENCE;
             state.follower_waits = true;
-            let waited = lock.free.wait_while_until(&mut state, |state| state.held, deadline);
+            let waited = self.free.wait_while_until(&mut state, |state| state.held, deadline);
             state.follower_waits = false;
             if waited.timed_out() && state.held {
                 state.requeue = true;
-                return None;
+                return false;
             }
         }
         state.held = true;
-        Some(WriteGuard { wallet: self })
+        true
     }
 
-    /// Whether the wallet is going to get another turn from the one who writes to it.
-    pub(super) fn awaits_requeue(&self) -> bool {
-        self.write_lock.state.lock().requeue
+    /// Gives the right to write back. Whether the wallet has to be queued again.
+    #[must_use]
+    pub fn release(&self) -> bool {
+        let mut state = self.state.lock();
+        state.held = false;
+        let requeue = std::mem::take(&mut state.requeue);
+        drop(state);
+        self.free.notify_all();
+        requeue
+    }
+
+    /// Whether the wallet is going to be queued again when the lock is free.
+    pub fn awaits_requeue(&self) -> bool {
+        self.state.lock().requeue
     }
 }

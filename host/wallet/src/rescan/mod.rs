@@ -7,17 +7,17 @@
 
 mod run;
 mod show;
+pub mod slot;
 mod wanted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::Ordering;
+use std::thread::{self};
 use std::time::Instant;
 
 use outrigger_service::events::{Event, RescanOutcome};
 use outrigger_service::wallet::RescanProgress;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
-use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
 use super::follow::header_time;
@@ -26,51 +26,7 @@ use super::store::rows::RescanRow;
 use super::store::tables::put;
 use outrigger_base::contain::contain;
 use run::End;
-
-/// A wallet's place for one rescan.
-#[derive(Default)]
-pub struct Slot {
-    state: Mutex<State>,
-    /// Asks the running rescan to end.
-    pub(super) abort: AtomicBool,
-    /// The host is stopping: what is not done yet goes on at the next load.
-    stopping: AtomicBool,
-    millionths: AtomicU32,
-}
-
-#[derive(Default)]
-struct State {
-    last: u64,
-    stage: Stage,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-enum Stage {
-    #[default]
-    Idle,
-    Reserved {
-        rescan: u64,
-        since: Instant,
-        /// What an import has stored as the rescan's begin.
-        stored: Option<RescanRow>,
-    },
-    Running(Instant),
-}
-
-impl Slot {
-    /// Whether a rescan is reserved, and has not begun.
-    pub fn is_reserved(&self) -> bool {
-        matches!(self.state.lock().stage, Stage::Reserved { .. })
-    }
-
-    /// An import has stored where the reserved rescan begins.
-    pub fn note_stored(&self, row: RescanRow) {
-        if let Stage::Reserved { stored, .. } = &mut self.state.lock().stage {
-            *stored = Some(row);
-        }
-    }
-}
+use slot::Stage;
 
 /// A rescan that has not begun: the time from which it looks, in seconds.
 pub fn begin(from_time: u64) -> RescanRow {

@@ -286,4 +286,15 @@ impl Tables {
         }
         Ok(spenders)
     }
+
+    /// The greatest height that a stored transaction was confirmed or made impossible at; 0 where there is none.
+    pub fn top(&self, txn: &RoTxn<'_>) -> Result<u32> {
+        let mut top = 0;
+        for table in [self.confirmed, self.conflicted] {
+            let last = table.rev_iter(txn)?.next().transpose()?;
+            let height = last.and_then(|(key, _)| key.first_chunk::<4>().copied());
+            top = top.max(height.map_or(0, u32::from_be_bytes));
+        }
+        Ok(top)
+    }
 }

@@ -1,0 +1,55 @@
+//! What a new wallet has from the beginning.
+
+use std::sync::Arc;
+
+use outrigger_service::wallet::{CreateOptions, Synced, WalletKind};
+
+use super::Shared;
+use super::encrypt::EncryptionKey;
+use super::error::Result;
+use super::live::Wallet;
+use super::store::rows::{BlockRow, MetaRow};
+use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, put};
+use super::store::{LAYOUT, Store};
+
+impl Wallet {
+    /// Fills the tables of a wallet that is being made. It begins where the chain stands.
+    pub(super) fn initialise(options: &CreateOptions, store: Store, shared: Arc<Shared>) -> Result<Self> {
+        let tip = shared.node.tip();
+        let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
+        let meta = MetaRow {
+            version: LAYOUT,
+            kind: match options.descriptors {
+                None => WalletKind::Both as u8,
+                Some(true) => WalletKind::Descriptors as u8,
+                Some(false) => WalletKind::Legacy as u8,
+            },
+            private_keys_enabled: !options.disable_private_keys,
+            blank: options.blank,
+            avoid_reuse: options.avoid_reuse,
+            next_order_position: 0,
+            next_descriptor: 0,
+            next_pool: 0,
+            birth_time: u64::MAX,
+            backup_needed: true,
+            last_backup: 0,
+        };
+        let t = store.tables;
+        let mut txn = store.write()?;
+        let encryption_key = EncryptionKey::random();
+        if options.passphrase.expose().is_empty() {
+            t.meta.put(&mut txn, PLAINTEXT_KEY, &encryption_key.to_plaintext())?;
+        } else {
+            put(t.meta, &mut txn, ENCRYPTION, &encryption_key.protect(&options.passphrase, &shared.settings)?)?;
+        }
+        put(t.meta, &mut txn, b"meta", &meta)?;
+        put(t.meta, &mut txn, b"synced", &synced)?;
+        put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
+        txn.commit()?;
+        let wallet = Self::new(options.name.clone(), store, shared)?;
+        if !meta.blank && meta.private_keys_enabled {
+            wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
+        }
+        Ok(wallet)
+    }
+}

@@ -1,0 +1,56 @@
+//! Small changes of what a wallet has stored: its flag avoid_reuse, texts of transactions, abandontransaction.
+
+use bitcoin::Txid;
+use outrigger_service::wallet::{TxState, check_text};
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+
+use super::live::Wallet;
+
+impl Wallet {
+    /// Sets whether it avoids reused addresses (setwalletflag).
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn set_avoid_reuse(&self, avoid: bool) -> ServiceResult<()> {
+        Ok(self.write(|write| {
+            write.meta.avoid_reuse = avoid;
+            Ok(())
+        })?)
+    }
+
+    /// Stores a text with a transaction (`comment`, `to`); an empty one is taken away.
+    ///
+    /// # Errors
+    /// `NotFound`; `Refused` for a text that is too long.
+    pub fn set_metadata(&self, txid: Txid, key: String, value: String) -> ServiceResult<()> {
+        check_text(&key, &value)?;
+        Ok(self.write(|write| {
+            let mut row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
+            row.metadata.retain(|(other, _)| *other != key);
+            if !value.is_empty() {
+                row.metadata.push((key, value));
+                row.metadata.sort_unstable();
+            }
+            write.put_row(&row)
+        })?)
+    }
+
+    /// Gives up a transaction that is neither in the chain nor in the mempool, and what builds on it. Nothing where it is
+    /// given up already.
+    ///
+    /// # Errors
+    /// `NotFound`; `Refused` when it is in the chain, in the mempool or conflicted.
+    pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
+        Ok(self.write(|write| {
+            let row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
+            if !matches!(row.state, TxState::Inactive | TxState::Abandoned) {
+                return Err(ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment").into());
+            }
+            write.mark_abandoned(txid)
+        })?)
+    }
+}
+
+fn unknown_transaction() -> ServiceError {
+    ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id")
+}

@@ -1,0 +1,58 @@
+//! The thread that does for wallets what is due at a time. It never waits for the node, so that a wallet is locked in time
+//! whatever the node does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use super::alarms::{Alarm, Due, Next};
+use super::feed::Item;
+use super::thread::Follower;
+
+/// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
+const STORE_EVERY: Duration = Duration::from_secs(60);
+
+impl Follower {
+    /// Does what is due until the alarms are stopped.
+    pub(super) fn run_alarms(&self) {
+        let mut maintenance = Instant::now() + STORE_EVERY;
+        loop {
+            match self.alarms.next(maintenance) {
+                Next::Stop => return,
+                Next::Due(alarms) => alarms.into_iter().for_each(|alarm| {
+                    if catch_unwind(AssertUnwindSafe(|| self.ring(alarm))).is_err() {
+                        tracing::error!("what was due for a wallet failed");
+                    }
+                }),
+                Next::Maintenance => {
+                    maintenance = Instant::now() + STORE_EVERY;
+                    if catch_unwind(AssertUnwindSafe(|| self.run_maintenance())).is_err() {
+                        tracing::error!("maintenance of idle wallets failed");
+                    }
+                }
+            }
+        }
+    }
+
+    fn ring(&self, (at, due, slot): Alarm) {
+        let Some(wallet) = self.get(slot) else { return };
+        match due {
+            Due::Lock => wallet.lock_if_due(),
+            Due::Retry => {
+                if wallet.try_again(at) {
+                    self.give(&wallet, Item::Reconcile(1));
+                }
+            }
+        }
+    }
+
+    /// Has wallets stored that stand beyond what they have stored, and lets idle ones give memory back.
+    pub(crate) fn run_maintenance(&self) {
+        self.for_each(|wallet| {
+            wallet.rest();
+            if wallet.is_ahead() {
+                self.turns.store_later(wallet);
+            }
+        });
+        self.index.sweep();
+    }
+}

@@ -1,0 +1,54 @@
+//! A wallet's one rescan: free, reserved or running.
+
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::store::rows::RescanRow;
+
+/// A wallet's place for one rescan.
+#[derive(Default)]
+pub struct Slot {
+    pub(super) state: Mutex<State>,
+    /// Asks the running rescan to end.
+    pub(crate) abort: AtomicBool,
+    /// The host is stopping: what is not done yet goes on at the next load.
+    pub(super) stopping: AtomicBool,
+    pub(super) millionths: AtomicU32,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub last: u64,
+    pub stage: Stage,
+    pub thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+pub(super) enum Stage {
+    #[default]
+    Idle,
+    Reserved {
+        rescan: u64,
+        since: Instant,
+        /// What an import has stored as the rescan's begin.
+        stored: Option<RescanRow>,
+    },
+    Running(Instant),
+}
+
+impl Slot {
+    /// Whether a rescan is reserved, and has not begun.
+    pub fn is_reserved(&self) -> bool {
+        matches!(self.state.lock().stage, Stage::Reserved { .. })
+    }
+
+    /// An import has stored where the reserved rescan begins.
+    pub fn note_stored(&self, row: RescanRow) {
+        if let Stage::Reserved { stored, .. } = &mut self.state.lock().stage {
+            *stored = Some(row);
+        }
+    }
+}

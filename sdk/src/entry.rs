@@ -101,3 +101,54 @@ impl<P: Plugin> PluginCode for Running<P> {
 
 #[cfg(test)]
 mod tests;
+
+/// Exports a [`Plugin`] and its manifest from a `cdylib`.
+///
+/// A third argument is the least minor version of the interface ([`outrigger_abi::ABI_MINOR`]) that a host must have; without
+/// it the plugin runs on hosts of every minor version, and what an older one does not have reads as not there.
+///
+/// ```
+/// # use outrigger_sdk::{Call, Host, Plugin, Reply};
+/// # use serde_json::{Map, Value};
+/// struct Hello;
+///
+/// impl Plugin for Hello {
+///     fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+///         Ok(Self)
+///     }
+///
+///     fn call(&self, _: Call<'_>, reply: Reply) {
+///         reply.send(Ok("hello"));
+///     }
+/// }
+///
+/// // In a crate of its own this is `include_str!("../manifest.json")`.
+/// const MANIFEST: &str = r#"{"id": "hello", "version": "1.0.0", "summary": "Says hello",
+///     "methods": [{"name": "hello", "category": "Test", "help": "Says hello."}]}"#;
+///
+/// outrigger_sdk::export_plugin!(Hello, MANIFEST);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! export_plugin {
+    ($plugin:ty, $manifest:expr) => {
+        $crate::export_plugin!($plugin, $manifest, 0);
+    };
+    ($plugin:ty, $manifest:expr, $minor_needed:expr) => {
+        #[allow(long_running_const_eval, reason = "a long manifest takes as long as it is")]
+        const _: () = $crate::outline::check($manifest);
+
+        #[doc(hidden)]
+        #[allow(unsafe_code, non_upper_case_globals)]
+        // SAFETY: the two names are the ABI's, and no other symbol of a plugin has them.
+        #[unsafe(no_mangle)]
+        pub static outrigger_plugin: $crate::abi::PluginTable = $crate::entry::plugin_table::<$plugin>($minor_needed);
+
+        #[doc(hidden)]
+        #[allow(unsafe_code, non_upper_case_globals)]
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub static outrigger_manifest: [u8; $crate::abi::MANIFEST_HEADER_LEN + ($manifest).len()] =
+            $crate::abi::manifest_bytes($manifest, $minor_needed);
+    };
+}

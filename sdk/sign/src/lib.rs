@@ -19,6 +19,7 @@ mod keys;
 pub mod methods;
 mod policy;
 mod produce;
+mod producer;
 mod satisfaction;
 mod secp;
 mod sighash;

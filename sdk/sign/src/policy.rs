@@ -10,7 +10,7 @@ use bitcoin::taproot::TapLeafHash;
 use bitcoin::{Script, XOnlyPublicKey};
 use miniscript::{ExtParams, Miniscript, ScriptContext, Segwitv0, Tap, Terminal, ToPublicKey};
 
-use super::produce::{Elements, Producer};
+use super::producer::{Elements, Producer};
 use super::satisfaction::{Assets, satisfy};
 use super::signatures::{Signatures, TaprootPath};
 use outrigger_script::{Checker, SigVersion, TransactionChecker};

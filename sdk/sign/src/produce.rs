@@ -4,19 +4,15 @@
 //! signatures that are there, which tells what to ask the keys for, then with theirs.
 
 use bitcoin::blockdata::opcodes::all::{OP_PUSHBYTES_0, OP_PUSHNUM_1, OP_PUSHNUM_NEG1};
-use bitcoin::hashes::{Hash, hash160, ripemd160};
+use bitcoin::hashes::{Hash, hash160};
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{Script, ScriptBuf, TxIn, Witness};
 
 use super::policy;
-use super::signatures::Signatures;
-use super::solving::SolvingSet;
+use super::producer::{Elements, Producer};
 use super::taproot;
-use outrigger_script::{SigVersion, TxContext};
+use outrigger_script::SigVersion;
 use outrigger_standard::{ScriptKind, classify};
-
-/// The stack that an input leaves for a script.
-pub(super) type Elements = Vec<Vec<u8>>;
 
 /// An input's new contents.
 #[derive(Debug, Default)]
@@ -37,20 +33,6 @@ impl Production {
     pub(super) fn size(&self) -> usize {
         self.script_sig.len() + self.witness.size()
     }
-}
-
-/// Solves one input.
-pub(super) struct Producer<'a> {
-    /// The transaction.
-    pub(super) context: &'a TxContext<'a>,
-    /// The input's index.
-    pub(super) index: usize,
-    /// What is known of outputs.
-    pub(super) known: &'a SolvingSet,
-    /// Scripts that the input itself showed.
-    pub(super) carried_scripts: &'a [ScriptBuf],
-    /// The signatures there are.
-    pub(super) signatures: &'a mut Signatures,
 }
 
 /// What one script came to.
@@ -181,24 +163,6 @@ impl Producer<'_> {
         let missing = (required + 1).saturating_sub(elements.len());
         elements.extend(std::iter::repeat_n(Vec::new(), missing.div_ceil(2)));
         Step { elements, solved: missing == 0 }
-    }
-
-    /// The script of a hash, from what is known or from the input itself.
-    fn script(&self, hash: hash160::Hash) -> Option<ScriptBuf> {
-        let shown = || self.carried_scripts.iter().find(|script| hash160::Hash::hash(script.as_bytes()) == hash);
-        self.known.script(hash).map(Script::to_owned).or_else(|| shown().cloned())
-    }
-
-    /// The witness script of a P2WSH program.
-    fn witness_script(&self, program: &[u8; 32]) -> Option<ScriptBuf> {
-        // HASH160 is RIPEMD-160 of SHA-256, so one table serves both kinds of hashes.
-        self.script(hash160::Hash::from_byte_array(ripemd160::Hash::hash(program).to_byte_array()))
-    }
-
-    /// The public key of a hash, from a signature that is there or from what is known.
-    pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<Vec<u8>> {
-        let signed = self.signatures.ecdsa_keys().find(|key| hash160::Hash::hash(key) == hash);
-        signed.or_else(|| self.known.public_key(hash)).map(<[u8]>::to_vec)
     }
 }
 

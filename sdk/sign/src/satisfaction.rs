@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use miniscript::{Miniscript, MiniscriptKey, ScriptContext, Terminal};
 
-use super::produce::Elements;
+use super::producer::Elements;
 
 /// What a satisfaction can be made of.
 pub(super) trait Assets<Pk> {

@@ -6,7 +6,7 @@ use bitcoin::consensus::encode::VarInt;
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
 
 use super::policy;
-use super::produce::{Elements, Producer};
+use super::producer::{Elements, Producer};
 use super::signatures::TaprootPath;
 use outrigger_service::wallet::TapLeaf;
 

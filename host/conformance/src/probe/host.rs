@@ -16,7 +16,7 @@ use outrigger_abi::{
 use outrigger_service::ErrorKind;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::recording_proxy::{Offer, RecordingProxy};
+use super::recording_proxy::{Offer, Recorder, RecordingProxy};
 
 /// The first token. It fits neither a double nor a signed integer: a plugin that keeps tokens in either loses them.
 const FIRST_TOKEN: u64 = 0xfedc_ba98_7654_3211;
@@ -335,11 +335,34 @@ impl StrictHost {
         }
     }
 
-    /// A service is asked: whether it may be, on behalf of this scope.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Stale`] after the end, and for the scope of a call that does not run.
-    pub(super) fn enter_service(&self, function: &str, scope: u64) -> Result<(), ErrorKind> {
+    fn answer(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
+        if self.has_ended() {
+            self.note_call(token, "it was answered after stop had returned");
+            return ErrorKind::Stale as i32;
+        }
+        let mut state = self.lock();
+        let Some(record) = state.calls.get_mut(&token) else {
+            drop(state);
+            self.note_here("it answered a call that was never made");
+            return ErrorKind::Stale as i32;
+        };
+        if std::mem::replace(&mut record.answered, true) {
+            drop(state);
+            self.note_call(token, "it was answered twice");
+            return ErrorKind::Stale as i32;
+        }
+        if record.cancelled {
+            return ErrorKind::Stale as i32;
+        }
+        record.answer = Some(Answer::new(code, body));
+        drop(state);
+        self.answered.notify_all();
+        STATUS_OK
+    }
+}
+
+impl Recorder for StrictHost {
+    fn enter_service(&self, function: &str, scope: u64) -> Result<(), ErrorKind> {
         if self.has_ended() {
             self.note(None, format!("it asked {function} after stop had returned"));
             return Err(ErrorKind::Stale);
@@ -365,36 +388,15 @@ impl StrictHost {
         Ok(())
     }
 
-    /// A service that was asked has answered.
-    pub(super) fn leave_service(&self, scope: u64) {
+    fn leave_service(&self, scope: u64) {
         if let Some(record) = self.lock().calls.get_mut(&scope) {
             record.asking = false;
         }
     }
 
-    fn answer(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
-        if self.has_ended() {
-            self.note_call(token, "it was answered after stop had returned");
-            return ErrorKind::Stale as i32;
-        }
-        let mut state = self.lock();
-        let Some(record) = state.calls.get_mut(&token) else {
-            drop(state);
-            self.note_here("it answered a call that was never made");
-            return ErrorKind::Stale as i32;
-        };
-        if std::mem::replace(&mut record.answered, true) {
-            drop(state);
-            self.note_call(token, "it was answered twice");
-            return ErrorKind::Stale as i32;
-        }
-        if record.cancelled {
-            return ErrorKind::Stale as i32;
-        }
-        record.answer = Some(Answer::new(code, body));
-        drop(state);
-        self.answered.notify_all();
-        STATUS_OK
+    fn give(&'static self, bytes: OwnedBytes) -> OwnedBytes {
+        self.given.fetch_add(1, Ordering::SeqCst);
+        bytes.watched(&self.releases)
     }
 }
 

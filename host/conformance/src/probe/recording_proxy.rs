@@ -2,14 +2,26 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use outrigger_abi::{
     Bytes, ExportedService, OwnedBytes, STATUS_OK, Service, ServiceFn, ServiceTable, TableBox, caught,
 };
 use outrigger_service::ErrorKind;
 
-use super::host::StrictHost;
+/// Who is told of the calls that a plugin makes to services.
+pub trait Recorder: Sync {
+    /// A plugin calls a function of a service for a scope. An error is the plugin's answer.
+    ///
+    /// # Errors
+    /// Why the call is refused.
+    fn enter_service(&self, function: &str, scope: u64) -> Result<(), ErrorKind>;
+
+    /// The function has returned.
+    fn leave_service(&self, scope: u64);
+
+    /// The plugin gets these bytes, which it has to release. Gives what it gets in their place.
+    fn give(&'static self, bytes: OwnedBytes) -> OwnedBytes;
+}
 
 /// A service to be offered.
 pub struct Offer {
@@ -42,13 +54,13 @@ pub struct RecordingProxy {
 
 /// What the `ctx` of a proxy's table points to; it is never freed.
 struct ProxyContext {
-    host: &'static StrictHost,
+    host: &'static dyn Recorder,
     offer: Offer,
 }
 
 impl RecordingProxy {
     /// Puts a proxy of a host before a service.
-    pub fn new(host: &'static StrictHost, offer: Offer) -> Self {
+    pub fn new(host: &'static dyn Recorder, offer: Offer) -> Self {
         let len = offer.len;
         let context: &ProxyContext = Box::leak(Box::new(ProxyContext { host, offer }));
         Self { table: TableBox::new((&raw const *context).cast(), FORWARDS.into_iter().take(len)) }
@@ -99,8 +111,7 @@ impl ProxyContext {
                 status
             }
         };
-        host.given.fetch_add(1, Ordering::SeqCst);
-        (status, inner.watched(&host.releases))
+        (status, host.give(inner))
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p outrigger-tests --bin bench load -- --bitcoind PATH
+//! cargo run --release -p outrigger-tests --bin bench polling
 //! ```
 //!
 //! One thread has the requests ready, writes the next of a connection as soon as it has read the last byte of its answer,
@@ -206,6 +207,20 @@ pub fn run(bitcoind: Option<&str>) {
     drop(theirs);
     drop(host);
     waiting();
+}
+
+/// What busy polling gains (`rpc.busy_poll_microseconds`), by the same calls with and without it, in turns.
+pub fn polling() {
+    let hosts: Vec<Host> = ["50", "0"]
+        .map(|time| format!("rpc.busy_poll_microseconds={time}"))
+        .map(|set| Host::start_with(HostOptions { set: vec![set], ..HostOptions::default() }))
+        .into();
+    let clients: Vec<(Client, Client)> = hosts.iter().map(|host| (host.client(), host.client())).collect();
+    println!("| what | 50 us | without | unit | ratio |\n|---|---|---|---|---|");
+    let body = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
+    for (connections, waits) in [(1, Waits::Asleep), (1, Waits::Awake), (MANY, Waits::Asleep), (MANY, Waits::Awake)] {
+        compare("getblockcount", connections, waits, std::slice::from_ref(&body), false, &clients);
+    }
 }
 
 fn compare(

@@ -9,14 +9,15 @@
 //! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench signing [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench load [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench polling
 //! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N]
 //! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
 //! ```
 //!
-//! The second measures the rows of large wallets instead (`rows.rs`), the third the plugin platform (`plugins.rs`), the
-//! fourth templates, blocks and transactions (`template.rs`), the fifth the history of large wallets (`history.rs`), the
-//! sixth imports, rescans and large wallets (`import.rs`), the seventh signing (`signing.rs`), the
-//! eighth many calls at a time and what waiting connections cost (`load.rs`), the ninth many loaded wallets (`wallets.rs`); the tenth is a long mixed load (`soak.rs`).
+//! Without a name: the start and single calls. `rows`: rows of large wallets. `plugins`: the plugin platform. `template`:
+//! templates, blocks and transactions. `history`: the history of large wallets. `import`: imports, rescans and large wallets.
+//! `signing`: signing. `load`: many calls at a time, and what waiting connections cost. `polling`: what busy polling gains.
+//! `wallets`: many loaded wallets. `soak`: a long mixed load.
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
@@ -118,6 +119,7 @@ fn main() {
         Some("import") => import::run(bitcoind),
         Some("signing") => signing::run(bitcoind),
         Some("load") => load::run(bitcoind),
+        Some("polling") => load::polling(),
         Some("wallets") => wallets::run(option("--wallets").map(|wallets| wallets.parse().unwrap())),
         Some("soak") => soak::run(minutes),
         _ => calls(bitcoind),

@@ -13,7 +13,7 @@ use http::header::{
     ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use percent_encoding::percent_decode_str;
@@ -55,16 +55,14 @@ pub(super) struct Edge<S> {
     attempts: Attempts,
     unread: Arc<Unread>,
     figures: Arc<EdgeFigures>,
-    /// Of a response that challenges a client for its credentials.
-    challenge: Extensions,
 }
 
 impl<S: RpcService> Edge<S> {
-    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits, challenge: Extensions) -> Self {
+    pub(super) fn new(service: S, auth: Arc<Authenticator>, limits: Limits) -> Self {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        Self { service, auth, limits, busy_poll, attempts, unread, figures, challenge }
+        Self { service, auth, limits, busy_poll, attempts, unread, figures }
     }
 
     pub(super) fn busy_poll(&self) -> &Arc<BusyPoll> {
@@ -120,11 +118,7 @@ impl<S: RpcService> Edge<S> {
                 if !head.headers.contains_key(EXPECT) {
                     discard(body).await;
                 }
-                let mut response = refusal.into_response();
-                if refusal == Refusal::Unauthorized {
-                    response.extensions_mut().clone_from(&self.challenge);
-                }
-                return response;
+                return refusal.into_response();
             }
         };
         if declared_length(&head.headers) > self.limits.max_body_bytes as u64 {

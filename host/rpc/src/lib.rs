@@ -37,7 +37,6 @@ mod peers;
 mod places;
 mod proof;
 mod server;
-mod spelling;
 mod threads;
 mod unread;
 

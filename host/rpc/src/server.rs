@@ -20,7 +20,6 @@ use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peers;
 use super::places::{Place, Places};
-use super::spelling;
 use super::threads::Workers;
 
 /// Connections beyond the limit that are told so at one time. Further ones are closed without an answer.
@@ -79,7 +78,7 @@ impl<S: RpcService> Server<S> {
         let failed = |source| ServerError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let edge = Arc::new(Edge::new(service, auth, limits, spelling::of_challenge().await));
+        let edge = Arc::new(Edge::new(service, auth, limits));
         Ok(Self { listener, address, edge, peers: Peers::default(), workers: Workers::default() })
     }
 

@@ -102,7 +102,7 @@ async fn credentials_are_asked_for() {
         send(&mut stream, body).await;
         let (head, body) = receive(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{head}");
-        let challenge = "\r\nWWW-Authenticate: Basic realm=\"jsonrpc\"\r\n";
+        let challenge = "\r\nWww-Authenticate: Basic realm=\"jsonrpc\"\r\n";
         assert!(head.contains(challenge), "{head}");
         assert!(head.contains("\r\nContent-Length: 0\r\n"), "{head}");
         assert_eq!(body, "");

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, Network, Script, Transaction, TxOut};
+use bitcoin::{Block, BlockHash, Network, Transaction, TxOut};
 use outrigger_sdk::params;
+use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
 use outrigger_sdk::standard::block_from_bytes;
 use serde_json::{Map, Value, json};
@@ -17,8 +18,6 @@ use crate::{Context, Outcome, args};
 const COIN_OVERHEAD: i64 = 36 + 4 + 1;
 /// Weight units per virtual byte (BIP 141).
 const WITNESS_SCALE: u64 = 4;
-/// The greatest script that can be run, in bytes; an output with a greater one can never be spent.
-const MAX_SCRIPT_SIZE: usize = 10_000;
 /// The subsidy of the first blocks, in satoshi.
 const FIRST_SUBSIDY: u64 = 50 * 100_000_000;
 /// The shares of a block's weight at which `feerate_percentiles` looks, in hundredths.
@@ -111,7 +110,7 @@ impl Counted {
         for output in &transaction.output {
             self.outputs += 1;
             self.growth += coin_size(output);
-            if !is_first && !is_unspendable(&output.script_pubkey) {
+            if !is_first && !is_unspendable(output.script_pubkey.as_bytes()) {
                 self.coins += 1;
                 self.growth_of_coins += coin_size(output);
             }
@@ -185,10 +184,6 @@ impl Counted {
 
 fn coin_size(output: &TxOut) -> i64 {
     output.size() as i64 + COIN_OVERHEAD
-}
-
-fn is_unspendable(script: &Script) -> bool {
-    script.is_op_return() || script.len() > MAX_SCRIPT_SIZE
 }
 
 /// The middle of some values; of an even number of them, what two share, cut off to an integer.

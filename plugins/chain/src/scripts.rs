@@ -4,9 +4,8 @@ use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::script::Instruction;
 use bitcoin::{Network, Script, ScriptBuf, ScriptHash, WPubkeyHash, WScriptHash};
 use outrigger_sdk::params::{self, encode_hex};
-use outrigger_sdk::standard::{
-    ScriptKind, classify, descriptor, from_script, has_valid_ops, is_unspendable, script_json, to_script,
-};
+use outrigger_sdk::script::parse::is_unspendable;
+use outrigger_sdk::standard::{ScriptKind, classify, descriptor, from_script, has_valid_ops, script_json, to_script};
 use serde_json::{Map, Value, json};
 
 use crate::{Context, Outcome, args};
@@ -94,7 +93,7 @@ fn can_be_wrapped(script: &Script, kind: &ScriptKind<'_>) -> bool {
     let has_success = script
         .instructions()
         .any(|instruction| matches!(instruction, Ok(Instruction::Op(opcode)) if is_success(opcode.to_u8())));
-    !wrapped_already && has_valid_ops(script) && !is_unspendable(script) && !has_success
+    !wrapped_already && has_valid_ops(script) && !is_unspendable(script.as_bytes()) && !has_success
 }
 
 /// The witness program that pays to a script or its key; none where segwit does not have it.

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use bitcoin::{Transaction, Txid};
 use outrigger_sdk::amount::{self, COIN};
+use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::mempool::Admission;
-use outrigger_sdk::standard::{has_valid_ops, is_unspendable, sendable_from_hex, transaction_to_bytes};
+use outrigger_sdk::standard::{has_valid_ops, sendable_from_hex, transaction_to_bytes};
 use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
@@ -28,7 +29,7 @@ fn max_feerate(context: &Context<'_>) -> Result<u64, ChainError> {
 fn burns(transaction: &Transaction, most: u64) -> bool {
     transaction.output.iter().any(|output| {
         let script = &output.script_pubkey;
-        (is_unspendable(script) || !has_valid_ops(script)) && output.value.to_sat() > most
+        (is_unspendable(script.as_bytes()) || !has_valid_ops(script)) && output.value.to_sat() > most
     })
 }
 

@@ -56,7 +56,7 @@ mod eval;
 mod flags;
 pub mod limits;
 mod number;
-mod parse;
+pub mod parse;
 mod sighash;
 mod sigops;
 mod stack;

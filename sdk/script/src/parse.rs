@@ -6,39 +6,44 @@
 use std::borrow::Cow;
 
 use super::ScriptError;
+use super::limits::MAX_SCRIPT_SIZE;
 
 /// The largest opcode that carries data in the script: OP_PUSHDATA4.
-pub(super) const OP_PUSHDATA4: u8 = 0x4e;
+pub const OP_PUSHDATA4: u8 = 0x4e;
 /// The largest opcode that counts as a push: OP_16.
 pub(super) const OP_16: u8 = 0x60;
 const OP_1: u8 = 0x51;
 const OP_PUSHDATA1: u8 = 0x4c;
 const OP_PUSHDATA2: u8 = 0x4d;
 const OP_CODESEPARATOR: u8 = 0xab;
+const OP_RETURN: u8 = 0x6a;
 const OP_EQUAL: u8 = 0x87;
 const OP_HASH160: u8 = 0xa9;
 
 /// One opcode of a script with the data it pushes, if it carries any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Op<'a> {
-    pub(super) opcode: u8,
-    pub(super) data: &'a [u8],
+pub struct Op<'a> {
+    /// The opcode.
+    pub opcode: u8,
+    /// What it pushes; empty where it carries no data.
+    pub data: &'a [u8],
 }
 
 /// Reads a script from its start.
 #[derive(Clone, Debug)]
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     script: &'a [u8],
     position: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(script: &'a [u8]) -> Reader<'a> {
+    /// A reader at the script's first byte.
+    pub const fn new(script: &'a [u8]) -> Reader<'a> {
         Reader { script, position: 0 }
     }
 
     /// The index of the next byte to read.
-    pub(super) const fn position(&self) -> usize {
+    pub const fn position(&self) -> usize {
         self.position
     }
 
@@ -48,7 +53,7 @@ impl<'a> Reader<'a> {
     ///
     /// [`ScriptError::BadOpcode`] if the script ends within the opcode's data.
     #[inline]
-    pub(super) fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
+    pub fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
         let opcode = *self.script.get(self.position)?;
         self.position += 1;
         if opcode > OP_PUSHDATA4 {
@@ -92,7 +97,7 @@ impl<'a> Iterator for Reader<'a> {
 }
 
 /// The small number that OP_1 to OP_16 stand for.
-pub(super) const fn small_number(opcode: u8) -> Option<u8> {
+pub const fn small_number(opcode: u8) -> Option<u8> {
     match opcode {
         OP_1..=OP_16 => Some(opcode - OP_1 + 1),
         _ => None,
@@ -100,7 +105,7 @@ pub(super) const fn small_number(opcode: u8) -> Option<u8> {
 }
 
 /// Whether a script can be read and has no opcode above OP_16.
-pub(super) fn is_push_only(script: &[u8]) -> bool {
+pub fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
 }
 
@@ -109,8 +114,14 @@ pub(super) fn is_p2sh(script: &[u8]) -> bool {
     matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
 }
 
+/// Whether an output with this script can never be spent, so that it is not among the coins: it begins with OP_RETURN or is
+/// too long to be executed.
+pub fn is_unspendable(script: &[u8]) -> bool {
+    script.first() == Some(&OP_RETURN) || script.len() > MAX_SCRIPT_SIZE
+}
+
 /// The version and program of a witness program (BIP141).
-pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
+pub fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
     let [opcode, length, program @ ..] = script else {
         return None;
     };
@@ -120,7 +131,7 @@ pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 /// Whether a push opcode is the shortest that pushes this data.
-pub(super) fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
+pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     match data {
         [] => opcode == 0,
         // These have opcodes of their own: OP_1 to OP_16 and OP_1NEGATE.

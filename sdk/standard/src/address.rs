@@ -4,7 +4,8 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Address, Network, PubkeyHash, Script, ScriptBuf, WitnessProgram, WitnessVersion, base58};
 
 use super::bech32::{self, Bech32Error, Decoded, Variant};
-use super::kind::{ScriptKind, classify, witness_program};
+use super::kind::{ScriptKind, classify};
+use outrigger_script::parse::witness_program;
 
 /// Why a text is not an address, in the words of `validateaddress`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

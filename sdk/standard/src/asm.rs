@@ -5,8 +5,8 @@
 
 use bitcoin::Script;
 
-use super::kind::is_unspendable;
-use super::ops::{self, OP_PUSHDATA4, Ops};
+use super::ops;
+use outrigger_script::parse::{OP_PUSHDATA4, Reader, is_unspendable};
 use outrigger_values::params::encode_hex;
 
 /// The longest push that is shown as a number, in bytes.
@@ -20,7 +20,7 @@ pub fn asm(script: &Script) -> String {
 /// The text of a scriptSig: where a push has the form of a signature, its last byte is shown as the sighash type it
 /// stands for, as in `3044...[ALL]`.
 pub fn asm_sighash(script: &Script) -> String {
-    if is_unspendable(script) {
+    if is_unspendable(script.as_bytes()) {
         return asm(script);
     }
     write(script, |data| match signature_and_type(data) {
@@ -30,14 +30,18 @@ pub fn asm_sighash(script: &Script) -> String {
 }
 
 fn write(script: &Script, long_push: impl Fn(&[u8]) -> String) -> String {
-    let words: Vec<String> = Ops::new(script.as_bytes())
-        .map(|op| match op {
-            Err(ops::Truncated) => "[error]".to_owned(),
+    let mut words = Vec::new();
+    for op in Reader::new(script.as_bytes()) {
+        words.push(match op {
+            Err(_) => {
+                words.push("[error]".to_owned());
+                break;
+            }
             Ok(op) if op.opcode > OP_PUSHDATA4 => ops::name(op.opcode),
             Ok(op) if op.data.len() <= MAX_NUMBER_BYTES => number(op.data).to_string(),
             Ok(op) => long_push(op.data),
-        })
-        .collect();
+        });
+    }
     words.join(" ")
 }
 

@@ -9,7 +9,8 @@ use bitcoin::consensus::{Decodable, serialize};
 use bitcoin::io::{Cursor, Read};
 use bitcoin::{Block, Script, Transaction, TxIn, TxOut, Witness, block};
 
-use super::kind::{MAX_SCRIPT_SIZE, has_valid_ops};
+use super::kind::has_valid_ops;
+use outrigger_script::limits::MAX_SCRIPT_SIZE;
 use outrigger_values::params::decode_hex;
 
 /// The transaction of a text, as `decoderawtransaction` and its like read it; none when it is no transaction.

@@ -2,14 +2,11 @@
 
 use bitcoin::Script;
 
-use super::ops::{self, OP_PUSHDATA4, Op, Ops};
+use outrigger_script::limits::MAX_SCRIPT_ELEMENT_SIZE;
+use outrigger_script::parse::{self, OP_PUSHDATA4, Op, Reader, witness_program};
 
 /// The most keys that OP_CHECKMULTISIG takes.
 const MAX_MULTISIG_KEYS: u8 = 20;
-/// The longest script that can be executed, in bytes.
-pub(super) const MAX_SCRIPT_SIZE: usize = 10_000;
-/// The longest push that can be executed, in bytes.
-const MAX_SCRIPT_ELEMENT_SIZE: usize = 520;
 /// The largest opcode that has a meaning outside of tapscript: OP_NOP10.
 const MAX_OPCODE: u8 = 0xb9;
 /// The program of a pay-to-anchor output.
@@ -101,7 +98,7 @@ pub fn classify(script: &Script) -> ScriptKind<'_> {
         return classify_witness(version, program);
     }
     match bytes {
-        [0x6a, data @ ..] if ops::is_push_only(data) => ScriptKind::NullData,
+        [0x6a, data @ ..] if parse::is_push_only(data) => ScriptKind::NullData,
         [length, key @ .., 0xac] if key.len() == usize::from(*length) && is_key_size(key) => ScriptKind::PubKey { key },
         [0x76, 0xa9, 20, hash @ .., 0x88, 0xac] => {
             hash.try_into().map_or(ScriptKind::NonStandard, |hash| ScriptKind::PubKeyHash { hash })
@@ -112,23 +109,8 @@ pub fn classify(script: &Script) -> ScriptKind<'_> {
 
 /// Whether a script can be read to its end, with opcodes that have a meaning and pushes that can be executed.
 pub fn has_valid_ops(script: &Script) -> bool {
-    Ops::new(script.as_bytes())
+    Reader::new(script.as_bytes())
         .all(|op| op.is_ok_and(|op| op.opcode <= MAX_OPCODE && op.data.len() <= MAX_SCRIPT_ELEMENT_SIZE))
-}
-
-/// Whether an output can never be spent: it begins with OP_RETURN or is too long.
-pub fn is_unspendable(script: &Script) -> bool {
-    script.as_bytes().first() == Some(&0x6a) || script.len() > MAX_SCRIPT_SIZE
-}
-
-/// The version and program of a witness program (BIP 141).
-pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
-    let [opcode, length, program @ ..] = script else {
-        return None;
-    };
-    let version = if *opcode == 0 { 0 } else { ops::small_number(*opcode)? };
-    let fits = (2..=40).contains(&program.len()) && usize::from(*length) == program.len();
-    fits.then_some((version, program))
 }
 
 fn classify_witness(version: u8, program: &[u8]) -> ScriptKind<'_> {
@@ -149,7 +131,7 @@ fn is_key_size(key: &[u8]) -> bool {
 
 fn multisig(script: &[u8]) -> Option<ScriptKind<'_>> {
     let script = script.strip_suffix(&[0xae])?;
-    let mut reader = Ops::new(script);
+    let mut reader = Reader::new(script);
     let required = number(reader.next()?.ok()?, 1)?;
     let mut keys = Vec::new();
     let count = loop {
@@ -159,14 +141,17 @@ fn multisig(script: &[u8]) -> Option<ScriptKind<'_>> {
         }
         keys.push(op.data);
     };
-    (keys.len() == usize::from(count) && reader.rest().is_empty()).then_some(ScriptKind::Multisig { required, keys })
+    (keys.len() == usize::from(count) && reader.position() == script.len())
+        .then_some(ScriptKind::Multisig { required, keys })
 }
 
 /// A number from `least` to the most keys, pushed in its shortest form.
 fn number(op: Op<'_>, least: u8) -> Option<u8> {
-    let number = match ops::small_number(op.opcode) {
+    let number = match parse::small_number(op.opcode) {
         Some(number) => number,
-        None if op.opcode == 0 || op.opcode > OP_PUSHDATA4 || !ops::is_minimal_push(op.opcode, op.data) => return None,
+        None if op.opcode == 0 || op.opcode > OP_PUSHDATA4 || !parse::is_minimal_push(op.opcode, op.data) => {
+            return None;
+        }
         // Numbers up to 20 take one byte, so a longer push is either too large or not minimal.
         None => match op.data {
             [number] => *number,

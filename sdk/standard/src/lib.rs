@@ -23,4 +23,4 @@ pub use decode::{
     transaction_to_bytes,
 };
 pub use json::{Spent, script_json, transaction_json, transaction_json_with};
-pub use kind::{ScriptKind, classify, has_valid_ops, is_unspendable};
+pub use kind::{ScriptKind, classify, has_valid_ops};

@@ -23,8 +23,6 @@ pub const COINBASE_MATURITY: u32 = 100;
 pub const MAX_FUTURE_BLOCK_TIME: u64 = 7_200;
 /// How many block times the median time is taken of (BIP 113).
 pub const MEDIAN_TIME_SPAN: usize = 11;
-/// Scripts longer than this can never be run, so that their outputs are not kept.
-pub const MAX_SCRIPT_SIZE: usize = 10_000;
 /// Lock times below this are heights, the others times.
 pub const LOCKTIME_THRESHOLD: u32 = 500_000_000;
 /// The version of the blocks that are built here, without the bits of deployments in progress (BIP 9).

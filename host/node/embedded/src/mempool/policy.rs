@@ -6,7 +6,8 @@ use bitcoin::{Script, Transaction, TxOut, Witness, WitnessVersion};
 use outrigger_service::chain::Coin;
 
 use crate::params::MempoolLimits;
-use crate::validation::{ValidationError, is_unspendable};
+use crate::validation::ValidationError;
+use outrigger_script::parse::is_unspendable;
 use outrigger_script::script_sigop_count;
 
 use super::entry::FeeRate;
@@ -157,7 +158,7 @@ fn dust_count(tx: &Transaction, limits: &MempoolLimits) -> usize {
 
 /// The value below which an output costs more to spend than it is worth, in satoshi.
 fn dust_limit(output: &TxOut, rate: FeeRate) -> u64 {
-    if is_unspendable(&output.script_pubkey) {
+    if is_unspendable(output.script_pubkey.as_bytes()) {
         return 0;
     }
     let spend = if output.script_pubkey.is_witness_program() { WITNESS_SPEND } else { PLAIN_SPEND };

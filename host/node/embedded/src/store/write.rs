@@ -12,7 +12,7 @@ use super::rows::{BlockEntry, TxRow, outpoint_key, push_coin};
 use super::{Store, meta};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
-use crate::validation::is_unspendable;
+use outrigger_script::parse::is_unspendable;
 
 /// The bytes of a block's header.
 const HEADER_SIZE: usize = 80;
@@ -103,7 +103,7 @@ impl Store {
                 count = count.saturating_sub(1);
             }
             for (vout, output) in (0_u32..).zip(&tx.output) {
-                if is_unspendable(&output.script_pubkey) {
+                if is_unspendable(output.script_pubkey.as_bytes()) {
                     continue;
                 }
                 coin_bytes.clear();

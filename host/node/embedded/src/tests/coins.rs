@@ -9,9 +9,9 @@ use proptest::prelude::*;
 
 use super::super::EmbeddedNode;
 use super::super::store::rows::outpoint_key;
-use super::super::validation::is_unspendable;
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
+use outrigger_script::parse::is_unspendable;
 
 /// Height, whether of a coinbase, value.
 type Plain = (u32, bool, u64);
@@ -29,7 +29,7 @@ fn replayed(node: &EmbeddedNode) -> BTreeMap<Vec<u8>, Plain> {
             }
             let txid = tx.compute_txid();
             for (vout, output) in (0..).zip(&tx.output) {
-                if !is_unspendable(&output.script_pubkey) {
+                if !is_unspendable(output.script_pubkey.as_bytes()) {
                     let key = outpoint_key(&OutPoint { txid, vout }).to_vec();
                     coins.insert(key, (height, tx.is_coinbase(), output.value.to_sat()));
                 }

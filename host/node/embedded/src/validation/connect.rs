@@ -6,12 +6,11 @@ use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_service::chain::{Coin, SpentOutputs};
 
 use super::scripts::{Job, describe_input, verify_all};
-use super::{
-    ConnectError, InputError, Parent, ValidationContext, ValidationError, check_inputs, is_unspendable, sequence_lock,
-};
+use super::{ConnectError, InputError, Parent, ValidationContext, ValidationError, check_inputs, sequence_lock};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
 use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_MONEY};
+use outrigger_script::parse::is_unspendable;
 use outrigger_script::{Flags, transaction_sigop_cost};
 
 /// What a valid block does.
@@ -155,7 +154,7 @@ impl<'a> Session<'a> {
             return self.context.store.coin(self.context.txn, outpoint);
         };
         let output = self.block.txdata.get(*index).and_then(|tx| tx.output.get(outpoint.vout as usize));
-        let output = output.filter(|output| !is_unspendable(&output.script_pubkey)).cloned();
+        let output = output.filter(|output| !is_unspendable(output.script_pubkey.as_bytes())).cloned();
         Ok(output.map(|output| Coin { output, height: self.parent.height + 1, coinbase: *index == 0 }))
     }
 

@@ -2,14 +2,11 @@
 
 use std::collections::HashSet;
 
-use bitcoin::opcodes::all::OP_RETURN;
-use bitcoin::{Script, Transaction};
+use bitcoin::Transaction;
 use outrigger_service::chain::Coin;
 
 use super::ValidationError;
-use crate::params::{
-    COINBASE_MATURITY, LOCKTIME_THRESHOLD, MAX_BLOCK_WEIGHT, MAX_MONEY, MAX_SCRIPT_SIZE, WITNESS_SCALE_FACTOR,
-};
+use crate::params::{COINBASE_MATURITY, LOCKTIME_THRESHOLD, MAX_BLOCK_WEIGHT, MAX_MONEY, WITNESS_SCALE_FACTOR};
 
 /// The bytes a coinbase's script may have.
 const COINBASE_SCRIPT_SIZE: std::ops::RangeInclusive<usize> = 2..=100;
@@ -21,11 +18,6 @@ const SEQUENCE_TIME: u32 = 1 << 22;
 const SEQUENCE_MASK: u32 = 0xffff;
 /// A relative lock in time counts units of 2 to this power seconds (BIP 68).
 const SEQUENCE_GRANULARITY: u32 = 9;
-
-/// Whether an output with this script can never be spent, so that it is not among the coins.
-pub fn is_unspendable(script: &Script) -> bool {
-    script.as_bytes().first() == Some(&OP_RETURN.to_u8()) || script.len() > MAX_SCRIPT_SIZE
-}
 
 /// What a transaction is by itself.
 ///

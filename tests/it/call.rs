@@ -1,15 +1,14 @@
 //! `outrigger call`, the client in the binary: what it makes of what is typed.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-use std::process::{Command, Output, Stdio};
-
 use outrigger_tests::{Host, HostOptions, built, groups};
 use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Output, Stdio};
 
 fn command(host: &Host, arguments: &[&str]) -> Command {
     let mut command = Command::new(&built().binary);
@@ -23,6 +22,50 @@ fn call(host: &Host, arguments: &[&str], input: &str) -> Output {
     // A command that reads nothing may have ended.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
+}
+
+#[test]
+fn the_client_command_speaks_to_a_running_host() {
+    let host = Host::start();
+    let call = |arguments: &[&str]| {
+        let mut command = Command::new(&built().binary);
+        command.arg("call").arg("--datadir").arg(host.datadir()).arg("--rpc-connect");
+        command.arg(format!("http://{}", host.address)).args(arguments).output().unwrap()
+    };
+    let output = call(&["getblockhash", "0"]);
+    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), genesis);
+    assert_eq!(String::from_utf8(call(&["getblockhash", "height=0"]).stdout).unwrap(), genesis);
+    let output = call(&["getblockhash", "7"]);
+    assert_eq!(output.status.code(), Some(8));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("Block height out of range"));
+}
+
+#[test]
+fn the_client_command_takes_secrets_from_its_input_and_text_where_text_is_wanted() {
+    let host = Host::start();
+    let call = |arguments: &[&str], input: &str| {
+        let mut command = Command::new(&built().binary);
+        command.arg("call").arg("--datadir").arg(host.datadir()).arg("--rpc-connect");
+        command.arg(format!("http://{}", host.address)).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    // A wallet whose name and passphrase read as numbers.
+    assert_eq!(call(&["createwallet", "2026"], "").0, Some(0));
+    assert_eq!(call(&["--wallet", "2026", "--stdin", "encryptwallet"], "1234\n").0, Some(0));
+    assert_eq!(call(&["--wallet", "2026", "--stdin", "walletpassphrase"], "4321\n60\n").0, Some(14));
+    assert_eq!(call(&["--wallet", "2026", "--stdin", "walletpassphrase"], "1234\n60\n").0, Some(0));
+    let (code, info) = call(&["--wallet", "2026", "getwalletinfo"], "");
+    // In a pipe, on one line.
+    assert!(code == Some(0) && info.starts_with("{\"walletname\":\"2026\",") && info.lines().count() == 1, "{info}");
+    let (code, script) = call(&["getblockcount"], "");
+    assert_eq!((code, script.as_str()), (Some(0), "0\n"));
+    let mut completions = Command::new(&built().binary);
+    let completions = completions.args(["completions", "bash"]).output().unwrap();
+    assert!(completions.status.success() && !completions.stdout.is_empty());
 }
 
 #[test]

@@ -1,10 +1,9 @@
-//! `outrigger plugin check`: good plugins pass, and each kind of misbehaviour is called by its name.
-
-use std::path::Path;
-use std::process::{Command, Output};
+//! `outrigger plugin check`: good plugins pass, and each kind of misbehaviour is called by its name. `outrigger plugin inspect`.
 
 use outrigger_tests::built;
 use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
 
 fn run(file: &Path, arguments: &[&str]) -> Output {
     Command::new(&built().binary).args(["plugin", "check"]).arg(file).args(arguments).output().unwrap()
@@ -234,4 +233,17 @@ fn what_is_no_plugin_and_what_it_does_not_have_is_refused() {
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn a_plugin_can_be_inspected_without_running_it() {
+    let acme = built().library("outrigger_acme_mining");
+    let inspect = |file: &Path| Command::new(&built().binary).args(["plugin", "inspect"]).arg(file).output().unwrap();
+    let output = inspect(acme);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.starts_with("acme-mining 2.1.0: Acme's block policy") && text.contains("getblocktemplate ( {...} )"),
+        "{text}"
+    );
+    assert!(!inspect(Path::new("/nonexistent.so")).status.success());
 }

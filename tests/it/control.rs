@@ -1,278 +1,125 @@
-//! Plugins are stopped, started and replaced while the host runs.
+//! The control group, which the host answers itself: help, echo, getrpcinfo, rpc.discover, and the words for methods that are gone.
+//! `plugin_control.rs` has those that start and stop plugins, `startup.rs` has `stop`.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-/// A folder with a configuration: the chain, and `faulty` from a file that can be changed.
-struct Setup {
-    folder: TempDir,
-}
-
-impl Setup {
-    fn new(rest: &str) -> Self {
-        let setup = Self { folder: tempfile::tempdir().unwrap() };
-        setup.put(&std::fs::read(built().library("outrigger_faulty")).unwrap());
-        setup.configure(rest);
-        setup
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("faulty.so")
-    }
-
-    fn put(&self, content: &[u8]) {
-        std::fs::write(self.file(), content).unwrap();
-    }
-
-    /// Writes the configuration; `rest` belongs to the plugin's section.
-    fn configure(&self, rest: &str) {
-        let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
-        let mining = "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
-        let faulty =
-            format!("[[plugins]]\nfile = \"{}\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}", self.file().display());
-        std::fs::write(self.config(), format!("{chain}{mining}{faulty}")).unwrap();
-    }
-
-    fn config(&self) -> PathBuf {
-        self.folder.path().join("config.toml")
-    }
-
-    fn start(&self) -> Host {
-        Host::start_with(HostOptions { config: Some(self.config()), ..HostOptions::default() })
-    }
-}
-
-fn plugin(client: &mut Client, id: &str) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == id).unwrap().clone()
-}
 
 #[test]
-fn a_group_is_stopped_and_started_again() {
+fn help_is_asked_for_as_of_bitcoind() {
     let host = Host::start();
     let mut client = host.client();
-    let stopped = client.call("stopplugin", json!(["mining"]));
-    assert_eq!((&stopped["id"], &stopped["draining"]), (&json!("mining"), &json!(0)));
-    assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])), (-32601, "Method not found".into()));
-    assert_eq!(client.call("getblockcount", json!([])), json!(0));
-    let mining = plugin(&mut client, "mining");
-    assert_eq!((&mining["state"], &mining["methods"]), (&json!("stopped"), &json!([])));
-    let again = client.refused("stopplugin", json!(["mining"]));
-    assert_eq!(again, (-1, "The plugin 'mining' is not running; startplugin starts it".into()));
-    client.call("startplugin", json!(["mining"]));
-    assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], json!(1));
-    assert_eq!(plugin(&mut client, "mining")["state"], json!("running"));
-    let again = client.refused("startplugin", json!(["mining"]));
-    assert_eq!(again, (-1, "The plugin 'mining' is running; reloadplugin replaces it".into()));
-    for method in ["startplugin", "stopplugin", "reloadplugin"] {
-        let unknown = client.refused(method, json!(["/tmp/another.so"]));
-        assert_eq!(unknown, (-8, "No plugin '/tmp/another.so' in the configuration".into()), "{method}");
+    let null = (-3, "JSON value of type null is not of expected type string".to_owned());
+    assert_eq!(client.refused("help", json!([null])), null);
+    assert_eq!(client.call("help", json!([])), client.call("help", json!([""])));
+    let help = client.call("help", json!(["getblock"]));
+    assert!(help.as_str().unwrap().contains("\n1. blockhash    (string, required) "), "{help}");
+    let curl = "\n> curl --user myusername --data-binary '{\"jsonrpc\": \"2.0\", \"id\": \"curltest\", \"method\": \"getblock\", \"params\": [\"";
+    assert!(help.as_str().unwrap().contains(curl), "{help}");
+    let conversions = client.call("help", json!(["dump_all_command_conversions"]));
+    let of_getblock: Vec<&Value> = conversions.as_array().unwrap().iter().filter(|row| row[0] == "getblock").collect();
+    let expected = [
+        json!(["getblock", 0, "blockhash", true]),
+        json!(["getblock", 1, "verbosity", false]),
+        json!(["getblock", 1, "verbose", false]),
+    ];
+    assert_eq!(of_getblock, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn arguments_are_echoed_as_they_came() {
+    let host = Host::start();
+    let mut client = host.client();
+    for method in ["echo", "echojson"] {
+        let mut check = |params: &str, result: &str| {
+            let reply = client.post(&format!(r#"{{"method":"{method}","params":{params},"id":1}}"#));
+            assert_eq!(reply.body, format!("{{\"result\":{result},\"error\":null,\"id\":1}}\n"), "{params}");
+        };
+        check(r#"["a",null, {"b":[1.50,-0]} ,true]"#, r#"["a",null,{"b":[1.50,-0]},true]"#);
+        check(
+            r#"[1.10000000000000000000001,123456789012345678901234567890]"#,
+            "[1.10000000000000000000001,123456789012345678901234567890]",
+        );
+        check("null", "[]");
+        check("[null,null]", "[null,null]");
+        check(r#"{"arg2":"x","args":[1]}"#, r#"[1,null,"x"]"#);
+        let unknown = (-8, "Unknown named parameter arg10".to_owned());
+        assert_eq!(client.refused(method, json!({"arg10": 1})), unknown);
+        let (code, help) = client.refused(method, json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]));
+        assert!(code == -1 && help.starts_with(method), "{help}");
     }
 }
 
 #[test]
-fn calls_in_flight_end_on_the_old_instance_while_the_new_one_serves() {
-    let setup = Setup::new("options = { label = \"old\" }\n");
-    let host = setup.start();
-    let mut client = host.client();
-    let gate = Gate::new();
-    let calls: Vec<_> = ["faultlate", "faultblocked"]
-        .into_iter()
-        .map(|method| {
-            let (mut client, address) = (host.client(), gate.address());
-            std::thread::spawn(move || client.call(method, json!([address])))
-        })
-        .collect();
-    let waiting = [gate.wait(), gate.wait()];
-    setup.configure("options = { label = \"new\" }\n");
-    let reloaded = client.call("reloadplugin", json!(["faulty"]));
-    assert_eq!(reloaded["draining"], json!(2));
-    assert_eq!(client.call("faultwho", json!([])), json!({"label": "new", "instance": 2, "calls": 1}));
-    drop(waiting);
-    let answers: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
-    assert_eq!(answers, [json!("late"), Value::Null]);
-    let faulty = plugin(&mut client, "faulty");
-    assert_eq!((&faulty["state"], &faulty["calls"], &faulty["errors"]), (&json!("running"), &json!(3), &json!(0)));
+fn getrpcinfo_has_no_path_of_a_log_where_there_is_no_file() {
+    let host = Host::start();
+    let info = host.client().call("getrpcinfo", json!([]));
+    let keys: Vec<&String> = info.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["active_commands", "logpath"]);
+    assert_eq!(info["logpath"], json!(""));
 }
 
 #[test]
-fn a_broken_file_or_configuration_keeps_the_old_instance_serving() {
-    let setup = Setup::new("options = { label = \"good\" }\n");
-    let good = std::fs::read(setup.file()).unwrap();
-    let host = setup.start();
+fn the_calls_in_flight_are_listed_in_the_order_in_which_they_began() {
+    let host = Host::start();
     let mut client = host.client();
-    let mut check = |reason: &str| {
-        let (code, message) = client.refused("reloadplugin", json!(["faulty"]));
-        assert!(code == -1 && message.contains(reason), "{code} {message}");
-        assert_eq!(client.call("faultwho", json!([]))["label"], json!("good"));
+    let commands = |client: &mut Client| {
+        let info = client.call("getrpcinfo", json!([]));
+        let commands = info["active_commands"].as_array().unwrap();
+        assert!(commands.iter().all(|command| command["duration"].is_u64()), "{info}");
+        commands.iter().map(|command| command["method"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    setup.put(b"\x7fELF and nothing more");
-    check("is not an Outrigger plugin: it is no library");
-    setup.put(good.get(..good.len() / 2).unwrap());
-    check("is not an Outrigger plugin");
-    std::fs::copy(built().library("outrigger_acme_mining"), setup.file()).unwrap();
-    check("the file of the plugin 'faulty' holds a plugin 'acme-mining' now");
-    setup.put(&good);
-    for (option, reason) in [
-        ("refuse_init", "plugin 'faulty' refused to start: refuse_init was asked for"),
-        ("refuse_start", "plugin 'faulty' refused to start: refuse_start was asked for"),
-        ("panic_init", "plugin 'faulty' refused to start: status 18"),
-    ] {
-        setup.configure(&format!("options = {{ {option} = true }}\n"));
-        check(reason);
+    assert_eq!(commands(&mut client), ["getrpcinfo"]);
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let poll = json!({"rules": ["segwit"], "longpollid": template["longpollid"]});
+    let poll = json!({"method": "getblocktemplate", "params": [poll], "id": 1});
+    let waiting = client.begin(&poll.to_string());
+    // Without a list of calls this would go on for ever, so it has an end.
+    let listed = (0..100_000).map(|_| commands(&mut client)).find(|listed| listed.len() > 1);
+    assert_eq!(listed.unwrap(), ["getblocktemplate", "getrpcinfo"]);
+    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    assert_eq!(waiting.finish().status, 200);
+    assert_eq!(commands(&mut client), ["getrpcinfo"]);
+}
+
+#[test]
+fn all_methods_are_discovered_with_their_parameters() {
+    let host = Host::start();
+    let mut client = host.client();
+    let document = client.call("rpc.discover", json!([]));
+    let methods = document["methods"].as_array().unwrap();
+    let help = client.call("help", json!([]));
+    let listed = help.as_str().unwrap().lines().filter(|line| !line.is_empty() && !line.starts_with("==")).count();
+    assert_eq!(methods.len(), listed);
+    let sign = methods.iter().find(|method| method["name"] == "signrawtransactionwithkey").unwrap();
+    let names: Vec<_> = sign["params"].as_array().unwrap().iter().map(|param| param["name"].clone()).collect();
+    assert_eq!(json!(names), json!(["hexstring", "privkeys", "prevtxs", "sighashtype"]));
+}
+
+#[test]
+fn generate_says_that_it_is_gone() {
+    let host = Host::start();
+    let mut client = host.client();
+    let text = "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
+    for (params, code) in [(json!([]), -32601), (json!({}), -32601), (json!([1]), -1), (json!([1, "x", 3]), -1)] {
+        assert_eq!(client.refused("generate", params.clone()), (code, text.to_owned()), "{params}");
     }
-    setup.configure("options = { label = 7 }\n");
-    check("option 'label' must be of type string");
-    std::fs::write(setup.config(), "[[plugins]\n").unwrap();
-    check("The configuration cannot be used: ");
-    std::fs::remove_file(setup.config()).unwrap();
-    check("The configuration cannot be used: ");
-    setup.configure("options = { label = \"better\" }\n");
-    client.call("reloadplugin", json!(["faulty"]));
-    assert_eq!(client.call("faultwho", json!([]))["label"], json!("better"));
+    assert_eq!(client.refused("generate", json!({"x": 1})), (-8, "Unknown named parameter x".into()));
+    let reply = client.post(r#"{"method":"generate","id":1}"#);
+    assert_eq!(reply.status, 404);
+    assert_eq!(client.call("help", json!(["generate"])), json!(text));
+    assert!(!client.call("help", json!([])).as_str().unwrap().contains("generate\n"));
 }
 
 #[test]
-fn what_was_taken_out_of_the_configuration_is_not_started_again() {
-    let setup = Setup::new("");
-    let host = setup.start();
+fn generate_and_other_removed_methods_are_refused_as_29_does() {
+    let host = Host::start();
     let mut client = host.client();
-    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
-    std::fs::write(setup.config(), chain).unwrap();
-    let unknown = (-8, "No plugin 'faulty' in the configuration".to_owned());
-    assert_eq!(client.refused("reloadplugin", json!(["faulty"])), unknown);
-    client.call("faultwho", json!([]));
-    client.call("stopplugin", json!(["faulty"]));
-    assert_eq!(client.refused("startplugin", json!(["faulty"])), unknown);
-    assert_eq!(client.refused("faultwho", json!([])).0, -32601);
-}
-
-#[test]
-fn a_method_of_a_stopped_plugin_does_not_fall_to_another() {
-    let acme = built().library("outrigger_acme_mining").display().to_string();
-    let text = format!(
-        "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n\
-         [[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\"]\n\
-         [routes]\ngetblocktemplate = \"acme-mining\"\n"
-    );
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    let mut client = host.client();
-    client.call("stopplugin", json!(["acme-mining"]));
-    assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32601);
-    assert_eq!(client.call("getmininginfo", json!([]))["blocks"], json!(0));
-    client.call("startplugin", json!(["acme-mining"]));
-    assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
-}
-
-/// How often the plugin is replaced under load.
-const RELOADS: usize = 100;
-
-#[test]
-fn reloading_under_load_loses_no_call() {
-    let setup = Setup::new("");
-    let host = setup.start();
-    let done = Arc::new(AtomicBool::new(false));
-    let load = |method: &'static str| {
-        let (mut client, done) = (host.client(), done.clone());
-        std::thread::spawn(move || {
-            let mut calls = 0_u64;
-            while !done.load(Ordering::Relaxed) {
-                client.call(method, json!([]));
-                calls += 1;
-            }
-            calls
-        })
-    };
-    let callers = [load("faultwho"), load("faultwho"), load("getblockcount"), load("getmininginfo")];
-    let mut client = host.client();
-    for _ in 0..RELOADS {
-        client.call("reloadplugin", json!(["faulty"]));
+    let message = "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
+    for (params, code) in [(json!([]), -32601), (json!({}), -32601), (json!([1]), -1), (json!([[]]), -1)] {
+        assert_eq!(client.refused("generate", params.clone()), (code, message.into()), "{params}");
     }
-    done.store(true, Ordering::Relaxed);
-    let calls: Vec<u64> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
-    assert!(calls.iter().all(|calls| *calls > 0), "{calls:?}");
-    let (instance, faulty) = (client.call("faultwho", json!([])), plugin(&mut client, "faulty"));
-    assert_eq!(instance["instance"], json!(RELOADS + 1));
-    let counted = faulty["calls"].as_u64().unwrap();
-    assert_eq!((counted, &faulty["errors"]), (calls[0] + calls[1] + 1, &json!(0)));
-    println!("{} calls beside {RELOADS} reloads", calls.iter().sum::<u64>());
-}
-
-/// What a host says that refuses a configuration.
-#[track_caller]
-fn refused(config: &Path) -> String {
-    let output = Host::fail(&HostOptions { config: Some(config.to_owned()), ..HostOptions::default() });
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stderr).unwrap()
-}
-
-#[test]
-fn a_file_that_others_may_write_is_refused() {
-    use std::os::unix::fs::PermissionsExt;
-    let setup = Setup::new("");
-    let allow = |mode: u32| std::fs::set_permissions(setup.file(), std::fs::Permissions::from_mode(mode)).unwrap();
-    allow(0o646);
-    let error = refused(&setup.config());
-    assert!(
-        error.contains(":8: plugins.file: ") && error.contains("may be changed by others (its mode is 0646)"),
-        "{error}"
-    );
-    allow(0o644);
-    let host = setup.start();
-    allow(0o664);
-    let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
-    assert!(code == -1 && message.contains("its mode is 0664"), "{message}");
-    allow(0o644);
-    std::fs::set_permissions(setup.folder.path(), std::fs::Permissions::from_mode(0o775)).unwrap();
-    let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
-    assert!(code == -1 && message.contains("its mode is 0775"), "{message}");
-}
-
-#[test]
-fn a_pinned_file_must_be_that_file() {
-    let setup = Setup::new(&format!("sha256 = \"{}\"\n", "0".repeat(64)));
-    let error = refused(&setup.config());
-    assert!(error.contains(":10: plugins.sha256: ") && error.contains("the configuration pins 0000"), "{error}");
-    let found = error.split("SHA-256 ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
-    setup.configure(&format!("sha256 = \"{}\"\n", found.to_uppercase()));
-    let host = setup.start();
-    assert_eq!(plugin(&mut host.client(), "faulty")["hash"], json!(found));
-    std::fs::copy(built().library("outrigger_acme_mining"), setup.file()).unwrap();
-    let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
-    assert!(code == -1 && message.contains(&format!("the configuration pins {}", found.to_uppercase())), "{message}");
-    setup.configure("sha256 = \"12\"\n");
-    assert!(refused(&setup.config()).contains(":10: plugins.sha256: must be the 64 hexadecimal digits"));
-}
-
-#[test]
-fn the_signer_can_be_granted_for_some_wallets() {
-    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]";
-    let some = all.replace("\"signer/1\"", "{ service = \"signer/1\", wallets = [\"hot\"] }");
-    assert!(text.contains(all), "the configuration has changed");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text.replace(all, &some)).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    let signed = |wallet: &str| {
-        let mut client = host.new_wallet(wallet);
-        let address = client.call("getnewaddress", json!([]));
-        client.call("generatetoaddress", json!([101, address]));
-        let coin = client.call("listunspent", json!([]))[0].clone();
-        let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
-        let raw = client.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): "1.0"}]));
-        client.try_call("signrawtransactionwithwallet", json!([raw]))
-    };
-    assert_eq!(signed("hot").unwrap()["complete"], json!(true));
-    let error = signed("cold").unwrap_err();
-    let message = "The plugin may not use the keys of the wallet \"cold\"";
-    assert_eq!((error.code, error.message.as_str()), (-32603, message));
-    let grants = plugin(&mut host.client(), "signing")["grants"].clone();
-    assert!(grants.as_array().unwrap().contains(&json!("signer/1 (wallets: hot)")), "{grants}");
+    assert_eq!(client.post(r#"{"method":"generate","id":1}"#).status, 404);
+    for method in ["getinfo", "addwitnessaddress", "estimatefee", "getaccount", "signrawtransaction"] {
+        assert_eq!(client.refused(method, json!([1])), (-32601, "Method not found".into()), "{method}");
+    }
 }

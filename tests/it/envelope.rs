@@ -45,17 +45,6 @@ fn replies_are_framed_as_bitcoinds() {
 }
 
 #[test]
-fn credentials_are_asked_for() {
-    let host = Host::start();
-    let mut client = host.client();
-    let reply = client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}");
-    assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Basic realm=\"jsonrpc\"")));
-    assert_eq!(reply.body, "");
-    let reply = client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_eq!(reply.status, 405);
-}
-
-#[test]
 fn arguments_are_named_counted_typed_and_unwrapped() {
     let host = Host::start();
     let mut client = host.client();
@@ -81,75 +70,6 @@ fn arguments_are_named_counted_typed_and_unwrapped() {
     let raw = client.call("createrawtransaction", json!([[{"txid": "11".repeat(32), "vout": 0}], []]));
     let signed = client.call("signrawtransactionwithkey", json!([raw, "[]"]));
     assert_eq!(signed["complete"], json!(false));
-}
-
-#[test]
-fn generate_says_that_it_is_gone() {
-    let host = Host::start();
-    let mut client = host.client();
-    let text = "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
-    for (params, code) in [(json!([]), -32601), (json!({}), -32601), (json!([1]), -1), (json!([1, "x", 3]), -1)] {
-        assert_eq!(client.refused("generate", params.clone()), (code, text.to_owned()), "{params}");
-    }
-    assert_eq!(client.refused("generate", json!({"x": 1})), (-8, "Unknown named parameter x".into()));
-    let reply = client.post(r#"{"method":"generate","id":1}"#);
-    assert_eq!(reply.status, 404);
-    assert_eq!(client.call("help", json!(["generate"])), json!(text));
-    assert!(!client.call("help", json!([])).as_str().unwrap().contains("generate\n"));
-}
-
-#[test]
-fn getrpcinfo_has_no_path_of_a_log_where_there_is_no_file() {
-    let host = Host::start();
-    let info = host.client().call("getrpcinfo", json!([]));
-    let keys: Vec<&String> = info.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["active_commands", "logpath"]);
-    assert_eq!(info["logpath"], json!(""));
-}
-
-#[test]
-fn help_is_asked_for_as_of_bitcoind() {
-    let host = Host::start();
-    let mut client = host.client();
-    let null = (-3, "JSON value of type null is not of expected type string".to_owned());
-    assert_eq!(client.refused("help", json!([null])), null);
-    assert_eq!(client.call("help", json!([])), client.call("help", json!([""])));
-    let help = client.call("help", json!(["getblock"]));
-    assert!(help.as_str().unwrap().contains("\n1. blockhash    (string, required) "), "{help}");
-    let curl = "\n> curl --user myusername --data-binary '{\"jsonrpc\": \"2.0\", \"id\": \"curltest\", \"method\": \"getblock\", \"params\": [\"";
-    assert!(help.as_str().unwrap().contains(curl), "{help}");
-    let conversions = client.call("help", json!(["dump_all_command_conversions"]));
-    let of_getblock: Vec<&Value> = conversions.as_array().unwrap().iter().filter(|row| row[0] == "getblock").collect();
-    let expected = [
-        json!(["getblock", 0, "blockhash", true]),
-        json!(["getblock", 1, "verbosity", false]),
-        json!(["getblock", 1, "verbose", false]),
-    ];
-    assert_eq!(of_getblock, expected.iter().collect::<Vec<_>>());
-}
-
-#[test]
-fn arguments_are_echoed_as_they_came() {
-    let host = Host::start();
-    let mut client = host.client();
-    for method in ["echo", "echojson"] {
-        let mut check = |params: &str, result: &str| {
-            let reply = client.post(&format!(r#"{{"method":"{method}","params":{params},"id":1}}"#));
-            assert_eq!(reply.body, format!("{{\"result\":{result},\"error\":null,\"id\":1}}\n"), "{params}");
-        };
-        check(r#"["a",null, {"b":[1.50,-0]} ,true]"#, r#"["a",null,{"b":[1.50,-0]},true]"#);
-        check(
-            r#"[1.10000000000000000000001,123456789012345678901234567890]"#,
-            "[1.10000000000000000000001,123456789012345678901234567890]",
-        );
-        check("null", "[]");
-        check("[null,null]", "[null,null]");
-        check(r#"{"arg2":"x","args":[1]}"#, r#"[1,null,"x"]"#);
-        let unknown = (-8, "Unknown named parameter arg10".to_owned());
-        assert_eq!(client.refused(method, json!({"arg10": 1})), unknown);
-        let (code, help) = client.refused(method, json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]));
-        assert!(code == -1 && help.starts_with(method), "{help}");
-    }
 }
 
 #[test]

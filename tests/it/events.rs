@@ -3,6 +3,8 @@
 use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
 use serde_json::{Value, json};
 
+use crate::faults::check_others;
+
 /// How many events wait for a plugin before newer ones are dropped.
 const QUEUE_DEPTH: u64 = 4096;
 
@@ -87,4 +89,42 @@ fn what_a_slow_plugin_does_not_take_is_dropped_and_counted() {
     client.call("generatetoaddress", json!([1, address]));
     let heard = client.call("faultevents", json!([QUEUE_DEPTH + 2]));
     assert_eq!(heard.as_array().unwrap().last().unwrap()["height"], json!(QUEUE_DEPTH + SURPLUS + 2));
+}
+
+#[test]
+fn a_slow_subscriber_holds_nobody_up() {
+    let host = start();
+    let mut client = host.client();
+    client.call("faultslowevents", json!([]));
+    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    client.call("generatetoaddress", json!([20, address]));
+    check_others(&mut client);
+    client.call("faultrelease", json!([]));
+    let heard = client.call("faultevents", json!([20]));
+    let heights: Vec<u64> = heard.as_array().unwrap().iter().filter_map(|event| event["height"].as_u64()).collect();
+    assert_eq!(heights, (1..=20).collect::<Vec<_>>(), "{heard}");
+    assert_eq!(faulty(&mut client)["events_dropped"], json!(0));
+}
+
+#[test]
+fn events_tell_of_blocks_transactions_and_locks() {
+    let host = start();
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "w", "passphrase": "open sesame"}));
+    let mut wallet = client.wallet("w");
+    wallet.call("walletpassphrase", json!(["open sesame", 600]));
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, address]));
+    wallet.call("sendtoaddress", json!([address, "1.0"]));
+    wallet.call("walletlock", json!([]));
+    let mut topics: Vec<String> = Vec::new();
+    // At least 101 blocks, as many transactions of the wallet, the payment, and two changes of the lock.
+    for event in client.call("faultevents", json!([101 + 101 + 1 + 2])).as_array().unwrap() {
+        let topic = event["topic"].as_str().unwrap().to_owned();
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
+    }
+    topics.sort();
+    assert_eq!(topics, ["mempool", "tip", "wallet-lock", "wallet-transaction"]);
 }

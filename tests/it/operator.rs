@@ -1,13 +1,14 @@
-//! What an operator has of the host beside its answers: signals, standard output and the log.
+//! What an operator has of the host beside its answers: signals, a service manager's notices, standard output and the log.
 
 use std::fs::File;
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
 use outrigger_tests::{Client, Host, HostOptions, built, groups};
 use serde_json::json;
 
 /// A host whose log is kept, and all that it holds so far.
-fn logged(set: &[&str]) -> (Host, impl Fn() -> String) {
+pub fn logged(set: &[&str]) -> (Host, impl Fn() -> String) {
     let log = tempfile::NamedTempFile::new().unwrap();
     let set = set.iter().map(|set| (*set).to_owned()).collect();
     let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), set, ..HostOptions::default() });
@@ -26,6 +27,24 @@ fn a_hangup_is_noted_and_the_host_goes_on() {
     client.call("getblockcount", json!([]));
     assert!(host.terminate().success());
     assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
+}
+
+#[test]
+fn the_service_manager_hears_of_readiness_and_of_the_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let environment = vec![("NOTIFY_SOCKET".to_owned(), path.display().to_string())];
+    let mut host = Host::start_with(HostOptions { environment, ..HostOptions::default() });
+    let hear = || {
+        let mut buffer = [0; 64];
+        let len = socket.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..len].to_vec()).unwrap()
+    };
+    assert_eq!(hear(), "READY=1");
+    host.client().call("getblockcount", json!([]));
+    assert!(host.terminate().success());
+    assert_eq!(hear(), "STOPPING=1");
 }
 
 #[test]
@@ -61,40 +80,6 @@ fn a_command_whose_output_takes_nothing_fails_with_a_message() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         assert!(error.starts_with("outrigger: cannot write to standard output: "), "{arguments:?}: {error}");
     }
-}
-
-#[test]
-fn the_calls_in_flight_are_listed_in_the_order_in_which_they_began() {
-    let host = Host::start();
-    let mut client = host.client();
-    let commands = |client: &mut Client| {
-        let info = client.call("getrpcinfo", json!([]));
-        let commands = info["active_commands"].as_array().unwrap();
-        assert!(commands.iter().all(|command| command["duration"].is_u64()), "{info}");
-        commands.iter().map(|command| command["method"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(commands(&mut client), ["getrpcinfo"]);
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    let poll = json!({"rules": ["segwit"], "longpollid": template["longpollid"]});
-    let poll = json!({"method": "getblocktemplate", "params": [poll], "id": 1});
-    let waiting = client.begin(&poll.to_string());
-    // Without a list of calls this would go on for ever, so it has an end.
-    let listed = (0..100_000).map(|_| commands(&mut client)).find(|listed| listed.len() > 1);
-    assert_eq!(listed.unwrap(), ["getblocktemplate", "getrpcinfo"]);
-    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
-    assert_eq!(waiting.finish().status, 200);
-    assert_eq!(commands(&mut client), ["getrpcinfo"]);
-}
-
-#[test]
-fn a_client_with_wrong_credentials_is_told_of_by_its_address() {
-    let (host, log) = logged(&["log.format=json"]);
-    assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);
-    let text = log();
-    let line = text.lines().find(|line| line.contains("wrong credentials")).unwrap_or_else(|| panic!("{text}"));
-    let line: serde_json::Value = serde_json::from_str(line).unwrap();
-    assert_eq!((&line["level"], &line["fields"]["peer"]), (&json!("WARN"), &json!("127.0.0.1")));
-    assert!(!text.contains("guess"), "{text}");
 }
 
 #[test]

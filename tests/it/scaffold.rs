@@ -1,17 +1,17 @@
 //! `outrigger plugin new`, as a third party uses it: the crate is built outside of the workspace, in another profile and with
 //! other features of the dependencies than the host's, and is installed by the configuration that it came with.
 
+use outrigger_tests::{Host, HostOptions, built};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use outrigger_tests::{Host, HostOptions, built};
-use serde_json::json;
-
 /// What the host's own build does not have: another optimisation, other features of what both are made of.
 const PROFILE: &str =
     "[profile.release]\nopt-level = \"s\"\ncodegen-units = 16\nlto = false\noverflow-checks = false\n";
+
 const DEPENDENCIES: &str = "[dependencies]\n\
     serde_json = { version = \"1\", features = [\"float_roundtrip\", \"unbounded_depth\"] }\n\
     bitcoin = { version = \"0.32\", default-features = false, features = [\"secp-lowmemory\"] }\n";
@@ -106,4 +106,30 @@ fn nothing_is_written_over() {
         assert!(!output.status.success() && error.contains(expected), "{error}");
     }
     assert_eq!(fs::read_dir(parent.path().join("taken")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_plugin_is_checked_and_a_new_one_begun() {
+    let check = |file: &Path| Command::new(&built().binary).args(["plugin", "check"]).arg(file).output().unwrap();
+    for library in ["outrigger_history", "outrigger_mining", "outrigger_signing", "outrigger_import"] {
+        let output = check(built().library(library));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(" 0 failed, "), "{library}: {text}");
+    }
+    assert!(!check(Path::new("/nonexistent.so")).status.success());
+
+    let folder = tempfile::tempdir().unwrap();
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk");
+    let new = |name: &str| {
+        let mut command = Command::new(&built().binary);
+        command.current_dir(folder.path()).args(["plugin", "new", name, "--sdk"]).arg(&sdk).output().unwrap()
+    };
+    assert!(new("acme-hello").status.success());
+    for file in ["Cargo.toml", "manifest.json", "src/lib.rs"] {
+        let text = fs::read_to_string(folder.path().join("acme-hello").join(file)).unwrap();
+        assert!(!text.contains("{{"), "{file}: {text}");
+    }
+    let again = String::from_utf8(new("acme-hello").stderr).unwrap();
+    assert!(again.contains("acme-hello exists already"), "{again}");
+    assert!(!new("Acme").status.success());
 }

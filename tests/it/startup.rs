@@ -1,10 +1,11 @@
-//! Starting, stopping, and what keeps the host from starting.
+//! Starting, stopping, what keeps the host from starting, and what is answered before it is up.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use outrigger_tests::{Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
 use serde_json::json;
+
+use crate::users::{ALICE, configuration};
 
 /// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.
 #[track_caller]
@@ -169,93 +170,6 @@ fn the_binary_exports_nothing_that_plugins_could_bind_to() {
     assert_eq!(symbols.lines().count(), 0, "{symbols}");
 }
 
-#[test]
-fn a_plugin_can_be_inspected_without_running_it() {
-    let acme = built().library("outrigger_acme_mining");
-    let inspect = |file: &Path| {
-        std::process::Command::new(&built().binary).args(["plugin", "inspect"]).arg(file).output().unwrap()
-    };
-    let output = inspect(acme);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.starts_with("acme-mining 2.1.0: Acme's block policy") && text.contains("getblocktemplate ( {...} )"),
-        "{text}"
-    );
-    assert!(!inspect(Path::new("/nonexistent.so")).status.success());
-}
-
-#[test]
-fn the_client_command_speaks_to_a_running_host() {
-    let host = Host::start();
-    let call = |arguments: &[&str]| {
-        let mut command = std::process::Command::new(&built().binary);
-        command.arg("call").arg("--datadir").arg(host.datadir()).arg("--rpc-connect");
-        command.arg(format!("http://{}", host.address)).args(arguments).output().unwrap()
-    };
-    let output = call(&["getblockhash", "0"]);
-    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206\n";
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), genesis);
-    assert_eq!(String::from_utf8(call(&["getblockhash", "height=0"]).stdout).unwrap(), genesis);
-    let output = call(&["getblockhash", "7"]);
-    assert_eq!(output.status.code(), Some(8));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("Block height out of range"));
-}
-
-#[test]
-fn the_client_command_takes_secrets_from_its_input_and_text_where_text_is_wanted() {
-    use std::io::Write;
-    let host = Host::start();
-    let call = |arguments: &[&str], input: &str| {
-        let mut command = std::process::Command::new(&built().binary);
-        command.arg("call").arg("--datadir").arg(host.datadir()).arg("--rpc-connect");
-        command.arg(format!("http://{}", host.address)).args(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
-    };
-    // A wallet whose name and passphrase read as numbers.
-    assert_eq!(call(&["createwallet", "2026"], "").0, Some(0));
-    assert_eq!(call(&["--wallet", "2026", "--stdin", "encryptwallet"], "1234\n").0, Some(0));
-    assert_eq!(call(&["--wallet", "2026", "--stdin", "walletpassphrase"], "4321\n60\n").0, Some(14));
-    assert_eq!(call(&["--wallet", "2026", "--stdin", "walletpassphrase"], "1234\n60\n").0, Some(0));
-    let (code, info) = call(&["--wallet", "2026", "getwalletinfo"], "");
-    // In a pipe, on one line.
-    assert!(code == Some(0) && info.starts_with("{\"walletname\":\"2026\",") && info.lines().count() == 1, "{info}");
-    let (code, script) = call(&["getblockcount"], "");
-    assert_eq!((code, script.as_str()), (Some(0), "0\n"));
-    let mut completions = std::process::Command::new(&built().binary);
-    let completions = completions.args(["completions", "bash"]).output().unwrap();
-    assert!(completions.status.success() && !completions.stdout.is_empty());
-}
-
-#[test]
-fn a_plugin_is_checked_and_a_new_one_begun() {
-    let check =
-        |file: &Path| std::process::Command::new(&built().binary).args(["plugin", "check"]).arg(file).output().unwrap();
-    for library in ["outrigger_history", "outrigger_mining", "outrigger_signing", "outrigger_import"] {
-        let output = check(built().library(library));
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && text.contains(" 0 failed, "), "{library}: {text}");
-    }
-    assert!(!check(Path::new("/nonexistent.so")).status.success());
-
-    let folder = tempfile::tempdir().unwrap();
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk");
-    let new = |name: &str| {
-        let mut command = std::process::Command::new(&built().binary);
-        command.current_dir(folder.path()).args(["plugin", "new", name, "--sdk"]).arg(&sdk).output().unwrap()
-    };
-    assert!(new("acme-hello").status.success());
-    for file in ["Cargo.toml", "manifest.json", "src/lib.rs"] {
-        let text = std::fs::read_to_string(folder.path().join("acme-hello").join(file)).unwrap();
-        assert!(!text.contains("{{"), "{file}: {text}");
-    }
-    let again = String::from_utf8(new("acme-hello").stderr).unwrap();
-    assert!(again.contains("acme-hello exists already"), "{again}");
-    assert!(!new("Acme").status.success());
-}
-
 /// Runs `outrigger run --check` on a configuration, with a data directory that is not there. Exit code, output and errors.
 fn checked(text: &str) -> (Option<i32>, String, String) {
     let config = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
@@ -327,4 +241,43 @@ fn without_a_home_directory_run_and_call_ask_for_the_folder() {
         }
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something was written");
+}
+
+#[test]
+fn while_the_host_starts_calls_are_answered_that_it_does() {
+    let gate = Gate::new();
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let plugin = format!(
+        "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ gate_init = \"{}\" }}\n",
+        gate.address()
+    );
+    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let options = HostOptions {
+        config: Some(config.path().to_owned()),
+        set: vec!["log.level=info".into()],
+        log: Some(log.path().to_owned()),
+        ..HostOptions::default()
+    };
+    std::thread::scope(|scope| {
+        let starting = scope.spawn(|| Host::start_with(options));
+        let waiting = gate.wait();
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        let address = text.split("listening address=").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let address = address.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
+        let mut alice = Client::new(address, "alice:pass:word");
+        for method in ["getblockcount", "uptime", "stop", "nosuchmethod"] {
+            let failure = alice.try_call(method, json!([])).unwrap_err();
+            assert_eq!(
+                (failure.code, failure.message.as_str(), failure.status),
+                (-28, "Starting plugins…", 500),
+                "{method}"
+            );
+        }
+        assert_eq!(Client::new(address, "alice:wrong").post(r#"{"method":"uptime","id":1}"#).status, 401);
+        drop(waiting);
+        let host = starting.join().unwrap();
+        assert_eq!(host.address, address);
+        alice.call("getblockcount", json!([]));
+    });
 }

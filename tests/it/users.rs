@@ -1,16 +1,17 @@
-//! Who may call what, and what is answered before the host is up.
+//! Who may call what.
 
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use serde_json::{Value, json};
 use std::io::Write;
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
-use serde_json::{Value, json};
+use crate::operator::logged;
 
 /// `alice`, whose password is `pass:word`.
-const ALICE: &str =
+pub const ALICE: &str =
     "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
 
 /// All groups, and more lines of configuration.
-fn configuration(more: &str) -> tempfile::NamedTempFile {
+pub fn configuration(more: &str) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     write!(file, "{groups}\n{more}").unwrap();
@@ -102,45 +103,6 @@ fn a_user_of_one_wallet_knows_of_no_other() {
 }
 
 #[test]
-fn while_the_host_starts_calls_are_answered_that_it_does() {
-    let gate = Gate::new();
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let plugin = format!(
-        "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ gate_init = \"{}\" }}\n",
-        gate.address()
-    );
-    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let options = HostOptions {
-        config: Some(config.path().to_owned()),
-        set: vec!["log.level=info".into()],
-        log: Some(log.path().to_owned()),
-        ..HostOptions::default()
-    };
-    std::thread::scope(|scope| {
-        let starting = scope.spawn(|| Host::start_with(options));
-        let waiting = gate.wait();
-        let text = std::fs::read_to_string(log.path()).unwrap();
-        let address = text.split("listening address=").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let address = address.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
-        let mut alice = Client::new(address, "alice:pass:word");
-        for method in ["getblockcount", "uptime", "stop", "nosuchmethod"] {
-            let failure = alice.try_call(method, json!([])).unwrap_err();
-            assert_eq!(
-                (failure.code, failure.message.as_str(), failure.status),
-                (-28, "Starting plugins…", 500),
-                "{method}"
-            );
-        }
-        assert_eq!(Client::new(address, "alice:wrong").post(r#"{"method":"uptime","id":1}"#).status, 401);
-        drop(waiting);
-        let host = starting.join().unwrap();
-        assert_eq!(host.address, address);
-        alice.call("getblockcount", json!([]));
-    });
-}
-
-#[test]
 fn a_method_in_a_users_list_that_nobody_has_is_refused_at_start() {
     let refused = |text: String| {
         let config = tempfile::NamedTempFile::new().unwrap();
@@ -167,4 +129,26 @@ fn a_users_list_may_name_methods_of_groups_and_plugins_that_are_off() {
     std::fs::write(config.path(), format!("{user}[[plugins]]\nfile = \"{faulty}\"\nenabled = false\n")).unwrap();
     let host = start(&config);
     Client::new(host.address, "alice:pass:word").call("uptime", json!([]));
+}
+
+#[test]
+fn credentials_are_asked_for() {
+    let host = Host::start();
+    let mut client = host.client();
+    let reply = client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}");
+    assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Basic realm=\"jsonrpc\"")));
+    assert_eq!(reply.body, "");
+    let reply = client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(reply.status, 405);
+}
+
+#[test]
+fn a_client_with_wrong_credentials_is_told_of_by_its_address() {
+    let (host, log) = logged(&["log.format=json"]);
+    assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);
+    let text = log();
+    let line = text.lines().find(|line| line.contains("wrong credentials")).unwrap_or_else(|| panic!("{text}"));
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["level"], &line["fields"]["peer"]), (&json!("WARN"), &json!("127.0.0.1")));
+    assert!(!text.contains("guess"), "{text}");
 }

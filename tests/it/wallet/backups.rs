@@ -1,10 +1,9 @@
 //! Files of the host's system that clients name: backupwallet and restorewallet.
 
-use std::io::Write;
-use std::path::Path;
-
 use outrigger_tests::{Client, Host, HostOptions, groups};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
 
 /// `alice`, whose password is `pass:word`.
 const ALICE: &str =

@@ -1,14 +1,13 @@
-//! After walletlock nothing of a private key is left in the host's memory.
-
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::str::FromStr as _;
-use std::time::{Duration, Instant};
+//! Passphrases, and what is left of keys in the host's memory after walletlock.
 
 use bitcoin::bip32::{ChildNumber, Xpriv};
 use bitcoin::secp256k1::Secp256k1;
 use outrigger_tests::Host;
 use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::str::FromStr as _;
+use std::time::{Duration, Instant};
 
 /// How long the host may take to notice that its clients have gone.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -16,7 +15,37 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
 const PASSPHRASE: &str = "correct horse battery staple";
+
+#[test]
+fn a_wallet_is_encrypted_unlocked_and_locked() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    assert_eq!(wallet.refused("walletlock", json!([])).0, -15);
+    wallet.call("encryptwallet", json!(["correct horse"]));
+    assert_eq!(wallet.refused("encryptwallet", json!(["again"])).0, -15);
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["unlocked_until"], json!(0));
+    assert_eq!(wallet.refused("listdescriptors", json!([true])).0, -13);
+    wallet.call("walletpassphrase", json!(["correct horse", 1000]));
+    assert!(wallet.call("getwalletinfo", json!([]))["unlocked_until"].as_u64().unwrap() > 1_000_000_000);
+    // Encrypting makes fresh keys; those that were once in the clear stay, but give no new addresses.
+    let listed = wallet.call("listdescriptors", json!([true]));
+    let active: Vec<&Value> = listed["descriptors"].as_array().unwrap().iter().map(|d| &d["active"]).collect();
+    assert_eq!((active.len(), active.iter().filter(|active| **active == &json!(true)).count()), (16, 8));
+    wallet.call("walletpassphrasechange", json!(["correct horse", "battery staple"]));
+    wallet.call("walletlock", json!([]));
+    assert_eq!(wallet.refused("walletpassphrase", json!(["correct horse", 10])).0, -14);
+    // Addresses are derived while it is locked.
+    let first = wallet.call("getnewaddress", json!([]));
+    assert_ne!(wallet.call("getnewaddress", json!([])), first);
+    let host = host.restart();
+    let mut client = host.client();
+    client.call("loadwallet", json!(["w"]));
+    let mut wallet = client.wallet("w");
+    assert_eq!(wallet.call("getaddressinfo", json!([first]))["ismine"], json!(true));
+    wallet.call("walletpassphrase", json!(["battery staple", 10]));
+}
 
 /// Where these bytes stand in the writable memory of a process, by the kind of memory.
 fn copies(process: u32, secrets: &[(&str, Vec<u8>)]) -> Vec<String> {

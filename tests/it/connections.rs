@@ -1,20 +1,74 @@
-//! A client's machine that vanishes: it says nothing any more, not even that it is gone. Its long poll ends all the same.
+//! Connections as clients leave them: half closed, closed, open, and with a machine that vanishes: it says nothing any more, not
+//! even that it is gone.
 //!
-//! The two machines are network namespaces joined by a cable. Once the client's has no address any more, it drops what comes.
+//! The two machines of the last are network namespaces joined by a cable. Once the client's has no address any more, it drops what
+//! comes.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use outrigger_tests::{Client, Host, HostOptions};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// How often the host is asked whether the long poll still waits.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
+
+#[test]
+fn clients_that_leave_take_their_calls_along() {
+    let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
+    let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+    for _ in 0..2 {
+        host.client()
+            .post_and_leave(&json!({"method": "generatetoaddress", "params": [10_000_000, address]}).to_string());
+    }
+    // Both threads were taken; an answer shows that the calls ended with their clients.
+    let mut client = host.client();
+    client.call("getblockcount", json!([]));
+    client.call("getblockcount", json!([]));
+}
+
+#[test]
+fn a_call_of_a_client_that_sends_no_more_is_answered() {
+    let host = Host::start();
+    let client = host.client();
+    let mut stream = client.connect();
+    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    let request = json!({"method": "generatetoaddress", "params": [20, address], "id": 1}).to_string();
+    stream.write_all(client.request(&request).as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(body["result"].as_array().map(Vec::len), Some(20), "{body}");
+}
+
+#[test]
+fn a_connections_machine_is_watched() {
+    let host = Host::start();
+    let client = host.client();
+    // Linux tells of each connection which of its timers runs: 02 is that which asks whether the other end is there.
+    let watched = |peer: &std::net::TcpStream| {
+        let (ours, theirs) = (peer.local_addr().unwrap().port(), host.address.port());
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let ports = (format!(":{theirs:04X}"), format!(":{ours:04X}"));
+        table.lines().any(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            fields[1].ends_with(&ports.0) && fields[2].ends_with(&ports.1) && fields[5].starts_with("02:")
+        })
+    };
+    let connection = client.connect();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !watched(&connection) {
+        assert!(Instant::now() < deadline, "nobody asks for the client's machine");
+        thread::yield_now();
+    }
+}
 
 /// A network namespace of its own.
 struct Machine {

@@ -1,7 +1,5 @@
-//! Two miners that know BIPs 22, 23, 141 and 145 and nothing else: coinbase, commitment, merkle root and the block's bytes are
-//! their own, made of what the template says and of no library's idea of a block.
-
-use std::collections::BTreeSet;
+//! Miners that live by templates alone. Two of them know BIPs 22, 23, 141 and 145 and nothing else: coinbase, commitment,
+//! merkle root and the block's bytes are their own, made of what the template says and of no library's idea of a block.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode::{VarInt, serialize};
@@ -9,15 +7,29 @@ use bitcoin::hashes::{Hash, sha256d};
 use bitcoin::hex::{DisplayHex, FromHex};
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, transaction};
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
-use crate::mining::calls_of_mining;
+use super::{anyone, calls_of_mining, request};
 
 /// How many blocks the two compete for.
 const ROUNDS: u64 = 6;
+
 /// What the coinbase's witness holds, and what the commitment is made with (BIP 141).
 const RESERVED: [u8; 32] = [7; 32];
+
+#[test]
+fn a_miner_lives_by_templates_alone() {
+    let host = Host::start();
+    let mut client = host.client();
+    for height in 1..=110 {
+        let template = client.call("getblocktemplate", request());
+        let block = miner::build(&template, anyone());
+        assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+        assert_eq!(client.call("getblockcount", json!([])), json!(height));
+    }
+}
 
 fn bytes(hex: &Value) -> Vec<u8> {
     Vec::from_hex(hex.as_str().unwrap()).unwrap()

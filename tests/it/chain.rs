@@ -1,0 +1,260 @@
+//! The chain group: blocks, coins, transactions and the mempool, many of them as a real bitcoind told them.
+
+use outrigger_tests::{Client, Host, data_json, recorded_chain};
+use serde_json::{Value, json};
+
+/// A host that has the recorded chain.
+pub fn loaded() -> (Host, Client) {
+    let host = Host::start();
+    let mut client = host.client();
+    load(&mut client);
+    (host, client)
+}
+
+/// Submits the recorded chain block by block.
+pub fn load(client: &mut Client) {
+    for (index, block) in recorded_chain().iter().enumerate() {
+        assert_eq!(client.call("submitblock", json!([block])), Value::Null, "height {}", index + 1);
+    }
+}
+
+#[test]
+fn every_recorded_block_is_accepted_and_told_alike() {
+    let (_host, mut client) = loaded();
+    let recorded = data_json("chain.json");
+    for block in recorded["blocks"].as_array().unwrap() {
+        assert_eq!(client.call("getblockhash", json!([block["height"]])), block["hash"]);
+        let told = client.call("getblock", json!([block["hash"]]));
+        assert_eq!((&told["time"], &told["nTx"]), (&block["time"], &block["transactions"]));
+    }
+    let (info, expected) = (client.call("getblockchaininfo", json!([])), &recorded["getblockchaininfo"]);
+    for (key, value) in expected.as_object().unwrap() {
+        if info.get(key).is_some() && !["size_on_disk", "warnings", "verificationprogress"].contains(&key.as_str()) {
+            assert_eq!(&info[key], value, "{key}");
+        }
+    }
+    for key in ["bestblockhash", "chainwork", "mediantime", "blocks"] {
+        assert_eq!(info[key], expected[key], "{key}");
+    }
+    let blocks = recorded_chain();
+    let hash = client.call("getblockhash", json!([200]));
+    assert_eq!(client.call("getblock", json!([hash, 0])), json!(blocks[199]));
+}
+
+#[test]
+fn recorded_blocks_and_coins_are_counted_alike() {
+    let (_host, mut client) = loaded();
+    for block in data_json("block-stats.json")["rows"].as_array().unwrap() {
+        assert_eq!(&client.call("getblockstats", json!([block["height"]])), block);
+    }
+    let recorded = data_json("chain.json")["gettxoutsetinfo"].clone();
+    for kind in ["hash_serialized_3", "muhash", "none"] {
+        let told = client.call("gettxoutsetinfo", json!([kind]));
+        for (key, value) in told.as_object().unwrap() {
+            assert!(["transactions", "disk_size"].contains(&key.as_str()) || *value == recorded[key], "{kind}: {told}");
+        }
+        let hashes = ["hash_serialized_3", "muhash"].map(|key| told.get(key).is_some());
+        assert_eq!(hashes, [kind == "hash_serialized_3", kind == "muhash"]);
+        assert_eq!(told["total_amount"].to_string(), recorded["total_amount"].to_string());
+    }
+}
+
+#[test]
+fn a_recorded_reorganisation_goes_the_same_way() {
+    let (_host, mut client) = loaded();
+    let recorded = data_json("reorg.json");
+    for step in recorded["steps"].as_array().unwrap() {
+        let name = step["block"].as_str().unwrap();
+        let (branch, index) = name.split_at(1);
+        let index = index.parse::<usize>().unwrap() - 1;
+        let block = &recorded[format!("branch_{branch}")][index]["hex"];
+        assert_eq!(client.call("submitblock", json!([block])), step["submitblock"], "{name}");
+        assert_eq!(client.call("getbestblockhash", json!([])), step["bestblockhash"], "{name}");
+        assert_eq!(client.call("getrawmempool", json!([])), step["mempool"], "{name}");
+        assert_eq!(client.call("gettxoutsetinfo", json!(["muhash"]))["muhash"], step["muhash"], "{name}");
+    }
+    assert_eq!(client.call("getchaintips", json!([])), recorded["getchaintips"]);
+    // And back again, by an operator's word.
+    let first = recorded["branch_b"][0]["hash"].clone();
+    client.call("invalidateblock", json!([first]));
+    assert_eq!(client.call("getbestblockhash", json!([])), recorded["branch_a"][2]["hash"]);
+    client.call("reconsiderblock", json!([first]));
+    assert_eq!(client.call("getbestblockhash", json!([])), recorded["branch_b"][3]["hash"]);
+}
+
+#[test]
+fn getblockchaininfo_of_a_development_chain_has_verified_all_of_it() {
+    let host = Host::start();
+    let mut client = host.client();
+    let made = client.call("generateblock", json!(["raw(51)", [], false]));
+    let hex = made["hex"].as_str().unwrap();
+    assert_eq!(client.call("submitheader", json!([hex[..160]])), Value::Null);
+    let info = client.call("getblockchaininfo", json!([]));
+    assert_eq!((&info["blocks"], &info["headers"], &info["verificationprogress"]), (&json!(0), &json!(1), &json!(1)));
+    let tips = client.call("getchaintips", json!([]));
+    assert_eq!((&tips[0]["status"], &tips[1]["status"]), (&json!("headers-only"), &json!("active")));
+}
+
+#[test]
+fn getchaintips_says_how_far_each_branch_was_looked_at() {
+    let host = Host::start();
+    let mut client = host.client();
+    let blocks: Vec<Value> =
+        ["raw(51)", "raw(52)"].iter().map(|to| client.call("generateblock", json!([to, [], false]))).collect();
+    let statuses = |client: &mut Client| {
+        let tips = client.call("getchaintips", json!([]));
+        let status = |block: &Value| {
+            tips.as_array().unwrap().iter().find(|tip| tip["hash"] == block["hash"]).unwrap()["status"].clone()
+        };
+        [status(&blocks[0]), status(&blocks[1])]
+    };
+    assert_eq!(client.call("submitblock", json!([blocks[0]["hex"]])), Value::Null);
+    assert_eq!(client.call("submitblock", json!([blocks[1]["hex"]])), json!("inconclusive"));
+    assert_eq!(statuses(&mut client), [json!("active"), json!("valid-headers")]);
+    client.call("invalidateblock", json!([blocks[0]["hash"]]));
+    assert_eq!(statuses(&mut client), [json!("invalid"), json!("active")]);
+    client.call("reconsiderblock", json!([blocks[0]["hash"]]));
+    let mut both = statuses(&mut client).map(|status| status.to_string());
+    both.sort();
+    assert_eq!(both, ["\"active\"", "\"valid-fork\""]);
+}
+
+#[test]
+fn transactions_are_made_read_and_relayed() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    let hashes = wallet.call("generatetoaddress", json!([101, address]));
+    let block = wallet.call("getblock", json!([hashes[0], 2]));
+    let coinbase = &block["tx"][0];
+    let raw = wallet.call("getrawtransaction", json!([coinbase["txid"], true]));
+    assert_eq!((&raw["txid"], &raw["blockhash"]), (&coinbase["txid"], &hashes[0]));
+    let unknown = wallet.refused("getrawtransaction", json!(["ab".repeat(32)]));
+    assert_eq!(unknown.0, -5);
+    let inputs = json!([{"txid": coinbase["txid"], "vout": 0}]);
+    let made =
+        wallet.call("createrawtransaction", json!([inputs, [{address.as_str().unwrap(): 49.99}, {"data": "beef"}]]));
+    let decoded = wallet.call("decoderawtransaction", json!([made]));
+    assert_eq!(decoded["vout"][0]["value"].to_string(), "49.99000000");
+    assert_eq!(decoded["vout"][1]["scriptPubKey"]["type"], json!("nulldata"));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([made]))["hex"].clone();
+    let txid = wallet.call("sendrawtransaction", json!([signed]));
+    assert_eq!(wallet.call("getrawmempool", json!([])), json!([txid]));
+    assert_eq!(wallet.call("getmempoolinfo", json!([]))["size"], json!(1));
+    assert_eq!(wallet.call("getrawtransaction", json!([txid])), signed);
+    let spent = wallet.call("createrawtransaction", json!([inputs, [{address.as_str().unwrap(): 49.9999}]]));
+    let spent = wallet.call("signrawtransactionwithwallet", json!([spent]))["hex"].clone();
+    let conflict = wallet.refused("sendrawtransaction", json!([spent]));
+    assert_eq!(conflict.0, -26, "{conflict:?}");
+    wallet.call("generatetoaddress", json!([1, address]));
+    assert_eq!(wallet.refused("sendrawtransaction", json!([signed])).0, -27);
+    assert_eq!(wallet.refused("sendrawtransaction", json!([spent])), (-25, "bad-txns-inputs-missingorspent".into()));
+    assert_eq!(wallet.call("gettxout", json!([coinbase["txid"], 0])), Value::Null);
+}
+
+#[test]
+fn sendrawtransaction_reads_its_bounds_before_the_transaction() {
+    let host = Host::start();
+    let mut client = host.client();
+    let bound = (-8, "Fee rates larger than or equal to 1BTC/kvB are not accepted".to_owned());
+    let undecodable = (-22, "TX decode failed. Make sure the tx has at least one input.".to_owned());
+    let mut refused = |params: Value| client.refused("sendrawtransaction", params);
+    assert_eq!(refused(json!(["zz", 2, -1])), bound);
+    assert_eq!(refused(json!(["zz", 0.1, -1])), (-3, "Amount out of range".into()));
+    assert_eq!(refused(json!(["zz", 0.1, 0])), undecodable);
+    // No inputs and no outputs, which is a transaction that is refused.
+    assert_eq!(refused(json!(["02000000000000000000"])), (-26, "bad-txns-vin-empty".into()));
+    let tried = client.call("testmempoolaccept", json!([["02000000000000000000"]]));
+    assert_eq!(tried[0]["reject-reason"], json!("bad-txns-vin-empty"));
+}
+
+/// A host whose mempool has transactions that build on each other, and one whose fee was raised.
+fn with_transactions() -> Host {
+    let host = Host::start();
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": false}));
+    let mut wallet = client.wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, address]));
+    for amount in 1..=5 {
+        wallet.call("sendtoaddress", json!([address, amount]));
+    }
+    let txid = wallet.call("getrawmempool", json!([]))[2].clone();
+    client.call("prioritisetransaction", json!([txid, 0, 12_345]));
+    client.call("prioritisetransaction", json!(["11".repeat(32), 0, -7]));
+    host
+}
+
+/// What must be the same afterwards. No wallet is loaded, so nobody else brings transactions back.
+fn state(client: &mut Client) -> Vec<Value> {
+    vec![
+        client.call("getrawmempool", json!([])),
+        client.call("getrawmempool", json!([true])),
+        client.call("getmempoolinfo", json!([])),
+        client.call("getprioritisedtransactions", json!([])),
+    ]
+}
+
+#[test]
+fn the_mempool_survives_an_orderly_stop_and_a_kill() {
+    let host = with_transactions();
+    let before = state(&mut host.client());
+    assert_eq!(before[0].as_array().unwrap().len(), 5);
+    assert_eq!(before[3].as_object().unwrap().len(), 2);
+    let host = host.restart();
+    assert_eq!(state(&mut host.client()), before);
+    let host = host.kill_and_restart();
+    assert_eq!(state(&mut host.client()), before);
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    assert_eq!(template["transactions"].as_array().unwrap().len(), 5);
+    client.call("generatetoaddress", json!([1, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    let host = host.kill_and_restart();
+    let mut client = host.client();
+    assert_eq!(client.call("getrawmempool", json!([])), json!([]));
+    assert_eq!(client.call("getprioritisedtransactions", json!([])).as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn a_damaged_journal_of_the_mempool_does_not_prevent_the_start() {
+    let mut host = with_transactions();
+    let journal = host.network_folder().join("chain/mempool.journal");
+    let before = host.client().call("getrawmempool", json!([]));
+    host.kill();
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    std::fs::write(&journal, bytes).unwrap();
+    let mut host = host.start_again();
+    let after = host.client().call("getrawmempool", json!([]));
+    let (before, after) = (before.as_array().unwrap(), after.as_array().unwrap());
+    // What built on the one that was damaged cannot come back either.
+    assert!(after.len() < before.len() && after.iter().all(|txid| before.contains(txid)));
+    host.kill();
+    std::fs::write(&journal, b"nonsense").unwrap();
+    let host = host.start_again();
+    assert_eq!(host.client().call("getrawmempool", json!([])), json!([]));
+}
+
+#[test]
+fn the_mempool_counts_as_bitcoind_counts() {
+    let host = with_transactions();
+    let mut client = host.client();
+    let mut sequence = || client.call("getrawmempool", json!([false, true]))["mempool_sequence"].clone();
+    // It begins with 1 and counts what came and what left, and no blocks.
+    assert_eq!(sequence(), json!(6));
+    assert_eq!(sequence(), json!(6));
+    let mut client = host.client();
+    let info = client.call("getmempoolinfo", json!([]));
+    assert_eq!((&info["unbroadcastcount"], &info["maxmempool"]), (&json!(5), &json!(300_000_000)));
+    let entries = client.call("getrawmempool", json!([true]));
+    assert!(entries.as_object().unwrap().values().all(|entry| entry["unbroadcast"] == json!(true)));
+    let mined = client.call("generatetoaddress", json!([1, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    assert_eq!(client.call("getrawmempool", json!([false, true]))["mempool_sequence"], json!(11));
+    client.call("invalidateblock", json!([mined[0]]));
+    // What comes back from a block was not sent by anyone here.
+    let info = client.call("getmempoolinfo", json!([]));
+    assert_eq!((&info["size"], &info["unbroadcastcount"]), (&json!(5), &json!(0)));
+    let txid = client.call("getrawmempool", json!([]))[0].clone();
+    assert_eq!(client.call("getmempoolentry", json!([txid]))["unbroadcast"], json!(false));
+}

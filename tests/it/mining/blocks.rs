@@ -1,0 +1,132 @@
+//! Blocks that are submitted, and blocks that are generated.
+
+use outrigger_tests::{Client, Host, data_json, miner};
+use serde_json::{Value, json};
+
+use super::{anyone, request};
+use crate::chain;
+
+#[test]
+fn a_coinbase_without_its_witness_is_completed() {
+    let host = Host::start();
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", request());
+    let mut block = miner::build(&template, anyone());
+    block.txdata[0].input[0].witness.clear();
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block), {"workid": "x"}])), Value::Null);
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), json!("duplicate"));
+}
+
+fn hex(row: &Value) -> String {
+    match row["hex"].as_str() {
+        Some(hex) => hex.to_owned(),
+        None => {
+            let runs = row["hex_runs"].as_array().unwrap().iter();
+            runs.map(|run| run[0].as_str().unwrap().repeat(run[1].as_u64().unwrap() as usize)).collect()
+        }
+    }
+}
+
+#[test]
+fn bad_blocks_are_refused_with_the_same_reasons() {
+    let (_host, mut client) = chain::loaded();
+    let tip = client.call("getbestblockhash", json!([]));
+    let header = client.call("getblockheader", json!([tip]));
+    client.call("setmocktime", json!([header["time"]]));
+    let mut differ = Vec::new();
+    for row in data_json("bad-blocks.json")["rows"].as_array().unwrap() {
+        let block = hex(row);
+        let name = row["name"].as_str().unwrap();
+        let asked = [
+            ("proposal", "getblocktemplate", json!([{"mode": "proposal", "data": block}])),
+            ("submitblock", "submitblock", json!([block])),
+            ("submitblock_again", "submitblock", json!([block])),
+            ("proposal_again", "getblocktemplate", json!([{"mode": "proposal", "data": block}])),
+        ];
+        for (key, method, params) in asked {
+            let verdict = match client.try_call(method, params) {
+                Ok(verdict) => verdict,
+                Err(error) => json!({"code": error.code, "message": error.message}),
+            };
+            if verdict != row[key] {
+                differ.push(format!("{name}: {key}: {verdict} and not {}", row[key]));
+            }
+        }
+        if row["accepted"] == json!(true) {
+            client.call("invalidateblock", json!([client_hash(&block)]));
+        }
+        assert_eq!(client.call("getbestblockhash", json!([])), tip, "{name}");
+    }
+    assert!(differ.is_empty(), "{} verdicts differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+/// The hash of a block in hexadecimal.
+fn client_hash(block: &str) -> String {
+    let header: bitcoin::block::Header = bitcoin::consensus::encode::deserialize_hex(&block[..160]).unwrap();
+    header.block_hash().to_string()
+}
+
+#[test]
+fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
+    let host = Host::start();
+    let mut client = host.client();
+    let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    // The tip's height, its status and the next block's, and what a template has.
+    let rows = [
+        (142, "defined", "defined", 0x2000_0000),
+        (143, "defined", "started", 0x3000_0000),
+        (287, "started", "locked_in", 0x3000_0000),
+        (431, "locked_in", "active", 0x2000_0000),
+        (432, "active", "active", 0x2000_0000),
+    ];
+    for (height, status, next, version) in rows {
+        let count = height - client.call("getblockcount", json!([])).as_u64().unwrap();
+        client.call("generatetoaddress", json!([count, address]));
+        let info = client.call("getdeploymentinfo", json!([]));
+        let names: Vec<&String> = info["deployments"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["bip34", "bip66", "bip65", "csv", "segwit", "testdummy", "taproot"]);
+        let testdummy = &info["deployments"]["testdummy"];
+        let expected = (&json!(status), &json!(next), &json!(next == "active"));
+        assert_eq!((&testdummy["bip9"]["status"], &testdummy["bip9"]["status_next"], &testdummy["active"]), expected);
+        assert_eq!(testdummy.get("height"), (next == "active").then_some(&json!(432)));
+        let template = client.call("getblocktemplate", request());
+        let available = if version == 0x3000_0000 { json!({"testdummy": 28}) } else { json!({}) };
+        assert_eq!((&template["version"], &template["vbavailable"]), (&json!(version), &available), "{height}");
+        let rules: Vec<&str> = match next {
+            "active" => vec!["csv", "!segwit", "testdummy", "taproot"],
+            _ => vec!["csv", "!segwit", "taproot"],
+        };
+        assert_eq!((&template["rules"], &template["vbrequired"]), (&json!(rules), &json!(0)), "{height}");
+    }
+    for (height, version) in [(143, "20000000"), (144, "30000000"), (431, "30000000"), (432, "20000000")] {
+        let hash = client.call("getblockhash", json!([height]));
+        assert_eq!(client.call("getblockheader", json!([hash]))["versionHex"], json!(version), "{height}");
+    }
+}
+
+#[test]
+fn a_block_that_cannot_be_generated_is_told_of_with_all_details() {
+    let host = Host::start();
+    let mut client = host.client();
+    let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();
+    let block = client.call("getblock", json!([mined, 2]));
+    let refused = |client: &mut Client, tx: &Value| {
+        let (code, message) = client.refused("generateblock", json!(["raw(51)", [tx]]));
+        assert_eq!(code, -25);
+        message
+    };
+    assert_eq!(
+        refused(&mut client, &block["tx"][0]["hex"]),
+        "TestBlockValidity failed: bad-cb-multiple, more than one coinbase"
+    );
+    let spending = [json!({"txid": "77".repeat(32), "vout": 0})];
+    let missing = client.call("createrawtransaction", json!([spending, [{"data": "00"}]]));
+    let txid = client.call("decoderawtransaction", json!([missing]))["txid"].clone();
+    assert_eq!(
+        refused(&mut client, &missing),
+        format!(
+            "TestBlockValidity failed: bad-txns-inputs-missingorspent, CheckTxInputs: inputs missing/spent in transaction {}",
+            txid.as_str().unwrap()
+        )
+    );
+}

@@ -1,0 +1,139 @@
+//! Long polls of getblocktemplate.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::sync::mpsc;
+
+use outrigger_tests::{Client, Host, HostOptions, miner};
+use serde_json::{Value, json};
+
+use super::{anyone, calls_of_mining, request};
+
+/// How many long polls wait at once.
+const POLLS: u64 = 2_000;
+
+/// The files that are left to the other tests, where that many are not to be had.
+const SPARE_FILES: u64 = 256;
+
+#[test]
+fn a_long_poll_wakes_with_a_new_block_and_at_a_stop() {
+    let mut host = Host::start();
+    let mut client = host.client();
+    let longpollid = client.call("getblocktemplate", request())["longpollid"].clone();
+    let poll = json!([{"rules": ["segwit"], "longpollid": longpollid}]);
+    let (sender, answers) = mpsc::channel();
+    for _ in 0..3 {
+        let (mut waiting, poll, sender) = (host.client(), poll.clone(), sender.clone());
+        std::thread::spawn(move || sender.send(waiting.try_call("getblocktemplate", poll)).unwrap());
+    }
+    let template = client.call("getblocktemplate", request());
+    let block = miner::build(&template, anyone());
+    assert!(answers.try_recv().is_err(), "a long poll did not wait");
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+    for _ in 0..3 {
+        let woken = answers.recv().unwrap().unwrap();
+        assert_eq!(woken["previousblockhash"], json!(block.block_hash().to_string()));
+    }
+    // An id of another tip does not wait at all.
+    assert_eq!(client.call("getblocktemplate", poll)["height"], json!(2));
+    let longpollid = client.call("getblocktemplate", request())["longpollid"].clone();
+    let mut waiting = host.client();
+    let poll = json!([{"rules": ["segwit"], "longpollid": longpollid}]);
+    let thread = std::thread::spawn(move || waiting.try_call("getblocktemplate", poll));
+    // The poll is known to wait once the plugin has counted its call.
+    while calls_of_mining(&mut client) < 9 {}
+    client.call("stop", json!([]));
+    let error = thread.join().unwrap().unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (-9, "Shutting down"));
+    assert!(host.wait().success());
+}
+
+#[test]
+fn thousands_of_long_polls_wake_with_one_template_and_hold_nobody_up() {
+    let polls = open_files().saturating_sub(SPARE_FILES).min(POLLS);
+    let set = vec!["rpc.threads=2".into(), format!("rpc.queue_depth={POLLS}")];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", request());
+    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+    let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
+    let before = calls_of_mining(&mut client);
+    let waiting: Vec<_> = (0..polls).map(|_| client.begin(&body)).collect();
+    while calls_of_mining(&mut client) < before + polls {}
+    // They hold no thread: other calls are answered while all of them wait.
+    assert_eq!(client.call("getblocktemplate", request())["longpollid"], template["longpollid"]);
+    let block = miner::build(&template, anyone());
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+    let answers: Vec<String> = waiting.into_iter().map(|poll| poll.finish().body).collect();
+    let first: Value = serde_json::from_str(&answers[0]).unwrap();
+    // One that had not waited would have been answered with the first height.
+    assert_eq!(first["result"]["height"], json!(2));
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "not all were answered by the same template");
+}
+
+/// How many files this process may have open, once it has asked for as many as it can get.
+fn open_files() -> u64 {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+#[test]
+fn long_polls_have_a_bound_of_their_own() {
+    let set = vec!["rpc.max_long_calls=0".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+    let reply = client.post(&json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string());
+    assert_eq!((reply.status, reply.body.as_str()), (503, "Work queue depth exceeded"));
+    // What does not wait is answered as ever.
+    let again = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    assert_eq!(again["longpollid"], template["longpollid"]);
+    // Nor is work refused that may take long: it may have been done by then.
+    let block = miner::build(&template, anyone());
+    assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
+}
+
+/// The calls that are being answered.
+fn calls(client: &mut Client) -> usize {
+    client.call("getrpcinfo", json!([]))["active_commands"].as_array().unwrap().len()
+}
+
+/// Asks until so many calls are being answered, the one that asks with them.
+#[track_caller]
+fn until_calls(client: &mut Client, count: usize) {
+    // Without an end this would go on for ever.
+    assert!((0..100_000).any(|_| calls(client) == count), "never {count} calls");
+}
+
+#[test]
+fn getblocktemplate_long_polls_end_when_their_clients_send_no_more() {
+    let host = Host::start();
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
+    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
+    let poll = json!({"method": "getblocktemplate", "params": poll, "id": 1}).to_string();
+    let waiting = client.begin(&poll);
+    until_calls(&mut client, 2);
+    let mut half_closed = client.connect();
+    half_closed.write_all(client.request(&poll).as_bytes()).unwrap();
+    half_closed.shutdown(Shutdown::Write).unwrap();
+    // An end in order, as of a process that is gone and has read all that it was sent.
+    let mut closed = client.connect();
+    closed.write_all(client.request(&poll).as_bytes()).unwrap();
+    until_calls(&mut client, 4);
+    drop(closed);
+    let mut answer = String::new();
+    half_closed.read_to_string(&mut answer).unwrap();
+    let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(body["error"]["code"], -9, "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().contains("long poll has ended"), "{body}");
+    until_calls(&mut client, 2);
+    // One whose client may send more goes on.
+    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    let reply = waiting.finish();
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}

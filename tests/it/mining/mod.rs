@@ -1,0 +1,27 @@
+//! The mining group: getblocktemplate, submitblock and their kin.
+
+mod blocks;
+mod long_polls;
+mod miners;
+mod templates;
+
+use bitcoin::ScriptBuf;
+use outrigger_tests::Client;
+use serde_json::{Value, json};
+
+/// What most miners ask with.
+fn request() -> Value {
+    json!([{"rules": ["segwit"], "capabilities": ["coinbasetxn", "coinbasevalue", "longpoll", "workid"]}])
+}
+
+/// A script that anyone can spend.
+fn anyone() -> ScriptBuf {
+    ScriptBuf::from_bytes(vec![0x51])
+}
+
+/// How many calls the group has answered or keeps.
+fn calls_of_mining(client: &mut Client) -> u64 {
+    let plugins = client.call("listplugins", json!([]));
+    let mining = plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap();
+    mining["calls"].as_u64().unwrap()
+}

@@ -1,0 +1,101 @@
+//! Templates and proposals.
+
+use outrigger_tests::{Host, miner};
+use serde_json::{Value, json};
+
+use super::{anyone, request};
+
+#[test]
+fn a_template_has_every_key_in_its_order() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, address]));
+    let txid = wallet.call("sendtoaddress", json!([address, 1.5]));
+    let template = wallet.call("getblocktemplate", request());
+    let keys: Vec<&String> = template.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "capabilities",
+            "version",
+            "rules",
+            "vbavailable",
+            "vbrequired",
+            "previousblockhash",
+            "transactions",
+            "coinbaseaux",
+            "coinbasevalue",
+            "longpollid",
+            "target",
+            "mintime",
+            "mutable",
+            "noncerange",
+            "sigoplimit",
+            "sizelimit",
+            "weightlimit",
+            "curtime",
+            "bits",
+            "height",
+            "default_witness_commitment"
+        ]
+    );
+    let entry = &template["transactions"][0];
+    let keys: Vec<&String> = entry.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["data", "txid", "hash", "depends", "fee", "sigops", "weight"]);
+    assert_eq!((&entry["txid"], &entry["depends"]), (&txid, &json!([])));
+    let fee = entry["fee"].as_u64().unwrap();
+    assert_eq!(template["coinbasevalue"].as_u64(), Some(5_000_000_000 + fee));
+    assert_eq!((&template["height"], &template["bits"]), (&json!(102), &json!("207fffff")));
+    assert_eq!(template["rules"], json!(["csv", "!segwit", "taproot"]));
+    let tip = wallet.call("getbestblockhash", json!([]));
+    assert!(template["longpollid"].as_str().unwrap().starts_with(tip.as_str().unwrap()));
+    assert_eq!(wallet.call("getblocktemplate", request()), template);
+}
+
+#[test]
+fn proposals_are_judged_and_not_kept() {
+    let host = Host::start();
+    let mut client = host.client();
+    let template = client.call("getblocktemplate", request());
+    let good = miner::assemble(&template, anyone());
+    let mut propose = |block: &bitcoin::Block| {
+        client.call("getblocktemplate", json!([{"mode": "proposal", "data": miner::hex(block)}]))
+    };
+    assert_eq!(propose(&good), Value::Null);
+    let mut block = good.clone();
+    block.header.bits = bitcoin::CompactTarget::from_consensus(0x1d00_ffff);
+    assert_eq!(propose(&block), json!("bad-diffbits"));
+    let mut block = good.clone();
+    block.header.merkle_root = bitcoin::hashes::Hash::all_zeros();
+    assert_eq!(propose(&block), json!("bad-txnmrklroot"));
+    let mut block = good.clone();
+    block.header.prev_blockhash = bitcoin::hashes::Hash::all_zeros();
+    assert_eq!(propose(&block), json!("inconclusive-not-best-prevblk"));
+    let mut block = good.clone();
+    block.txdata[0].output[0].value += bitcoin::Amount::ONE_SAT;
+    miner::set_merkle_root(&mut block);
+    assert_eq!(propose(&block), json!("bad-cb-amount"));
+    assert_eq!(
+        client.refused("getblocktemplate", json!([{"mode": "proposal"}])),
+        (-3, "Missing data String key for proposal".into())
+    );
+    let undecodable = json!([{"mode": "proposal", "data": "00"}]);
+    assert_eq!(client.refused("getblocktemplate", undecodable), (-22, "Block decode failed".into()));
+    assert_eq!(client.call("getblockcount", json!([])), json!(0));
+}
+
+#[test]
+fn bad_requests_are_refused_in_their_order() {
+    let host = Host::start();
+    let mut client = host.client();
+    for (params, code, message) in [
+        (json!([5]), -1, "JSON value is not an object as expected"),
+        (json!([{"mode": 5}]), -8, "Invalid mode"),
+        (json!([{"mode": "nosuch"}]), -8, "Invalid mode"),
+        (json!([{"rules": ["segwit"], "longpollid": "ab"}]), -8, "longpollid must be of length 64 (not 2, for 'ab')"),
+    ] {
+        assert_eq!(client.refused("getblocktemplate", params.clone()), (code, message.to_owned()), "{params}");
+    }
+    assert_eq!(client.refused("submitblock", json!([])).0, -1);
+}

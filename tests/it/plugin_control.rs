@@ -1,0 +1,251 @@
+//! Plugins are stopped, started and replaced while the host runs.
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, built};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
+
+/// A folder with a configuration: the chain, and `faulty` from a file that can be changed.
+struct Setup {
+    folder: TempDir,
+}
+
+impl Setup {
+    fn new(rest: &str) -> Self {
+        let setup = Self { folder: tempfile::tempdir().unwrap() };
+        setup.put(&std::fs::read(built().library("outrigger_faulty")).unwrap());
+        setup.configure(rest);
+        setup
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("faulty.so")
+    }
+
+    fn put(&self, content: &[u8]) {
+        std::fs::write(self.file(), content).unwrap();
+    }
+
+    /// Writes the configuration; `rest` belongs to the plugin's section.
+    fn configure(&self, rest: &str) {
+        let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
+        let mining = "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
+        let faulty =
+            format!("[[plugins]]\nfile = \"{}\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}", self.file().display());
+        std::fs::write(self.config(), format!("{chain}{mining}{faulty}")).unwrap();
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("config.toml")
+    }
+
+    fn start(&self) -> Host {
+        Host::start_with(HostOptions { config: Some(self.config()), ..HostOptions::default() })
+    }
+}
+
+pub fn plugin(client: &mut Client, id: &str) -> Value {
+    let plugins = client.call("listplugins", json!([]));
+    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == id).unwrap().clone()
+}
+
+#[test]
+fn a_group_is_stopped_and_started_again() {
+    let host = Host::start();
+    let mut client = host.client();
+    let stopped = client.call("stopplugin", json!(["mining"]));
+    assert_eq!((&stopped["id"], &stopped["draining"]), (&json!("mining"), &json!(0)));
+    assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])), (-32601, "Method not found".into()));
+    assert_eq!(client.call("getblockcount", json!([])), json!(0));
+    let mining = plugin(&mut client, "mining");
+    assert_eq!((&mining["state"], &mining["methods"]), (&json!("stopped"), &json!([])));
+    let again = client.refused("stopplugin", json!(["mining"]));
+    assert_eq!(again, (-1, "The plugin 'mining' is not running; startplugin starts it".into()));
+    client.call("startplugin", json!(["mining"]));
+    assert_eq!(client.call("getblocktemplate", json!([{"rules": ["segwit"]}]))["height"], json!(1));
+    assert_eq!(plugin(&mut client, "mining")["state"], json!("running"));
+    let again = client.refused("startplugin", json!(["mining"]));
+    assert_eq!(again, (-1, "The plugin 'mining' is running; reloadplugin replaces it".into()));
+    for method in ["startplugin", "stopplugin", "reloadplugin"] {
+        let unknown = client.refused(method, json!(["/tmp/another.so"]));
+        assert_eq!(unknown, (-8, "No plugin '/tmp/another.so' in the configuration".into()), "{method}");
+    }
+}
+
+#[test]
+fn calls_in_flight_end_on_the_old_instance_while_the_new_one_serves() {
+    let setup = Setup::new("options = { label = \"old\" }\n");
+    let host = setup.start();
+    let mut client = host.client();
+    let gate = Gate::new();
+    let calls: Vec<_> = ["faultlate", "faultblocked"]
+        .into_iter()
+        .map(|method| {
+            let (mut client, address) = (host.client(), gate.address());
+            std::thread::spawn(move || client.call(method, json!([address])))
+        })
+        .collect();
+    let waiting = [gate.wait(), gate.wait()];
+    setup.configure("options = { label = \"new\" }\n");
+    let reloaded = client.call("reloadplugin", json!(["faulty"]));
+    assert_eq!(reloaded["draining"], json!(2));
+    assert_eq!(client.call("faultwho", json!([])), json!({"label": "new", "instance": 2, "calls": 1}));
+    drop(waiting);
+    let answers: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
+    assert_eq!(answers, [json!("late"), Value::Null]);
+    let faulty = plugin(&mut client, "faulty");
+    assert_eq!((&faulty["state"], &faulty["calls"], &faulty["errors"]), (&json!("running"), &json!(3), &json!(0)));
+}
+
+#[test]
+fn a_broken_file_or_configuration_keeps_the_old_instance_serving() {
+    let setup = Setup::new("options = { label = \"good\" }\n");
+    let good = std::fs::read(setup.file()).unwrap();
+    let host = setup.start();
+    let mut client = host.client();
+    let mut check = |reason: &str| {
+        let (code, message) = client.refused("reloadplugin", json!(["faulty"]));
+        assert!(code == -1 && message.contains(reason), "{code} {message}");
+        assert_eq!(client.call("faultwho", json!([]))["label"], json!("good"));
+    };
+    setup.put(b"\x7fELF and nothing more");
+    check("is not an Outrigger plugin: it is no library");
+    setup.put(good.get(..good.len() / 2).unwrap());
+    check("is not an Outrigger plugin");
+    std::fs::copy(built().library("outrigger_acme_mining"), setup.file()).unwrap();
+    check("the file of the plugin 'faulty' holds a plugin 'acme-mining' now");
+    setup.put(&good);
+    for (option, reason) in [
+        ("refuse_init", "plugin 'faulty' refused to start: refuse_init was asked for"),
+        ("refuse_start", "plugin 'faulty' refused to start: refuse_start was asked for"),
+        ("panic_init", "plugin 'faulty' refused to start: status 18"),
+    ] {
+        setup.configure(&format!("options = {{ {option} = true }}\n"));
+        check(reason);
+    }
+    setup.configure("options = { label = 7 }\n");
+    check("option 'label' must be of type string");
+    std::fs::write(setup.config(), "[[plugins]\n").unwrap();
+    check("The configuration cannot be used: ");
+    std::fs::remove_file(setup.config()).unwrap();
+    check("The configuration cannot be used: ");
+    setup.configure("options = { label = \"better\" }\n");
+    client.call("reloadplugin", json!(["faulty"]));
+    assert_eq!(client.call("faultwho", json!([]))["label"], json!("better"));
+}
+
+#[test]
+fn what_was_taken_out_of_the_configuration_is_not_started_again() {
+    let setup = Setup::new("");
+    let host = setup.start();
+    let mut client = host.client();
+    let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
+    std::fs::write(setup.config(), chain).unwrap();
+    let unknown = (-8, "No plugin 'faulty' in the configuration".to_owned());
+    assert_eq!(client.refused("reloadplugin", json!(["faulty"])), unknown);
+    client.call("faultwho", json!([]));
+    client.call("stopplugin", json!(["faulty"]));
+    assert_eq!(client.refused("startplugin", json!(["faulty"])), unknown);
+    assert_eq!(client.refused("faultwho", json!([])).0, -32601);
+}
+
+#[test]
+fn a_method_of_a_stopped_plugin_does_not_fall_to_another() {
+    let acme = built().library("outrigger_acme_mining").display().to_string();
+    let text = format!(
+        "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n\
+         [[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\"]\n\
+         [routes]\ngetblocktemplate = \"acme-mining\"\n"
+    );
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), text).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let mut client = host.client();
+    client.call("stopplugin", json!(["acme-mining"]));
+    assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32601);
+    assert_eq!(client.call("getmininginfo", json!([]))["blocks"], json!(0));
+    client.call("startplugin", json!(["acme-mining"]));
+    assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
+}
+
+/// How often the plugin is replaced under load.
+const RELOADS: usize = 100;
+
+#[test]
+fn reloading_under_load_loses_no_call() {
+    let setup = Setup::new("");
+    let host = setup.start();
+    let done = Arc::new(AtomicBool::new(false));
+    let load = |method: &'static str| {
+        let (mut client, done) = (host.client(), done.clone());
+        std::thread::spawn(move || {
+            let mut calls = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                client.call(method, json!([]));
+                calls += 1;
+            }
+            calls
+        })
+    };
+    let callers = [load("faultwho"), load("faultwho"), load("getblockcount"), load("getmininginfo")];
+    let mut client = host.client();
+    for _ in 0..RELOADS {
+        client.call("reloadplugin", json!(["faulty"]));
+    }
+    done.store(true, Ordering::Relaxed);
+    let calls: Vec<u64> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
+    assert!(calls.iter().all(|calls| *calls > 0), "{calls:?}");
+    let (instance, faulty) = (client.call("faultwho", json!([])), plugin(&mut client, "faulty"));
+    assert_eq!(instance["instance"], json!(RELOADS + 1));
+    let counted = faulty["calls"].as_u64().unwrap();
+    assert_eq!((counted, &faulty["errors"]), (calls[0] + calls[1] + 1, &json!(0)));
+    println!("{} calls beside {RELOADS} reloads", calls.iter().sum::<u64>());
+}
+
+/// What a host says that refuses a configuration.
+#[track_caller]
+fn refused(config: &Path) -> String {
+    let output = Host::fail(&HostOptions { config: Some(config.to_owned()), ..HostOptions::default() });
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_file_that_others_may_write_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let setup = Setup::new("");
+    let allow = |mode: u32| std::fs::set_permissions(setup.file(), std::fs::Permissions::from_mode(mode)).unwrap();
+    allow(0o646);
+    let error = refused(&setup.config());
+    assert!(
+        error.contains(":8: plugins.file: ") && error.contains("may be changed by others (its mode is 0646)"),
+        "{error}"
+    );
+    allow(0o644);
+    let host = setup.start();
+    allow(0o664);
+    let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
+    assert!(code == -1 && message.contains("its mode is 0664"), "{message}");
+    allow(0o644);
+    std::fs::set_permissions(setup.folder.path(), std::fs::Permissions::from_mode(0o775)).unwrap();
+    let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
+    assert!(code == -1 && message.contains("its mode is 0775"), "{message}");
+}
+
+#[test]
+fn a_pinned_file_must_be_that_file() {
+    let setup = Setup::new(&format!("sha256 = \"{}\"\n", "0".repeat(64)));
+    let error = refused(&setup.config());
+    assert!(error.contains(":10: plugins.sha256: ") && error.contains("the configuration pins 0000"), "{error}");
+    let found = error.split("SHA-256 ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+    setup.configure(&format!("sha256 = \"{}\"\n", found.to_uppercase()));
+    let host = setup.start();
+    assert_eq!(plugin(&mut host.client(), "faulty")["hash"], json!(found));
+    std::fs::copy(built().library("outrigger_acme_mining"), setup.file()).unwrap();
+    let (code, message) = host.client().refused("reloadplugin", json!(["faulty"]));
+    assert!(code == -1 && message.contains(&format!("the configuration pins {}", found.to_uppercase())), "{message}");
+    setup.configure("sha256 = \"12\"\n");
+    assert!(refused(&setup.config()).contains(":10: plugins.sha256: must be the 64 hexadecimal digits"));
+}

@@ -1,0 +1,213 @@
+//! Payments, and the coins and balances that they come from.
+
+use outrigger_tests::{Client, Host, HostOptions, groups};
+use serde_json::{Value, json};
+
+use super::{MASTER, activate, fund};
+
+#[test]
+fn money_goes_from_wallet_to_wallet_exactly() {
+    let host = Host::start();
+    let mut alice = host.new_wallet("alice");
+    let mut bob = host.new_wallet("bob");
+    let mining = alice.call("getnewaddress", json!([]));
+    alice.call("generatetoaddress", json!([101, mining]));
+    let balances = alice.call("getbalances", json!([]));
+    assert_eq!(balances["mine"]["trusted"].to_string(), "50.00000000");
+    assert_eq!(balances["mine"]["immature"].to_string(), "5000.00000000");
+    for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {
+        let address = bob.call("getnewaddress", json!(["", kind]));
+        let txid = alice.call("sendtoaddress", json!([address, "0.1"]));
+        let entry = alice.call("getmempoolentry", json!([txid]));
+        let fee = alice.call("gettransaction", json!([txid]))["fee"].to_string();
+        assert_eq!(fee, format!("-{}", entry["fees"]["base"]), "{kind}");
+    }
+    assert_eq!(bob.call("getbalances", json!([]))["mine"]["untrusted_pending"].to_string(), "0.40000000");
+    alice.call("generatetoaddress", json!([1, mining]));
+    assert_eq!(bob.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "0.40000000");
+    assert_eq!(bob.call("listunspent", json!([])).as_array().unwrap().len(), 4);
+    let back = alice.call("getnewaddress", json!([]));
+    let all = bob.call("sendtoaddress", json!({"address": back, "amount": 0.4, "subtractfeefromamount": true}));
+    assert_eq!(bob.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "0.00000000");
+    assert_eq!(alice.call("gettransaction", json!([all]))["confirmations"], json!(0));
+    assert_eq!(bob.refused("sendtoaddress", json!([back, 1])).0, -6);
+    assert_eq!(bob.refused("sendtoaddress", json!(["nonsense", 1])).0, -5);
+    assert_eq!(bob.refused("sendtoaddress", json!([back, -1])), (-3, "Amount out of range".into()));
+}
+
+#[test]
+fn one_payment_pays_several() {
+    let host = Host::start();
+    let mut alice = host.new_wallet("alice");
+    let mut bob = host.new_wallet("bob");
+    let mining = alice.call("getnewaddress", json!([]));
+    alice.call("generatetoaddress", json!([101, mining]));
+    let [first, second, third] =
+        ["legacy", "bech32", "bech32m"].map(|kind| bob.call("getnewaddress", json!(["", kind])));
+    let [first, second, third] = [&first, &second, &third].map(|address| address.as_str().unwrap());
+    let amounts = json!({first: 1, second: "0.5", third: 0.25, "data": "0102"});
+    let txid = alice.call("sendmany", json!(["", amounts, 6, "wages", [first, 2]]));
+    let entry = alice.call("getmempoolentry", json!([txid]));
+    let sent = alice.call("gettransaction", json!([txid]));
+    assert_eq!(
+        (sent["comment"].clone(), sent["fee"].to_string()),
+        (json!("wages"), format!("-{}", entry["fees"]["base"]))
+    );
+    alice.call("generatetoaddress", json!([1, mining]));
+    let fee = sent["fee"].to_string().replace("-0.", "").parse::<u64>().unwrap();
+    let received = bob.call("getbalances", json!([]))["mine"]["trusted"].to_string();
+    assert_eq!(received.replace('.', "").parse::<u64>().unwrap(), 175_000_000 - fee);
+    // JSON that names an address twice has no meaning that all readers share.
+    let twice = format!(r#"{{"method":"sendmany","params":["",{{"{first}":1,"{first}":2}}],"id":1}}"#);
+    let refusal = format!("Invalid parameter, duplicated address: {first}");
+    assert!(alice.post(&twice).body.contains(&refusal));
+}
+
+#[test]
+fn sendtoaddress_without_a_change_address_is_refused_and_p2wsh_change_is_weighed_as_such() {
+    let host = Host::start();
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
+    activate(&mut client, &[(&format!("wpkh({MASTER}/0/*)"), false), (&format!("pkh({MASTER}/1/*)"), true)]);
+    fund(&mut client, "bech32");
+    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    let message = "Transaction needs a change address, but we can't generate it. Error: No bech32 addresses available.";
+    assert_eq!(client.refused("sendtoaddress", json!([to, 1])), (-6, message.into()));
+    assert_eq!(client.refused("sendmany", json!(["", {to: 1}])), (-6, message.into()));
+    assert_eq!(client.refused("sendtoaddress", json!([to, 51])), (-6, "Insufficient funds".into()));
+    activate(&mut client, &[(&format!("wsh(pk({MASTER}/2/*))"), true)]);
+    let txid = client.call("sendtoaddress", json!({"address": to, "amount": 1, "fee_rate": 1}));
+    let entry = client.call("getmempoolentry", json!([txid]));
+    let fee = entry["fees"]["base"].to_string().replace('.', "").parse::<u64>().unwrap();
+    let size = entry["vsize"].as_u64().unwrap();
+    // A signature in 256 is a byte shorter than it is counted.
+    assert!((size..=size + 1).contains(&fee), "{fee} for {size}");
+    let outputs = client.call("gettransaction", json!({"txid": txid, "verbose": true}))["decoded"]["vout"].clone();
+    let types: Vec<&Value> = outputs.as_array().unwrap().iter().map(|output| &output["scriptPubKey"]["type"]).collect();
+    assert!(types.contains(&&json!("witness_v0_scripthash")), "{types:?}");
+}
+
+#[test]
+fn sendtoaddress_uses_up_one_change_address_and_none_where_it_fails() {
+    let host = Host::start();
+    let mut client = host.new_wallet("w");
+    fund(&mut client, "bech32");
+    let index = |client: &mut Client| {
+        let address = client.call("getrawchangeaddress", json!([]));
+        let path = client.call("getaddressinfo", json!([address]))["hdkeypath"].as_str().unwrap().to_owned();
+        path.rsplit('/').next().unwrap().parse::<u32>().unwrap()
+    };
+    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    let range = |client: &mut Client| {
+        let listed = client.call("listdescriptors", json!([]));
+        let of = |listed: &&Value| {
+            listed["internal"] == json!(true) && listed["desc"].as_str().unwrap().starts_with("wpkh(")
+        };
+        listed["descriptors"].as_array().unwrap().iter().find(of).unwrap()["range"][1].as_u64().unwrap()
+    };
+    assert_eq!(index(&mut client), 0);
+    let before = range(&mut client);
+    assert_eq!(client.refused("sendtoaddress", json!([to, 51])).0, -6);
+    assert_eq!(range(&mut client), before + 1, "what was derived ahead for it stays");
+    assert_eq!(index(&mut client), 1);
+    client.call("sendtoaddress", json!({"address": to, "amount": 50, "subtractfeefromamount": true}));
+    assert_eq!(index(&mut client), 3);
+}
+
+#[test]
+fn sendtoaddress_locktime_is_the_height_unless_the_tip_is_old() {
+    let host = Host::start();
+    let mut client = host.new_wallet("w");
+    let address = client.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([103, address]));
+    let tip = client.call("getbestblockhash", json!([]));
+    let tip = client.call("getblockheader", json!([tip]));
+    let time = tip["time"].as_u64().unwrap();
+    let locktime = |client: &mut Client, age: u64| {
+        client.call("setmocktime", json!([time + age]));
+        let txid = client.call("sendtoaddress", json!([address, 1]));
+        client.call("gettransaction", json!({"txid": txid, "verbose": true}))["decoded"]["locktime"].as_u64().unwrap()
+    };
+    // One in ten is up to 99 blocks further back.
+    assert!((4..=103).contains(&locktime(&mut client, 28_800)));
+    assert_eq!(locktime(&mut client, 28_801), 0);
+}
+
+#[test]
+fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.toml");
+    let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    std::fs::write(&config, text.replace("options = { fallbackfee = 1000 }\n", "")).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
+    let mut client = host.new_wallet("w");
+    fund(&mut client, "bech32");
+    let to = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    let message = "Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.";
+    assert_eq!(client.refused("sendtoaddress", json!([to, 1])), (-6, message.into()));
+    assert_eq!(client.refused("sendmany", json!(["", {to: 1}])), (-6, message.into()));
+    client.call("sendtoaddress", json!({"address": to, "amount": 1, "fee_rate": 2}));
+}
+
+/// As bitcoind 29 answered to the same steps.
+#[test]
+fn a_wallet_that_avoids_reuse_tells_apart_what_came_to_addresses_it_has_spent_from() {
+    let host = Host::start();
+    let mut rich = host.new_wallet("rich");
+    let mining = rich.call("getnewaddress", json!([]));
+    rich.call("generatetoaddress", json!([101, mining]));
+    rich.call("createwallet", json!(["careful", false, false, "", true]));
+    let mut careful = host.client().wallet("careful");
+    let [used, fresh] = [(); 2].map(|()| careful.call("getnewaddress", json!([])));
+    rich.call("sendtoaddress", json!([used, 10]));
+    rich.call("sendtoaddress", json!([fresh, 1]));
+    rich.call("generatetoaddress", json!([1, mining]));
+    // A text of a descriptor is the same wherever it is told.
+    let coin = careful.call("listunspent", json!([1, 9, [used]]))[0].clone();
+    let received = careful.call("listtransactions", json!(["*", 10]));
+    let of_coin = received.as_array().unwrap().iter().find(|entry| entry["txid"] == coin["txid"]).unwrap();
+    assert_eq!(coin["parent_descs"], of_coin["parent_descs"]);
+    assert_eq!((coin["parent_descs"].as_array().unwrap().len(), &coin["reused"]), (1, &json!(false)));
+
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = careful
+        .call("createrawtransaction", json!([inputs, [{"bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202": 9.999}]]));
+    let signed = careful.call("signrawtransactionwithwallet", json!([raw]));
+    careful.call("sendrawtransaction", json!([signed["hex"]]));
+    rich.call("sendtoaddress", json!([used, 5]));
+    rich.call("generatetoaddress", json!([1, mining]));
+    let mine = careful.call("getbalances", json!([]))["mine"].to_string();
+    let told = r#"{"trusted":1.00000000,"untrusted_pending":0.00000000,"immature":0.00000000,"used":5.00000000}"#;
+    assert_eq!(mine, told);
+    assert_eq!(careful.call("getbalance", json!(["*", 0, false, false])).to_string(), "6.00000000");
+    assert_eq!(careful.call("listunspent", json!([1, 9, [used]]))[0]["reused"], json!(true));
+    let elsewhere = json!("bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202");
+    assert_eq!(careful.refused("sendtoaddress", json!([elsewhere, 3])), (-6, "Insufficient funds".into()));
+    careful.call("sendtoaddress", json!([elsewhere, 3, "", "", false, true, null, "unset", false]));
+}
+
+#[test]
+fn listunspent_and_importmulti_take_their_options_by_name() {
+    let host = Host::start();
+    let mut client = host.client();
+    client.call("createwallet", json!({"wallet_name": "w", "descriptors": false}));
+    fund(&mut client, "bech32");
+    let count = |client: &mut Client, params| client.call("listunspent", params).as_array().unwrap().len();
+    assert_eq!(count(&mut client, json!({"minimumAmount": 50, "minconf": 101})), 1);
+    assert_eq!(count(&mut client, json!({"args": [1], "minimumAmount": "50.00000001"})), 0);
+    for options in [json!({}), Value::Null] {
+        let message = "Parameter query_options conflicts with parameter maximumCount";
+        let refused = client.refused("listunspent", json!({"maximumCount": 1, "query_options": options}));
+        assert_eq!(refused, (-8, message.into()));
+    }
+    let refused = client.refused("listunspent", json!({"query_options": {"nosuch": 1}}));
+    assert_eq!(refused, (-3, "Unexpected key nosuch".into()));
+    assert_eq!(client.refused("listunspent", json!({"nosuch": 1})), (-8, "Unknown named parameter nosuch".into()));
+    let request = json!([{"scriptPubKey": {"address": "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"},
+        "timestamp": 0, "watchonly": true}]);
+    let imported = client.call("importmulti", json!({"requests": request, "rescan": false}));
+    assert_eq!(imported[0]["success"], json!(true));
+    let message = "Parameter options conflicts with parameter rescan";
+    let refused = client.refused("importmulti", json!({"requests": request, "rescan": false, "options": {}}));
+    assert_eq!(refused, (-8, message.into()));
+}

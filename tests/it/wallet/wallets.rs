@@ -1,0 +1,181 @@
+//! Wallets are made, loaded, chosen and described, many at a time.
+
+use outrigger_tests::{Host, HostOptions};
+use serde_json::{Value, json};
+
+use super::keys;
+
+/// How many wallets are loaded.
+const WALLETS: usize = 300;
+
+/// The most threads that the whole process may have, whatever the number of wallets.
+const THREADS: usize = 64;
+
+#[test]
+fn wallets_are_made_loaded_and_chosen() {
+    let host = Host::start();
+    let mut client = host.client();
+    let none = client.refused("getwalletinfo", json!([]));
+    assert_eq!(none.0, -18);
+    assert!(none.1.starts_with("No wallet is loaded."), "{}", none.1);
+    assert_eq!(client.call("createwallet", json!(["a"]))["name"], json!("a"));
+    assert_eq!(client.call("getwalletinfo", json!([]))["walletname"], json!("a"));
+    client.call("createwallet", json!(["b b"]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["a", "b b"]));
+    assert_eq!(client.refused("getwalletinfo", json!([])).0, -19);
+    assert_eq!(client.wallet("b%20b").call("getwalletinfo", json!([]))["walletname"], json!("b b"));
+    assert_eq!(client.refused("createwallet", json!(["a"])).0, -4);
+    assert_eq!(client.refused("loadwallet", json!(["a"])).0, -35);
+    assert_eq!(client.refused("loadwallet", json!(["nosuch"])).0, -18);
+    for name in ["../up", "/absolute", "nul\u{0}"] {
+        assert!(client.try_call("createwallet", json!([name])).is_err(), "{name:?}");
+    }
+    client.call("createwallet", json!({"wallet_name": "blank", "blank": true}));
+    let mut blank = client.wallet("blank");
+    assert_eq!(blank.refused("keypoolrefill", json!([5])), (-4, "Error refreshing keypool.".into()));
+    assert_eq!(blank.call("keypoolrefill", json!([])), Value::Null);
+    blank.call("unloadwallet", json!([]));
+    client.call("unloadwallet", json!(["a"]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["b b"]));
+    client.call("loadwallet", json!(["a"]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["b b", "a"]));
+}
+
+#[test]
+fn createwallet_loadwallet_restorewallet_and_unloadwallet_have_warnings_only_where_there_are_any() {
+    let host = Host::start();
+    let mut client = host.client();
+    assert_eq!(client.call("createwallet", json!(["a"])), json!({"name": "a"}));
+    let warnings = ["Empty string given as passphrase, wallet will not be encrypted."];
+    let created = client.call("createwallet", json!({"wallet_name": "b", "passphrase": ""}));
+    assert_eq!((keys(&created), &created["warnings"]), (vec!["name", "warnings"], &json!(warnings)));
+    assert_eq!(client.call("unloadwallet", json!(["a"])), json!({}));
+    assert_eq!(client.call("loadwallet", json!(["a"])), json!({"name": "a"}));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("backup");
+    client.wallet("a").call("backupwallet", json!([file]));
+    assert_eq!(client.call("restorewallet", json!(["c", file])), json!({"name": "c"}));
+}
+
+#[test]
+fn createwallet_with_an_empty_name_is_reached_by_its_path() {
+    let host = Host::start();
+    let mut client = host.client();
+    assert_eq!(client.call("createwallet", json!([""])), json!({"name": ""}));
+    client.call("createwallet", json!(["other"]));
+    assert_eq!(client.wallet("").call("getwalletinfo", json!([]))["walletname"], json!(""));
+}
+
+#[test]
+fn wallet_methods_without_a_path_are_refused_where_several_wallets_are_loaded() {
+    let host = Host::start();
+    let (mut client, _, _) = (host.client(), host.new_wallet("a"), host.new_wallet("b"));
+    let message = "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.";
+    for method in ["getwalletinfo", "getbalances", "listunspent", "listtransactions", "listdescriptors"] {
+        assert_eq!(client.refused(method, json!([])), (-19, message.into()), "{method}");
+    }
+}
+
+#[test]
+fn getwalletinfo_has_the_keys_of_29_in_their_order() {
+    let host = Host::start();
+    let mut client = host.client();
+    let mut expected = vec![
+        "walletname",
+        "walletversion",
+        "format",
+        "balance",
+        "unconfirmed_balance",
+        "immature_balance",
+        "txcount",
+        "keypoolsize",
+        "keypoolsize_hd_internal",
+        "paytxfee",
+        "private_keys_enabled",
+        "avoid_reuse",
+        "scanning",
+        "descriptors",
+        "external_signer",
+        "blank",
+        "birthtime",
+        "lastprocessedblock",
+    ];
+    let info = host.new_wallet("w").call("getwalletinfo", json!([]));
+    assert_eq!(keys(&info), expected);
+    assert_eq!((&info["keypoolsize"], &info["keypoolsize_hd_internal"]), (&json!(4000), &json!(4000)));
+    client.call("createwallet", json!({"wallet_name": "l", "descriptors": false}));
+    let info = client.wallet("l").call("getwalletinfo", json!([]));
+    expected.insert(7, "keypoololdest");
+    assert_eq!(keys(&info), expected);
+    assert_eq!((&info["keypoolsize"], &info["keypoolsize_hd_internal"]), (&json!(1000), &json!(1000)));
+    assert_eq!(info["keypoololdest"], info["birthtime"]);
+    let told = client.wallet("l").call("getwalletbackupinfo", json!([]));
+    assert_eq!(told, json!({"walletname": "l", "backup_needed": true, "last_backup": 0}));
+}
+
+fn threads(host: &Host) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", host.process_id())).unwrap().count()
+}
+
+#[test]
+fn loadwallet_three_hundred_wallets_share_a_few_threads() {
+    let set = vec!["wallet.keypool=1".to_owned()];
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut client = host.client();
+    for number in 0..WALLETS {
+        // Only some have keys, for these take longer to make.
+        let blank = number % 50 != 7;
+        client.call("createwallet", json!([format!("w{number}"), false, blank, "", false, true, true]));
+    }
+    assert_eq!(client.call("listwallets", json!([])).as_array().unwrap().len(), WALLETS);
+    assert!(threads(&host) <= THREADS, "{} threads for {WALLETS} wallets", threads(&host));
+
+    // A block reaches the one that it pays; the others stand where it stands.
+    let address = client.wallet("w7").call("getnewaddress", json!([]));
+    let mut client = host.client();
+    let block = client.call("generatetoaddress", json!([1, address]))[0].clone();
+    assert_eq!(host.client().wallet("w7").call("getbalances", json!([]))["mine"]["immature"], 50.0);
+    for number in [0, 57, WALLETS - 1] {
+        let info = host.client().wallet(&format!("w{number}")).call("getwalletinfo", json!([]));
+        assert_eq!((&info["lastprocessedblock"]["hash"], &info["txcount"]), (&block, &json!(0)));
+    }
+
+    // What was followed in memory is followed after a kill too.
+    client.call("generatetoaddress", json!([3, "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"]));
+    host = host.kill_and_restart();
+    let mut client = host.client();
+    assert_eq!(client.call("listwallets", json!([])).as_array().unwrap().len(), WALLETS);
+    assert!(threads(&host) <= THREADS, "{} threads for {WALLETS} wallets", threads(&host));
+    let tip = client.call("getbestblockhash", json!([]));
+    for number in [7, 57, WALLETS - 1] {
+        let info = host.client().wallet(&format!("w{number}")).call("getwalletinfo", json!([]));
+        assert_eq!(info["lastprocessedblock"]["hash"], tip);
+    }
+    assert_eq!(host.client().wallet("w7").call("getbalances", json!([]))["mine"]["immature"], 50.0);
+}
+
+#[test]
+fn createwallet_is_refused_where_the_system_gives_no_more_files() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let host = Host::start_with(HostOptions {
+        open_files: Some(280),
+        log: Some(log.path().to_owned()),
+        set: vec!["wallet.keypool=1".to_owned()],
+        ..HostOptions::default()
+    });
+    let said = std::fs::read_to_string(log.path()).unwrap();
+    assert!(said.contains("at most 210 connections are taken"), "{said}");
+    let mut client = host.client();
+    for number in 0..8 {
+        client.call("createwallet", json!([format!("w{number}")]));
+    }
+    let (code, message) = client.refused("createwallet", json!(["w8"]));
+    assert!(
+        code == -4 && message.contains("The system lets this process open 280 files, of which 8 loaded"),
+        "{message}"
+    );
+    client.call("unloadwallet", json!(["w0"]));
+    client.call("createwallet", json!(["w8"]));
+    assert_eq!(client.refused("loadwallet", json!(["w0"])).1, message);
+    client.wallet("w8").call("getnewaddress", json!([]));
+}

@@ -19,7 +19,7 @@ pub fn load(client: &mut Client) {
 }
 
 #[test]
-fn every_recorded_block_is_accepted_and_told_alike() {
+fn getblock_and_getblockchaininfo_tell_the_recorded_chain_alike() {
     let (_host, mut client) = loaded();
     let recorded = data_json("chain.json");
     for block in recorded["blocks"].as_array().unwrap() {
@@ -42,7 +42,7 @@ fn every_recorded_block_is_accepted_and_told_alike() {
 }
 
 #[test]
-fn recorded_blocks_and_coins_are_counted_alike() {
+fn getblockstats_and_gettxoutsetinfo_count_the_recorded_chain_alike() {
     let (_host, mut client) = loaded();
     for block in data_json("block-stats.json")["rows"].as_array().unwrap() {
         assert_eq!(&client.call("getblockstats", json!([block["height"]])), block);
@@ -60,7 +60,7 @@ fn recorded_blocks_and_coins_are_counted_alike() {
 }
 
 #[test]
-fn a_recorded_reorganisation_goes_the_same_way() {
+fn getbestblockhash_and_getchaintips_follow_a_recorded_reorganisation() {
     let (_host, mut client) = loaded();
     let recorded = data_json("reorg.json");
     for step in recorded["steps"].as_array().unwrap() {
@@ -83,7 +83,7 @@ fn a_recorded_reorganisation_goes_the_same_way() {
 }
 
 #[test]
-fn getblockchaininfo_of_a_development_chain_has_verified_all_of_it() {
+fn getblockchaininfo_verificationprogress_is_1_on_a_development_chain() {
     let host = Host::start();
     let mut client = host.client();
     let made = client.call("generateblock", json!(["raw(51)", [], false]));
@@ -96,7 +96,7 @@ fn getblockchaininfo_of_a_development_chain_has_verified_all_of_it() {
 }
 
 #[test]
-fn getchaintips_says_how_far_each_branch_was_looked_at() {
+fn getchaintips_status_says_how_far_each_branch_was_validated() {
     let host = Host::start();
     let mut client = host.client();
     let blocks: Vec<Value> =
@@ -120,7 +120,7 @@ fn getchaintips_says_how_far_each_branch_was_looked_at() {
 }
 
 #[test]
-fn transactions_are_made_read_and_relayed() {
+fn sendrawtransaction_takes_a_made_transaction_and_refuses_its_conflict() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -153,7 +153,7 @@ fn transactions_are_made_read_and_relayed() {
 }
 
 #[test]
-fn sendrawtransaction_reads_its_bounds_before_the_transaction() {
+fn sendrawtransaction_bounds_are_checked_before_the_transaction() {
     let host = Host::start();
     let mut client = host.client();
     let bound = (-8, "Fee rates larger than or equal to 1BTC/kvB are not accepted".to_owned());
@@ -196,7 +196,7 @@ fn state(client: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn the_mempool_survives_an_orderly_stop_and_a_kill() {
+fn getrawmempool_is_the_same_after_a_stop_and_a_kill() {
     let host = with_transactions();
     let before = state(&mut host.client());
     assert_eq!(before[0].as_array().unwrap().len(), 5);
@@ -216,7 +216,7 @@ fn the_mempool_survives_an_orderly_stop_and_a_kill() {
 }
 
 #[test]
-fn a_damaged_journal_of_the_mempool_does_not_prevent_the_start() {
+fn getrawmempool_loses_what_its_damaged_journal_held_and_no_more() {
     let mut host = with_transactions();
     let journal = host.network_folder().join("chain/mempool.journal");
     let before = host.client().call("getrawmempool", json!([]));
@@ -237,7 +237,7 @@ fn a_damaged_journal_of_the_mempool_does_not_prevent_the_start() {
 }
 
 #[test]
-fn the_mempool_counts_as_bitcoind_counts() {
+fn getrawmempool_sequence_and_getmempoolinfo_count_as_bitcoind() {
     let host = with_transactions();
     let mut client = host.client();
     let mut sequence = || client.call("getrawmempool", json!([false, true]))["mempool_sequence"].clone();

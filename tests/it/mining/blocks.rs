@@ -7,7 +7,7 @@ use super::{anyone, request};
 use crate::chain;
 
 #[test]
-fn a_coinbase_without_its_witness_is_completed() {
+fn submitblock_coinbase_without_its_witness_is_completed() {
     let host = Host::start();
     let mut client = host.client();
     let template = client.call("getblocktemplate", request());
@@ -28,7 +28,7 @@ fn hex(row: &Value) -> String {
 }
 
 #[test]
-fn bad_blocks_are_refused_with_the_same_reasons() {
+fn submitblock_and_proposals_refuse_recorded_bad_blocks_for_the_same_reasons() {
     let (_host, mut client) = chain::loaded();
     let tip = client.call("getbestblockhash", json!([]));
     let header = client.call("getblockheader", json!([tip]));
@@ -105,7 +105,7 @@ fn generatetoaddress_signals_for_testdummy_until_it_is_in_force() {
 }
 
 #[test]
-fn a_block_that_cannot_be_generated_is_told_of_with_all_details() {
+fn generateblock_of_an_invalid_block_is_refused_with_all_details() {
     let host = Host::start();
     let mut client = host.client();
     let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();

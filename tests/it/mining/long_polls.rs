@@ -16,7 +16,7 @@ const POLLS: u64 = 2_000;
 const SPARE_FILES: u64 = 256;
 
 #[test]
-fn a_long_poll_wakes_with_a_new_block_and_at_a_stop() {
+fn getblocktemplate_longpoll_returns_at_new_tip_and_at_stop() {
     let mut host = Host::start();
     let mut client = host.client();
     let longpollid = client.call("getblocktemplate", request())["longpollid"].clone();
@@ -49,7 +49,7 @@ fn a_long_poll_wakes_with_a_new_block_and_at_a_stop() {
 }
 
 #[test]
-fn thousands_of_long_polls_wake_with_one_template_and_hold_nobody_up() {
+fn getblocktemplate_longpolls_by_thousands_share_one_template_and_hold_nobody_up() {
     let polls = open_files().saturating_sub(SPARE_FILES).min(POLLS);
     let set = vec!["rpc.threads=2".into(), format!("rpc.queue_depth={POLLS}")];
     let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
@@ -81,7 +81,7 @@ fn open_files() -> u64 {
 }
 
 #[test]
-fn long_polls_have_a_bound_of_their_own() {
+fn getblocktemplate_longpoll_beyond_max_long_calls_is_refused() {
     let set = vec!["rpc.max_long_calls=0".to_owned()];
     let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
     let mut client = host.client();
@@ -110,7 +110,7 @@ fn until_calls(client: &mut Client, count: usize) {
 }
 
 #[test]
-fn getblocktemplate_long_polls_end_when_their_clients_send_no_more() {
+fn getblocktemplate_longpoll_ends_when_its_client_sends_no_more() {
     let host = Host::start();
     let mut client = host.client();
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));

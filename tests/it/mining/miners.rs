@@ -20,7 +20,7 @@ const ROUNDS: u64 = 6;
 const RESERVED: [u8; 32] = [7; 32];
 
 #[test]
-fn a_miner_lives_by_templates_alone() {
+fn submitblock_takes_110_blocks_made_of_templates_alone() {
     let host = Host::start();
     let mut client = host.client();
     for height in 1..=110 {
@@ -179,7 +179,7 @@ impl Miner {
 }
 
 #[test]
-fn two_miners_compete_by_long_polls_and_proposals() {
+fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{anyone, request};
 
 #[test]
-fn a_template_has_every_key_in_its_order() {
+fn getblocktemplate_has_every_key_in_its_order() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -54,7 +54,7 @@ fn a_template_has_every_key_in_its_order() {
 }
 
 #[test]
-fn proposals_are_judged_and_not_kept() {
+fn getblocktemplate_proposal_is_judged_and_not_kept() {
     let host = Host::start();
     let mut client = host.client();
     let template = client.call("getblocktemplate", request());
@@ -86,7 +86,7 @@ fn proposals_are_judged_and_not_kept() {
 }
 
 #[test]
-fn bad_requests_are_refused_in_their_order() {
+fn getblocktemplate_bad_requests_are_refused_in_order() {
     let host = Host::start();
     let mut client = host.client();
     for (params, code, message) in [

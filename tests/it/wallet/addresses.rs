@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{MASTER, activate};
 
 #[test]
-fn getnewaddress_and_getrawchangeaddress_say_which_addresses_there_are_not() {
+fn getnewaddress_and_getrawchangeaddress_name_a_type_that_is_missing() {
     let host = Host::start();
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));

@@ -19,7 +19,7 @@ const XPRV: &str =
 const PASSPHRASE: &str = "correct horse battery staple";
 
 #[test]
-fn a_wallet_is_encrypted_unlocked_and_locked() {
+fn encryptwallet_walletpassphrase_and_walletlock_seal_and_open_the_keys() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     assert_eq!(wallet.refused("walletlock", json!([])).0, -15);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{MASTER, activate, fund};
 
 #[test]
-fn money_goes_from_wallet_to_wallet_exactly() {
+fn sendtoaddress_fees_and_getbalances_are_exact() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
     let mut bob = host.new_wallet("bob");
@@ -36,7 +36,7 @@ fn money_goes_from_wallet_to_wallet_exactly() {
 }
 
 #[test]
-fn one_payment_pays_several() {
+fn sendmany_pays_several_and_subtracts_the_fee_from_those_named() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
     let mut bob = host.new_wallet("bob");
@@ -151,7 +151,7 @@ fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
 
 /// As bitcoind 29 answered to the same steps.
 #[test]
-fn a_wallet_that_avoids_reuse_tells_apart_what_came_to_addresses_it_has_spent_from() {
+fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     let host = Host::start();
     let mut rich = host.new_wallet("rich");
     let mining = rich.call("getnewaddress", json!([]));
@@ -187,7 +187,7 @@ fn a_wallet_that_avoids_reuse_tells_apart_what_came_to_addresses_it_has_spent_fr
 }
 
 #[test]
-fn listunspent_and_importmulti_take_their_options_by_name() {
+fn listunspent_and_importmulti_take_options_by_name() {
     let host = Host::start();
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "w", "descriptors": false}));

@@ -54,7 +54,7 @@ impl Replay {
 }
 
 #[test]
-fn the_wallets_rules_are_those_of_a_recorded_bitcoind() {
+fn wallet_rpcs_follow_the_rules_of_a_recorded_bitcoind() {
     let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".into()], ..HostOptions::default() });
     let mut replay = Replay { client: host.client(), host };
     let recorded = data_json("wallet-rules.json");

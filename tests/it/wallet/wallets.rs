@@ -12,7 +12,7 @@ const WALLETS: usize = 300;
 const THREADS: usize = 64;
 
 #[test]
-fn wallets_are_made_loaded_and_chosen() {
+fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
     let host = Host::start();
     let mut client = host.client();
     let none = client.refused("getwalletinfo", json!([]));
@@ -67,7 +67,7 @@ fn createwallet_with_an_empty_name_is_reached_by_its_path() {
 }
 
 #[test]
-fn wallet_methods_without_a_path_are_refused_where_several_wallets_are_loaded() {
+fn wallet_rpcs_without_a_path_are_refused_where_several_wallets_are_loaded() {
     let host = Host::start();
     let (mut client, _, _) = (host.client(), host.new_wallet("a"), host.new_wallet("b"));
     let message = "Multiple wallets are loaded. Please select which wallet to use by requesting the RPC through the /wallet/<walletname> URI path.";
@@ -118,7 +118,7 @@ fn threads(host: &Host) -> usize {
 }
 
 #[test]
-fn loadwallet_three_hundred_wallets_share_a_few_threads() {
+fn loadwallet_lets_three_hundred_wallets_share_a_few_threads() {
     let set = vec!["wallet.keypool=1".to_owned()];
     let mut host = Host::start_with(HostOptions { set, ..HostOptions::default() });
     let mut client = host.client();

@@ -8,7 +8,7 @@ use outrigger_tests::{Client, Host, HostOptions, data_json, is_same_text, miner}
 use serde_json::{Value, json};
 
 #[test]
-fn a_payment_is_told_with_amount_fee_and_both_sides() {
+fn gettransaction_tells_amount_fee_and_details_on_both_sides() {
     let host = Host::start();
     let mut alice = host.new_wallet("alice");
     let mut bob = host.new_wallet("bob");
@@ -41,7 +41,7 @@ fn a_payment_is_told_with_amount_fee_and_both_sides() {
 }
 
 #[test]
-fn coinbases_mature_at_101_confirmations() {
+fn gettransaction_coinbase_matures_at_101_confirmations() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -59,7 +59,7 @@ fn coinbases_mature_at_101_confirmations() {
 }
 
 #[test]
-fn a_reorganisation_is_told_in_removed() {
+fn listsinceblock_removed_tells_a_reorganisation() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -96,7 +96,7 @@ fn a_reorganisation_is_told_in_removed() {
 }
 
 #[test]
-fn a_block_of_which_only_the_header_is_known_is_a_place_to_list_from_but_not_to_read() {
+fn listsinceblock_from_a_header_without_its_block_is_refused_unless_removed_is_left_out() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -152,7 +152,7 @@ fn play_recorded(client: &mut Client, wallet: &mut Client, actions: &Value, step
 }
 
 #[test]
-fn a_recorded_history_is_told_alike() {
+fn gettransaction_and_listsinceblock_tell_a_recorded_history_alike() {
     let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".into()], ..HostOptions::default() });
     let mut client = host.client();
     let recorded = data_json("history.json");
@@ -251,7 +251,7 @@ fn differences(wallet: &mut Client, step: &Value, rescanned: &[Value]) -> Vec<St
 }
 
 #[test]
-fn random_histories_are_told_alike() {
+fn gettransaction_and_listsinceblock_tell_recorded_random_histories_alike() {
     let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".into()], ..HostOptions::default() });
     let mut client = host.client();
     let recorded = data_json("random-histories.json");

@@ -41,7 +41,7 @@ fn with_checksum(client: &mut Client, text: &str) -> String {
 }
 
 #[test]
-fn a_descriptor_brings_the_history_of_its_scripts() {
+fn importdescriptors_finds_the_history_of_its_scripts() {
     let (_host, mut client) = paid();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let mut wallet = client.wallet("w");
@@ -69,7 +69,7 @@ fn a_descriptor_brings_the_history_of_its_scripts() {
 }
 
 #[test]
-fn a_ranged_active_descriptor_gives_addresses() {
+fn importdescriptors_active_range_gives_addresses_from_next_index() {
     let (_host, mut client) = paid();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let mut wallet = client.wallet("w");
@@ -88,7 +88,7 @@ fn a_ranged_active_descriptor_gives_addresses() {
 }
 
 #[test]
-fn keys_and_addresses_are_imported_one_result_each() {
+fn importmulti_gives_each_request_a_result_of_its_own() {
     let (_host, mut client) = paid();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let mut wallet = client.wallet("w");
@@ -118,7 +118,7 @@ fn keys_and_addresses_are_imported_one_result_each() {
 }
 
 #[test]
-fn timestamps_fail_a_call_before_or_after_what_stands_before_them() {
+fn importmulti_and_importdescriptors_fail_without_a_timestamp_before_and_after_storing() {
     let (_host, mut client) = paid();
     client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
     let mut wallet = client.wallet("w");
@@ -133,7 +133,7 @@ fn timestamps_fail_a_call_before_or_after_what_stands_before_them() {
 }
 
 #[test]
-fn each_kind_of_wallet_takes_its_own_import() {
+fn importmulti_and_importdescriptors_are_refused_by_the_other_kind_of_wallet() {
     let (_host, mut client) = paid();
     client.call("createwallet", json!({"wallet_name": "d", "blank": true, "descriptors": true}));
     client.call("createwallet", json!({"wallet_name": "l", "blank": true, "descriptors": false}));

@@ -8,7 +8,7 @@ use crate::chain;
 use crate::plugin_control::plugin;
 
 #[test]
-fn a_wallet_signs_every_kind_of_its_addresses() {
+fn signrawtransactionwithwallet_signs_every_kind_of_address() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let kinds = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
@@ -34,7 +34,7 @@ fn a_wallet_signs_every_kind_of_its_addresses() {
 }
 
 #[test]
-fn given_keys_sign_and_what_is_missing_is_told_by_input() {
+fn signrawtransactionwithkey_errors_tell_what_is_missing_by_input() {
     let host = Host::start();
     let mut client = host.client();
     let key = "cUeKHd5orzT3mz8P9pxyREHfsWtVfgsfDjiZZBcjUBAaGk1BTj7N";
@@ -61,7 +61,7 @@ fn given_keys_sign_and_what_is_missing_is_told_by_input() {
 }
 
 #[test]
-fn a_locked_wallet_does_not_sign_and_an_unlocked_one_does() {
+fn signrawtransactionwithwallet_needs_an_unlocked_wallet() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -81,7 +81,7 @@ fn a_locked_wallet_does_not_sign_and_an_unlocked_one_does() {
 }
 
 #[test]
-fn given_keys_sign_without_a_grant_for_mempool_or_wallets() {
+fn signrawtransactionwithkey_needs_no_grant_for_mempool_or_wallets() {
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), "[[plugins]]\nfile = \"signing\"\ngrants = [\"chain/1\"]\n").unwrap();
     let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
@@ -98,7 +98,7 @@ fn given_keys_sign_without_a_grant_for_mempool_or_wallets() {
 }
 
 #[test]
-fn the_signer_can_be_granted_for_some_wallets() {
+fn signrawtransactionwithwallet_signs_only_for_the_wallets_of_its_grant() {
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let all = "file = \"signing\"\ntrusted = true\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]";
     let some = all.replace("\"signer/1\"", "{ service = \"signer/1\", wallets = [\"hot\"] }");
@@ -194,7 +194,7 @@ fn excused(name: &str) -> bool {
 }
 
 #[test]
-fn signatures_are_those_of_bitcoind() {
+fn signrawtransactionwithkey_and_withwallet_answer_recorded_rows_alike() {
     let host = Host::start();
     let mut client = host.client();
     chain::load(&mut client);
@@ -205,7 +205,7 @@ fn signatures_are_those_of_bitcoind() {
 }
 
 #[test]
-fn what_we_sign_bitcoind_accepted() {
+fn signrawtransactionwithkey_and_withwallet_make_what_bitcoind_accepted() {
     let host = Host::start();
     let mut client = host.client();
     chain::load(&mut client);

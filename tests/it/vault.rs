@@ -138,7 +138,7 @@ fn spend(client: &mut Client, kinds: &[&str]) -> (Value, Value) {
 }
 
 #[test]
-fn a_client_cannot_tell_it_from_our_group() {
+fn vault_answers_signrawtransaction_rpcs_as_our_group_does() {
     let vault = Vault::new();
     let (theirs, ours) = (vault.host(), Host::start());
     let mut theirs = wallet(&theirs, "watching", true, KEYS);
@@ -171,7 +171,7 @@ fn a_client_cannot_tell_it_from_our_group() {
 }
 
 #[test]
-fn coins_of_a_watching_wallet_are_spent_by_the_daemons_keys() {
+fn vault_signs_coins_of_a_watching_wallet_by_the_daemons_keys() {
     let vault = Vault::new();
     let host = vault.host();
     let mut wallet = wallet(&host, "watching", true, KEYS);
@@ -196,7 +196,7 @@ fn coins_of_a_watching_wallet_are_spent_by_the_daemons_keys() {
 }
 
 #[test]
-fn a_daemon_that_is_gone_is_told_and_one_that_is_back_is_found() {
+fn vault_daemon_that_is_gone_is_told_and_found_when_it_is_back() {
     let mut vault = Vault::new();
     let host = vault.host();
     let mut wallet = wallet(&host, "watching", true, KEYS);

@@ -5,7 +5,7 @@ use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
 #[test]
-fn help_is_asked_for_as_of_bitcoind() {
+fn help_and_its_command_conversions_are_those_of_bitcoind() {
     let host = Host::start();
     let mut client = host.client();
     let null = (-3, "JSON value of type null is not of expected type string".to_owned());
@@ -26,7 +26,7 @@ fn help_is_asked_for_as_of_bitcoind() {
 }
 
 #[test]
-fn arguments_are_echoed_as_they_came() {
+fn echo_and_echojson_return_arguments_as_they_came() {
     let host = Host::start();
     let mut client = host.client();
     for method in ["echo", "echojson"] {
@@ -50,7 +50,7 @@ fn arguments_are_echoed_as_they_came() {
 }
 
 #[test]
-fn getrpcinfo_has_no_path_of_a_log_where_there_is_no_file() {
+fn getrpcinfo_logpath_is_empty_without_a_log_file() {
     let host = Host::start();
     let info = host.client().call("getrpcinfo", json!([]));
     let keys: Vec<&String> = info.as_object().unwrap().keys().collect();
@@ -59,7 +59,7 @@ fn getrpcinfo_has_no_path_of_a_log_where_there_is_no_file() {
 }
 
 #[test]
-fn the_calls_in_flight_are_listed_in_the_order_in_which_they_began() {
+fn getrpcinfo_active_commands_are_in_the_order_in_which_they_began() {
     let host = Host::start();
     let mut client = host.client();
     let commands = |client: &mut Client| {
@@ -82,7 +82,7 @@ fn the_calls_in_flight_are_listed_in_the_order_in_which_they_began() {
 }
 
 #[test]
-fn all_methods_are_discovered_with_their_parameters() {
+fn rpc_discover_lists_all_methods_with_their_parameters() {
     let host = Host::start();
     let mut client = host.client();
     let document = client.call("rpc.discover", json!([]));
@@ -96,7 +96,7 @@ fn all_methods_are_discovered_with_their_parameters() {
 }
 
 #[test]
-fn generate_says_that_it_is_gone() {
+fn generate_and_its_help_say_that_it_was_replaced() {
     let host = Host::start();
     let mut client = host.client();
     let text = "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";

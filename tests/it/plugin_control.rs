@@ -52,7 +52,7 @@ pub fn plugin(client: &mut Client, id: &str) -> Value {
 }
 
 #[test]
-fn a_group_is_stopped_and_started_again() {
+fn stopplugin_and_startplugin_take_a_group_away_and_bring_it_back() {
     let host = Host::start();
     let mut client = host.client();
     let stopped = client.call("stopplugin", json!(["mining"]));
@@ -75,7 +75,7 @@ fn a_group_is_stopped_and_started_again() {
 }
 
 #[test]
-fn calls_in_flight_end_on_the_old_instance_while_the_new_one_serves() {
+fn reloadplugin_lets_calls_in_flight_end_on_the_old_instance() {
     let setup = Setup::new("options = { label = \"old\" }\n");
     let host = setup.start();
     let mut client = host.client();
@@ -100,7 +100,7 @@ fn calls_in_flight_end_on_the_old_instance_while_the_new_one_serves() {
 }
 
 #[test]
-fn a_broken_file_or_configuration_keeps_the_old_instance_serving() {
+fn reloadplugin_with_a_broken_file_or_configuration_keeps_the_old_instance() {
     let setup = Setup::new("options = { label = \"good\" }\n");
     let good = std::fs::read(setup.file()).unwrap();
     let host = setup.start();
@@ -137,7 +137,7 @@ fn a_broken_file_or_configuration_keeps_the_old_instance_serving() {
 }
 
 #[test]
-fn what_was_taken_out_of_the_configuration_is_not_started_again() {
+fn startplugin_and_reloadplugin_refuse_what_was_taken_out_of_the_configuration() {
     let setup = Setup::new("");
     let host = setup.start();
     let mut client = host.client();
@@ -152,7 +152,7 @@ fn what_was_taken_out_of_the_configuration_is_not_started_again() {
 }
 
 #[test]
-fn a_method_of_a_stopped_plugin_does_not_fall_to_another() {
+fn stopplugin_leaves_its_routed_methods_to_no_other_plugin() {
     let acme = built().library("outrigger_acme_mining").display().to_string();
     let text = format!(
         "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n\
@@ -174,7 +174,7 @@ fn a_method_of_a_stopped_plugin_does_not_fall_to_another() {
 const RELOADS: usize = 100;
 
 #[test]
-fn reloading_under_load_loses_no_call() {
+fn reloadplugin_under_load_loses_no_call() {
     let setup = Setup::new("");
     let host = setup.start();
     let done = Arc::new(AtomicBool::new(false));
@@ -213,7 +213,7 @@ fn refused(config: &Path) -> String {
 }
 
 #[test]
-fn a_file_that_others_may_write_is_refused() {
+fn plugin_file_that_others_may_write_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let setup = Setup::new("");
     let allow = |mode: u32| std::fs::set_permissions(setup.file(), std::fs::Permissions::from_mode(mode)).unwrap();
@@ -235,7 +235,7 @@ fn a_file_that_others_may_write_is_refused() {
 }
 
 #[test]
-fn a_pinned_file_must_be_that_file() {
+fn plugin_file_must_have_the_sha256_that_is_pinned() {
     let setup = Setup::new(&format!("sha256 = \"{}\"\n", "0".repeat(64)));
     let error = refused(&setup.config());
     assert!(error.contains(":10: plugins.sha256: ") && error.contains("the configuration pins 0000"), "{error}");

@@ -78,12 +78,12 @@ fn check_methods(host: &Host) {
 }
 
 #[test]
-fn a_plugin_in_c_reads_the_chain_and_a_wallet() {
+fn c_plugin_reads_the_chain_and_a_wallet() {
     check_methods(&start(&c_sample(&c_header(), &[])));
 }
 
 #[test]
-fn a_plugin_in_c_checks_its_arguments_and_answers_with_codes() {
+fn c_plugin_checks_its_arguments_and_answers_with_codes() {
     let plugin = c_sample(&c_header(), &[]);
     let host = start(&plugin);
     let mut client = host.client();
@@ -124,7 +124,7 @@ fn until_waiting(client: &mut Client, calls: u64) -> Value {
 }
 
 #[test]
-fn a_plugin_in_c_answers_late_from_a_thread_of_its_own() {
+fn c_plugin_answers_late_from_a_thread_of_its_own() {
     let plugin = c_sample(&c_header(), &[]);
     let mut host = start(&plugin);
     let mut wallet = mine(&host);
@@ -163,7 +163,7 @@ fn a_plugin_in_c_answers_late_from_a_thread_of_its_own() {
 }
 
 #[test]
-fn a_plugin_in_c_writes_to_the_log_and_reads_its_options() {
+fn c_plugin_writes_to_the_log_and_reads_its_options() {
     let plugin = c_sample(&c_header(), &[]);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
@@ -186,7 +186,7 @@ fn a_plugin_in_c_writes_to_the_log_and_reads_its_options() {
 }
 
 #[test]
-fn a_service_that_is_not_granted_is_refused_to_a_plugin_in_c() {
+fn c_plugin_is_refused_a_service_that_is_not_granted() {
     let plugin = c_sample(&c_header(), &[]);
     let grants = "grants = [\"chain/1\", \"log/1\"]\n";
     let host = Host::start_with(plugin.options(&all_groups(), grants));
@@ -195,7 +195,7 @@ fn a_service_that_is_not_granted_is_refused_to_a_plugin_in_c() {
 }
 
 #[test]
-fn a_plugin_built_against_the_first_minor_version_runs() {
+fn c_plugin_built_against_the_first_minor_version_runs() {
     let header = c_header_of_minor_0();
     assert_eq!(minor(&header), 0);
     let host = start(&c_sample(&header, &[]));
@@ -205,7 +205,7 @@ fn a_plugin_built_against_the_first_minor_version_runs() {
 }
 
 #[test]
-fn a_plugin_built_against_a_newer_minor_version_runs_where_it_does_not_need_it() {
+fn c_plugin_built_against_a_newer_minor_version_runs_where_it_does_not_need_it() {
     let (header, own) = (header_of_the_future(), minor(&c_header()));
     let plugin = c_sample(&header, &["SAMPLE_OF_THE_FUTURE", &format!("SAMPLE_MINOR_NEEDED={own}")]);
     let host = start(&plugin);
@@ -225,7 +225,7 @@ fn refused(plugin: &CPlugin) -> String {
 }
 
 #[test]
-fn a_plugin_that_needs_a_newer_interface_is_refused_with_both_versions() {
+fn c_plugin_that_needs_a_newer_abi_is_refused_with_both_versions() {
     let own = minor(&c_header());
     let needed = format!("SAMPLE_MINOR_NEEDED={}", own + 1);
     let error = refused(&c_sample(&header_of_the_future(), &["SAMPLE_OF_THE_FUTURE", &needed]));
@@ -236,7 +236,7 @@ fn a_plugin_that_needs_a_newer_interface_is_refused_with_both_versions() {
 }
 
 #[test]
-fn a_table_that_is_cut_short_is_refused() {
+fn c_plugin_with_a_table_that_is_cut_short_is_refused() {
     let header =
         replaced(&c_header(), "OUTRIGGER_PLUGIN_MAGIC, sizeof(outrigger_plugin_t)", "OUTRIGGER_PLUGIN_MAGIC, 96");
     let error = refused(&c_sample(&header, &[]));
@@ -250,7 +250,7 @@ fn outrigger(arguments: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn the_plugin_in_c_passes_the_check() {
+fn c_plugin_passes_plugin_check() {
     let plugin = c_sample(&c_header(), &[]);
     let library = plugin.library().display().to_string();
     let (good, report) = outrigger(&["plugin", "check", &library]);
@@ -260,7 +260,7 @@ fn the_plugin_in_c_passes_the_check() {
 }
 
 #[test]
-fn the_command_prints_the_header() {
+fn plugin_header_prints_the_header_of_each_minor_version() {
     assert_eq!(outrigger(&["plugin", "header"]), (true, c_header()));
     assert_eq!(outrigger(&["plugin", "header", "--minor", "0"]), (true, c_header_of_minor_0()));
     for file in ["outrigger_json.h", "outrigger_services.h"] {
@@ -272,7 +272,7 @@ fn the_command_prints_the_header() {
 }
 
 #[test]
-fn the_page_for_authors_in_c_has_a_plugin_that_works() {
+fn c_page_has_a_plugin_that_works() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/C.md")).unwrap();
     let source = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     assert!(source.lines().count() < 50, "the page is about how little it takes");

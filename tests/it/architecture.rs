@@ -26,7 +26,7 @@ fn crates(folder: &Path, found: &mut Vec<(String, BTreeSet<String>)>) {
 }
 
 #[test]
-fn the_list_of_crates_is_that_of_their_manifests_and_has_no_circle() {
+fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let list = text.split("a test compares the list with the manifests):\n\n").nth(1).unwrap();
@@ -85,7 +85,7 @@ fn is_below(text: &str, folder: &str) -> bool {
 }
 
 #[test]
-fn the_pages_name_files_and_links_that_are_there() {
+fn pages_name_files_and_links_that_are_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     SOURCES.iter().for_each(|folder| rust_files(&root.join(folder), &mut files));

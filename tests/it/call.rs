@@ -25,7 +25,7 @@ fn call(host: &Host, arguments: &[&str], input: &str) -> Output {
 }
 
 #[test]
-fn the_client_command_speaks_to_a_running_host() {
+fn call_prints_the_result_and_exits_with_the_error_code() {
     let host = Host::start();
     let call = |arguments: &[&str]| {
         let mut command = Command::new(&built().binary);
@@ -42,7 +42,7 @@ fn the_client_command_speaks_to_a_running_host() {
 }
 
 #[test]
-fn the_client_command_takes_secrets_from_its_input_and_text_where_text_is_wanted() {
+fn call_takes_secrets_from_stdin_and_text_where_text_is_wanted() {
     let host = Host::start();
     let call = |arguments: &[&str], input: &str| {
         let mut command = Command::new(&built().binary);
@@ -69,7 +69,7 @@ fn the_client_command_takes_secrets_from_its_input_and_text_where_text_is_wanted
 }
 
 #[test]
-fn what_comes_from_standard_input_is_text_as_it_stands() {
+fn call_stdin_lines_are_text_as_they_stand() {
     let host = Host::start();
     let names = ["\"quoted\"", "pass=word", "wallet_name=x", "null", "1234", "[1]"];
     for name in names {
@@ -87,7 +87,7 @@ fn what_comes_from_standard_input_is_text_as_it_stands() {
 }
 
 #[test]
-fn an_argument_is_named_where_the_method_has_the_name() {
+fn call_argument_is_named_where_the_method_has_the_name() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -106,7 +106,7 @@ fn an_argument_is_named_where_the_method_has_the_name() {
 }
 
 #[test]
-fn a_user_with_a_list_of_methods_is_told_what_they_take_and_no_more() {
+fn call_of_a_user_with_a_method_list_knows_their_parameters_and_no_others() {
     let mut config = tempfile::NamedTempFile::new().unwrap();
     let alice =
         "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
@@ -124,7 +124,7 @@ fn a_user_with_a_list_of_methods_is_told_what_they_take_and_no_more() {
 }
 
 #[test]
-fn a_terminal_does_not_show_secrets_and_is_left_as_it_was() {
+fn call_stdin_on_a_terminal_shows_no_secrets_and_restores_echo() {
     let host = Host::start();
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
@@ -152,7 +152,7 @@ fn a_terminal_does_not_show_secrets_and_is_left_as_it_was() {
 }
 
 #[test]
-fn a_terminal_is_left_as_it_was_when_the_command_is_interrupted() {
+fn call_stdin_on_a_terminal_restores_echo_when_interrupted() {
     let host = Host::start();
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
@@ -194,7 +194,7 @@ fn serve(listener: &TcpListener, answer: &Value) -> Value {
 }
 
 #[test]
-fn a_text_keeps_its_quotes_and_what_is_no_text_is_json() {
+fn call_text_keeps_its_quotes_and_other_types_are_json() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     for label in ["\"lab\"", "null", "12", "[1]"] {
@@ -221,7 +221,7 @@ fn a_text_keeps_its_quotes_and_what_is_no_text_is_json() {
 }
 
 #[test]
-fn of_a_name_that_is_given_twice_the_last_counts() {
+fn call_named_argument_given_twice_counts_the_last() {
     let host = Host::start();
     let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206\n";
     let of = |arguments: &[&str]| said(call(&host, &[&["--named", "getblockhash"], arguments].concat(), ""));
@@ -231,7 +231,7 @@ fn of_a_name_that_is_given_twice_the_last_counts() {
 }
 
 #[test]
-fn objects_are_indented_in_a_pipe_where_that_is_asked_for() {
+fn call_pretty_indents_objects_in_a_pipe() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let flat = said(call(&host, &["getbalances"], "")).1;
@@ -242,7 +242,7 @@ fn objects_are_indented_in_a_pipe_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_host_that_is_not_there_or_still_starts_is_waited_for() {
+fn call_wait_waits_for_a_host_that_is_absent_or_starting() {
     let folder = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut command = Command::new(&built().binary);
@@ -260,7 +260,7 @@ fn a_host_that_is_not_there_or_still_starts_is_waited_for() {
 }
 
 #[test]
-fn a_host_that_does_not_say_what_its_methods_take_is_called_all_the_same() {
+fn call_works_where_the_host_has_no_rpc_discover() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("regtest")).unwrap();
     std::fs::write(folder.path().join("regtest/.cookie"), "__cookie__:word").unwrap();
@@ -278,7 +278,7 @@ fn a_host_that_does_not_say_what_its_methods_take_is_called_all_the_same() {
 }
 
 #[test]
-fn how_chain_network_and_wallets_are_is_shown_at_once() {
+fn call_info_shows_chain_network_and_wallets() {
     let host = Host::start();
     let chain = "Chain: regtest\nBlocks: 0\nHeaders: 0\nVerification progress: 100.0000%\nDifficulty: ";
     let none = said(call(&host, &["--info"], ""));
@@ -302,7 +302,7 @@ fn how_chain_network_and_wallets_are_is_shown_at_once() {
 }
 
 #[test]
-fn a_wallet_that_must_be_named_is_asked_for_in_the_words_of_the_command() {
+fn call_asks_for_a_wallet_name_in_the_words_of_the_command() {
     let host = Host::start();
     host.new_wallet("a");
     host.new_wallet("b");
@@ -317,7 +317,7 @@ fn a_wallet_that_must_be_named_is_asked_for_in_the_words_of_the_command() {
 }
 
 #[test]
-fn a_call_that_cannot_be_understood_has_an_exit_code_of_no_error_of_the_host() {
+fn call_usage_errors_have_exit_codes_of_their_own_and_completions_all_options() {
     let run = |arguments: &[&str]| said(Command::new(&built().binary).args(arguments).output().unwrap());
     for arguments in [&["call"][..], &["call", "--no-such-option", "x"], &["call", "--info", "help"]] {
         let (code, _, error) = run(arguments);
@@ -334,7 +334,7 @@ fn a_call_that_cannot_be_understood_has_an_exit_code_of_no_error_of_the_host() {
 }
 
 #[test]
-fn what_is_not_known_is_answered_with_the_nearest_name() {
+fn call_unknown_method_or_subcommand_is_answered_with_the_nearest_name() {
     let host = Host::start();
     let (code, _, error) = said(call(&host, &["getblockcuont"], ""));
     let expected = "error code: -32601\nerror message:\nMethod not found\nDid you mean 'getblockcount'?\n";

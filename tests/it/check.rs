@@ -44,34 +44,34 @@ fn passes(library: &str) -> Value {
 }
 
 #[test]
-fn the_groups_that_read_pass() {
+fn plugin_check_passes_the_groups_that_read() {
     passes("outrigger_chain");
     passes("outrigger_history");
 }
 
 #[test]
-fn the_groups_that_use_wallets_pass() {
+fn plugin_check_passes_the_groups_that_use_wallets() {
     passes("outrigger_wallet");
     passes("outrigger_signing");
     passes("outrigger_import");
 }
 
 #[test]
-fn the_mining_group_passes_with_its_long_polls() {
+fn plugin_check_passes_the_mining_group_with_its_long_polls() {
     let report = passes("outrigger_mining");
     let tokens = check(&report, "tokens")["detail"].as_str().unwrap();
     assert!(tokens.starts_with("kept until quiesce: ") && tokens.contains("of getblocktemplate"), "{tokens}");
 }
 
 #[test]
-fn a_third_partys_plugin_passes() {
+fn plugin_check_passes_a_third_partys_plugin() {
     let report = passes("outrigger_acme_mining");
     assert_eq!(report["plugin"]["id"], "acme-mining");
     assert!(check(&report, "options")["detail"].as_str().unwrap().contains("of which it refused 2"), "{report:#}");
 }
 
 #[test]
-fn the_faulty_plugin_passes_where_it_does_nothing_wrong() {
+fn plugin_check_passes_the_faulty_plugins_good_methods() {
     let good = ["--method", "faultwho", "--method", "faultlate", "--method", "faultevents"];
     let report = report("outrigger_faulty", &[&good[..], &["--only", "tokens", "--only", "concurrency"]].concat());
     assert_eq!(report["passed"], true, "{report:#}");
@@ -80,7 +80,7 @@ fn the_faulty_plugin_passes_where_it_does_nothing_wrong() {
 }
 
 #[test]
-fn wrong_calls_are_named_with_method_and_arguments() {
+fn plugin_check_parameters_names_wrong_calls_with_method_and_arguments() {
     let findings = findings("parameters", &["--deadline", "3"]);
     for expected in [
         "faultpanic []: the call ended in a fault of the plugin (status 18)",
@@ -113,7 +113,7 @@ fn wrong_calls_are_named_with_method_and_arguments() {
 }
 
 #[test]
-fn what_no_function_tells_of_is_seen_all_the_same() {
+fn plugin_check_sees_panics_of_own_threads_and_calls_beyond_struct_size() {
     let thread = findings("parameters", &["--method", "faultthread"]);
     found(&thread, "a thread of its own ended in a panic: panic at ");
     let newer = findings("versions", &["--method", "faultnewer"]);
@@ -124,7 +124,7 @@ fn what_no_function_tells_of_is_seen_all_the_same() {
 }
 
 #[test]
-fn what_becomes_of_answers_later_is_told_with_their_method() {
+fn plugin_check_names_the_method_of_answers_changed_or_kept_later() {
     let both = ["--method", "faultreused", "--method", "faultwho"];
     for name in ["lifecycle", "concurrency", "events"] {
         let changed = findings(name, &both);
@@ -137,7 +137,7 @@ fn what_becomes_of_answers_later_is_told_with_their_method() {
 }
 
 #[test]
-fn a_token_that_is_kept_for_ever_is_named() {
+fn plugin_check_tokens_names_a_token_kept_for_ever() {
     let methods = ["--method", "faultsilent", "--method", "faultlate", "--method", "faultwho"];
     let findings = findings("tokens", &[&methods[..], &["--deadline", "1"]].concat());
     assert_eq!(
@@ -147,7 +147,7 @@ fn a_token_that_is_kept_for_ever_is_named() {
 }
 
 #[test]
-fn what_happens_while_it_starts_is_told() {
+fn plugin_check_lifecycle_tells_faults_of_init_and_start() {
     for (option, expected) in [
         ("refuse_init", "init refused: refuse_init was asked for"),
         ("refuse_start", "start refused: refuse_start was asked for"),
@@ -165,7 +165,7 @@ fn what_happens_while_it_starts_is_told() {
 }
 
 #[test]
-fn what_happens_while_it_ends_is_told() {
+fn plugin_check_lifecycle_tells_faults_of_quiesce_and_stop() {
     for (option, expected) in [
         ("panic_quiesce", "quiesce ended in a fault of the plugin (status 18)"),
         ("panic_stop", "stop ended in a fault of the plugin (status 18)"),
@@ -179,7 +179,7 @@ fn what_happens_while_it_ends_is_told() {
 }
 
 #[test]
-fn faults_of_handlers_are_told_with_what_they_handle() {
+fn plugin_check_tells_faults_of_handlers_with_what_they_handle() {
     let who = ["--method", "faultwho", "--option"];
     let events = findings("events", &[&who[..], &["panic_event=true"]].concat());
     found(&events, "the event tip ended in a fault of the plugin (status 18)");
@@ -197,7 +197,7 @@ fn faults_of_handlers_are_told_with_what_they_handle() {
 }
 
 #[test]
-fn the_report_has_a_line_for_each_check() {
+fn plugin_check_report_has_a_line_for_each_check() {
     let output = run(built().library("outrigger_acme_mining"), &["--only", "open", "--only", "options"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
@@ -216,7 +216,7 @@ fn the_report_has_a_line_for_each_check() {
 }
 
 #[test]
-fn what_is_no_plugin_and_what_it_does_not_have_is_refused() {
+fn plugin_check_refuses_files_methods_and_options_that_are_none() {
     let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     std::fs::write(text.path(), "not a library").unwrap();
     let output = run(text.path(), &[]);
@@ -236,7 +236,7 @@ fn what_is_no_plugin_and_what_it_does_not_have_is_refused() {
 }
 
 #[test]
-fn a_plugin_can_be_inspected_without_running_it() {
+fn plugin_inspect_shows_a_plugin_without_running_it() {
     let acme = built().library("outrigger_acme_mining");
     let inspect = |file: &Path| Command::new(&built().binary).args(["plugin", "inspect"]).arg(file).output().unwrap();
     let output = inspect(acme);

@@ -46,7 +46,7 @@ fn judge(case: &Path, out: &Path) -> Option<String> {
 }
 
 #[test]
-fn wrong_uses_are_refused_with_advice() {
+fn sdk_wrong_uses_do_not_compile_and_are_given_advice() {
     let cases = cases();
     assert!(cases.len() > 10, "{cases:?}");
     let out = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 #[test]
-fn clients_that_leave_take_their_calls_along() {
+fn connections_that_are_reset_end_their_calls() {
     let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
     let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
     for _ in 0..2 {
@@ -34,7 +34,7 @@ fn clients_that_leave_take_their_calls_along() {
 }
 
 #[test]
-fn a_call_of_a_client_that_sends_no_more_is_answered() {
+fn connections_half_closed_by_the_client_get_their_answer() {
     let host = Host::start();
     let client = host.client();
     let mut stream = client.connect();
@@ -49,7 +49,7 @@ fn a_call_of_a_client_that_sends_no_more_is_answered() {
 }
 
 #[test]
-fn a_connections_machine_is_watched() {
+fn connections_have_tcp_keepalive() {
     let host = Host::start();
     let client = host.client();
     // Linux tells of each connection which of its timers runs: 02 is that which asks whether the other end is there.
@@ -125,7 +125,7 @@ fn active(client: &mut Client) -> usize {
 }
 
 #[test]
-fn the_long_poll_of_a_machine_that_vanishes_ends() {
+fn connections_of_a_vanished_machine_end_with_their_long_poll() {
     let Some((ours, theirs)) = machines() else {
         // Not by a macro, whose lines of a test that passes nobody sees.
         let _ = writeln!(std::io::stderr(), "skipped: no network namespace can be made here");

@@ -130,7 +130,7 @@ fn damage(file: &Path, numbers: &mut Numbers) -> String {
 }
 
 #[test]
-fn no_damage_of_a_closed_file_is_answered_as_truth() {
+fn damages_of_a_closed_file_are_never_answered_as_truth() {
     let whole = lived();
     let tries = std::env::var(DAMAGES).ok().map_or(FEW, |count| count.parse().unwrap());
     let host = Host::start_in(copied(&whole), options());
@@ -189,7 +189,7 @@ fn compare(before: &[Result<Value, String>], after: &[Result<Value, String>], wh
 }
 
 #[test]
-fn a_damaged_wallet_in_the_load_list_is_skipped_and_named() {
+fn damages_of_a_wallet_in_the_load_list_skip_and_name_it() {
     let folder = lived();
     let file = folder.path().join("regtest/wallets/one/data.mdb");
     let length = fs::metadata(&file).unwrap().len();
@@ -207,7 +207,7 @@ fn a_damaged_wallet_in_the_load_list_is_skipped_and_named() {
 }
 
 #[test]
-fn an_emptied_chain_file_is_an_error_and_no_new_chain() {
+fn damages_that_empty_the_chain_file_are_an_error_and_no_new_chain() {
     let folder = lived();
     fs::write(folder.path().join("regtest/chain/data.mdb"), []).unwrap();
     let output = Host::fail_in(folder.path(), &options());
@@ -218,7 +218,7 @@ fn an_emptied_chain_file_is_an_error_and_no_new_chain() {
 }
 
 #[test]
-fn a_file_that_is_cut_while_it_is_open_is_named_when_it_ends_the_host() {
+fn damages_that_cut_an_open_file_end_the_host_naming_it() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..HostOptions::default() });
     let mut wallet = host.new_wallet("w");
@@ -246,7 +246,7 @@ fn spoil(file: &Path, text: &[u8]) {
 }
 
 #[test]
-fn damage_that_is_met_while_the_host_runs_is_told_in_the_warnings() {
+fn damages_met_while_the_host_runs_are_told_in_warnings() {
     let host = Host::start_with(options());
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!(["a label to be spoiled"]));

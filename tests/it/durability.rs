@@ -40,7 +40,7 @@ fn state(client: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn an_orderly_stop_loses_nothing() {
+fn durability_orderly_stop_loses_nothing() {
     let host = lived();
     let before = state(&mut host.client());
     let fresh = host.client().wallet("w").call("getnewaddress", json!([]));
@@ -54,7 +54,7 @@ fn an_orderly_stop_loses_nothing() {
 }
 
 #[test]
-fn what_was_answered_is_there_after_a_kill() {
+fn durability_kill_loses_nothing_that_was_answered() {
     let host = lived();
     let before = state(&mut host.client());
     let host = host.kill_and_restart();

@@ -4,7 +4,7 @@ use outrigger_tests::Host;
 use serde_json::{Value, json};
 
 #[test]
-fn both_dialects_are_answered_in_their_own_shape() {
+fn envelope_dialects_are_answered_in_their_own_shape() {
     let host = Host::start();
     let mut client = host.client();
     let mut check = |body: &str, status: u16, reply: &str| {
@@ -36,7 +36,7 @@ fn both_dialects_are_answered_in_their_own_shape() {
 }
 
 #[test]
-fn replies_are_framed_as_bitcoinds() {
+fn envelope_replies_are_framed_as_bitcoinds() {
     let host = Host::start();
     let reply = host.client().post(r#"{"method":"getblockcount","id":1}"#);
     assert_eq!(reply.header("content-type"), Some("application/json"));
@@ -73,7 +73,7 @@ fn arguments_are_named_counted_typed_and_unwrapped() {
 }
 
 #[test]
-fn a_path_whose_name_is_no_text_names_no_wallet() {
+fn envelope_wallet_path_that_is_no_text_names_no_wallet() {
     let host = Host::start();
     let mut client = host.client();
     client.call("createwallet", json!(["\u{fffd}"]));
@@ -85,7 +85,7 @@ fn a_path_whose_name_is_no_text_names_no_wallet() {
 }
 
 #[test]
-fn bad_input_is_named_and_changes_nothing() {
+fn arguments_that_are_bad_are_named_and_change_nothing() {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
@@ -126,7 +126,7 @@ fn bad_input_is_named_and_changes_nothing() {
 }
 
 #[test]
-fn arguments_that_no_plugin_can_read_are_the_callers_fault() {
+fn arguments_that_no_plugin_can_read_are_parse_errors() {
     let host = Host::start();
     let mut client = host.client();
     let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));

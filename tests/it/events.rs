@@ -37,7 +37,7 @@ fn wait_for(client: &mut Client, topic: &str) -> Value {
 }
 
 #[test]
-fn the_end_of_a_rescan_is_told() {
+fn events_tell_the_end_of_a_rescan() {
     let host = start();
     let mut wallet = host.new_wallet("w");
     let address = wallet.call("getnewaddress", json!([]));
@@ -53,7 +53,7 @@ fn the_end_of_a_rescan_is_told() {
 }
 
 #[test]
-fn a_host_that_ends_tells_so_before_it_stops_its_plugins() {
+fn events_tell_of_the_shutdown_before_plugins_are_stopped() {
     let mut host = start();
     let mut client = host.client();
     let waiting = client.begin(r#"{"id": 1, "method": "faultevents", "params": [1]}"#);
@@ -64,7 +64,7 @@ fn a_host_that_ends_tells_so_before_it_stops_its_plugins() {
 }
 
 #[test]
-fn what_a_slow_plugin_does_not_take_is_dropped_and_counted() {
+fn events_beyond_the_queue_are_dropped_and_counted() {
     let host = start();
     let mut client = host.client();
     let gate = Gate::new();
@@ -92,7 +92,7 @@ fn what_a_slow_plugin_does_not_take_is_dropped_and_counted() {
 }
 
 #[test]
-fn a_slow_subscriber_holds_nobody_up() {
+fn events_for_a_slow_subscriber_hold_nobody_up() {
     let host = start();
     let mut client = host.client();
     client.call("faultslowevents", json!([]));

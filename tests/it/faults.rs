@@ -34,7 +34,7 @@ pub fn check_others(client: &mut Client) {
 const INTERNAL: i64 = -32603;
 
 #[test]
-fn a_panic_is_an_error_and_the_plugin_is_started_again() {
+fn faults_by_panic_are_errors_and_the_plugin_is_started_again() {
     let host = start("");
     let mut client = host.client();
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));
@@ -49,7 +49,7 @@ fn a_panic_is_an_error_and_the_plugin_is_started_again() {
 }
 
 #[test]
-fn a_plugin_that_faults_again_and_again_is_left_as_it_is() {
+fn faults_again_and_again_leave_the_plugin_unhealthy() {
     let host = start("");
     let mut client = host.client();
     for restarts in 1..=5 {
@@ -66,7 +66,7 @@ fn a_plugin_that_faults_again_and_again_is_left_as_it_is() {
 }
 
 #[test]
-fn answers_that_break_the_rules_reach_nobody() {
+fn faults_in_answers_reach_no_client() {
     let host = start("");
     let mut client = host.client();
     let no_json = (INTERNAL, "The plugin's answer is not JSON".to_owned());
@@ -83,7 +83,7 @@ fn answers_that_break_the_rules_reach_nobody() {
 }
 
 #[test]
-fn a_plugin_cannot_answer_anothers_call() {
+fn faults_by_forged_tokens_answer_no_other_plugins_call() {
     let host = start("");
     let mut client = host.client();
     let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
@@ -107,7 +107,7 @@ fn a_plugin_cannot_answer_anothers_call() {
 }
 
 #[test]
-fn a_call_that_does_not_end_is_answered_at_its_deadline() {
+fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline() {
     let host = start("deadline_seconds = 1\n");
     let mut client = host.client();
     let gate = Gate::new();
@@ -129,7 +129,7 @@ fn a_call_that_does_not_end_is_answered_at_its_deadline() {
 }
 
 #[test]
-fn a_plugin_that_takes_all_threads_it_may_leaves_the_others_theirs() {
+fn faults_that_take_all_threads_of_a_plugin_leave_the_others_theirs() {
     let host = start("deadline_seconds = 1\n");
     let gate = Gate::new();
     // Six of the eight threads are the most that one plugin may take.
@@ -153,7 +153,7 @@ fn a_plugin_that_takes_all_threads_it_may_leaves_the_others_theirs() {
 }
 
 #[test]
-fn a_plugin_that_does_not_start_is_named() {
+fn faults_at_the_start_are_named_with_the_plugin() {
     let file = built().library("outrigger_faulty").display().to_string();
     for (option, reason) in [
         ("refuse_init = true", "plugin 'faulty' refused to start: refuse_init was asked for"),

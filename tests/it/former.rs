@@ -80,7 +80,7 @@ fn check(client: &mut Client) {
 }
 
 #[test]
-fn a_chain_and_wallets_of_the_former_layout_say_the_same_in_this_one() {
+fn former_layout_of_chain_and_wallets_is_migrated_and_says_the_same() {
     let host = Host::start_in(unpack(), options());
     let mut client = host.client();
     assert_eq!(client.call("listwallets", json!([])), json!(["plain", "sealed"]));
@@ -101,7 +101,7 @@ fn a_chain_and_wallets_of_the_former_layout_say_the_same_in_this_one() {
 }
 
 #[test]
-fn a_migration_that_was_killed_begins_anew() {
+fn former_layout_migration_that_was_killed_begins_anew() {
     let folder = unpack();
     let wallets = folder.path().join("regtest/wallets");
     // What a kill leaves: the new file half-way, in its place beside the former one.

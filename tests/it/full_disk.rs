@@ -16,7 +16,7 @@ const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 #[test]
-fn an_import_without_room_is_refused_whole_and_the_wallet_stays() {
+fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     // A file that may not grow stands for a full disk: the system refuses the write in the same place.
     let largest = built().libraries.values().map(|library| library.metadata().unwrap().len()).max().unwrap();
     let limit = largest + ROOM;

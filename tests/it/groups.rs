@@ -33,13 +33,13 @@ const CHAIN: [&str; 2] = ["getblockcount", "getblock"];
 const WALLET: [&str; 2] = ["createwallet", "sendtoaddress"];
 
 #[test]
-fn all_groups_answer_by_default() {
+fn groups_all_answer_by_default() {
     let host = Host::start();
     check_methods(&host, &[&SIGNING[..], &IMPORT, &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &[]);
 }
 
 #[test]
-fn a_mining_box_only_mines() {
+fn groups_of_mining_only_answer_mining_and_chain_alone() {
     let host = with_config("mining-only.toml");
     check_methods(&host, &[&MINING[..], &CHAIN].concat(), &[&SIGNING[..], &IMPORT, &HISTORY, &WALLET].concat());
     let template = host.client().call("getblocktemplate", json!([{"rules": ["segwit"]}]));
@@ -47,19 +47,19 @@ fn a_mining_box_only_mines() {
 }
 
 #[test]
-fn a_signing_box_only_signs() {
+fn groups_of_signing_only_answer_signing_alone() {
     let host = with_config("signing-only.toml");
     check_methods(&host, &SIGNING, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat());
 }
 
 #[test]
-fn a_history_server_only_reads() {
+fn groups_of_read_only_answer_history_and_chain_alone() {
     let host = with_config("read-only.toml");
     check_methods(&host, &[&HISTORY[..], &CHAIN].concat(), &[&SIGNING[..], &IMPORT, &MINING, &WALLET].concat());
 }
 
 #[test]
-fn a_disabled_group_is_gone() {
+fn groups_that_are_disabled_are_gone() {
     let config = tempfile::NamedTempFile::new().unwrap();
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     std::fs::write(config.path(), text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false")).unwrap();
@@ -82,7 +82,7 @@ fn acme_config(ours: bool, rest: &str) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn a_third_partys_plugin_takes_the_place_of_a_group() {
+fn groups_can_be_replaced_by_a_third_partys_plugin() {
     let config = acme_config(false, "[plugins.options]\nmin_feerate = 9000\n");
     let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
     let host = Host::start_with(options);
@@ -93,7 +93,7 @@ fn a_third_partys_plugin_takes_the_place_of_a_group() {
 }
 
 #[test]
-fn one_method_of_a_group_can_be_replaced_alone() {
+fn routes_replace_one_method_of_a_group_alone() {
     let config = acme_config(true, "[routes]\ngetblocktemplate = \"acme-mining\"\n");
     let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
     let host = Host::start_with(options);
@@ -106,7 +106,7 @@ fn one_method_of_a_group_can_be_replaced_alone() {
 }
 
 #[test]
-fn two_claims_of_one_method_are_refused_by_name() {
+fn routes_of_a_method_that_two_plugins_claim_are_refused_by_name() {
     let config = acme_config(true, "");
     let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
     let error = String::from_utf8(output.stderr).unwrap();

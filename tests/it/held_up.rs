@@ -49,7 +49,7 @@ fn check_others(client: &mut Client) {
 }
 
 #[test]
-fn calls_that_were_abandoned_before_their_deadline_are_found_all_the_same() {
+fn held_up_calls_that_were_abandoned_are_found_at_their_deadline() {
     let host = start("");
     let mut client = host.client();
     let waiting = abandon(&host, "faultblocked", 5);
@@ -63,7 +63,7 @@ fn calls_that_were_abandoned_before_their_deadline_are_found_all_the_same() {
 }
 
 #[test]
-fn a_method_that_calls_itself_quick_holds_no_connection_up() {
+fn held_up_inline_method_holds_no_connection_up() {
     let host = start("");
     let mut client = host.client();
     // More than there are threads that serve connections on most machines.
@@ -78,7 +78,7 @@ fn a_method_that_calls_itself_quick_holds_no_connection_up() {
 }
 
 #[test]
-fn a_trusted_method_that_is_not_quick_holds_up_one_thread_and_only_once() {
+fn held_up_inline_method_of_a_trusted_plugin_takes_one_thread_and_only_once() {
     let host = start("trusted = true\n");
     let mut client = host.client();
     // It has a connection by now, which the next one does not share a thread with.
@@ -95,7 +95,7 @@ fn a_trusted_method_that_is_not_quick_holds_up_one_thread_and_only_once() {
 }
 
 #[test]
-fn calls_that_may_take_long_are_replaced_and_answered_when_they_end() {
+fn held_up_long_running_calls_have_their_threads_replaced_and_are_answered() {
     let host = start("");
     let mut client = host.client();
     let gate = Gate::new();
@@ -115,7 +115,7 @@ fn calls_that_may_take_long_are_replaced_and_answered_when_they_end() {
 }
 
 #[test]
-fn a_cancellation_that_does_not_return_is_told() {
+fn held_up_cancellation_is_told_as_stuck() {
     let gate = Gate::new();
     let host = start(&format!("options = {{ gate_cancel = \"{}\" }}\n", gate.address()));
     let mut client = host.client();
@@ -132,7 +132,7 @@ fn a_cancellation_that_does_not_return_is_told() {
 }
 
 #[test]
-fn bytes_that_are_not_taken_back_cost_the_plugin_its_thread_and_nobody_else_anything() {
+fn held_up_release_of_an_answer_costs_only_the_plugin_its_threads() {
     let host = start("");
     let mut client = host.client();
     let gate = Gate::new();
@@ -147,7 +147,7 @@ fn bytes_that_are_not_taken_back_cost_the_plugin_its_thread_and_nobody_else_anyt
 }
 
 #[test]
-fn long_answers_that_are_no_json_reach_nobody() {
+fn plugin_answers_that_are_long_and_no_json_reach_nobody() {
     let host = start("");
     let mut client = host.client();
     for method in ["faultbraces", "faultinject"] {
@@ -164,7 +164,7 @@ fn long_answers_that_are_no_json_reach_nobody() {
 }
 
 #[test]
-fn a_new_instance_that_is_long_in_making_holds_up_no_call() {
+fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
     let config = tempfile::NamedTempFile::new().unwrap();
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let file = built().library("outrigger_faulty").display().to_string();

@@ -263,6 +263,6 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
 }
 
 #[test]
-fn what_was_answered_survives_a_kill_at_any_instant() {
+fn chain_and_mempool_keep_what_was_answered_through_kills_at_any_instant() {
     share(HOSTS, KILLS, 0x6f75_7472, kill_often);
 }

@@ -21,7 +21,7 @@ fn ask_with(address: SocketAddr, request: &str, headers: &str) -> String {
 }
 
 #[test]
-fn prometheus_reads_how_the_host_fares() {
+fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
     let host =
         Host::start_with(HostOptions { set: vec!["metrics.listen=127.0.0.1:0".into()], ..HostOptions::default() });
     let metrics = host.metrics.unwrap();
@@ -72,7 +72,7 @@ fn prometheus_reads_how_the_host_fares() {
 }
 
 #[test]
-fn metrics_that_cannot_be_told_are_an_error_of_the_configuration() {
+fn metrics_listen_address_in_use_is_an_error_of_the_configuration() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let set = vec![format!("metrics.listen={}", taken.local_addr().unwrap())];
     let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
@@ -82,7 +82,7 @@ fn metrics_that_cannot_be_told_are_an_error_of_the_configuration() {
 }
 
 #[test]
-fn who_does_not_ask_for_open_metrics_gets_the_text_format_of_prometheus() {
+fn metrics_without_accept_openmetrics_are_in_the_text_format() {
     let host =
         Host::start_with(HostOptions { set: vec!["metrics.listen=127.0.0.1:0".into()], ..HostOptions::default() });
     host.client().call("uptime", json!([]));
@@ -96,7 +96,7 @@ fn who_does_not_ask_for_open_metrics_gets_the_text_format_of_prometheus() {
 }
 
 #[test]
-fn walletpassphrase_and_walletpassphrasechange_with_wrong_passphrases_are_counted() {
+fn metrics_count_wrong_passphrases_of_walletpassphrase_and_walletpassphrasechange() {
     let set = vec!["metrics.listen=127.0.0.1:0".into(), "wallet.keypool=5".into()];
     let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
     host.client().call("createwallet", json!({"wallet_name": "shop", "passphrase": "right"}));

@@ -16,7 +16,7 @@ pub fn logged(set: &[&str]) -> (Host, impl Fn() -> String) {
 }
 
 #[test]
-fn a_hangup_is_noted_and_the_host_goes_on() {
+fn signal_sighup_is_logged_and_the_host_goes_on() {
     let (mut host, log) = logged(&["log.level=info"]);
     let mut client = host.client();
     host.hang_up();
@@ -30,7 +30,7 @@ fn a_hangup_is_noted_and_the_host_goes_on() {
 }
 
 #[test]
-fn the_service_manager_hears_of_readiness_and_of_the_stop() {
+fn service_manager_is_notified_of_readiness_and_of_the_stop() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -48,7 +48,7 @@ fn the_service_manager_hears_of_readiness_and_of_the_stop() {
 }
 
 #[test]
-fn a_host_whose_output_takes_nothing_goes_on_and_says_so() {
+fn output_that_takes_nothing_is_logged_and_the_host_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new(&built().binary);
@@ -71,7 +71,7 @@ fn a_host_whose_output_takes_nothing_goes_on_and_says_so() {
 }
 
 #[test]
-fn a_command_whose_output_takes_nothing_fails_with_a_message() {
+fn output_that_takes_nothing_fails_a_command_with_a_message() {
     for arguments in [&["auth", "alice"][..], &["completions", "bash"], &["plugin", "header"]] {
         let mut command = Command::new(&built().binary);
         let command = command.args(arguments).stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped());
@@ -83,7 +83,7 @@ fn a_command_whose_output_takes_nothing_fails_with_a_message() {
 }
 
 #[test]
-fn a_call_of_a_method_whose_group_is_off_is_told_of_once() {
+fn log_tells_once_of_calls_of_a_method_whose_group_is_off() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let set = vec!["log.format=json".to_owned()];
     let config = Some(groups("mining-only.toml"));

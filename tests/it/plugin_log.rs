@@ -25,7 +25,7 @@ fn refusal(plugin: &CPlugin) -> String {
 }
 
 #[test]
-fn the_linkers_reason_is_shown_at_start_and_by_the_check() {
+fn plugin_file_that_cannot_be_linked_is_told_with_the_linkers_reason() {
     let create = "static void *create(void) {";
     let plugin = c_page(create, &format!("extern void outrigger_nowhere(void);\n{create} outrigger_nowhere();"));
     let error = refusal(&plugin);
@@ -36,7 +36,7 @@ fn the_linkers_reason_is_shown_at_start_and_by_the_check() {
 }
 
 #[test]
-fn a_method_of_the_host_is_reserved_for_it() {
+fn plugin_with_a_method_of_the_host_is_refused() {
     for method in ["stop", "rpc.discover", "generate"] {
         let plugin = c_page(
             "{\\\"name\\\": \\\"hello\\\", \\\"category\\\"",
@@ -110,7 +110,7 @@ fn configure(folder: &Path, rest: &str) {
 }
 
 #[test]
-fn starting_stopping_and_reloading_a_plugin_write_one_line_each() {
+fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
     let mut logged = Logged::start("");
     let mut client = logged.host.client();
     let hash = client.call("listplugins", json!([]))[0]["hash"].clone();
@@ -143,7 +143,7 @@ fn starting_stopping_and_reloading_a_plugin_write_one_line_each() {
 }
 
 #[test]
-fn bad_second_and_late_answers_are_logged_with_their_method() {
+fn plugin_log_names_the_method_of_bad_second_and_late_answers() {
     let logged = Logged::start("deadline_seconds = 1\n");
     let mut client = logged.host.client();
     client.refused("faultgarbage", json!([]));
@@ -167,7 +167,7 @@ fn bad_second_and_late_answers_are_logged_with_their_method() {
 }
 
 #[test]
-fn an_answer_that_is_longer_than_the_configuration_allows_is_an_error() {
+fn plugin_answer_longer_than_max_answer_bytes_is_an_error() {
     let logged = Logged::start("max_answer_bytes = 65536\n");
     let mut client = logged.host.client();
     let too_long =
@@ -180,13 +180,13 @@ fn an_answer_that_is_longer_than_the_configuration_allows_is_an_error() {
 }
 
 #[test]
-fn a_method_of_the_host_cannot_be_routed_to_a_plugin() {
+fn routes_of_a_method_of_the_host_to_a_plugin_are_refused() {
     let error = failure("[routes]\nstop = \"faulty\"\n");
     assert!(error.contains("that method is reserved for the host"), "{error}");
 }
 
 #[test]
-fn what_cannot_be_started_at_all_is_logged_with_what_its_file_is() {
+fn plugin_log_has_version_and_hash_of_what_cannot_be_started() {
     let error = failure("options = { refuse_init = true }\n");
     let line = error.lines().find(|line| line.contains("the plugin was not started")).unwrap_or_default();
     assert!(line.contains("plugin=\"faulty\" version=\"0.1.0\" hash=\""), "{error}");
@@ -194,7 +194,7 @@ fn what_cannot_be_started_at_all_is_logged_with_what_its_file_is() {
 }
 
 #[test]
-fn starting_a_plugin_again_after_a_fault_writes_a_line() {
+fn plugin_log_has_a_line_for_a_restart_after_a_fault() {
     let logged = Logged::start("");
     let mut client = logged.host.client();
     client.refused("faultpanic", json!([]));

@@ -73,7 +73,7 @@ fn build(folder: &Path, library: &str) -> PathBuf {
 }
 
 #[test]
-fn a_new_plugin_builds_is_installed_and_answers() {
+fn plugin_new_makes_a_crate_that_builds_installs_and_answers() {
     let folder = create("acme-countdown", &workshop());
     change(&folder.join("Cargo.toml"), "[profile.release]\n", PROFILE);
     change(&folder.join("Cargo.toml"), "[dependencies]\n", DEPENDENCIES);
@@ -95,7 +95,7 @@ fn a_new_plugin_builds_is_installed_and_answers() {
 }
 
 #[test]
-fn nothing_is_written_over() {
+fn plugin_new_writes_nothing_over_and_refuses_bad_names() {
     let parent = tempfile::tempdir().unwrap();
     fs::create_dir(parent.path().join("taken")).unwrap();
     for (name, expected) in [("taken", "taken exists already"), ("Nine", "is no plugin's name")] {
@@ -109,7 +109,7 @@ fn nothing_is_written_over() {
 }
 
 #[test]
-fn a_plugin_is_checked_and_a_new_one_begun() {
+fn plugin_check_passes_our_groups_and_plugin_new_fills_in_its_files() {
     let check = |file: &Path| Command::new(&built().binary).args(["plugin", "check"]).arg(file).output().unwrap();
     for library in ["outrigger_history", "outrigger_mining", "outrigger_signing", "outrigger_import"] {
         let output = check(built().library(library));

@@ -18,7 +18,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn a_misspelt_key_is_named_with_file_and_line() {
+fn startup_names_a_misspelt_key_with_file_and_line() {
     let error = refused("network = \"regtest\"\n\n[rpc]\nthread = 4\n");
     assert!(error.starts_with("outrigger: FILE:4: rpc.thread: unknown field `thread`"), "{error}");
     let error = refused("[[plugins]]\nfile = \"chain\"\ngrant = []\n");
@@ -26,7 +26,7 @@ fn a_misspelt_key_is_named_with_file_and_line() {
 }
 
 #[test]
-fn a_plugin_that_is_missing_or_none_is_named() {
+fn startup_names_a_plugin_file_that_is_missing_or_no_plugin() {
     let error = refused("# nothing\n[[plugins]]\nfile = \"nowhere\"\n");
     // The log has a line of it before.
     let told = "\noutrigger: FILE:3: plugins.file: plugin 'nowhere' was not found";
@@ -50,7 +50,7 @@ fn system_library() -> PathBuf {
 }
 
 #[test]
-fn a_plugin_of_a_newer_abi_is_refused_with_both_versions() {
+fn startup_refuses_a_plugin_of_a_newer_abi_with_both_versions() {
     let acme = std::fs::read(built().library("outrigger_acme_mining")).unwrap();
     let at = acme.windows(8).position(|bytes| bytes == b"OUTRIGMF").unwrap();
     for (offset, versions) in
@@ -66,7 +66,7 @@ fn a_plugin_of_a_newer_abi_is_refused_with_both_versions() {
 }
 
 #[test]
-fn a_missing_grant_or_a_wrong_option_is_named() {
+fn startup_names_a_missing_grant_and_a_wrong_option() {
     let acme = built().library("outrigger_acme_mining").display().to_string();
     let chain = "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n";
     let error = refused(&format!("{chain}[[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\"]\n"));
@@ -86,7 +86,7 @@ fn a_missing_grant_or_a_wrong_option_is_named() {
 }
 
 #[test]
-fn it_stops_in_order_on_request_and_on_a_signal() {
+fn stop_and_a_signal_end_the_host_in_order() {
     let mut host = Host::start();
     assert!(host.client().call("uptime", json!([])).is_u64());
     assert_eq!(host.client().call("stop", json!([])), json!("Outrigger stopping"));
@@ -97,7 +97,7 @@ fn it_stops_in_order_on_request_and_on_a_signal() {
 }
 
 #[test]
-fn a_level_that_is_none_and_a_network_that_is_not_here_are_named() {
+fn startup_names_an_unknown_log_level_and_network() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("loud.toml");
     std::fs::write(&config, "[log]\nlevel = \"loud\"\n").unwrap();
@@ -114,7 +114,7 @@ fn a_level_that_is_none_and_a_network_that_is_not_here_are_named() {
 }
 
 #[test]
-fn a_signal_right_after_the_ready_line_stops_in_order() {
+fn signal_right_after_the_ready_line_ends_the_host_in_order() {
     for _ in 0..10 {
         let mut host = Host::start();
         assert_eq!(host.terminate().code(), Some(0));
@@ -122,7 +122,7 @@ fn a_signal_right_after_the_ready_line_stops_in_order() {
 }
 
 #[test]
-fn a_data_directory_that_others_may_write_is_closed_or_refused() {
+fn startup_closes_or_refuses_a_data_directory_that_others_may_write() {
     use std::os::unix::fs::PermissionsExt;
     let allow = |folder: &Path, mode: u32| {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -150,7 +150,7 @@ fn a_data_directory_that_others_may_write_is_closed_or_refused() {
 }
 
 #[test]
-fn two_hosts_do_not_share_a_data_directory() {
+fn startup_refuses_a_data_directory_that_is_in_use() {
     let host = Host::start();
     let output = std::process::Command::new(&built().binary)
         .args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"])
@@ -163,7 +163,7 @@ fn two_hosts_do_not_share_a_data_directory() {
 }
 
 #[test]
-fn the_binary_exports_nothing_that_plugins_could_bind_to() {
+fn binary_exports_nothing_that_plugins_could_bind_to() {
     let output = std::process::Command::new("nm").args(["-D", "--defined-only"]).arg(&built().binary).output().unwrap();
     assert!(output.status.success());
     let symbols = String::from_utf8(output.stdout).unwrap();
@@ -185,7 +185,7 @@ fn checked(text: &str) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn run_check_says_what_would_keep_the_host_from_starting() {
+fn run_check_names_what_would_keep_the_host_from_starting() {
     let good = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let (code, told, error) = checked(&good);
     assert_eq!((code, error.as_str()), (Some(0), ""));
@@ -223,7 +223,7 @@ fn run_check_says_what_would_keep_the_host_from_starting() {
 }
 
 #[test]
-fn without_a_home_directory_run_and_call_ask_for_the_folder() {
+fn run_and_call_without_a_home_directory_ask_for_the_data_directory() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, code) in [
         (&["run", "--rpc-listen", "127.0.0.1:0"][..], 2),
@@ -244,7 +244,7 @@ fn without_a_home_directory_run_and_call_ask_for_the_folder() {
 }
 
 #[test]
-fn while_the_host_starts_calls_are_answered_that_it_does() {
+fn startup_answers_calls_with_minus_28_until_all_is_up() {
     let gate = Gate::new();
     let faulty = built().library("outrigger_faulty").display().to_string();
     let plugin = format!(

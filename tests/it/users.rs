@@ -23,7 +23,7 @@ fn start(config: &tempfile::NamedTempFile) -> Host {
 }
 
 #[test]
-fn a_user_with_a_list_of_methods_gets_403_for_others() {
+fn users_method_list_refuses_with_403() {
     let config =
         configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\", \"getblockcount\"]\n"));
     let host = start(&config);
@@ -36,7 +36,7 @@ fn a_user_with_a_list_of_methods_gets_403_for_others() {
 }
 
 #[test]
-fn a_method_that_is_not_the_users_is_logged_with_address_user_and_method() {
+fn users_method_list_refusal_is_logged_with_address_user_and_method() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nmethods = [\"uptime\"]\n"));
     let host = Host::start_with(HostOptions {
@@ -62,7 +62,7 @@ fn a_method_that_is_not_the_users_is_logged_with_address_user_and_method() {
 }
 
 #[test]
-fn two_users_of_one_name_are_refused_at_the_start() {
+fn users_of_one_name_are_refused_at_the_start() {
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), format!("{user}methods = [\"uptime\"]\n{user}")).unwrap();
@@ -74,7 +74,7 @@ fn two_users_of_one_name_are_refused_at_the_start() {
 }
 
 #[test]
-fn a_user_of_one_wallet_knows_of_no_other() {
+fn users_of_one_wallet_know_of_no_other() {
     let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\n"));
     let host = start(&config);
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));
@@ -103,7 +103,7 @@ fn a_user_of_one_wallet_knows_of_no_other() {
 }
 
 #[test]
-fn a_method_in_a_users_list_that_nobody_has_is_refused_at_start() {
+fn users_method_list_with_an_unknown_method_is_refused_at_the_start() {
     let refused = |text: String| {
         let config = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(config.path(), text).unwrap();
@@ -121,7 +121,7 @@ fn a_method_in_a_users_list_that_nobody_has_is_refused_at_start() {
 }
 
 #[test]
-fn a_users_list_may_name_methods_of_groups_and_plugins_that_are_off() {
+fn users_method_list_may_name_methods_of_plugins_that_are_off() {
     let faulty = built().library("outrigger_faulty").display().to_string();
     let config = tempfile::NamedTempFile::new().unwrap();
     let methods = "[\"uptime\", \"submitblock\", \"faultwho\"]";
@@ -132,7 +132,7 @@ fn a_users_list_may_name_methods_of_groups_and_plugins_that_are_off() {
 }
 
 #[test]
-fn credentials_are_asked_for() {
+fn users_without_credentials_get_401() {
     let host = Host::start();
     let mut client = host.client();
     let reply = client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}");
@@ -143,7 +143,7 @@ fn credentials_are_asked_for() {
 }
 
 #[test]
-fn a_client_with_wrong_credentials_is_told_of_by_its_address() {
+fn users_with_wrong_credentials_are_logged_by_address() {
     let (host, log) = logged(&["log.format=json"]);
     assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);
     let text = log();

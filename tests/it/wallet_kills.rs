@@ -298,6 +298,6 @@ fn kill_often(kills: u64, mut numbers: Numbers) {
 }
 
 #[test]
-fn what_wallets_were_answered_survives_a_kill_at_any_instant() {
+fn wallets_keep_what_was_answered_through_kills_at_any_instant() {
     share(HOSTS, KILLS, 0x7761_6c6c, kill_often);
 }

@@ -213,12 +213,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_are_cut_off() {
+    fn getblockstats_medians_are_cut_off() {
         assert_eq!([vec![], vec![7], vec![9, 2], vec![5, 1, 3]].map(median), [0, 7, 5, 3]);
     }
 
     #[test]
-    fn percentiles_are_by_weight() {
+    fn getblockstats_percentiles_are_by_weight() {
         assert_eq!(percentiles(Vec::new(), 0), [0; 5]);
         assert_eq!(percentiles(vec![(20, 1)], 1), [20; 5]);
         // A tenth of the weight, a quarter, a half and so on are reached exactly.
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn subsidies_halve() {
+    fn getblockstats_subsidy_halves() {
         let of = |height| subsidy(Network::Regtest, height);
         assert_eq!(
             [of(0), of(149), of(150), of(450), of(9600)],

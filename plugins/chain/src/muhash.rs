@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_stream_is_that_of_the_standard() {
+    fn muhash_key_stream_is_that_of_the_standard() {
         // RFC 8439, A.1, test vectors 1 and 2.
         let bytes = |counter| chacha20_block(&[0; 32], counter).map(u32::to_le_bytes).concat();
         assert!(outrigger_sdk::params::encode_hex(&bytes(0)).starts_with("76b8e0ada0f13d90405d6ae55386bd28"));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn products_are_taken_modulo_the_prime() {
+    fn muhash_products_are_taken_modulo_the_prime() {
         let mut less_one = [u64::MAX; LIMBS];
         less_one[0] = u64::MAX - SHORT_OF_POWER;
         // The square of -1 is 1, and the modulus itself is 0.
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_does_not_count() {
+    fn muhash_does_not_depend_on_the_order() {
         let of = |elements: &[&[u8]]| {
             let mut hash = MuHash::default();
             elements.iter().for_each(|element| hash.insert(element));

@@ -66,7 +66,7 @@ fn funded() -> (StubHost, OutPoint) {
 }
 
 #[test]
-fn the_chain_is_told_as_release_29_tells_it() {
+fn getblockheader_and_its_kin_tell_the_chain_as_release_29() {
     let host = StubHost::new();
     let plugin = start(&host);
     let tip = host.chain.mine(vec![]);
@@ -129,7 +129,7 @@ fn getblockchaininfo_has_the_keys_of_release_29_and_catches_up_once() {
 }
 
 #[test]
-fn blocks_come_in_four_depths() {
+fn getblock_has_four_verbosities() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let spending = pay(outpoint, 4_999_990_000, &[0x51]);
@@ -155,7 +155,7 @@ fn blocks_come_in_four_depths() {
 }
 
 #[test]
-fn transactions_are_found_in_mempool_chain_and_blocks() {
+fn getrawtransaction_finds_in_mempool_chain_and_blocks() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let confirmed = pay(outpoint, 4_999_990_000, &[0x51]);
@@ -208,7 +208,7 @@ fn transactions_are_found_in_mempool_chain_and_blocks() {
 }
 
 #[test]
-fn unspent_outputs_count_the_mempool_unless_told_otherwise() {
+fn gettxout_counts_the_mempool_unless_told_otherwise() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let shown = plugin.call("gettxout", json!([outpoint.txid, 1])).unwrap();
@@ -227,7 +227,7 @@ fn unspent_outputs_count_the_mempool_unless_told_otherwise() {
 }
 
 #[test]
-fn the_mempool_is_listed() {
+fn getrawmempool_getmempoolentry_and_gettxspendingprevout_tell_the_mempool() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let parent = pay(outpoint, 1000, &[0x51]);
@@ -285,7 +285,7 @@ fn the_mempool_is_listed() {
 }
 
 #[test]
-fn transactions_are_offered_and_tried() {
+fn sendrawtransaction_and_testmempoolaccept_offer_and_try() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let good = pay(outpoint, 4_999_980_000, &[0x51]);
@@ -362,7 +362,7 @@ fn transactions_are_offered_and_tried() {
 }
 
 #[test]
-fn blocks_are_invalidated_and_reconsidered() {
+fn invalidateblock_and_reconsiderblock_take_a_block_away_and_bring_it_back() {
     let host = StubHost::new();
     let plugin = start(&host);
     let hash = host.chain.mine(vec![]);

@@ -49,7 +49,7 @@ fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
 }
 
 #[test]
-fn a_block_cannot_be_fetched_and_the_first_hindrance_is_named() {
+fn getblockfrompeer_names_the_first_hindrance() {
     let host = StubHost::new();
     let plugin = start(&host);
     check_refusals(
@@ -64,7 +64,7 @@ fn a_block_cannot_be_fetched_and_the_first_hindrance_is_named() {
 }
 
 #[test]
-fn fees_are_not_estimated_and_arguments_checked_all_the_same() {
+fn estimatesmartfee_has_no_estimate_and_checks_its_arguments() {
     let host = StubHost::new();
     let plugin = start(&host);
     let answer = json!({"errors": ["Insufficient data or no feerate found"], "blocks": 0});

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{GENESIS, check, check_refusals, funded, keys, pay, start};
 
 #[test]
-fn transactions_are_counted_in_all_and_in_a_window() {
+fn getchaintxstats_counts_in_all_and_in_a_window() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let block_time = |hash| host.chain.get(hash).unwrap().header.time;
@@ -46,7 +46,7 @@ fn transactions_are_counted_in_all_and_in_a_window() {
 }
 
 #[test]
-fn a_block_is_counted() {
+fn getblockstats_counts_a_block() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let rich = pay(outpoint, 4_999_997_000, &[0x51]);
@@ -74,7 +74,7 @@ fn a_block_is_counted() {
 }
 
 #[test]
-fn blocks_that_cannot_be_counted_are_refused_in_order() {
+fn getblockstats_bad_arguments_are_refused_in_order() {
     let host = StubHost::new();
     let plugin = start(&host);
     host.chain.mine(vec![]);
@@ -95,7 +95,7 @@ fn blocks_that_cannot_be_counted_are_refused_in_order() {
 }
 
 #[test]
-fn coins_are_summed_up_in_batches() {
+fn gettxoutsetinfo_sums_up_coins_in_batches() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let mut many = pay(outpoint, 1, &[0x51]);
@@ -123,7 +123,7 @@ fn coins_are_summed_up_in_batches() {
 }
 
 #[test]
-fn rules_indexes_and_difficulty_are_told() {
+fn getdeploymentinfo_getindexinfo_and_getdifficulty_have_the_shape_of_release_29() {
     let host = StubHost::new();
     let plugin = start(&host);
     let tip = host.chain.mine(vec![]);
@@ -140,7 +140,7 @@ fn rules_indexes_and_difficulty_are_told() {
 }
 
 #[test]
-fn relatives_in_the_mempool_are_followed_over_generations() {
+fn getmempoolancestors_and_getmempooldescendants_follow_all_generations() {
     let (host, outpoint) = funded();
     let plugin = start(&host);
     let first = pay(outpoint, 3000, &[0x51]);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ADDRESS, KEY, check, check_refusals, keys, start};
 
 #[test]
-fn transactions_are_made_as_recorded() {
+fn createrawtransaction_answers_as_recorded() {
     let plugin = start(&StubHost::new());
     let txid = "11".repeat(32);
     let input = json!([{"txid": txid, "vout": 0}]);
@@ -78,7 +78,7 @@ fn transactions_are_made_as_recorded() {
 }
 
 #[test]
-fn raw_transactions_are_decoded_in_the_form_asked_for() {
+fn decoderawtransaction_decodes_in_the_form_asked_for() {
     let plugin = start(&StubHost::new());
     let empty = "02000000000000000000";
     let shown = plugin.call("decoderawtransaction", json!([empty])).unwrap();
@@ -91,7 +91,7 @@ fn raw_transactions_are_decoded_in_the_form_asked_for() {
 }
 
 #[test]
-fn scripts_are_decoded_as_recorded() {
+fn decodescript_answers_as_recorded() {
     let plugin = start(&StubHost::new());
     let answer = |hex: String| plugin.call("decodescript", json!([hex])).unwrap();
     let pk = answer(format!("21{KEY}ac"));
@@ -141,7 +141,7 @@ fn scripts_are_decoded_as_recorded() {
 }
 
 #[test]
-fn addresses_are_validated_as_recorded() {
+fn validateaddress_answers_as_recorded() {
     let plugin = start(&StubHost::new());
     check(
         &plugin,
@@ -180,7 +180,7 @@ fn addresses_are_validated_as_recorded() {
 }
 
 #[test]
-fn descriptors_are_described_and_derived_as_recorded() {
+fn getdescriptorinfo_and_deriveaddresses_answer_as_recorded() {
     let plugin = start(&StubHost::new());
     let info = plugin.call_json("getdescriptorinfo", json!([format!("pkh({KEY})")])).unwrap();
     let expected = format!(
@@ -222,7 +222,7 @@ fn descriptors_are_described_and_derived_as_recorded() {
 }
 
 #[test]
-fn multipath_descriptors_give_a_list_per_path() {
+fn deriveaddresses_of_a_multipath_descriptor_gives_a_list_per_path() {
     let plugin = start(&StubHost::new());
     let text = "wpkh(tprv8ZgxMBicQKsPdCriugSK1GcHNYM3nScnSu9ymtwALr4MwuvKUZTqUkUrKYSsLfYHz4X2MQwfft4C5Gk1WqeCWaDhWN9aVSXT3rF9tcZx77N/<0;1>/*)#pmgs3x5k";
     let expected: Result<Value, RpcError> = Ok(json!([

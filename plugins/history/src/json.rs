@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_below_a_hundred_is_escaped_as_serde_json_does() {
+    fn json_characters_below_a_hundred_are_escaped_as_serde_json_does() {
         for character in (0..=0xff_u8).map(char::from).chain(['\u{2028}', '\u{ffff}', '😀']) {
             let given = format!("a{character}b{character}");
             assert_eq!(written(|out| text(out, &given)), serde_json::to_string(&given).unwrap());
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_at_their_ends() {
+    fn json_numbers_are_written_to_their_ends() {
         for value in [0, 1, 9, 10, 99, u64::from(u32::MAX), u64::MAX] {
             assert_eq!(written(|out| unsigned(out, value)), value.to_string());
         }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_items_are_separated() {
+    fn json_keys_and_items_are_separated() {
         let object = written(|out| {
             out.push(b'{');
             key!(out, "a");
@@ -230,7 +230,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_written_is_what_serde_json_writes(
+        fn json_is_what_serde_json_writes(
             value in any::<String>(),
             hard in "[\\x00-\\x22\\\\a-c\u{7f}é]{0,12}",
             unsigned_number in any::<u64>(),

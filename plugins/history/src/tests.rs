@@ -143,7 +143,7 @@ fn confirmed(block: BlockHash, height: u32) -> TxState {
 }
 
 #[test]
-fn a_payment_shows_amount_fee_and_no_change() {
+fn gettransaction_shows_amount_fee_and_no_change() {
     let mut harness = Harness::new();
     let block = harness.mine(1)[0];
     harness.mine(2);
@@ -168,7 +168,7 @@ fn a_payment_shows_amount_fee_and_no_change() {
 }
 
 #[test]
-fn verbose_decodes_and_a_payment_to_oneself_appears_twice() {
+fn gettransaction_verbose_decodes_and_a_payment_to_oneself_appears_twice() {
     let mut harness = Harness::new();
     let payment = transaction(1, &[(30_000, 1)]);
     let txid = harness.add(&payment, TxState::InMempool, |row| {
@@ -185,7 +185,7 @@ fn verbose_decodes_and_a_payment_to_oneself_appears_twice() {
 }
 
 #[test]
-fn a_coinbase_matures_at_101_and_is_an_orphan_without_its_block() {
+fn gettransaction_coinbase_matures_at_101_and_is_an_orphan_without_its_block() {
     let mut harness = Harness::new();
     let block = harness.mine(1)[0];
     let coinbase = transaction(1, &[(5_000_000_000, 1)]);
@@ -206,7 +206,7 @@ fn a_coinbase_matures_at_101_and_is_an_orphan_without_its_block() {
 }
 
 #[test]
-fn watched_scripts_count_only_when_asked_for() {
+fn gettransaction_counts_watched_scripts_only_when_asked_for() {
     let mut harness = Harness::new();
     let txid = harness.add(&transaction(1, &[(30_000, 1)]), TxState::InMempool, |row| {
         row.outputs[0].ownership = Ownership::WatchOnly;
@@ -220,7 +220,7 @@ fn watched_scripts_count_only_when_asked_for() {
 }
 
 #[test]
-fn since_a_block_lists_what_is_above_it_and_what_is_unconfirmed() {
+fn listsinceblock_lists_what_is_above_the_block_and_what_is_unconfirmed() {
     let mut harness = Harness::new();
     let blocks = harness.mine(5);
     let mut txids = Vec::new();
@@ -253,7 +253,7 @@ fn since_a_block_lists_what_is_above_it_and_what_is_unconfirmed() {
 }
 
 #[test]
-fn what_a_reorganisation_removed_is_listed_whatever_became_of_it() {
+fn listsinceblock_removed_lists_what_a_reorganisation_took_away() {
     let mut harness = Harness::new();
     harness.mine(2);
     let payment = transaction(1, &[(1000, 1)]);
@@ -335,7 +335,7 @@ fn listsinceblock_shows_change_and_selects_by_label_where_it_is_asked_to() {
 }
 
 #[test]
-fn the_latest_entries_come_oldest_first_and_count_entries() {
+fn listtransactions_latest_entries_come_oldest_first() {
     let mut harness = Harness::new();
     for salt in 1..=4 {
         harness.add(&transaction(salt, &[(u64::from(salt), 1), (u64::from(salt) * 10, 2)]), TxState::Inactive, |row| {
@@ -356,7 +356,7 @@ fn the_latest_entries_come_oldest_first_and_count_entries() {
 }
 
 #[test]
-fn bad_arguments_are_refused_in_their_order() {
+fn history_rpcs_refuse_bad_arguments_in_order() {
     let harness = Harness::new();
     let unknown = "ab".repeat(32);
     harness.refused("gettransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");

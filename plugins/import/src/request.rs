@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_numbers_or_now() {
+    fn import_request_timestamp_is_a_number_or_now() {
         assert_eq!(timestamp(&json!({"timestamp": 7}), synced()).unwrap(), 7);
         assert_eq!(timestamp(&json!({"timestamp": -7}), synced()).unwrap(), -7);
         assert_eq!(timestamp(&json!({"timestamp": "now"}), synced()).unwrap(), 1500);
@@ -116,12 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn times_below_one_are_stored_as_one() {
+    fn import_request_timestamp_below_one_is_stored_as_one() {
         assert_eq!([stored_time(-5), stored_time(0), stored_time(1), stored_time(9)], [1, 1, 1, 9]);
     }
 
     #[test]
-    fn null_is_a_wrong_type() {
+    fn import_request_null_is_a_wrong_type() {
         let value = json!({"flag": null, "text": null, "list": null});
         let fields = Fields(value.as_object().unwrap());
         assert!(matches!(fields.flag("flag"), Err(ImportError::Malformed)));

@@ -17,7 +17,7 @@ fn address(address: &str, timestamp: Value) -> Value {
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 #[test]
-fn without_a_wallet_there_is_nothing_to_import_to() {
+fn import_rpcs_and_abortrescan_need_a_wallet() {
     let harness = Harness::new();
     harness.host.wallet.set(None);
     for method in ["importmulti", "importdescriptors", "abortrescan"] {
@@ -27,7 +27,7 @@ fn without_a_wallet_there_is_nothing_to_import_to() {
 }
 
 #[test]
-fn types_of_arguments_are_checked_strictly() {
+fn import_rpcs_check_types_of_arguments_strictly() {
     let harness = Harness::new();
     refused(&harness, "importmulti", json!([{}]), -3, "Expected type array, got object");
     refused(&harness, "importmulti", json!([[], null]), -3, "Expected type object, got null");
@@ -37,7 +37,7 @@ fn types_of_arguments_are_checked_strictly() {
 }
 
 #[test]
-fn a_wallet_of_one_kind_refuses_the_other_import() {
+fn import_rpcs_are_refused_by_the_other_kind_of_wallet() {
     let harness = Harness::new();
     harness.wallet(|wallet| wallet.info.kind = WalletKind::Descriptors);
     refused(&harness, "importmulti", json!([[]]), -4, "Only legacy wallets are supported by this command");
@@ -47,7 +47,7 @@ fn a_wallet_of_one_kind_refuses_the_other_import() {
 }
 
 #[test]
-fn a_running_rescan_stands_in_the_way_of_another() {
+fn import_rpcs_refuse_while_a_rescan_runs() {
     let harness = Harness::new();
     harness.wallet(|wallet| wallet.rescan = Some((99, Some(0))));
     let message = "Wallet is currently rescanning. Abort existing rescan or wait.";
@@ -59,7 +59,7 @@ fn a_running_rescan_stands_in_the_way_of_another() {
 }
 
 #[test]
-fn a_locked_wallet_takes_nothing() {
+fn import_rpcs_refuse_a_locked_wallet() {
     let harness = Harness::new();
     harness.wallet(|wallet| wallet.info.locked = true);
     let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
@@ -68,7 +68,7 @@ fn a_locked_wallet_takes_nothing() {
 }
 
 #[test]
-fn a_bad_time_fails_importmulti_before_anything_is_stored() {
+fn importmulti_bad_timestamp_fails_before_anything_is_stored() {
     let harness = Harness::new();
     let requests = json!([[address(ADDRESS, json!(1)), {"scriptPubKey": "00"}]]);
     refused(&harness, "importmulti", requests, -3, "Missing required timestamp field for key");
@@ -80,7 +80,7 @@ fn a_bad_time_fails_importmulti_before_anything_is_stored() {
 }
 
 #[test]
-fn a_bad_time_fails_importdescriptors_after_the_earlier_ones_were_stored() {
+fn importdescriptors_bad_timestamp_fails_after_the_earlier_ones_were_stored() {
     let harness = Harness::watch_only();
     let good = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 1});
     let requests = json!([[good, good, {"desc": "x"}, good]]);
@@ -89,7 +89,7 @@ fn a_bad_time_fails_importdescriptors_after_the_earlier_ones_were_stored() {
 }
 
 #[test]
-fn nothing_to_import_is_answered_with_nothing() {
+fn import_rpcs_answer_an_empty_list_with_an_empty_list() {
     let harness = Harness::new();
     assert_eq!(harness.plugin.call("importmulti", json!([[]])), Ok(json!([])));
     assert_eq!(harness.plugin.call("importdescriptors", json!([[]])), Ok(json!([])));
@@ -97,7 +97,7 @@ fn nothing_to_import_is_answered_with_nothing() {
 }
 
 #[test]
-fn a_failing_storage_fails_the_call_and_gives_the_rescan_back() {
+fn importmulti_failing_storage_fails_the_call_and_gives_the_rescan_back() {
     let harness = Harness::new();
     harness.answers([ImportOutcome::NotStored]);
     let answer = harness.plugin.call("importmulti", json!([[address(ADDRESS, json!(1))]])).unwrap();
@@ -106,7 +106,7 @@ fn a_failing_storage_fails_the_call_and_gives_the_rescan_back() {
 }
 
 #[test]
-fn aborting_tells_whether_there_was_a_rescan() {
+fn abortrescan_tells_whether_there_was_a_rescan() {
     let harness = Harness::new();
     assert_eq!(harness.plugin.call("abortrescan", json!([])), Ok(json!(false)));
     harness.wallet(|wallet| wallet.rescan = Some((1, Some(0))));

@@ -22,7 +22,7 @@ fn desc(payload: &str) -> String {
 }
 
 #[test]
-fn requests_are_checked_in_order() {
+fn importdescriptors_checks_requests_in_order() {
     let harness = Harness::watch_only();
     let (ranged, plain) = (desc("wpkh(TPUB/*)"), desc("wpkh(KEY)"));
     refused(&harness, json!({"active": 1}), -8, "Descriptor not found.", &[]);
@@ -87,7 +87,7 @@ fn requests_are_checked_in_order() {
 }
 
 #[test]
-fn what_is_stored_says_what_was_asked() {
+fn importdescriptors_stores_what_was_asked() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wpkh(TPRV/84h/*)"), "range": [5, 10], "next_index": 7, "active": true, "internal": true, "timestamp": -3});
     check(&harness, request, &success(&[]));
@@ -110,7 +110,7 @@ fn what_is_stored_says_what_was_asked() {
 }
 
 #[test]
-fn descriptors_without_private_keys_suit_a_wallet_without_them() {
+fn importdescriptors_of_public_keys_suits_a_wallet_without_private_keys() {
     let harness = Harness::watch_only();
     check(&harness, json!({"desc": desc("tr(TPUB/0/*)"), "range": 1}), &success(&[]));
     check(
@@ -122,7 +122,7 @@ fn descriptors_without_private_keys_suit_a_wallet_without_them() {
 }
 
 #[test]
-fn missing_private_keys_draw_a_warning() {
+fn importdescriptors_missing_private_keys_draw_a_warning() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wsh(multi(1,TPRV/1,KEY))")});
     check(&harness, request.clone(), &success(&[NOT_ALL]));
@@ -131,7 +131,7 @@ fn missing_private_keys_draw_a_warning() {
 }
 
 #[test]
-fn the_wallet_has_the_last_word() {
+fn importdescriptors_tells_the_wallets_own_refusal() {
     let harness = Harness::new();
     let text = desc("pk(TPRV/*)");
     let request = json!({"desc": text, "range": 3, "active": true});
@@ -171,7 +171,7 @@ fn the_wallet_has_the_last_word() {
 }
 
 #[test]
-fn multipath_descriptors_are_one_for_each_side() {
+fn importdescriptors_multipath_is_one_descriptor_for_each_side() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wpkh(TPRV/<0;1>/*)"), "range": 2, "active": true});
     check(&harness, request, &success(&[]));
@@ -195,7 +195,7 @@ fn multipath_descriptors_are_one_for_each_side() {
 }
 
 #[test]
-fn a_request_without_a_range_means_as_many_as_the_wallet_keeps_ahead() {
+fn importdescriptors_range_defaults_to_the_wallets_keypool() {
     for (keypool, last) in [(20, 19), (1, 0), (0, 999)] {
         let harness = Harness::watch_only();
         harness.wallet(|wallet| wallet.info.keypool = keypool);
@@ -208,7 +208,7 @@ fn a_request_without_a_range_means_as_many_as_the_wallet_keeps_ahead() {
 }
 
 #[test]
-fn ranges_are_judged_by_their_size() {
+fn importdescriptors_range_is_judged_by_its_size() {
     let harness = Harness::watch_only();
     let last = (1_u32 << 31) - 1;
     for range in [[last - 10, last], [5_000_000, 5_000_010]] {
@@ -223,7 +223,7 @@ fn ranges_are_judged_by_their_size() {
 }
 
 #[test]
-fn ranges_that_are_no_whole_numbers_are_of_a_wrong_type() {
+fn importdescriptors_range_of_no_whole_numbers_is_a_wrong_type() {
     let harness = Harness::watch_only();
     for range in [json!(1.5), json!([0, 1.5]), json!(1e30)] {
         let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": range});

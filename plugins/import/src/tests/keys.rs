@@ -32,7 +32,7 @@ fn multisig() -> String {
 }
 
 #[test]
-fn common_fields_are_checked_first_and_in_order() {
+fn importmulti_common_fields_are_checked_first_and_in_order() {
     refused(json!({"internal": 1, "label": 1}), -1, MALFORMED);
     refused(json!({"internal": true, "label": ""}), -8, "Internal addresses should not have a label");
     refused(json!({"label": 1, "keypool": true}), -1, MALFORMED);
@@ -45,7 +45,7 @@ fn common_fields_are_checked_first_and_in_order() {
 }
 
 #[test]
-fn scripts_are_checked_in_order() {
+fn importmulti_scripts_are_checked_in_order() {
     let form = "scriptPubKey must be string with script or JSON with address string";
     refused(json!({"scriptPubKey": 1, "redeemscript": 1}), -8, form);
     refused(json!({"scriptPubKey": {"x": 1}}), -8, form);
@@ -94,7 +94,7 @@ fn scripts_are_checked_in_order() {
 }
 
 #[test]
-fn a_script_alone_is_watched_without_a_warning() {
+fn importmulti_script_alone_is_watched_without_a_warning() {
     let harness = Harness::new();
     for watch_only in [false, true] {
         check(
@@ -115,7 +115,7 @@ fn a_script_alone_is_watched_without_a_warning() {
 }
 
 #[test]
-fn watchonly_is_held_against_the_keys() {
+fn importmulti_watchonly_is_held_against_the_keys() {
     let harness = Harness::new();
     check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &success(&[MISSING]));
     assert_eq!(harness.stored_keys().public_keys.len(), 1);
@@ -137,7 +137,7 @@ fn non_solvable(reason: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_solved_is_watched_without_its_keys() {
+fn importmulti_unsolvable_script_is_watched_without_its_keys() {
     let harness = Harness::new();
     let sh_wpkh = p2sh(K_WPKH);
     let wsh = p2wsh(&multisig());
@@ -172,7 +172,7 @@ fn what_cannot_be_solved_is_watched_without_its_keys() {
 }
 
 #[test]
-fn nesting_that_no_script_can_have_is_an_error() {
+fn importmulti_nesting_that_no_script_can_have_is_an_error() {
     let inner = p2sh(K_PKH);
     refused(
         json!({"scriptPubKey": p2sh(&inner), "redeemscript": inner}),
@@ -190,7 +190,7 @@ fn nesting_that_no_script_can_have_is_an_error() {
 }
 
 #[test]
-fn scripts_are_stored_as_far_as_they_are_needed() {
+fn importmulti_scripts_are_stored_as_far_as_they_are_needed() {
     let harness = Harness::new();
     check(&harness, json!({"scriptPubKey": K_WPKH, "keys": [K_WIF]}), &success(&[]));
     assert_eq!(hex(&harness.stored_keys()), [K_WPKH]);
@@ -211,7 +211,7 @@ fn scripts_are_stored_as_far_as_they_are_needed() {
 }
 
 #[test]
-fn what_is_not_needed_is_ignored_with_a_warning() {
+fn importmulti_unneeded_parts_are_ignored_with_a_warning() {
     let harness = Harness::new();
     let request = json!({"scriptPubKey": K_PKH, "keys": [K_WIF, K2_WIF], "redeemscript": "51", "witnessscript": "51"});
     let warnings = [
@@ -236,7 +236,7 @@ fn what_is_not_needed_is_ignored_with_a_warning() {
 }
 
 #[test]
-fn private_keys_are_refused_where_they_are_disabled() {
+fn importmulti_private_keys_are_refused_where_they_are_disabled() {
     let message = "Cannot import private keys to a wallet with private keys disabled";
     let harness = Harness::watch_only();
     check(&harness, json!({"scriptPubKey": K_PKH, "keys": [K_WIF]}), &failure(-4, message, &[]));
@@ -254,7 +254,7 @@ fn private_keys_are_refused_where_they_are_disabled() {
 }
 
 #[test]
-fn the_wallet_has_the_last_word() {
+fn importmulti_tells_the_wallets_own_refusal() {
     let harness = Harness::new();
     let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
     harness.answers([ImportOutcome::AlreadyOwned { script }]);
@@ -271,7 +271,7 @@ fn the_wallet_has_the_last_word() {
 }
 
 #[test]
-fn descriptors_are_checked_in_order() {
+fn importmulti_descriptors_are_checked_in_order() {
     let (ranged, plain) = (with_checksum(&format!("wpkh({TPUB}/*)")), with_checksum(&format!("wpkh({K})")));
     refused(json!({"desc": 1}), -1, MALFORMED);
     refused(json!({"desc": format!("wpkh({K})"), "watchonly": 1}), -5, "Missing checksum");
@@ -301,7 +301,7 @@ fn descriptors_are_checked_in_order() {
 }
 
 #[test]
-fn descriptors_bring_keys_scripts_and_origins() {
+fn importmulti_descriptors_bring_keys_scripts_and_origins() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh([d34db33f/84h]{TPUB}/*)"));
     check(&harness, json!({"desc": desc, "range": [3, 5]}), &success(&[MISSING]));
@@ -327,7 +327,7 @@ fn descriptors_bring_keys_scripts_and_origins() {
 }
 
 #[test]
-fn keys_that_stand_in_a_descriptor_are_not_matched_by_private_ones() {
+fn importmulti_keys_in_a_descriptor_are_not_matched_by_private_ones() {
     let harness = Harness::new();
     for payload in [format!("pk({K})"), format!("sh(multi(1,{K},{K2}))")] {
         let desc = with_checksum(&payload);
@@ -341,7 +341,7 @@ fn keys_that_stand_in_a_descriptor_are_not_matched_by_private_ones() {
 }
 
 #[test]
-fn addresses_and_raw_scripts_have_all_their_keys() {
+fn importmulti_addresses_and_raw_scripts_have_all_their_keys() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("raw({K_PKH})"));
     check(&harness, json!({"desc": desc}), &success(&[]));
@@ -350,7 +350,7 @@ fn addresses_and_raw_scripts_have_all_their_keys() {
 }
 
 #[test]
-fn hardened_steps_without_private_keys_import_nothing_and_succeed() {
+fn importmulti_hardened_steps_without_private_keys_import_nothing_and_succeed() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPUB}/1h/*)"));
     check(&harness, json!({"desc": desc, "range": 2}), &success(&[]));
@@ -358,7 +358,7 @@ fn hardened_steps_without_private_keys_import_nothing_and_succeed() {
 }
 
 #[test]
-fn multipath_descriptors_bring_both_sides() {
+fn importmulti_multipath_brings_both_sides() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
     check(&harness, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
@@ -377,7 +377,7 @@ fn multipath_descriptors_bring_both_sides() {
 }
 
 #[test]
-fn one_request_does_not_touch_another() {
+fn importmulti_one_request_does_not_touch_another() {
     let harness = Harness::new();
     let script = bitcoin::ScriptBuf::from_hex(K_PKH).unwrap();
     let imported = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
@@ -394,7 +394,7 @@ fn one_request_does_not_touch_another() {
 }
 
 #[test]
-fn ranges_that_are_no_whole_numbers_are_of_a_wrong_type() {
+fn importmulti_range_of_no_whole_numbers_is_a_wrong_type() {
     for range in [json!(1.5), json!([0, 1.5])] {
         let desc = with_checksum(&format!("wpkh({TPUB}/*)"));
         refused(json!({"desc": desc, "range": range}), -1, "Missing required fields");
@@ -402,7 +402,7 @@ fn ranges_that_are_no_whole_numbers_are_of_a_wrong_type() {
 }
 
 #[test]
-fn no_error_shows_a_private_key() {
+fn importmulti_errors_show_no_private_key() {
     for field in ["scriptPubKey", "pubkeys", "redeemscript", "desc"] {
         let mut request = json!({"scriptPubKey": K_PKH, "timestamp": 1});
         request[field] = if field == "pubkeys" { json!([K_WIF]) } else { json!(K_WIF) };
@@ -416,7 +416,7 @@ fn no_error_shows_a_private_key() {
 }
 
 #[test]
-fn many_indexes_bring_their_keys_in_the_order_of_the_range() {
+fn importmulti_range_brings_its_keys_in_order() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPRV}/*)"));
     check(&harness, json!({"desc": desc, "range": [0, 299]}), &success(&[]));
@@ -437,7 +437,7 @@ fn many_indexes_bring_their_keys_in_the_order_of_the_range() {
 }
 
 #[test]
-fn a_long_range_is_given_up_when_the_host_stops() {
+fn importmulti_long_range_is_given_up_when_the_host_stops() {
     let harness = Harness::new();
     harness.plugin.tell(outrigger_sdk::service::events::Event::ShuttingDown);
     let desc = with_checksum(&format!("pk({TPUB}/*)"));

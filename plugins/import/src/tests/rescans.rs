@@ -18,7 +18,7 @@ fn running(harness: &Harness) -> Option<(u64, Option<u64>)> {
 }
 
 #[test]
-fn the_reply_waits_for_the_end_of_its_own_rescan() {
+fn import_rescan_end_is_waited_for_by_its_own_call() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(7))]]));
     let (number, from_time) = running(&harness).unwrap();
@@ -39,7 +39,7 @@ fn the_reply_waits_for_the_end_of_its_own_rescan() {
 }
 
 #[test]
-fn the_earliest_time_counts_even_of_a_failed_request() {
+fn import_rescan_begins_at_the_earliest_timestamp_even_of_a_failed_request() {
     for (requests, from_time) in [
         (json!([pkh(json!(500)), broken(json!(300))]), 300),
         (json!([pkh(json!(-9))]), 1),
@@ -53,7 +53,7 @@ fn the_earliest_time_counts_even_of_a_failed_request() {
 }
 
 #[test]
-fn without_success_nothing_is_scanned() {
+fn import_rescan_is_left_out_where_nothing_succeeded() {
     let harness = Harness::new();
     let answer = harness.plugin.call("importmulti", json!([[broken(json!(1))]])).unwrap();
     assert_eq!(answer[0]["success"], json!(false));
@@ -61,7 +61,7 @@ fn without_success_nothing_is_scanned() {
 }
 
 #[test]
-fn a_rescan_that_is_not_wanted_is_not_reserved() {
+fn import_rescan_false_reserves_no_rescan() {
     let harness = Harness::new();
     let answer = harness.plugin.call("importmulti", json!([[pkh(json!(1))], {"rescan": false, "other": 1}]));
     assert_eq!(answer, Ok(json!([{"success": true}])));
@@ -69,7 +69,7 @@ fn a_rescan_that_is_not_wanted_is_not_reserved() {
 }
 
 #[test]
-fn an_aborted_rescan_fails_the_call() {
+fn import_rescan_that_is_aborted_fails_the_call() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     harness.finish_rescan(RescanOutcome::Aborted);
@@ -78,7 +78,7 @@ fn an_aborted_rescan_fails_the_call() {
 }
 
 #[test]
-fn an_unreadable_block_replaces_the_results_that_it_may_concern() {
+fn import_rescan_unreadable_block_replaces_the_results_that_it_may_concern() {
     let harness = Harness::new();
     harness.answers([
         ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false },
@@ -99,7 +99,7 @@ fn an_unreadable_block_replaces_the_results_that_it_may_concern() {
 }
 
 #[test]
-fn an_unreadable_block_before_the_scanned_time_concerns_nothing() {
+fn import_rescan_unreadable_block_before_the_scanned_time_concerns_nothing() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(20_000))]]));
     harness.finish_rescan(RescanOutcome::Unreadable { block_time: 10_000 });
@@ -107,7 +107,7 @@ fn an_unreadable_block_before_the_scanned_time_concerns_nothing() {
 }
 
 #[test]
-fn descriptors_have_a_text_of_their_own() {
+fn importdescriptors_rescan_failure_has_a_text_of_its_own() {
     let harness = Harness::watch_only();
     let request = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 4});
     let call = harness.plugin.begin("importdescriptors", json!([[request]]));
@@ -119,7 +119,7 @@ fn descriptors_have_a_text_of_their_own() {
 }
 
 #[test]
-fn a_host_that_stops_gets_its_replies() {
+fn import_rescan_is_answered_when_the_host_stops() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     harness.plugin.tell(Event::ShuttingDown);
@@ -133,7 +133,7 @@ fn a_host_that_stops_gets_its_replies() {
 }
 
 #[test]
-fn quiescing_answers_what_is_kept() {
+fn import_rescan_is_answered_by_quiesce() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     harness.plugin.stop();
@@ -141,7 +141,7 @@ fn quiescing_answers_what_is_kept() {
 }
 
 #[test]
-fn a_client_that_left_is_forgotten_and_the_rescan_goes_on() {
+fn import_rescan_goes_on_when_its_client_has_left() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));
     harness.plugin.cancel(&call);

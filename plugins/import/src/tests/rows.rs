@@ -6,7 +6,7 @@ use outrigger_sdk::{RpcError, RpcErrorCode};
 use crate::error::ImportError as E;
 
 #[test]
-fn every_rule_has_its_code_and_its_words() {
+fn import_errors_have_their_codes_and_words() {
     let text = || "T".to_owned();
     for (error, code, message) in [
         (E::DescriptorsOnly, -4, "Only legacy wallets are supported by this command"),

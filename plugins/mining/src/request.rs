@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_come_in_their_order() {
+    fn getblocktemplate_request_is_checked_in_order() {
         let hash = "zz".repeat(32);
         for (argument, code, message) in [
             (json!(5), -1, "JSON value is not an object as expected".to_owned()),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_long_polls_are_a_hash_and_a_number() {
+    fn getblocktemplate_longpollid_is_a_hash_and_a_number() {
         let hash = "00".repeat(31) + "01";
         for (number, expected) in [("", 0), ("17", 17), ("x", 0), ("17x", 17), ("-1", 0)] {
             let argument = json!({"longpollid": format!("{hash}{number}")});

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_is_what_would_be_written() {
+    fn getblocktemplate_copied_transactions_are_what_would_be_written() {
         let (parts, first) = json(&[selected(1, vec![]), selected(3, vec![1, 1])], None);
         let id = |byte: &str| byte.repeat(32);
         let expected = format!(

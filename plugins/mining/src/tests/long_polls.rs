@@ -16,7 +16,7 @@ fn eventually(call: &PendingCall) -> Option<Result<Value, RpcError>> {
 }
 
 #[test]
-fn a_new_tip_ends_long_polls_at_once() {
+fn getblocktemplate_longpoll_ends_at_once_at_a_new_tip() {
     let host = StubHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
@@ -35,7 +35,7 @@ fn a_new_tip_ends_long_polls_at_once() {
 }
 
 #[test]
-fn an_event_that_is_behind_ends_no_wait() {
+fn getblocktemplate_longpoll_is_not_ended_by_an_event_that_is_behind() {
     let host = StubHost::new();
     let plugin = start(&host);
     let old = host.chain.mine(vec![]);
@@ -47,7 +47,7 @@ fn an_event_that_is_behind_ends_no_wait() {
 }
 
 #[test]
-fn a_change_of_the_mempool_ends_long_polls_when_it_is_looked_at() {
+fn getblocktemplate_longpoll_ends_when_a_change_of_the_mempool_is_looked_at() {
     let host = StubHost::new();
     let options = json!({"longpoll_mempool_wait_seconds": 0, "longpoll_mempool_repeat_seconds": 1});
     let plugin: TestPlugin<MiningPlugin> = host.start(MANIFEST, options);
@@ -60,7 +60,7 @@ fn a_change_of_the_mempool_ends_long_polls_when_it_is_looked_at() {
 }
 
 #[test]
-fn going_clients_are_forgotten() {
+fn getblocktemplate_longpoll_is_forgotten_when_its_client_leaves() {
     let host = StubHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
@@ -77,7 +77,7 @@ fn going_clients_are_forgotten() {
 }
 
 #[test]
-fn a_host_that_stops_ends_long_polls_with_an_error() {
+fn getblocktemplate_longpoll_ends_with_an_error_when_the_host_stops() {
     let host = StubHost::new();
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
@@ -91,7 +91,7 @@ fn a_host_that_stops_ends_long_polls_with_an_error() {
 }
 
 #[test]
-fn an_instance_that_is_replaced_ends_long_polls_with_a_template() {
+fn getblocktemplate_longpoll_ends_with_a_template_when_the_instance_is_replaced() {
     let host = StubHost::new();
     let plugin = start(&host);
     let template = template(&plugin);
@@ -106,7 +106,7 @@ fn an_instance_that_is_replaced_ends_long_polls_with_a_template() {
 }
 
 #[test]
-fn a_new_tip_makes_one_template_for_all_that_wait() {
+fn getblocktemplate_longpolls_share_one_template_at_a_new_tip() {
     const POLLS: u64 = 2_000;
     let host = StubHost::new();
     host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);

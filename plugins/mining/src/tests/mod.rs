@@ -83,7 +83,7 @@ fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, para
 }
 
 #[test]
-fn an_empty_template_has_its_keys_in_order() {
+fn getblocktemplate_empty_template_has_its_keys_in_order() {
     let host = StubHost::new();
     let plugin = start(&host);
     host.handle().chain.set_mock_time(Scope::NONE, 1_700_000_000).unwrap();
@@ -103,7 +103,7 @@ fn an_empty_template_has_its_keys_in_order() {
 }
 
 #[test]
-fn transactions_of_a_template_are_whole_and_depend_by_position() {
+fn getblocktemplate_transactions_are_whole_and_depend_by_position() {
     let host = StubHost::new();
     let plugin = start(&host);
     let parent = spend(OutPoint::new(Txid::all_zeros(), 0));
@@ -133,7 +133,7 @@ fn transactions_of_a_template_are_whole_and_depend_by_position() {
 }
 
 #[test]
-fn a_template_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
+fn getblocktemplate_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
     let host = StubHost::new();
     let plugin = start(&host);
     let set_time = |time| plugin.host.chain.set_mock_time(Scope::NONE, time).unwrap();
@@ -156,7 +156,7 @@ fn a_template_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
 }
 
 #[test]
-fn segwit_must_be_known() {
+fn getblocktemplate_segwit_rule_is_required() {
     let host = StubHost::new();
     let plugin = start(&host);
     let message = "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})";
@@ -166,7 +166,7 @@ fn segwit_must_be_known() {
 }
 
 #[test]
-fn an_unchanged_template_is_the_same_bytes() {
+fn getblocktemplate_unchanged_is_the_same_bytes() {
     let host = StubHost::new();
     let set_time = |seconds| host.handle().chain.set_mock_time(Scope::NONE, seconds).unwrap();
     set_time(1_700_000_000);
@@ -190,7 +190,7 @@ fn an_unchanged_template_is_the_same_bytes() {
 }
 
 #[test]
-fn mining_ends_when_nobody_waits_for_it() {
+fn generatetoaddress_ends_when_nobody_waits_for_it() {
     let host = StubHost::new();
     let plugin = start(&host);
     let height = || host.handle().chain.tip(Scope::NONE).unwrap().height;
@@ -207,7 +207,7 @@ fn mining_ends_when_nobody_waits_for_it() {
 }
 
 #[test]
-fn blocks_are_generated_to_an_address() {
+fn generatetoaddress_pays_the_address() {
     let host = StubHost::new();
     let plugin = start(&host);
     let hashes = plugin.call("generatetoaddress", json!([17, ADDRESS])).unwrap();
@@ -235,7 +235,7 @@ fn blocks_are_generated_to_an_address() {
 }
 
 #[test]
-fn a_block_of_chosen_transactions_is_generated() {
+fn generateblock_makes_a_block_of_chosen_transactions() {
     let host = StubHost::new();
     let plugin = start(&host);
     let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
@@ -261,7 +261,7 @@ fn a_block_of_chosen_transactions_is_generated() {
 }
 
 #[test]
-fn blocks_and_headers_are_judged_by_the_chain() {
+fn submitblock_submitheader_and_proposals_are_judged_by_the_chain() {
     let host = StubHost::new();
     let plugin = start(&host);
     let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
@@ -286,7 +286,7 @@ fn blocks_and_headers_are_judged_by_the_chain() {
 }
 
 #[test]
-fn blocks_pay_a_descriptor_of_one_script() {
+fn generatetodescriptor_pays_a_descriptor_of_one_script() {
     const KEY: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
     let host = StubHost::new();
     let plugin = start(&host);
@@ -311,7 +311,7 @@ fn blocks_pay_a_descriptor_of_one_script() {
 }
 
 #[test]
-fn mining_info_has_release_29s_keys() {
+fn getmininginfo_has_the_keys_of_release_29() {
     let host = StubHost::new();
     let plugin = start(&host);
     host.chain.mine(vec![]);
@@ -325,7 +325,7 @@ fn mining_info_has_release_29s_keys() {
 }
 
 #[test]
-fn the_hash_rate_is_work_by_time_over_the_blocks_asked_for() {
+fn getnetworkhashps_is_work_by_time_over_the_blocks_asked_for() {
     let host = StubHost::new();
     let plugin = start(&host);
     let hashes: Vec<_> = (0..4).map(|_| host.chain.mine(vec![])).collect();
@@ -356,7 +356,7 @@ fn the_hash_rate_is_work_by_time_over_the_blocks_asked_for() {
 }
 
 #[test]
-fn the_difficulty_of_the_development_chain_is_adjusted_every_144_blocks() {
+fn getnetworkhashps_adjusts_difficulty_every_144_blocks() {
     let host = StubHost::new();
     let plugin = start(&host);
     // Each block takes longer than the one before, so that each number of blocks has its own rate.
@@ -379,7 +379,7 @@ fn the_difficulty_of_the_development_chain_is_adjusted_every_144_blocks() {
 }
 
 #[test]
-fn preferences_are_checked() {
+fn prioritisetransaction_and_preciousblock_check_their_arguments() {
     let host = StubHost::new();
     let plugin = start(&host);
     let hash = "11".repeat(32);

@@ -40,7 +40,7 @@ fn signed(answer: &Value) -> Transaction {
 }
 
 #[test]
-fn a_hundred_thousand_inputs_are_answered_one_by_one() {
+fn signing_a_hundred_thousand_inputs_answers_one_by_one() {
     const INPUTS: u32 = 100_000;
     /// Each of these is known, and signed.
     const KNOWN: usize = 500;
@@ -57,7 +57,7 @@ fn a_hundred_thousand_inputs_are_answered_one_by_one() {
 }
 
 #[test]
-fn four_megabytes_of_scripts_are_looked_at_and_dropped() {
+fn signing_looks_at_four_megabytes_of_scripts_and_drops_them() {
     const SIZE: usize = 4_000_000;
     let (_host, plugin) = start();
     let mut tx = spend(&[outpoint(0), outpoint(1)]);
@@ -74,7 +74,7 @@ fn four_megabytes_of_scripts_are_looked_at_and_dropped() {
 }
 
 #[test]
-fn an_outpoint_that_is_spent_twice_is_signed_twice() {
+fn signing_an_outpoint_that_is_spent_twice_signs_twice() {
     let (_host, plugin) = start();
     let tx = spend(&[outpoint(0), outpoint(0), outpoint(1), outpoint(0)]);
     let answer = sign(&plugin, &tx, json!([prevtx(0, WPKH)])).unwrap();
@@ -87,7 +87,7 @@ fn an_outpoint_that_is_spent_twice_is_signed_twice() {
 }
 
 #[test]
-fn one_large_script_does_not_become_thousands() {
+fn signing_does_not_copy_one_large_script_for_each_input() {
     let (_host, plugin) = start();
     let large = |size: usize| "51".repeat(size);
     let too_large = Err(RpcError::new(RpcErrorCode(-8), TOO_LARGE));
@@ -106,7 +106,7 @@ fn one_large_script_does_not_become_thousands() {
 }
 
 #[test]
-fn previous_outputs_that_lie_are_refused_or_believed_as_bitcoind_does() {
+fn signing_prevtxs_that_lie_are_refused_or_believed_as_by_bitcoind() {
     let (host, plugin) = start();
     let coin = outrigger_sdk::service::chain::Coin { output: pays(5_000), height: 1, coinbase: false };
     host.chain.add_coin(outpoint(0), coin);
@@ -176,7 +176,7 @@ fn absurd_scripts() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn absurd_scripts_are_answered_bare_and_behind_hashes() {
+fn signing_absurd_scripts_answers_bare_and_behind_hashes() {
     let (_host, plugin) = start();
     on_a_call_thread(|| {
         for script in absurd_scripts() {
@@ -206,7 +206,7 @@ fn absurd_scripts_are_answered_bare_and_behind_hashes() {
 }
 
 #[test]
-fn nothing_of_a_key_is_told_or_logged() {
+fn signrawtransactionwithkey_tells_and_logs_nothing_of_a_key() {
     let (host, plugin) = start();
     let tx = hex(&spend(&[outpoint(0)]));
     let almost = WIF.replace('J', "K");

@@ -32,7 +32,7 @@ fn fails(plugin: &TestPlugin<SigningPlugin>, method: &str, params: Value, code: 
 }
 
 #[test]
-fn with_wallet() {
+fn signrawtransactionwithwallet_checks_in_order() {
     let tx = hex(&spend(&[OutPoint::null()]));
     let method = "signrawtransactionwithwallet";
     let no_wallet = "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)";
@@ -51,7 +51,7 @@ fn with_wallet() {
 }
 
 #[test]
-fn with_key() {
+fn signrawtransactionwithkey_checks_in_order() {
     let tx = hex(&spend(&[OutPoint::null()]));
     let method = "signrawtransactionwithkey";
     // No wallet is asked, whether there is one or not.
@@ -72,7 +72,7 @@ fn with_key() {
 }
 
 #[test]
-fn the_manifest_is_one_and_names_the_parameters_as_bitcoind_does() {
+fn signing_manifest_names_the_parameters_as_bitcoind_does() {
     let manifest = outrigger_sdk::manifest::Manifest::parse(MANIFEST.as_bytes()).unwrap();
     let names = |method: &str| {
         let spec = manifest.methods.iter().find(|spec| spec.name == method).unwrap();

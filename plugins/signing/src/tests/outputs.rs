@@ -25,7 +25,7 @@ fn sign(plugin: &TestPlugin<SigningPlugin>, tx: &Transaction, prevtxs: Value) ->
 }
 
 #[test]
-fn the_mempool_comes_before_the_chain() {
+fn signing_looks_in_the_mempool_before_the_chain() {
     let (host, plugin) = start();
     let coin = |value| Coin { output: pays(value), height: 1, coinbase: false };
     host.chain.add_coin(outpoint(1, 0), coin(5_000));
@@ -49,7 +49,7 @@ fn the_mempool_comes_before_the_chain() {
 }
 
 #[test]
-fn what_the_request_says_wins_over_the_chain() {
+fn signing_prevtxs_win_over_the_chain() {
     let (host, plugin) = start();
     host.chain.add_coin(outpoint(1, 0), Coin { output: pays(5_000), height: 1, coinbase: false });
     let tx = spend(&[outpoint(1, 0)]);
@@ -66,7 +66,7 @@ fn what_the_request_says_wins_over_the_chain() {
 }
 
 #[test]
-fn an_element_is_compared_with_what_was_known_before_it() {
+fn signing_prevtxs_element_is_compared_with_what_was_known_before_it() {
     let (_host, plugin) = start();
     let tx = hex(&spend(&[outpoint(1, 0)]));
     // Also where the transaction does not spend it.
@@ -80,7 +80,7 @@ fn an_element_is_compared_with_what_was_known_before_it() {
 }
 
 #[test]
-fn the_first_missing_amount_is_named_also_where_the_input_came_signed() {
+fn signrawtransactionwithkey_names_the_first_missing_amount_also_of_a_signed_input() {
     let (_host, plugin) = start();
     let mut tx = spend(&[outpoint(1, 0), outpoint(1, 1)]);
     tx.input[0].witness.push([1]);

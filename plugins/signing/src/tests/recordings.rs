@@ -144,7 +144,7 @@ fn in_words_of_0_21(error: &Value) -> Value {
 }
 
 #[test]
-fn every_recorded_answer_is_given_byte_for_byte() {
+fn signing_answers_recorded_rows_byte_for_byte() {
     let hosts = Hosts::new();
     let recording = Value::from_str(&data("signing.json")).unwrap();
     let rows = recording["rows"].as_array().unwrap();
@@ -166,7 +166,7 @@ fn every_recorded_answer_is_given_byte_for_byte() {
 }
 
 #[test]
-fn every_text_that_an_input_can_be_refused_with_is_said_as_recorded() {
+fn signing_errors_of_inputs_have_the_recorded_texts() {
     let hosts = Hosts::new();
     let recording = Value::from_str(&data("signing-texts.json")).unwrap();
     let mut said = HashSet::new();
@@ -184,7 +184,7 @@ fn every_text_that_an_input_can_be_refused_with_is_said_as_recorded() {
 }
 
 #[test]
-fn every_request_of_the_chain_is_signed_as_recorded() {
+fn signing_requests_of_the_chain_are_signed_as_recorded() {
     let hosts = Hosts::new();
     let recording = Value::from_str(&data("signing-chain.json")).unwrap();
     for row in recording["rows"].as_array().unwrap() {

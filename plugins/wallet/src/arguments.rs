@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn address_types_are_case_sensitive_and_default_to_bech32() {
+    fn address_type_is_case_sensitive_and_defaults_to_bech32() {
         assert_eq!(address_type(None), Ok(AddressType::Bech32));
         for (name, kind) in ADDRESS_TYPES {
             assert_eq!(address_type(Some(&json!(name))), Ok(kind));
@@ -110,21 +110,21 @@ mod tests {
     }
 
     #[test]
-    fn the_star_is_no_label() {
+    fn label_star_is_refused() {
         assert_eq!(label(None), Ok(String::new()));
         assert_eq!(label(Some(&json!("**"))), Ok("**".into()));
         assert_eq!(message(label(Some(&json!("*")))), "Invalid label name");
     }
 
     #[test]
-    fn labels_that_are_too_long_are_refused() {
+    fn label_that_is_too_long_is_refused() {
         let longest = "x".repeat(MAX_LABEL_LEN);
         assert_eq!(label(Some(&json!(longest))), Ok(longest.clone()));
         assert_eq!(label(Some(&json!(longest + "x"))), Err(WalletError::LabelTooLong(MAX_LABEL_LEN + 1)));
     }
 
     #[test]
-    fn feerates_have_three_decimals() {
+    fn fee_rate_has_three_decimals() {
         assert_eq!(feerate(&json!("5.555")), Ok(5555));
         assert_eq!(feerate(&json!(1)), Ok(1000));
         assert_eq!(message(feerate(&json!("5.5555"))), "Invalid amount");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_addresses_are_checked_one_by_one() {
+    fn addresses_of_a_list_are_checked_one_by_one() {
         let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
         let parse = |value: Value| addresses(&value, Network::Regtest);
         assert_eq!(parse(json!([address])).unwrap().len(), 1);

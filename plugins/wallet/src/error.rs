@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_have_the_codes_and_words_of_bitcoind() {
+    fn wallet_errors_have_the_codes_and_words_of_bitcoind() {
         check(WalletError::InvalidLabel, -11, "Invalid label name");
         check(
             WalletError::LabelTooLong(5000),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_locked_wallet_is_minus_13() {
+    fn wallet_error_of_a_locked_wallet_is_minus_13() {
         let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
         check(ErrorKind::WalletLocked.into(), -13, message);
     }

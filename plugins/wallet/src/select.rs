@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_sum_is_found_among_many() {
+    fn coin_selection_finds_an_exact_sum_among_many() {
         check(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], goal(55, 0, 70), Some(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
         check(&[100, 33, 21, 8], goal(41, 0, 60), Some(&[1, 3]));
         check(&[100, 33, 21, 8], goal(40, 1, 60), Some(&[1, 3]));
@@ -167,31 +167,31 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_sum_within_the_tolerance_wins() {
+    fn coin_selection_takes_the_closest_sum_within_the_tolerance() {
         check(&[50, 46, 45], goal(44, 10, 80), Some(&[2]));
     }
 
     #[test]
-    fn without_a_close_sum_the_smallest_sufficient_coin_is_taken() {
+    fn coin_selection_takes_the_smallest_sufficient_coin_without_a_close_sum() {
         check(&[500, 90, 120, 1000], goal(100, 1, 110), Some(&[2]));
         check(&[500, 90, 1000], goal(100, 1, 110), Some(&[0]));
     }
 
     #[test]
-    fn else_the_largest_coins_are_taken() {
+    fn coin_selection_takes_the_largest_coins_where_nothing_else_will_do() {
         check(&[10, 40, 30, 20], goal(65, 0, 68), Some(&[1, 2]));
         // Not enough for change: the target is enough.
         check(&[10, 40], goal(45, 0, 60), Some(&[0, 1]));
     }
 
     #[test]
-    fn too_little_is_nothing() {
+    fn coin_selection_of_too_little_is_none() {
         check(&[], goal(1, 0, 2), None);
         check(&[1, 2, 3], goal(7, 100, 8), None);
     }
 
     #[test]
-    fn the_search_ends_on_hard_input() {
+    fn coin_selection_ends_on_hard_input() {
         // Values whose subsets have ever different sums, and none near the target.
         let values: Vec<u64> = (0..40).map(|index| (1_u64 << 40) + (1 << index)).collect();
         let goal = goal((1_u64 << 45) + 1, 0, 1 << 45 | 2);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lighter_choices_leave_change_where_they_can() {
+    fn coin_selection_lighter_choice_leaves_change_where_it_can() {
         let lighter = |values: &[u64], weights: &[u64], goal| select_lighter(values, weights, goal);
         assert_eq!(lighter(&[60, 50, 40, 10], &[1; 4], goal(100, 5, 105))[0], [0, 1]);
         // Not enough for change: the target is enough.
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lightest_choice_takes_the_most_value_for_its_weight() {
+    fn coin_selection_lightest_choice_takes_the_most_value_for_its_weight() {
         // Two heavy coins are fewest, three light ones lightest.
         let choices = select_lighter(&[60, 60, 40, 40, 40], &[100, 100, 10, 10, 10], goal(110, 0, 115));
         assert_eq!(choices, [vec![0, 1], vec![2, 3, 4], vec![0, 1], vec![2, 3, 4]]);
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_chosen_suffices_and_what_suffices_is_chosen(
+        fn coin_selection_suffices_whenever_the_coins_do(
             values in prop::collection::vec(1_u64..1000, 0..14),
             target in 1_u64..4000,
             tolerance in 0_u64..50,

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_checked_as_release_29_does() {
+    fn listunspent_query_options_are_checked_as_by_release_29() {
         let all = json!({"minimumAmount": "0.5", "maximumAmount": 2, "maximumCount": 3, "minimumSumAmount": 1,
             "include_immature_coinbase": true});
         let wanted = Options {

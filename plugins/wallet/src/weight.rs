@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn single_keys_weigh_what_they_do_on_the_chain() {
+    fn input_weight_of_single_keys_is_that_on_the_chain() {
         let known = solving(&[]);
         let pkh = ScriptBuf::new_p2pkh(&PubkeyHash::hash(&KEY));
         let wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&KEY));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn taproot_is_spent_by_the_key_path_only() {
+    fn input_weight_of_taproot_is_that_of_the_key_path() {
         let script = ScriptBuf::from_bytes([&[0x51, 32][..], &[9; 32]].concat());
         let taproot = |internal_key| {
             let data = TaprootData { internal_key, merkle_root: None, leaves: Vec::new() };
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn multisig_needs_as_many_keys_as_it_says() {
+    fn input_weight_of_multisig_needs_as_many_keys_as_it_says() {
         let one = multisig(1, &[KEY, [3; 33]]);
         let two = multisig(2, &[KEY, [3; 33]]);
         assert_eq!(weight(&one, &solving(&[])), Some((41 + 1 + 72) * 4));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_through_hashes() {
+    fn input_weight_finds_keys_through_hashes() {
         let one = multisig(1, &[KEY, [3; 33]]);
         assert_eq!(keys_for(&one.to_p2wsh(), &solving(&[&one])), [KEY.to_vec(), vec![3; 33]]);
         let wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&KEY));

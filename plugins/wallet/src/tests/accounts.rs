@@ -22,7 +22,7 @@ fn rich() -> Fixture {
 }
 
 #[test]
-fn balances_tell_trusted_pending_and_immature_apart() {
+fn getbalances_tells_trusted_pending_and_immature_apart() {
     let test = rich();
     let hash = test.wallet(|state| state.info.synced.hash);
     let block = format!(r#""lastprocessedblock":{{"hash":"{hash}","height":200}}"#);
@@ -37,7 +37,7 @@ fn balances_tell_trusted_pending_and_immature_apart() {
 }
 
 #[test]
-fn watched_coins_are_counted_apart() {
+fn getbalances_counts_watched_coins_apart() {
     let test = rich();
     let script = TestKey::new(2).script(Form::Pkh);
     test.add(WalletCoin { ownership: Ownership::WatchOnly, ..coin(&script, 1, test.coins()) });
@@ -116,7 +116,7 @@ fn getwalletinfo_has_keypoololdest_for_legacy_wallets_only() {
 }
 
 #[test]
-fn descriptors_are_listed_by_their_text() {
+fn listdescriptors_lists_by_text() {
     let test = Fixture::new();
     test.wallet(|state| {
         state.descriptors =

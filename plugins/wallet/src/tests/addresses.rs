@@ -3,7 +3,7 @@ use outrigger_sdk::service::wallet::WalletKind;
 use super::*;
 
 #[test]
-fn fresh_addresses_come_with_their_label() {
+fn getnewaddress_and_getrawchangeaddress_give_fresh_addresses_with_their_label() {
     let test = Fixture::new();
     let scripts: Vec<ScriptBuf> = FORMS.into_iter().map(|form| test.own(&TestKey::new(1), form)).collect();
     test.wallet(|state| state.addresses.extend(scripts.clone()));
@@ -21,7 +21,7 @@ fn fresh_addresses_come_with_their_label() {
 }
 
 #[test]
-fn what_cannot_be_derived_is_refused() {
+fn getnewaddress_and_getrawchangeaddress_refuse_what_cannot_be_derived() {
     let test = Fixture::new();
     let message = "Error: Keypool ran out, please call keypoolrefill first";
     test.refuse("getnewaddress", json!([]), -12, message);
@@ -49,7 +49,7 @@ fn what_cannot_be_derived_is_refused() {
 }
 
 #[test]
-fn labels_are_set() {
+fn setlabel_sets_labels() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.check("setlabel", json!([address(&script), "rent"]), "null");
@@ -76,7 +76,7 @@ const MINE: &str =
 const TAIL: &str = r#""ischange":false,"timestamp":1700000000,"hdkeypath":"m/84h/1h/0h/0/1","hdseedid":"0000000000000000000000000000000000000000","hdmasterfingerprint":"de78d933","labels":["l"]}"#;
 
 #[test]
-fn addresses_of_single_keys_are_described() {
+fn getaddressinfo_describes_addresses_of_single_keys() {
     let test_key = TestKey::new(1);
     let hex = |form| outrigger_sdk::params::encode_hex(test_key.script(form).as_bytes());
     let head =
@@ -143,7 +143,7 @@ fn getaddressinfo_of_an_anchor_has_neither_version_nor_program() {
 }
 
 #[test]
-fn multisig_behind_two_hashes_is_described() {
+fn getaddressinfo_describes_multisig_behind_two_hashes() {
     let test = Fixture::new();
     let key = TestKey::new(1).public.serialize();
     let multisig = ScriptBuf::from_bytes([&[0x51, 33][..], &key, &[0x51, 0xae]].concat());
@@ -164,7 +164,7 @@ fn multisig_behind_two_hashes_is_described() {
 }
 
 #[test]
-fn what_is_not_ours_is_described_by_its_text() {
+fn getaddressinfo_describes_what_is_not_ours_by_its_text() {
     let test = Fixture::new();
     test.check(
         "getaddressinfo",

@@ -3,7 +3,7 @@ use outrigger_sdk::service::wallet::RescanProgress;
 use super::*;
 
 #[test]
-fn a_wallet_is_encrypted_unlocked_and_locked() {
+fn encryptwallet_walletpassphrase_and_walletlock_seal_and_open_the_keys() {
     let test = Fixture::new();
     test.check(
         "encryptwallet",
@@ -30,7 +30,7 @@ fn a_wallet_is_encrypted_unlocked_and_locked() {
 }
 
 #[test]
-fn states_that_do_not_fit_are_refused() {
+fn walletpassphrase_and_its_kin_refuse_states_that_do_not_fit() {
     let test = Fixture::new();
     let unencrypted = |method: &str| format!("Error: running with an unencrypted wallet, but {method} was called.");
     test.refuse("walletlock", json!([]), -15, &unencrypted("walletlock"));
@@ -48,7 +48,7 @@ fn states_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn passphrases_and_times_are_checked() {
+fn walletpassphrase_and_its_kin_check_passphrases_and_timeouts() {
     let test = Fixture::new();
     test.refuse("encryptwallet", json!([""]), -8, "passphrase cannot be empty");
     test.info(|info| info.encrypted = true);
@@ -60,7 +60,7 @@ fn passphrases_and_times_are_checked() {
 }
 
 #[test]
-fn a_rescan_keeps_the_keys_as_they_are() {
+fn encryptwallet_walletlock_and_walletpassphrasechange_are_refused_during_a_rescan() {
     let test = Fixture::new();
     let message = |what: &str| {
         format!(

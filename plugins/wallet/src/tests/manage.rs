@@ -15,7 +15,7 @@ fn createwallet_loadwallet_and_unloadwallet_have_no_warning_key() {
 }
 
 #[test]
-fn options_of_a_new_wallet_reach_the_host() {
+fn createwallet_options_reach_the_host() {
     let test = Fixture::new();
     test.call("createwallet", json!(["pub", true, true, null, true, null, null, false])).unwrap();
     test.info(|info| assert!(!info.private_keys_enabled && info.blank));
@@ -32,7 +32,7 @@ fn createwallet_warns_of_an_empty_passphrase_in_warnings() {
 }
 
 #[test]
-fn what_no_wallet_can_be_is_refused() {
+fn createwallet_refuses_options_that_no_wallet_can_have() {
     let test = Fixture::new();
     let message = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.";
     test.refuse("createwallet", json!(["a", true, false, "pw"]), -4, message);
@@ -42,7 +42,7 @@ fn what_no_wallet_can_be_is_refused() {
 }
 
 #[test]
-fn a_wallet_must_be_named_to_be_unloaded() {
+fn unloadwallet_needs_a_name() {
     let test = Fixture::new();
     test.host.wallet.set(None);
     let message = "Either the RPC endpoint wallet or the wallet name parameter must be provided";
@@ -50,7 +50,7 @@ fn a_wallet_must_be_named_to_be_unloaded() {
 }
 
 #[test]
-fn the_greatest_fallback_feerate_is_one_bitcoin() {
+fn fallbackfee_is_at_most_one_bitcoin() {
     use outrigger_sdk::Plugin;
     let host = StubHost::new();
     for (feerate, fits) in [(-1, false), (0, true), (1, true), (100_000_000, true), (100_000_001, false)] {

@@ -38,7 +38,7 @@ fn value(outputs: &[(ScriptBuf, u64)], script: &ScriptBuf) -> u64 {
 }
 
 #[test]
-fn several_are_paid_by_one_transaction() {
+fn sendmany_pays_several_by_one_transaction() {
     let test = rich();
     let scripts = [(91, Form::Wpkh), (92, Form::Pkh), (93, Form::Tr)].map(|(n, form)| TestKey::new(n).script(form));
     let [first, second, third] = [&scripts[0], &scripts[1], &scripts[2]].map(address);
@@ -56,7 +56,7 @@ fn several_are_paid_by_one_transaction() {
 }
 
 #[test]
-fn those_who_are_named_pay_the_fee() {
+fn sendmany_subtractfeefrom_shares_the_fee_among_those_named() {
     let test = rich();
     let scripts = [91, 92, 93].map(|number| TestKey::new(number).script(Form::Wpkh));
     let [first, second, third] = scripts.each_ref().map(address);
@@ -98,7 +98,7 @@ fn sendmany_change_has_a_type_that_the_wallet_has() {
 }
 
 #[test]
-fn what_cannot_be_paid_is_refused() {
+fn sendmany_refuses_what_cannot_be_paid() {
     let test = rich();
     let (to, other, upper) =
         (stranger(91, Form::Wpkh), stranger(92, Form::Wpkh), stranger(91, Form::Wpkh).to_uppercase());

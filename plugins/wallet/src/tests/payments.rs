@@ -39,7 +39,7 @@ fn pay(values: &[(u64, u8)], terms: &PaymentRequest) -> Result<(Vec<u64>, FeeSpl
 }
 
 #[test]
-fn fees_are_rounded_up() {
+fn payment_fee_is_rounded_up() {
     assert_eq!(fee(1000, 561), 141);
     assert_eq!(fee(1001, 561), 142);
     assert_eq!(fee(1, 4), 1);
@@ -47,7 +47,7 @@ fn fees_are_rounded_up() {
 }
 
 #[test]
-fn one_input_with_change_pays_for_141_virtual_bytes() {
+fn payment_of_one_input_with_change_pays_for_141_virtual_bytes() {
     let (chosen, split) = pay(&[(100_000, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [100_000]);
     assert_eq!(split, FeeSplit { paid: vec![50_000], change: Some(49_859), fee: 141 });
@@ -56,7 +56,7 @@ fn one_input_with_change_pays_for_141_virtual_bytes() {
 }
 
 #[test]
-fn an_amount_that_a_coin_matches_needs_no_change() {
+fn payment_that_a_coin_matches_needs_no_change() {
     // One input and one output: 110 virtual bytes.
     let (chosen, split) = pay(&[(90_000, 0), (50_110, 0)], &terms(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [50_110]);
@@ -67,7 +67,7 @@ fn an_amount_that_a_coin_matches_needs_no_change() {
 }
 
 #[test]
-fn dust_is_left_to_the_miner() {
+fn payment_change_of_dust_is_left_to_the_miner() {
     // 294 satoshi are the least a P2WPKH output may hold.
     let with = |value| pay(&[(value, 0)], &terms(50_000, false, 1000)).unwrap().1;
     assert_eq!(with(50_000 + 141 + 294), FeeSplit { paid: vec![50_000], change: Some(294), fee: 141 });
@@ -75,7 +75,7 @@ fn dust_is_left_to_the_miner() {
 }
 
 #[test]
-fn change_that_costs_more_to_spend_than_it_is_worth_is_left_too() {
+fn payment_change_that_costs_more_than_it_is_worth_is_left_to_the_miner() {
     // At 20 satoshi per virtual byte an input costs 1355 satoshi.
     let with = |value| pay(&[(value, 0)], &terms(50_000, false, 20_000)).unwrap().1;
     assert_eq!(with(50_000 + 2820 + 1355).change, None);
@@ -83,7 +83,7 @@ fn change_that_costs_more_to_spend_than_it_is_worth_is_left_too() {
 }
 
 #[test]
-fn the_fee_can_be_taken_off_the_amount() {
+fn payment_fee_can_be_taken_off_the_amount() {
     let (_, split) = pay(&[(100_000, 0)], &terms(100_000, true, 1000)).unwrap();
     assert_eq!(split, FeeSplit { paid: vec![99_890], change: None, fee: 110 });
     let (_, split) = pay(&[(100_000, 0)], &terms(60_000, true, 1000)).unwrap();
@@ -96,7 +96,7 @@ fn the_fee_can_be_taken_off_the_amount() {
 }
 
 #[test]
-fn a_fee_that_eats_the_amount_is_refused() {
+fn payment_fee_that_eats_the_amount_is_refused() {
     let refuse = |amount, feerate| pay(&[(1_000_000, 0)], &terms(amount, true, feerate)).unwrap_err();
     assert_eq!(refuse(600, 5000), WalletError::AmountBelowFee);
     assert_eq!(refuse(900, 5000), WalletError::DustAfterFee);
@@ -107,7 +107,7 @@ fn a_fee_that_eats_the_amount_is_refused() {
 }
 
 #[test]
-fn the_whole_balance_less_the_exact_fee_can_be_sent() {
+fn payment_of_the_whole_balance_less_the_exact_fee_can_be_made() {
     // Two inputs and one output: 177 virtual bytes.
     let values = [(10_000, 0), (20_000, 0)];
     let (chosen, split) = pay(&values, &terms(30_000 - 177, false, 1000)).unwrap();
@@ -116,7 +116,7 @@ fn the_whole_balance_less_the_exact_fee_can_be_sent() {
 }
 
 #[test]
-fn coins_of_a_better_rank_come_first() {
+fn payment_takes_coins_of_a_better_rank_first() {
     let values = [(100_000, 2), (70_000, 1), (60_000, 0)];
     assert_eq!(pay(&values, &terms(50_000, false, 1000)).unwrap().0, [60_000]);
     assert_eq!(pay(&values, &terms(65_000, false, 1000)).unwrap().0, [70_000]);
@@ -127,7 +127,7 @@ fn coins_of_a_better_rank_come_first() {
 }
 
 #[test]
-fn coins_that_cost_more_than_they_are_worth_are_of_no_use() {
+fn payment_leaves_coins_that_cost_more_than_they_are_worth() {
     let values = [(50, 0), (60, 0), (10_000, 0)];
     let (chosen, _) = pay(&values, &terms(9_800, false, 1000)).unwrap();
     assert_eq!(chosen, [10_000]);
@@ -135,7 +135,7 @@ fn coins_that_cost_more_than_they_are_worth_are_of_no_use() {
 }
 
 #[test]
-fn a_transaction_has_only_so_much_room() {
+fn payment_has_a_greatest_weight() {
     let small = vec![(1000, 0); 2000];
     assert_eq!(pay(&small, &terms(1_700_000, false, 1000)).unwrap_err(), WalletError::TooManyInputs);
     let mut with_large = small.clone();
@@ -180,7 +180,7 @@ fn sendtoaddress_weighs_change_by_its_own_script() {
 }
 
 #[test]
-fn each_recipient_weighs_what_it_is() {
+fn payment_weighs_each_recipient_by_its_script() {
     // 31 virtual bytes for each output more.
     let (_, split) = pay(&[(100_000, 0)], &many(&[(10_000, false); 3])).unwrap();
     assert_eq!(split, FeeSplit { paid: vec![10_000; 3], change: Some(70_000 - 203), fee: 203 });
@@ -191,7 +191,7 @@ fn each_recipient_weighs_what_it_is() {
 }
 
 #[test]
-fn the_fee_is_shared_by_those_who_pay_it() {
+fn payment_fee_is_shared_by_those_who_pay_it() {
     let divide = |amounts: &[(u64, bool)], value| pay(&[(value, 0)], &many(amounts));
     // 203 satoshi in two shares, the first bearing the odd one.
     let (_, split) = divide(&[(10_000, false), (10_000, true), (10_000, true)], 100_000).unwrap();
@@ -204,7 +204,7 @@ fn the_fee_is_shared_by_those_who_pay_it() {
 }
 
 #[test]
-fn data_is_no_dust_and_pays_nothing() {
+fn payment_data_output_is_no_dust_and_pays_no_fee() {
     let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: 0, subtract_fee: false };
     let with = |recipient: Recipient| PaymentRequest { recipients: vec![recipient], feerate: 1000 };
     assert_eq!((check_dust(std::slice::from_ref(&data)), with(data.clone()).check()), (Ok(()), Ok(())));

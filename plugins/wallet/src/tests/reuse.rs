@@ -20,7 +20,7 @@ fn bench() -> Fixture {
 }
 
 #[test]
-fn what_is_in_used_addresses_is_counted_apart() {
+fn getbalances_used_counts_reused_addresses_apart() {
     let test = bench();
     let balances = |test: &Fixture| test.call("getbalances", json!([])).unwrap()["mine"].to_string();
     let without = r#"{"trusted":6.00000000,"untrusted_pending":0.00000007,"immature":0.00000000}"#;
@@ -38,7 +38,7 @@ fn what_is_in_used_addresses_is_counted_apart() {
 }
 
 #[test]
-fn coins_say_whether_their_address_was_used() {
+fn listunspent_reused_says_whether_the_address_was_spent_from() {
     let test = bench();
     let reused = |test: &Fixture| -> Vec<Option<bool>> {
         let coins = test.call("listunspent", json!([])).unwrap();
@@ -52,7 +52,7 @@ fn coins_say_whether_their_address_was_used() {
 }
 
 #[test]
-fn payments_leave_them_alone() {
+fn sendtoaddress_and_sendmany_leave_reused_coins_alone() {
     let test = bench();
     let to = address(&TestKey::new(99).script(Form::Wpkh));
     test.info(|info| info.avoid_reuse = true);

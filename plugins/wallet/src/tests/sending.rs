@@ -34,7 +34,7 @@ fn last_entry(test: &Fixture) -> outrigger_sdk::service::mempool::MempoolEntry {
 }
 
 #[test]
-fn a_payment_is_signed_and_given_to_the_mempool() {
+fn sendtoaddress_signs_and_gives_to_the_mempool() {
     let test = rich();
     let txid = test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.5])).unwrap();
     let [payment] = &sent(&test)[..] else { panic!("one payment") };
@@ -50,7 +50,7 @@ fn a_payment_is_signed_and_given_to_the_mempool() {
 }
 
 #[test]
-fn every_form_is_spent_at_the_exact_feerate() {
+fn sendtoaddress_spends_every_form_at_the_exact_feerate() {
     for (number, form) in (1..).zip(FORMS) {
         for feerate in [1000_u64, 5500, 25_000] {
             let test = Fixture::new();
@@ -72,7 +72,7 @@ fn every_form_is_spent_at_the_exact_feerate() {
 }
 
 #[test]
-fn mixed_inputs_pay_enough() {
+fn sendtoaddress_of_mixed_inputs_pays_enough() {
     let test = rich();
     let arguments = json!([stranger(Form::Tr), 5.19, "", "", false, true, null, null, null, 3]);
     test.call("sendtoaddress", arguments).unwrap();
@@ -83,7 +83,7 @@ fn mixed_inputs_pay_enough() {
 }
 
 #[test]
-fn multisig_is_spent_where_enough_keys_are_held() {
+fn sendtoaddress_spends_multisig_where_enough_keys_are_held() {
     let test = Fixture::new();
     let keys: Vec<TestKey> = (1..=3).map(TestKey::new).collect();
     let mut bytes = vec![0x52];
@@ -110,7 +110,7 @@ fn multisig_is_spent_where_enough_keys_are_held() {
 }
 
 #[test]
-fn options_shape_the_payment() {
+fn sendtoaddress_options_shape_the_payment() {
     let test = rich();
     let verbose = json!([stranger(Form::Wpkh), "0.25", "", "", true, false, 6, "ECONOMICAL", null, null, true]);
     let answer = test.call("sendtoaddress", verbose).unwrap();
@@ -125,7 +125,7 @@ fn options_shape_the_payment() {
 }
 
 #[test]
-fn the_configured_feerate_rises_to_what_is_relayed() {
+fn sendtoaddress_fallbackfee_rises_to_what_is_relayed() {
     let pay = |feerate: u64| {
         let test = Fixture::with_options(json!({"fallbackfee": feerate}));
         let script = test.own(&TestKey::new(1), Form::Wpkh);
@@ -201,7 +201,7 @@ fn sendtoaddress_has_no_locktime_while_the_chain_lags_behind() {
 }
 
 #[test]
-fn two_payments_never_spend_the_same_coin() {
+fn sendtoaddress_never_spends_a_coin_twice() {
     let test = rich();
     for _ in 0..8 {
         test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.2])).unwrap();
@@ -214,7 +214,7 @@ fn two_payments_never_spend_the_same_coin() {
 }
 
 #[test]
-fn coins_that_must_not_be_spent_are_not() {
+fn sendtoaddress_leaves_coins_that_must_not_be_spent() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     let unknown = TestKey::new(2).script(Form::Wpkh);
@@ -236,7 +236,7 @@ fn coins_that_must_not_be_spent_are_not() {
 }
 
 #[test]
-fn own_change_is_spent_before_it_is_confirmed() {
+fn sendtoaddress_spends_own_change_before_it_is_confirmed() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.fund(&script, 100_000, 100);
@@ -256,7 +256,7 @@ fn own_change_is_spent_before_it_is_confirmed() {
 }
 
 #[test]
-fn chains_that_the_mempool_would_refuse_are_not_continued() {
+fn sendtoaddress_continues_no_chain_that_the_mempool_would_refuse() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     let parent = Transaction {
@@ -285,7 +285,7 @@ fn chains_that_the_mempool_would_refuse_are_not_continued() {
 }
 
 #[test]
-fn comments_are_stored_with_the_payment() {
+fn sendtoaddress_stores_its_comments() {
     let prepare = || {
         let test = Fixture::new();
         let script = test.own(&TestKey::new(1), Form::Wpkh);
@@ -314,7 +314,7 @@ fn comments_are_stored_with_the_payment() {
 }
 
 #[test]
-fn what_cannot_be_paid_is_refused() {
+fn sendtoaddress_refuses_what_cannot_be_paid() {
     let test = rich();
     let to = stranger(Form::Wpkh);
     let refuse = |arguments: Value, code, message: &str| test.refuse("sendtoaddress", arguments, code, message);
@@ -350,7 +350,7 @@ fn what_cannot_be_paid_is_refused() {
 }
 
 #[test]
-fn what_the_mempool_refuses_is_told() {
+fn sendtoaddress_tells_what_the_mempool_refuses() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     // A coin that the chain does not know.

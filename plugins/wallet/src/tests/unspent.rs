@@ -4,7 +4,7 @@ use bitcoin::{Sequence, Transaction};
 use super::*;
 
 #[test]
-fn a_coin_is_described() {
+fn listunspent_describes_a_coin() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::ShWpkh);
     let outpoint = test.add(WalletCoin { label: Some("rent".into()), ..coin(&script, 123_456_789, 0) });
@@ -25,7 +25,7 @@ fn a_coin_is_described() {
 }
 
 #[test]
-fn unconfirmed_coins_tell_their_ancestors() {
+fn listunspent_unconfirmed_coins_tell_their_ancestors() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     let parent = Transaction {
@@ -53,7 +53,7 @@ fn amounts(test: &Fixture, arguments: Value) -> Vec<u64> {
 }
 
 #[test]
-fn filters_apply() {
+fn listunspent_filters_apply() {
     let test = Fixture::new();
     let first = test.own(&TestKey::new(1), Form::Wpkh);
     let second = test.own(&TestKey::new(2), Form::Wpkh);
@@ -81,7 +81,7 @@ fn filters_apply() {
 }
 
 #[test]
-fn a_coinbase_matures_at_depth_101() {
+fn listunspent_coinbase_matures_at_depth_101() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.add(WalletCoin { coinbase: true, state: confirmed(101), ..coin(&script, 1, 0) });
@@ -90,7 +90,7 @@ fn a_coinbase_matures_at_depth_101() {
 }
 
 #[test]
-fn more_coins_than_fit_into_a_batch_are_listed() {
+fn listunspent_lists_more_coins_than_fit_into_a_batch() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     for number in 0..2500 {
@@ -100,7 +100,7 @@ fn more_coins_than_fit_into_a_batch_are_listed() {
 }
 
 #[test]
-fn bad_arguments_are_refused() {
+fn listunspent_bad_arguments_are_refused() {
     let test = Fixture::new();
     test.refuse("listunspent", json!([1.5]), -1, "JSON integer out of range");
     test.refuse("listunspent", json!([1, 2, ["garbage"]]), -5, "Invalid Bitcoin address: garbage");

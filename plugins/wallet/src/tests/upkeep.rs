@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_wallet_is_backed_up_and_restored() {
+fn backupwallet_and_restorewallet_reach_the_host() {
     let test = Fixture::new();
     test.info(|info| (info.backup_needed, info.last_backup) = (true, 17));
     let told = r#"{"walletname":"w","backup_needed":true,"last_backup":17}"#;
@@ -16,7 +16,7 @@ fn a_wallet_is_backed_up_and_restored() {
 }
 
 #[test]
-fn labels_are_listed_by_purpose_and_addresses_by_label() {
+fn listlabels_and_getaddressesbylabel_list_by_purpose_and_label() {
     let test = Fixture::new();
     let keys: Vec<TestKey> = (1..=5).map(TestKey::new).collect();
     let labelled = [(0, "rent", true), (1, "food", true), (2, "rent", true), (3, "rent", false)];
@@ -46,7 +46,7 @@ fn labels_are_listed_by_purpose_and_addresses_by_label() {
 }
 
 #[test]
-fn the_keypool_is_refilled_while_the_wallet_is_unlocked() {
+fn keypoolrefill_needs_an_unlocked_wallet() {
     let test = Fixture::new();
     test.check("keypoolrefill", json!([1200]), "null");
     test.info(|info| assert_eq!(info.keypool_external, 1200));
@@ -68,7 +68,7 @@ fn the_keypool_is_refilled_while_the_wallet_is_unlocked() {
 }
 
 #[test]
-fn one_flag_can_be_changed() {
+fn setwalletflag_changes_avoid_reuse_alone() {
     let test = Fixture::new();
     let set = test.call("setwalletflag", json!(["avoid_reuse"])).unwrap();
     assert_eq!((&set["flag_name"], &set["flag_state"]), (&json!("avoid_reuse"), &json!(true)));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again() {
+    fn active_calls_use_places_again() {
         let active = Arc::new(Active::default());
         for _ in 0..100 {
             drop(active.begin(method("a")));

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_those_of_the_granted_wallets() {
+    fn signer_has_the_keys_of_the_granted_wallets_alone() {
         let of = |wallets: Option<Vec<String>>| signing_keys(&[Grant { service: SIGNER.into(), wallets }]);
         assert!(of(None).check("any").is_ok());
         assert!(of(Some(vec!["hot".into()])).check("hot").is_ok());

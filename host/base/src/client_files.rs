@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kill_left_unfinished_is_removed_at_the_start() {
+    fn client_files_that_a_kill_left_unfinished_are_removed_at_the_start() {
         let harness = harness();
         let notes = harness.data.path().join("unfinished.json");
         let left = harness.outside.path().join("backup.1-0.unfinished");

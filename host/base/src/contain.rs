@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_costs_one_piece_of_work() {
+    fn contain_lets_a_panic_cost_one_piece_of_work() {
         let mut done = 0;
         assert!(!contain("the first", || panic!("at once")));
         assert!(contain("the second", || done += 1));

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_alike_is_found_and_nothing_else() {
+    fn nearest_finds_what_is_alike_and_nothing_else() {
         let known = ["chain/1", "mempool/1", "wallet/1", "signer/1"];
         for (wanted, expected) in [
             ("chian/1", Some("chain/1")),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_counted() {
+    fn nearest_counts_edits() {
         let edits = |a: &str, b: &str| edits(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>());
         assert_eq!(
             (edits("", "abc"), edits("abc", "abc"), edits("abc", "acb"), edits("kitten", "sitting")),

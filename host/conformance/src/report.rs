@@ -182,7 +182,7 @@ mod tests {
     use crate::protocol::Finding;
 
     #[test]
-    fn what_a_plugin_says_cannot_forge_a_line_of_the_report() {
+    fn report_lines_cannot_be_forged_by_what_a_plugin_says() {
         let forged = "x\nok       lifecycle\u{1b}[2J";
         let findings = vec![Finding::new(forged)];
         let part = Part { findings, done: forged.into(), last_words: vec![forged.into()], ..Part::default() };

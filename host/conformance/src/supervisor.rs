@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_described() {
+    fn supervisor_describes_how_a_process_ended() {
         assert_eq!(described(ExitStatus::from_raw(3 << 8)), "with exit code 3");
         assert_eq!(described(ExitStatus::from_raw(6)), "with signal 6 (SIGABRT)");
         assert_eq!(described(ExitStatus::from_raw(10)), "with signal 10");

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_map_of_an_address_is_found_with_its_path() {
+    fn map_fault_names_the_path_of_the_map() {
         let list = "7f00-7f10 r--p 00000000 fe:00 12    /a b/wallets/w 1/data.mdb\n7f10-7f20 rw-p 00000000 00:00 0\n7f30-7f40 r--s 00000000 fe:00 9 /c/lock.mdb (deleted)\n";
         assert_eq!(found(list, 0x7f08).as_deref(), Some("/a b/wallets/w 1/data.mdb"));
         assert_eq!(found(list, 0x7f10).as_deref(), Some(""));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn ones_own_maps_are_found() {
+    fn map_fault_finds_the_map_of_an_own_address() {
         let mut path = [0; MAX_PATH];
         let length = find(found as *const () as usize, &mut path).unwrap();
         let own = std::env::current_exe().unwrap();

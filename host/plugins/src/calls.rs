@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_wanted_is_late_abandoned_second_or_foreign() {
+    fn calls_tell_apart_late_abandoned_second_and_foreign_answers() {
         let calls = Calls::default();
         let one = || Ok(Bytes::from_static(b"1"));
         let (late, _receiver) = calls.open(1, 3);
@@ -386,7 +386,7 @@ mod tests {
     const FREE: Run = Run { due: None, lane: Lane::Pool };
 
     #[test]
-    fn what_is_given_up_while_it_runs_is_told_at_its_end() {
+    fn calls_given_up_while_they_run_are_told_at_their_end() {
         let calls = Calls::default();
         let (token, _receiver) = calls.open(1, 0);
         assert!(calls.begin(token, FREE));
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_return_is_found_once_whoever_waits() {
+    fn calls_that_do_not_return_are_found_once_whoever_waits() {
         let calls = Calls::default();
         let now = Instant::now();
         let run = Run { due: Some(now), ..FREE };

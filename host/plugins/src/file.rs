@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_libraries_and_paths_stay() {
+    fn plugin_file_names_become_libraries_and_paths_stay() {
         let folders = [PathBuf::from("/a"), PathBuf::from("/b")];
         let names: Vec<_> = candidates("acme-mining", &folders);
         assert!(names[1].ends_with("liboutrigger_acme_mining.so"), "{names:?}");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plugin_says_why() {
+    fn plugin_file_that_is_no_plugin_is_told_why() {
         let folder = tempfile::tempdir().unwrap();
         let text = folder.path().join("text.so");
         fs::write(&text, "not a library").unwrap();

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn grants_that_do_not_fit_are_named() {
         assert_eq!(refused("[\"chain/1\"]"), "plugin 'p' needs the service signer/1, which its 'grants' do not list");
         assert_eq!(refused("[\"other/2\"]"), "plugin 'p': this host has no service other/2");
         assert_eq!(refused("[\"signer/1\", \"signer/1\"]"), "plugin 'p': signer/1 is granted twice");

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_does_not_end_is_left_behind() {
+    fn pool_stop_leaves_a_job_behind_that_does_not_end() {
         let pool = Pool::start(1, 1).unwrap();
         let (started, running) = mpsc::channel();
         let gate = gated(&pool, 1, &started);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_leave_something_where_there_is_something_to_leave() {
+    fn pool_shares_leave_threads_to_others_where_there_are_several() {
         assert_eq!([1, 2, 3, 4, 8, 256].map(share), [1, 1, 2, 3, 6, 192]);
     }
 }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_not_trusted() {
+    fn trust_is_not_given_to_files_of_other_users() {
         let stranger = own_user() + 1;
         let found = format!("it belongs to user {stranger}");
         assert_eq!(fault(stranger, 0o1755, true), Some(found.clone()));

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_never_comes_back_is_forgotten() {
+    fn attempts_of_an_address_that_never_comes_back_are_forgotten() {
         let (attempts, now) = (Attempts::new(DELAY), Instant::now());
         attempts.wrong(address("10.0.0.1"), now);
         assert!(!attempts.is_quiet_at(now) && !attempts.is_quiet_at(now + DELAY / 2));

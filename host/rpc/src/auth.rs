@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_headers() {
+    fn authorization_malformed_headers_are_refused() {
         let auth = Authenticator::new();
         for header in ["", "Basic", "Basic ", "Basic ***", "Bearer abc", "Basic YQ", "é"] {
             let header = HeaderValue::from_bytes(header.as_bytes()).expect("header");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_of_users_and_their_methods() {
+    fn rpcauth_users_have_passwords_and_methods() {
         let bob = RpcUser::with_password("bob", "").expect("user");
         let eve = RpcUser::with_password("eve", "x").expect("user");
         let auth = Authenticator::new().with_user(bob).with_user(eve.allowing(["help".to_owned()]));
@@ -331,14 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn scheme_is_read_in_any_case() {
+    fn authorization_scheme_is_read_in_any_case() {
         let auth = Authenticator::new().with_user(RpcUser::with_password("a", "b").expect("user"));
         let header = HeaderValue::from_static("basic  YTpi ");
         assert!(auth.check(&header).is_ok());
     }
 
     #[test]
-    fn entries_that_are_refused() {
+    fn rpcauth_bad_entries_are_refused() {
         let name = |entry: &str| RpcUser::from_rpcauth(entry).map(|_| ());
         let form = |name: &str| Err(RpcUserError::Form { name: name.to_owned() });
         assert_eq!(name("bob"), form("bob"));

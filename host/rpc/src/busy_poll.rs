@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_there_is_found_and_misses_are_paid_for() {
+    async fn busy_poll_finds_what_is_there_and_pays_for_misses() {
         let (mut client, stream) = pair().await;
         let mut polling = BusyPollState::new(busy_poll(1));
         client.write_all(b"request").expect("write");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_preferred_where_many_ask() {
+    async fn busy_poll_prefers_nobody_where_many_ask() {
         let (mut client, stream) = pair().await;
         let shared = busy_poll(1);
         let (mut polling, mut other) = (BusyPollState::new(shared.clone()), BusyPollState::new(shared.clone()));

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_complete_private_and_fresh() {
+    fn cookie_is_complete_private_and_fresh() {
         let dir = tempfile::tempdir().expect("dir");
         let path = dir.path().join(".cookie");
         fs::write(&path, "stale").expect("stale file");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn is_removed_at_the_end() {
+    fn cookie_is_removed_at_the_end() {
         let dir = tempfile::tempdir().expect("dir");
         let path = dir.path().join(".cookie");
         let cookie = CookieFile::create(path.clone()).expect("cookie");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_told() {
+    fn cookie_in_a_place_that_cannot_be_written_is_an_error() {
         let dir = tempfile::tempdir().expect("dir");
         let path = dir.path().join("missing").join(".cookie");
         let error = CookieFile::create(path.clone()).expect_err("no such folder");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_keeps_the_password_to_itself() {
+    fn cookie_debug_shows_no_password() {
         let dir = tempfile::tempdir().expect("dir");
         let cookie = CookieFile::create(dir.path().join(".cookie")).expect("cookie");
         let password = cookie.credentials().trim_start_matches("__cookie__:").to_owned();

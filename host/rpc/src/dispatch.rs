@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_keeps_the_content_to_itself() {
+    fn params_debug_shows_no_content() {
         let body = Bytes::from_static(b"[\"secret\"]");
         let raw: &RawValue = serde_json::from_slice(&body).expect("json");
         let shown = format!("{:?}", Params::of(raw, &body));

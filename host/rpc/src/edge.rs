@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn paths() {
+    fn edge_paths_name_wallets() {
         let named = |name: &str| Ok(Some(name.to_owned()));
         let cases = [
             ("/", Ok(None)),

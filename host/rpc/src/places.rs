@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_shown_no_credentials_makes_room_the_oldest_first() {
+    fn places_without_credentials_make_room_the_oldest_first() {
         let places = Places::new(4, Arc::default());
         let first: Vec<_> = (0..2).map(|_| places.enter(ONE).unwrap()).collect();
         let third = places.enter(ONE).unwrap();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_shown_credentials_keeps_the_place() {
+    fn places_with_credentials_are_kept() {
         let figures = Arc::<EdgeFigures>::default();
         let places = Places::new(2, figures.clone());
         let taken: Vec<_> = (0..2)

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_aside_lets_others_be_served() {
+    fn threads_serve_others_while_long_work_is_aside() {
         let threads = NetworkThreads::start(1).expect("threads");
         let handle = threads.workers().take().expect("slot").handle.clone();
         let (tell, hear) = std::sync::mpsc::channel();

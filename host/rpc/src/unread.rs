@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_answer_that_nothing_was_taken_of_for_longest_is_dropped() {
+    fn unread_answer_that_was_left_for_longest_is_dropped() {
         let figures = Arc::<EdgeFigures>::default();
         let (places, unread) = (Places::new(9, figures.clone()), Unread::new(100, figures.clone()));
         let links: Vec<Place> = (0..4).map(|_| places.enter([10, 0, 0, 1].into()).unwrap()).collect();

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_are_toml_whatever_the_name() {
+    fn auth_lines_are_toml_whatever_the_name() {
         for name in ["alice", "a\"b", "a'b\"c", "a\\b", "a\tb\nc", "é"] {
             let user = RpcUser::with_password(name, "x").unwrap();
             let table: toml::Table = lines(&user).parse().unwrap_or_else(|error| panic!("{name:?}: {error}"));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_filled_in() {
+    fn plugin_new_fills_in_every_placeholder() {
         let names = Names::new("acme-mining", Path::new("/a \"b\"/sdk"), Path::new("/c"));
         for (file, text) in FILES {
             let filled = names.fill(text);

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_metrics_is_for_those_who_ask_for_it() {
+    fn metrics_open_metrics_is_for_those_who_accept_it() {
         let of = |accept: &[&str]| Format::accepted(accept.iter().copied());
         for plain in [
             &[][..],

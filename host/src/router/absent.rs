@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_method_is_told_of_once_in_a_while() {
+    fn absent_method_is_logged_once_in_a_while() {
         let (absent, now) = (Absent::default(), Instant::now());
         assert!(absent.is_news("submitblock", now));
         // Another call of it changes nothing.

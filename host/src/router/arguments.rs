@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_positions() {
+    fn arguments_by_name_become_positions() {
         check(r#"{"c":1e-8,"a":"x"}"#, Ok(r#"["x",null,1e-8]"#));
         check(r#"{"a":"x","old":[1]}"#, Ok(r#"["x",[1]]"#));
         check(r#"{"args":["x",[]],"c":3}"#, Ok(r#"["x",[],3]"#));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_names_is_told_in_bitcoinds_order() {
+    fn arguments_by_name_are_refused_in_bitcoinds_order() {
         let twice = "Parameter b|old specified twice both as positional and named argument";
         check(r#"{"a":"x","a":"y"}"#, Err((-8, "Parameter a specified multiple times")));
         check(r#"{"args":["x"],"args":[]}"#, Err((-8, "Parameter args specified multiple times")));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn no_address_is_paid_twice() {
+    fn arguments_of_outputs_name_no_address_twice() {
         let mut method = method(true);
         method.params[0].kind = ParamType::Amounts;
         let refusal = |params: &str| positional(&method, &Params::from_text(params)).unwrap_err().message;

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn places_run_out_and_come_back() {
+    fn long_poll_places_run_out_and_come_back() {
         let long = LongCalls::new(1);
         let place = long.enter();
         assert!(place.is_some() && long.enter().is_none());

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_expanded_is_left_out() {
+    fn descriptor_that_cannot_be_expanded_is_left_out() {
         let private = parse_stored(0, &format!("wpkh({XPRV}/*h)"), Network::Regtest).unwrap();
         let public = parse_stored(0, &private.to_public_string(), Network::Regtest).unwrap();
         let expansions =
@@ -249,7 +249,7 @@ mod tests {
     const XPRV: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
     #[test]
-    fn the_quick_way_gives_what_expanding_gives() {
+    fn descriptor_quick_way_gives_what_expanding_gives() {
         for (open, close, quick) in [
             ("pkh(", "/84h/1h/0h/0/*)", true),
             ("wpkh([00112233/4h]", "/1/2/*)", true),

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kill_left_unfinished_among_wallets_is_removed() {
+    fn wallet_files_that_a_kill_left_unfinished_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("a/b")).unwrap();
         for file in ["load.json.new", "x.unfinished", "a/b/data.mdb.unfinished", "a/b/data.mdb"] {

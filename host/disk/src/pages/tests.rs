@@ -63,7 +63,7 @@ proptest! {
 
     /// Splits, merges, long values, their shrinking, and lists of free pages: all of it passes, and every row is seen.
     #[test]
-    fn what_lmdb_writes_is_whole(changes in prop::collection::vec(prop::collection::vec(
+    fn pages_that_lmdb_wrote_are_whole(changes in prop::collection::vec(prop::collection::vec(
         (0_usize..3, 0_u16..400, prop_oneof![
             2 => Just(None),
             6 => (0_usize..200).prop_map(Some),
@@ -104,7 +104,7 @@ fn sample() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn no_flipped_bit_changes_what_is_read() {
+fn pages_with_a_flipped_bit_read_the_same_or_are_refused() {
     let (_dir, file) = sample();
     let whole = fs::read(&file).unwrap();
     let before = rows(&file).unwrap();
@@ -127,7 +127,7 @@ fn no_flipped_bit_changes_what_is_read() {
 }
 
 #[test]
-fn a_file_that_ends_too_soon_is_refused() {
+fn pages_of_a_file_that_ends_too_soon_are_refused() {
     let (_dir, file) = sample();
     let whole = fs::read(&file).unwrap();
     let before = rows(&file).unwrap();
@@ -150,7 +150,7 @@ fn a_file_that_ends_too_soon_is_refused() {
 }
 
 #[test]
-fn a_lost_last_change_is_not_taken_for_the_state_before() {
+fn pages_that_lost_the_last_change_are_not_taken_for_the_state_before() {
     let (_dir, file) = sample();
     let whole = fs::read(&file).unwrap();
     let changes = [0, 1].map(|page: usize| {

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_a_block_is_ignored_and_what_is_cut_off_is_missed() {
+    fn decode_block_ignores_what_follows_and_misses_what_is_cut_off() {
         let block = genesis_block(Network::Regtest);
         let raw = serialize(&block);
         for end in 0..raw.len() {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_lies_reserves_nothing() {
+    fn decode_count_that_lies_reserves_nothing() {
         let mut raw = serialize(&genesis_block(Network::Regtest).header);
         raw.extend([0xff; 9]);
         assert!(decode_block(&raw).is_err());
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_those_of_the_library() {
+    fn decode_ids_are_those_of_the_library() {
         let coinbase = genesis_block(Network::Regtest).txdata.swap_remove(0);
         let mut witness = coinbase.clone();
         witness.input[0].witness.push([7; 300]);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn real_money_is_refused() {
+    fn params_of_networks_other_than_regtest_are_refused() {
         for network in [Network::Bitcoin, Network::Testnet, Network::Signet] {
             let error = ChainParams::of(network).unwrap_err();
             assert!(matches!(error, EmbeddedError::Network(found) if found == network), "{error}");

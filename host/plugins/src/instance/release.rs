@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_behind_a_stuck_release_is_given_to_another_thread() {
+    fn release_that_waits_behind_a_stuck_one_is_given_to_another_thread() {
         let releaser: &'static Releaser<Item> = Box::leak(Box::new(Releaser::new(Duration::from_millis(20))));
         let (begun, order) = channel();
         let mut ends = Vec::new();

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_end_wherever_they_end() {
+    fn scan_finds_the_end_of_strings() {
         for length in 0..3 * CHUNK {
             for tail in ["", "\\\"", "\\\\"] {
                 let text = format!("\"{}{tail}\"[[", "x".repeat(length));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_survived() {
+    fn scan_survives_nonsense() {
         for text in ["]]]]", "}{", "\"", "\"\\u", "\"\\u12", "[\"\\"] {
             assert_eq!(scan(text.as_bytes(), 4), Ok(()), "{text}");
         }

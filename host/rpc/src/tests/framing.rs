@@ -28,7 +28,7 @@ async fn a_reply_is_framed_as_clients_need_it() {
 }
 
 #[tokio::test]
-async fn lines_that_end_in_line_feed_alone() {
+async fn framing_lines_may_end_in_line_feed_alone() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
     send(&mut stream, &post("/", "", COUNT).replace("\r\n", "\n")).await;
@@ -36,7 +36,7 @@ async fn lines_that_end_in_line_feed_alone() {
 }
 
 #[tokio::test]
-async fn body_in_a_segment_of_its_own() {
+async fn framing_body_in_a_segment_of_its_own_is_read() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
     stream.set_nodelay(true).expect("nodelay");
@@ -50,7 +50,7 @@ async fn body_in_a_segment_of_its_own() {
 }
 
 #[tokio::test]
-async fn old_and_closing_clients() {
+async fn framing_connections_of_http_1_0_and_closing_clients_end() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
     send(&mut stream, &post("/", "", COUNT).replace("HTTP/1.1", "HTTP/1.0")).await;
@@ -65,7 +65,7 @@ async fn old_and_closing_clients() {
 }
 
 #[tokio::test]
-async fn paths_and_verbs() {
+async fn framing_paths_name_wallets_and_other_paths_and_verbs_are_refused() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
     send(&mut stream, &post("/wallet/a%20b%2fc", "", r#"{"method":"wallet","id":1}"#)).await;

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_what_was_typed() {
+    fn call_arguments_of_type_text_are_what_was_typed() {
         let document = Some(&document());
         for text in ["1234", "true", "null", "\"quoted\"", "", " a ", "[1]", "\\\"\n"] {
             assert_eq!(typed(&[text, "60"], document), json!([text, 60]));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_json_as_it_was_typed() {
+    fn call_arguments_that_are_no_text_are_json_as_typed() {
         let document = Some(&document());
         let sent = |params: &[&str]| of(&of_kind(params, false), false, "m", document).map(|text| text.to_string());
         assert_eq!(
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_knows_an_argument_is_json_or_text() {
+    fn call_arguments_of_unknown_methods_are_json_or_text() {
         let either = ["1", "abc", "[1]", "\"2\"", "null", ""];
         assert_eq!(typed(&either, None), json!([1, "abc", [1], "2", null, ""]));
         for text in either {

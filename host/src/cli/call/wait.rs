@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_failure_ends_the_wait() {
+    fn call_wait_ends_at_any_other_failure() {
         let mut attempts = 0;
         let outcome = until_answered(0, || {
             attempts += 1;
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_with_an_end_ends() {
+    fn call_wait_ends_at_its_timeout() {
         let error = until_answered(1, refused).unwrap_err().to_string();
         assert!(error.starts_with("waited 1 seconds: cannot reach the host at here"), "{error}");
     }

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_descriptor_expands_to_is_ours_whatever_imports_say() {
+    fn scripts_of_a_descriptor_are_ours_whatever_imports_say() {
         let mut row = ScriptRow { script: ScriptBuf::new(), owners: vec![], imported: Ownership::WatchOnly };
         assert_eq!(row.ownership(), Ownership::WatchOnly);
         row.owners.push((0, 7));

@@ -127,7 +127,7 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
 }
 
 #[test]
-fn what_is_no_backup_makes_no_wallet() {
+fn restorewallet_of_what_is_no_backup_makes_no_wallet() {
     let harness = Harness::with_wallet();
     let (folder, file) = place();
     harness.view().wallet().backup(&file, &None).unwrap();

@@ -139,7 +139,7 @@ fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
 }
 
 #[test]
-fn scanning_is_told_from_the_reservation_on() {
+fn getwalletinfo_scanning_is_told_from_the_reservation_on() {
     let harness = Harness::with_wallet();
     let wallet = harness.view().wallet().clone();
     assert_eq!(harness.view().info().unwrap().rescan, None);

@@ -70,7 +70,7 @@ fn a_wallet_made_with_a_passphrase_never_writes_a_key_in_the_clear() {
 }
 
 #[test]
-fn states_are_checked_in_the_words_of_bitcoind() {
+fn walletpassphrase_and_its_kin_check_states_in_the_words_of_bitcoind() {
     let harness = Harness::with_wallet();
     let view = harness.view();
     let wallet = view.wallet();
@@ -117,7 +117,7 @@ fn states_are_checked_in_the_words_of_bitcoind() {
 }
 
 #[test]
-fn it_locks_itself_when_the_time_is_over() {
+fn walletpassphrase_timeout_locks_the_wallet() {
     let harness = Harness::new();
     harness.create("w", |options| options.passphrase = secret("pass"));
     harness.view().wallet().unlock(secret("pass"), 1).unwrap();

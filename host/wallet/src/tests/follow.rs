@@ -69,7 +69,7 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
 }
 
 #[test]
-fn what_is_spent_is_debited_and_change_is_change() {
+fn follow_debits_what_is_spent_and_tells_change() {
     let harness = Harness::with_wallet();
     let coin = funded(&harness);
     let change = harness.address(None);
@@ -202,7 +202,7 @@ fn a_reorganisation_during_a_stop_is_found_at_the_start() {
 }
 
 #[test]
-fn what_was_in_the_mempool_at_the_start_is_found() {
+fn follow_finds_what_was_in_the_mempool_at_the_start() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some(""));
     let payment = spend(&[elsewhere(1)], &[(&script, 5)]);
@@ -274,7 +274,7 @@ fn a_payment_far_ahead_moves_the_next_address_past_it() {
 }
 
 #[test]
-fn times_are_smart() {
+fn follow_stores_smart_times() {
     use outrigger_service::{Chain, Scope};
     let harness = Harness::with_wallet();
     let script = harness.address(Some(""));
@@ -324,7 +324,7 @@ fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
 }
 
 #[test]
-fn what_is_offered_again_at_the_start_is_known_to_wait_in_the_mempool() {
+fn follow_knows_what_is_offered_again_at_the_start_to_wait_in_the_mempool() {
     let mut harness = Harness::with_wallet();
     let coin = funded(&harness);
     let payment = spend(&[coin], &[(&foreign(7), 9), (&harness.address(None), 5)]);
@@ -340,7 +340,7 @@ fn what_is_offered_again_at_the_start_is_known_to_wait_in_the_mempool() {
 }
 
 #[test]
-fn what_was_told_before_the_mempool_was_read_as_a_whole_comes_too_late() {
+fn follow_drops_what_was_told_before_the_mempool_was_read_as_a_whole() {
     let harness = Harness::with_wallet();
     let script = harness.address(Some(""));
     let payment = spend(&[elsewhere(1)], &[(&script, 9)]);

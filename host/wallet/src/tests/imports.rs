@@ -168,7 +168,7 @@ fn a_multisig_is_ours_with_its_last_key() {
 }
 
 #[test]
-fn what_the_wallet_may_not_hold_is_refused() {
+fn import_refuses_what_the_wallet_may_not_hold() {
     let harness = Harness::watching();
     let (wif, public) = key(1);
     let script = p2pkh(&public);

@@ -108,7 +108,7 @@ fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
 }
 
 #[test]
-fn what_a_block_pays_and_spends_again_is_both_seen() {
+fn follow_sees_what_a_block_pays_and_spends_again() {
     let harness = Harness::with_wallet();
     let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
     let spent = OutPoint { txid: payment.compute_txid(), vout: 0 };

@@ -176,7 +176,7 @@ fn disconnect(harness: &Harness, lost: bool, sent: &mut Sent) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn the_coins_are_those_of_the_chain(steps in steps()) {
+    fn coins_of_random_histories_are_those_of_the_chain(steps in steps()) {
         run(steps);
     }
 }

@@ -118,7 +118,7 @@ fn found_by(harness: &Harness, text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_found_leads_to_more_scripts_and_these_to_more_payments() {
+fn rescan_follows_payments_to_more_scripts_and_these_to_more_payments() {
     // The first can be derived ahead of the wallet, the second only with its private key.
     for (path, steps) in [("/*", 120), ("/*h", 12)] {
         let text = format!("wpkh({XPRV}{path})");
@@ -145,7 +145,7 @@ fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
 }
 
 #[test]
-fn what_is_found_in_a_block_that_leaves_the_chain_meanwhile_is_not_confirmed() {
+fn rescan_of_a_block_that_leaves_the_chain_meanwhile_confirms_nothing() {
     let harness = Arc::new(Harness::new());
     for height in 1..=5_u8 {
         let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);

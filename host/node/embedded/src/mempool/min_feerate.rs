@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_until_a_block_comes_and_halves_from_then_on() {
+    fn min_feerate_stays_until_a_block_comes_and_halves_from_then_on() {
         let mut min_feerate = RollingMinFeerate::default();
         assert_eq!(min_feerate.at(5, full(0)), 0);
         min_feerate.raise(16_000, 5, full(900));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_stops_the_fall() {
+    fn min_feerate_stops_falling_when_it_rises() {
         let mut min_feerate = RollingMinFeerate::default();
         min_feerate.raise(16_000, HOUR, full(900));
         min_feerate.block(HOUR, full(900));

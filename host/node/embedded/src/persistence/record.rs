@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_and_did_not_leave_is_read_in_its_order() {
+    fn journal_keeps_the_order_of_what_came_and_did_not_leave() {
         let (mut records, _) = five();
         let id = |number| transaction(number).compute_txid();
         records.removed(&id(1));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_journals_are_read() {
+    fn journal_of_the_first_version_is_read() {
         let mut content = vec![tag::ADDED];
         content.extend_from_slice(&wire::to_bytes(&(9_u64, 8_u32, Blob(serialize(&transaction(3))))));
         let mut records = Records::default();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_is_cut_off_keeps_what_is_whole() {
+    fn journal_that_is_cut_off_keeps_what_is_whole() {
         let (records, ends) = five();
         let whole = journal(&records);
         for end in 0..=whole.len() {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn one_damaged_byte_costs_one_record() {
+    fn journal_loses_one_record_to_one_damaged_byte() {
         let (records, ends) = five();
         let whole = journal(&records);
         for at in HEADER.len()..whole.len() {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_of_file_says_nothing() {
+    fn journal_of_another_kind_of_file_is_empty() {
         for bytes in [&b""[..], b"ORMPOOL", b"ORMPOOL2 and what follows"] {
             let stored = Stored::read(bytes);
             assert!(stored.transactions.is_empty());

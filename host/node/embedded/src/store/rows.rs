@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_back_as_they_went() {
+    fn rows_of_blocks_come_back_as_they_went() {
         let header = genesis_block(Network::Regtest).header;
         for (validity, failure) in [(Validity::Header, Failure::Inherited), (Validity::Connected, Failure::None)] {
             let entry = BlockEntry {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn coins_come_back_as_they_went() {
+    fn rows_of_coins_come_back_as_they_went() {
         for script in [vec![], vec![0x51; 9_999]] {
             let output = TxOut { value: Amount::from_sat(u64::MAX), script_pubkey: ScriptBuf::from_bytes(script) };
             let coin = Coin { output, height: u32::MAX, coinbase: true };

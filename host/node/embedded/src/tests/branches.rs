@@ -101,7 +101,7 @@ fn blocks_that_wait_for_their_parents_are_connected_with_them() {
 }
 
 #[test]
-fn headers_are_judged() {
+fn submit_header_judges_headers() {
     let node = TestNode::new();
     let block = Draft::on(&node, node.tip().hash, &[], 0).finish();
     let header = |edit: &dyn Fn(&mut Block)| {
@@ -159,7 +159,7 @@ fn a_valid_beginning_of_an_invalid_branch_can_be_the_best() {
 }
 
 #[test]
-fn invalidating_goes_back_and_reconsidering_forward() {
+fn invalidate_block_goes_back_and_reconsider_block_forward() {
     let mut node = TestNode::new();
     extend_by(&node, 5);
     let tip = node.tip();

@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn coins_are_those_of_a_naive_replay(steps in steps()) {
+    fn coins_after_random_blocks_are_those_of_a_naive_replay(steps in steps()) {
         let mut node = TestNode::new();
         let coinbases = extend_by(&node, 108);
         let mut invalidated = None;

@@ -12,7 +12,7 @@ fn too_long(detail: &str) -> String {
 }
 
 #[test]
-fn limits_of_what_builds_on_what_are_told_as_bitcoind_tells_them() {
+fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
     let (node, coinbases) = funded(4);
     let half = COINBASE / 2;
     // A line of 25 transactions, whose first has another output.
@@ -63,7 +63,7 @@ fn all_but_one(from: &[(Txid, u32)]) -> Txid {
 }
 
 #[test]
-fn moves_count_what_came_and_what_left_and_the_sequence_blocks_too() {
+fn mempool_counts_what_came_and_left_and_its_sequence_blocks_too() {
     let (node, coinbases) = funded(3);
     let counts = || {
         let info = node.mempool_info();
@@ -94,7 +94,7 @@ fn moves_count_what_came_and_what_left_and_the_sequence_blocks_too() {
 }
 
 #[test]
-fn what_was_offered_here_and_came_back_from_no_block_is_unbroadcast() {
+fn mempool_unbroadcast_is_what_was_offered_here_and_came_from_no_block() {
     let (mut node, coinbases) = funded(2);
     let sent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let mined = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);

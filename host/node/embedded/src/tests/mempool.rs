@@ -53,7 +53,7 @@ fn locked(from: (Txid, u32), sequence: u32, lock_time: u32) -> Transaction {
 }
 
 #[test]
-fn a_valid_transaction_is_taken_and_told_of() {
+fn mempool_takes_a_valid_transaction_and_tells_observers() {
     let (node, coinbases) = funded(1);
     let before = node.mempool_info();
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -80,7 +80,7 @@ fn a_valid_transaction_is_taken_and_told_of() {
 }
 
 #[test]
-fn each_rule_has_bitcoinds_words() {
+fn mempool_refusals_have_the_words_of_bitcoind() {
     let (node, coinbases) = funded(2);
     let from = (coinbases[0], 0);
     let said = |tx: &Transaction| refusal(submit(&node, tx));
@@ -129,7 +129,7 @@ fn each_rule_has_bitcoinds_words() {
 }
 
 #[test]
-fn a_caller_can_bound_the_feerate() {
+fn mempool_submission_can_bound_the_feerate() {
     let (node, coinbases) = funded(1);
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let size = tx.vsize() as u64;
@@ -354,7 +354,7 @@ fn a_full_mempool_keeps_parents_whose_children_pay() {
 }
 
 #[test]
-fn old_transactions_are_dropped() {
+fn mempool_drops_old_transactions() {
     let (node, coinbases) = funded(2);
     node.set_mock_time(2_000_000_000);
     accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]));
@@ -365,7 +365,7 @@ fn old_transactions_are_dropped() {
 }
 
 #[test]
-fn what_is_too_old_is_found_behind_what_is_younger() {
+fn mempool_finds_what_is_too_old_behind_what_is_younger() {
     let (node, coinbases) = funded(3);
     let spend_of = |index: usize| spend(&[(coinbases[index], 0)], &[COINBASE - 10_000]);
     node.set_mock_time(2_000_001_000);

@@ -36,7 +36,7 @@ fn journal(node: &TestNode) -> PathBuf {
 }
 
 #[test]
-fn the_mempool_is_there_after_a_start_as_it_was() {
+fn restart_keeps_the_mempool_as_it_was() {
     let (mut node, coinbases) = funded(Settings::default());
     for (index, coinbase) in (0_u64..).zip(&coinbases[..15]) {
         node.set_mock_time(START + 60 * index);
@@ -61,7 +61,7 @@ fn the_mempool_is_there_after_a_start_as_it_was() {
 }
 
 #[test]
-fn what_left_the_mempool_stays_out() {
+fn restart_leaves_out_what_had_left_the_mempool() {
     let (mut node, coinbases) = funded(Settings::default());
     let paying = |index: usize, fee: u64| spend(&[(coinbases[index], 0)], &[COINBASE - fee]);
     accept(&node, &paying(0, 10_000));
@@ -77,7 +77,7 @@ fn what_left_the_mempool_stays_out() {
 }
 
 #[test]
-fn what_a_reorganisation_put_back_is_there_too() {
+fn restart_keeps_what_a_reorganisation_put_back() {
     let (mut node, coinbases) = funded(Settings::default());
     let fork = node.tip().hash;
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
@@ -97,7 +97,7 @@ fn what_a_reorganisation_put_back_is_there_too() {
 }
 
 #[test]
-fn the_rules_of_today_decide_what_comes_back() {
+fn restart_judges_transactions_by_the_rules_of_today() {
     let (mut node, coinbases) = funded(Settings::default());
     let paying = |index: usize, fee: u64| spend(&[(coinbases[index], 0)], &[COINBASE - fee]);
     let cheap = accept(&node, &paying(0, 500));
@@ -116,7 +116,7 @@ fn the_rules_of_today_decide_what_comes_back() {
 }
 
 #[test]
-fn what_is_too_old_stays_out() {
+fn restart_drops_transactions_that_are_too_old() {
     let (mut node, coinbases) = funded(Settings::default());
     node.set_mock_time(1_400_000_000);
     accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]));

@@ -79,7 +79,7 @@ fn a_selection_has_a_version_and_is_handed_over_once() {
 }
 
 #[test]
-fn whoever_asks_sees_what_was_accepted_before() {
+fn selection_has_what_was_accepted_before_it_was_asked_for() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 130);
     let mut known = candidate(&node).version;
@@ -159,7 +159,7 @@ fn naive(node: &EmbeddedNode) -> Vec<Txid> {
 }
 
 #[test]
-fn what_is_chosen_is_what_a_look_at_everything_would_choose() {
+fn selection_is_what_a_look_at_everything_would_choose() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 120);
     tangle(&node, &coinbases[..20]);

@@ -10,7 +10,7 @@ use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
 
 #[test]
-fn what_was_answered_valid_is_there_after_a_start() {
+fn storage_keeps_blocks_that_were_answered_valid() {
     let mut node = TestNode::new();
     let coinbases = extend_by(&node, 101);
     let block = extend(&node, &[spend(&[(coinbases[0], 0)], &[1_000, 2_000])]);
@@ -42,7 +42,7 @@ fn the_first_block_is_there_from_the_start() {
 }
 
 #[test]
-fn a_snapshot_stays_what_it_was() {
+fn snapshot_stays_what_it_was() {
     let node = TestNode::new();
     let before = node.snapshot().unwrap();
     let coinbase = extend(&node, &[]).txdata[0].compute_txid();
@@ -172,7 +172,7 @@ fn getblock_of_a_block_that_its_header_does_not_commit_to_is_refused_and_nothing
 }
 
 #[test]
-fn only_what_moves_the_tip_waits_for_the_disk() {
+fn storage_is_synced_only_for_what_moves_the_tip() {
     let mut node = TestNode::new();
     extend_by(&node, 2);
     let genesis = node.snapshot().unwrap().block_info(BlockRef::Height { height: 0 }).unwrap().unwrap().hash;

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn money_reads_as_bitcoind_writes_it() {
+    fn amounts_in_refusals_are_written_as_by_bitcoind() {
         for (amount, text) in [
             (0, "0.00"),
             (5_000_000_000, "50.00"),

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_end_gives_the_same_root_and_is_told() {
+    fn merkle_root_of_a_repeated_end_is_the_same_and_told() {
         let plain = hashes(3);
         let mut repeated = plain.clone();
         repeated.push(plain[2]);
@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn a_single_hash_is_its_own_root() {
+    fn merkle_root_of_a_single_hash_is_that_hash() {
         assert_eq!(merkle_root(hashes(1)), (hashes(1)[0], false));
         assert_eq!(merkle_root(Vec::new()).0, sha256d::Hash::all_zeros());
     }
 
     #[test]
-    fn the_root_agrees_with_the_librarys() {
+    fn merkle_root_agrees_with_the_librarys() {
         for count in 2..20 {
             let mut list = hashes(count);
             let (root, _) = merkle_root(list.clone());

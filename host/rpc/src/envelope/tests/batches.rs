@@ -4,7 +4,7 @@ use super::*;
 use crate::auth::{Authenticator, RpcUser};
 
 #[tokio::test]
-async fn batches() {
+async fn batch_shapes_are_answered_as_by_bitcoind() {
     check(&[
         ("[]", 200, "[]"),
         (" [ ] \n", 200, "[]"),
@@ -70,7 +70,7 @@ async fn batches_run_in_order_and_within_their_limit() {
 }
 
 #[tokio::test]
-async fn refusals_that_are_http_statuses() {
+async fn busy_is_an_error_in_a_batch_and_status_503_alone() {
     check(&[(
         r#"[{"method":"busy","id":1}]"#,
         200,
@@ -84,7 +84,7 @@ async fn refusals_that_are_http_statuses() {
 }
 
 #[tokio::test]
-async fn methods_that_are_not_the_users() {
+async fn requests_of_methods_that_are_not_the_users_are_refused_with_403() {
     let user = RpcUser::with_password("eve", "x").expect("user");
     let auth = Authenticator::new().with_user(user.allowing(["getblockcount".to_owned()]));
     let header = http::HeaderValue::from_static("Basic ZXZlOng=");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn first_dialect() {
+async fn single_first_dialect_is_answered_in_its_shape() {
     check(&[
         (r#"{"method":"getblockcount","id":1}"#, 200, r#"{"result":101,"error":null,"id":1}"#),
         (r#"{"method":"getblockcount","id":null}"#, 200, r#"{"result":101,"error":null,"id":null}"#),
@@ -52,7 +52,7 @@ async fn other_versions_are_the_first_dialect() {
 }
 
 #[tokio::test]
-async fn second_dialect() {
+async fn single_second_dialect_is_answered_in_its_shape() {
     check(&[
         (r#"{"jsonrpc":"2.0","method":"getblockcount","id":1}"#, 200, r#"{"jsonrpc":"2.0","result":101,"id":1}"#),
         (
@@ -96,7 +96,7 @@ async fn notifications_are_run_and_not_answered() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_requests() {
+async fn single_bodies_that_are_no_requests_are_refused() {
     let deep = |levels: usize| {
         let (open, close) = ("[".repeat(levels), "]".repeat(levels));
         format!(r#"{{"method":"getblockcount","id":1,"x":{open}{close}}}"#)
@@ -128,7 +128,7 @@ async fn bodies_that_are_no_requests() {
 }
 
 #[tokio::test]
-async fn checks_of_requests_in_order() {
+async fn single_requests_are_checked_in_order() {
     let refused = |message: &str, id: &str| {
         format!(r#"{{"result":null,"error":{{"code":-32600,"message":"{message}"}},"id":{id}}}"#)
     };

@@ -28,6 +28,6 @@ fn main() {
 }
 
 #[test]
-fn it_does_what_it_says() {
+fn example_blocks_does_what_it_says() {
     main();
 }

@@ -46,6 +46,6 @@ fn main() {
 }
 
 #[test]
-fn it_does_what_it_says() {
+fn example_coins_does_what_it_says() {
     main();
 }

@@ -57,6 +57,6 @@ fn main() {
 }
 
 #[test]
-fn it_does_what_it_says() {
+fn example_device_does_what_it_says() {
     main();
 }

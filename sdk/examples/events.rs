@@ -45,6 +45,6 @@ fn main() {
 }
 
 #[test]
-fn it_does_what_it_says() {
+fn example_events_does_what_it_says() {
     main();
 }

@@ -13,6 +13,6 @@ fn main() {
 }
 
 #[test]
-fn it_does_what_it_says() {
+fn example_log_does_what_it_says() {
     main();
 }

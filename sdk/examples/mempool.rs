@@ -29,6 +29,6 @@ fn main() {
 }
 
 #[test]
-fn it_does_what_it_says() {
+fn example_mempool_does_what_it_says() {
     main();
 }

@@ -42,6 +42,6 @@ fn main() -> Result<(), ServiceError> {
 }
 
 #[test]
-fn it_does_what_it_says() -> Result<(), ServiceError> {
+fn example_signer_does_what_it_says() -> Result<(), ServiceError> {
     main()
 }

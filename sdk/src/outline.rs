@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn outline_names_what_is_missing() {
         for (manifest, expected) in [
             ("", "is empty"),
             (" \n", "is empty"),

@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_table_lacks_is_unsupported_and_what_is_not_granted_says_so() {
+    fn service_functions_that_lack_are_unsupported_and_services_not_granted_are_named() {
         let short = TableBox::new(std::ptr::null(), []);
         // SAFETY: the table has no functions and outlives its use.
         let service = unsafe { RawService::new(short.as_ptr()) };

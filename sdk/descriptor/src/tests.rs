@@ -232,7 +232,7 @@ fn output_types_follow_the_outermost_functions() {
 }
 
 #[test]
-fn the_checksum_stage_has_its_words() {
+fn checksum_errors_have_the_words_of_bitcoind() {
     let text = "raw(00)";
     refused("raw(00)#qwfjgwf6#", "Multiple '#' symbols");
     refused("raw(00)#abc", "Expected 8 character checksum, not 3 characters");

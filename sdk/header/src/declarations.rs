@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_trouble_has_its_error() {
+    fn c_header_has_a_case_for_every_kind_of_service_error() {
         let cases = failures();
         assert!(
             cases.contains("case OUTRIGGER_STATUS_WALLET_LOCKED:\n        code = OUTRIGGER_CODE_WALLET_UNLOCK_NEEDED;")

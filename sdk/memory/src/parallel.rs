@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "item 77")]
-    fn a_panic_is_the_callers() {
+    fn parallel_work_that_panics_panics_in_the_caller() {
         map((0..100).collect(), 1, |item: u32| assert!(item != 77, "item {item}"));
     }
 }

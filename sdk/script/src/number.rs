@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_seen() {
+    fn number_that_is_padded_is_refused_where_it_must_be_minimal() {
         for bytes in [&[0x00][..], &[0x80], &[0x01, 0x00], &[0x01, 0x80], &[0x00, 0x00, 0x80]] {
             assert_eq!(decode_number(bytes, true, 4), None, "{bytes:?}");
             assert!(decode_number(bytes, false, 4).is_some(), "{bytes:?}");

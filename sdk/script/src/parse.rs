@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn minimal_pushes() {
+    fn push_is_minimal_by_its_shortest_opcode_alone() {
         assert!(is_minimal_push(0, &[]));
         assert!(!is_minimal_push(0x4c, &[]));
         assert!(!is_minimal_push(1, &[16]));

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn rotation_and_copy() {
+    fn stack_rotates_and_copies() {
         let mut stack = sample();
         assert_eq!(stack.rotate(3, 1), Ok(()));
         assert_eq!(numbers(&stack), [1, 2, 3, 5, 6, 4]);

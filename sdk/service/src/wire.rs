@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_back_as_they_went() {
+    fn wire_values_come_back_as_they_went() {
         let value = (7_u8, Some(String::from("label")), vec![-1_i64, i64::MAX], Blob(vec![1, 2, 3]));
         assert_eq!(from_bytes::<(u8, Option<String>, Vec<i64>, Blob)>(&to_bytes(&value)).unwrap(), value);
     }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_lies_reserves_nothing() {
+    fn wire_count_that_lies_reserves_nothing() {
         assert!(from_bytes::<Vec<u8>>(&u32::MAX.to_le_bytes()).is_err());
         let lies = [&u32::MAX.to_le_bytes()[..], &[0; 64]].concat();
         assert!(from_bytes::<Vec<u8>>(&lies).is_err() && from_bytes::<Vec<()>>(&lies).is_err());
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_writer_appends_is_ignored() {
+    fn wire_ignores_what_a_newer_writer_appends() {
         assert_eq!(from_bytes::<u16>(&[1, 0, 9, 9]).unwrap(), 1);
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     const MAIN_UNCOMPRESSED: &str = "5HpHagT65TZzG1PH3CSu63k8DbpvD8s5ip4nEB3kEsreAnchuDf";
 
     #[test]
-    fn reads_both_forms() {
+    fn wif_reads_compressed_and_uncompressed_keys() {
         let key = WifKey::parse(MAIN_COMPRESSED, NetworkKind::Main).unwrap();
         assert!(key.is_compressed());
         assert_eq!(&key.public_key()[..4], [0x02, 0x79, 0xbe, 0x66]);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_key_of_the_network() {
+    fn wif_refuses_what_is_no_key_of_the_network() {
         let secret = [7; SECRET_LEN];
         let parse = |text: &str| WifKey::parse(text, NetworkKind::Test).map(|key| key.is_compressed());
         assert_eq!(parse(&encoded(TEST_PREFIX, &secret, &[])), Ok(false));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn is_never_printed() {
+    fn wif_key_is_never_printed() {
         let key = WifKey::parse(MAIN_COMPRESSED, NetworkKind::Main).unwrap();
         assert_eq!(format!("{key:?}"), "WifKey(..)");
     }

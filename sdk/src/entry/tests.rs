@@ -245,7 +245,7 @@ unsafe extern "C" fn asked(ctx: *const c_void, _: u64) -> i32 {
 }
 
 #[test]
-fn what_is_kept_beyond_destroy_does_not_call_the_host() {
+fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
     let lines = Arc::new(crate::testing::StubLog::default());
     let log = Some(ExportedService::new::<dyn Log>(lines.clone()));
     let strict = Strict { log, ..Strict::default() };
@@ -301,7 +301,7 @@ fn what_is_kept_beyond_destroy_does_not_call_the_host() {
 }
 
 #[test]
-fn what_an_older_host_does_not_have_is_not_read() {
+fn entry_does_not_read_what_an_older_host_does_not_have() {
     let (host, frame) = (size_of::<HostTable>(), size_of::<CallFrame>());
     assert_eq!(ask(host, frame), r#"{"deadline":250,"wanted":false}"#);
     assert_eq!(ask(host + 64, frame + 64), r#"{"deadline":250,"wanted":false}"#);

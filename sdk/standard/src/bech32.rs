@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn other_faults_are_named() {
+    fn bech32_faults_beside_the_checksum_are_named() {
         for (text, message, locations) in [
             ("bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt081", "Invalid separator position", vec![43]),
             ("bcrt1Qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", "Invalid character or mixed case", vec![5]),

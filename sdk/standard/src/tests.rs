@@ -135,7 +135,7 @@ fn script(hex: &str) -> ScriptBuf {
 }
 
 #[test]
-fn outputs_read_as_recorded() {
+fn script_pub_key_of_outputs_reads_as_recorded() {
     for row in RECORDED {
         let script = script(row.hex);
         assert_eq!(classify(&script).name(), row.kind, "{}", row.hex);
@@ -296,7 +296,7 @@ fn blocks_may_be_followed_by_anything() {
 }
 
 #[test]
-fn what_is_wrong_with_an_address_is_said_as_recorded() {
+fn validateaddress_errors_of_an_address_are_as_recorded() {
     let checksum = "Invalid checksum or length of Base58 address (P2PKH or P2SH)";
     let encoding = "Invalid or unsupported Segwit (Bech32) or Base58 encoding.";
     for (text, message, locations) in [

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn places_and_tables_are_kept() {
+    fn json_words_keep_places_and_toml_words_tables() {
         let error = serde_json::from_str::<Vec<u8>>("[-1]").unwrap_err().to_string();
         let told = json_words(&error);
         assert!(

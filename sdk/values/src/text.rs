@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_terminal_obeys_is_left() {
+    fn text_has_nothing_left_that_a_terminal_obeys() {
         let text = "a\r\n\tb\u{7f}\u{9b}31m\u{2028}\u{202e}c\0";
         let shown = printable(text);
         assert_eq!(shown, r"a\r\n\tb\u{7f}\u{9b}31m\u{2028}\u{202e}c\u{0}");

@@ -66,7 +66,7 @@ fn functions(header: &str) -> Vec<&str> {
 }
 
 #[test]
-fn it_compiles_by_itself() {
+fn c_header_compiles_by_itself() {
     let folder = Folder::new("alone");
     for language in LANGUAGES {
         for minor in 0..=ABI_MINOR {
@@ -78,7 +78,7 @@ fn it_compiles_by_itself() {
 }
 
 #[test]
-fn it_compiles_with_everything_used() {
+fn c_header_compiles_with_everything_used() {
     let folder = Folder::new("used");
     for language in LANGUAGES {
         for minor in 0..=ABI_MINOR {
@@ -131,7 +131,7 @@ fn every_function_says_what_holds_for_threads_ownership_and_lifetimes() {
 }
 
 #[test]
-fn nothing_in_it_speaks_of_rust() {
+fn c_header_does_not_speak_of_rust() {
     let header = whole(ABI_MINOR);
     let comments: String = header.split("/*").skip(1).filter_map(|part| part.split("*/").next()).collect();
     for word in ["[`", "::", "Option<", "Vec<", "usize", "&str"] {
@@ -160,7 +160,7 @@ fn every_message_is_read_and_written_as_in_rust() {
 }
 
 #[test]
-fn its_own_functions_do_what_they_say() {
+fn c_header_functions_do_what_they_say() {
     let folder = Folder::new("helpers");
     let sanitized = ["-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     for language in LANGUAGES {

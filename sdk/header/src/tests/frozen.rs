@@ -50,12 +50,12 @@ fn the_header_is_current() {
 const MAX_CORE_LINES: usize = 2_500;
 
 #[test]
-fn what_every_plugin_includes_is_short() {
+fn c_header_that_every_plugin_includes_is_short() {
     assert!(header(Part::Core, ABI_MINOR).lines().count() <= MAX_CORE_LINES);
 }
 
 #[test]
-fn what_minor_versions_promise_stands() {
+fn frozen_interface_of_minor_versions_stands() {
     for minor in 0..=ABI_MINOR {
         let released = RELEASED.contains(&minor);
         let way_out = if released {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behaves_as_a_list_of_conditions() {
+    fn condition_stack_behaves_as_a_list_of_conditions() {
         // Every sequence of eight actions, compared with the plain representation.
         for choices in 0..4u32.pow(8) {
             let mut stack = ConditionStack::default();

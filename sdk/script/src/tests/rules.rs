@@ -101,7 +101,7 @@ fn anchors_are_free_to_spend() {
 }
 
 #[test]
-fn taproot_does_not_nest() {
+fn taproot_behind_p2sh_is_free_to_spend() {
     let program = ScriptBuf::from_bytes([vec![0x51, 32], vec![1; 32]].concat());
     let signature = Witness::from_slice(&[[0; 64]]);
     assert_eq!(run_nested(&program, signature.clone(), Flags::CONSENSUS), Ok(()));

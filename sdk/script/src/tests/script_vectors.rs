@@ -68,7 +68,7 @@ fn name(result: Result<(), ScriptError>) -> &'static str {
 }
 
 #[test]
-fn every_row_has_its_result() {
+fn script_vectors_have_their_results() {
     let Some(file) = vectors("script_tests.json") else {
         return;
     };
@@ -88,7 +88,7 @@ fn every_row_has_its_result() {
 }
 
 #[test]
-fn flags_only_take_away() {
+fn script_vectors_keep_their_results_when_flags_only_take_away() {
     let Some(file) = vectors("script_tests.json") else {
         return;
     };

@@ -87,7 +87,7 @@ fn taproot_hashes_agree() {
 }
 
 #[test]
-fn what_does_not_exist_has_no_hash() {
+fn sighash_of_an_unknown_input_type_or_output_is_an_error() {
     let (tx, spent) = random_tx(&mut Random::new(1));
     let inputs = tx.input.len();
     let context = TxContext::new(&tx, spent.as_slice());

@@ -8,7 +8,7 @@ use super::{bytes, rows, vectors};
 use crate::TxContext;
 
 #[test]
-fn every_hash_is_reproduced() {
+fn sighash_vectors_are_reproduced() {
     let Some(file) = vectors("sighash.json") else {
         return;
     };

@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn view_of_garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = look_at_all(bytes);
     }
 }

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_found_when_the_view_is_made() {
+    fn view_of_a_damaged_message_is_refused_when_it_is_made() {
         let bytes = to_bytes(&(vec![String::from("a"), String::from("bc")], Some(5_u64)));
         for len in 0..bytes.len() {
             assert!(view::<(Vec<String>, Option<u64>)>(&bytes[..len]).is_err(), "length {len}");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_writer_left_out_is_its_default() {
+    fn view_gives_defaults_for_what_an_older_writer_left_out() {
         assert!(view::<Grown>(&[7]).unwrap().second.is_empty());
         let bytes = to_bytes(&Grown { first: 7, second: vec![9] });
         let grown = view::<Grown>(&bytes).unwrap();

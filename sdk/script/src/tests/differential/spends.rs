@@ -386,7 +386,7 @@ pub(in super::super) fn random_spend(case: u64) -> (Transaction, Vec<TxOut>, usi
 }
 
 #[test]
-fn signed_spends_and_their_mutations() {
+fn signed_spends_and_their_mutations_have_the_same_verdict() {
     let mut accepted = 0;
     for case in 0..cases() {
         let (tx, spent, input, flags) = random_spend(case);

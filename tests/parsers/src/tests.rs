@@ -159,7 +159,7 @@ macro_rules! tests {
         })*
 
         #[test]
-        fn every_target_is_tested_and_fuzzed() {
+        fn parsers_are_all_tested_and_fuzzed() {
             let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
             assert_eq!(names, [$(stringify!($name)),*]);
             let manifest = String::from_utf8(file("tests/fuzz/Cargo.toml")).unwrap();

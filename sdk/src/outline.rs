@@ -1,35 +1,35 @@
-//! A look at a manifest while the plugin is compiled: [`crate::export_plugin!`] refuses what no host would read.
+//! Checks a manifest's outline at compile time: [`crate::export_plugin!`] refuses what no host would accept.
 //!
-//! It sees the outline only: one JSON object whose brackets and texts end, with the members that each manifest has. The whole
-//! of it is checked by [`crate::manifest::Manifest::parse`], which a plugin's tests run by starting it on a test host.
+//! The outline is one JSON object with the required members, whose brackets and strings are closed. All the rest is checked
+//! by [`crate::manifest::Manifest::parse`], which a plugin's tests run by starting it on a test host.
 
-/// The deepest nesting of a manifest that is followed.
+/// The deepest nesting of arrays and objects in a manifest.
 const MAX_DEPTH: usize = 64;
 
-/// The members without which a manifest is none.
+/// The members that every manifest has.
 const MEMBERS: [&[u8]; 4] = [b"id", b"version", b"summary", b"methods"];
 
 /// Checks the outline of a manifest.
 ///
 /// # Panics
-/// When the text is no manifest: while compiling, with what is missing.
+/// When the text is not a manifest; in a constant this is a compile error that names what is missing.
 pub const fn check(manifest: &str) {
     let text = manifest.as_bytes();
     let mut at = skip_space(text, 0);
     assert!(at < text.len(), "the manifest is empty: it is the JSON object that says which methods the plugin answers");
     assert!(text[at] == b'{', "the manifest must be a JSON object: it must begin with a curly bracket");
     let mut found = [false; MEMBERS.len()];
-    // The closing bracket that each open one waits for.
+    // The closing brackets of the open objects and arrays.
     let mut open = [0; MAX_DEPTH];
     let mut depth = 0;
-    // Whether the next text is a member's name.
+    // Whether the next string is a member's name.
     let mut name = false;
     while at < text.len() {
         match text[at] {
             b'"' => {
-                let end = end_of_text(text, at);
+                let end = end_of_string(text, at);
                 if depth == 1 && name {
-                    note(text, at + 1, end, &mut found);
+                    mark_member(text, at + 1, end, &mut found);
                 }
                 name = false;
                 at = end;
@@ -68,8 +68,8 @@ const fn skip_space(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The position of the quote that ends a text.
-const fn end_of_text(text: &[u8], begin: usize) -> usize {
+/// The position of the quote that ends the string whose opening quote is at `begin`.
+const fn end_of_string(text: &[u8], begin: usize) -> usize {
     let mut at = begin + 1;
     while at < text.len() && text[at] != b'"' {
         at += if text[at] == b'\\' { 2 } else { 1 };
@@ -78,8 +78,8 @@ const fn end_of_text(text: &[u8], begin: usize) -> usize {
     at
 }
 
-/// Notes the member whose name stands between two positions.
-const fn note(text: &[u8], begin: usize, end: usize, found: &mut [bool; MEMBERS.len()]) {
+/// Marks the member whose name is `text[begin..end]` as found.
+const fn mark_member(text: &[u8], begin: usize, end: usize, found: &mut [bool; MEMBERS.len()]) {
     let mut member = 0;
     while member < MEMBERS.len() {
         let name = MEMBERS[member];
@@ -98,14 +98,14 @@ const fn note(text: &[u8], begin: usize, end: usize, found: &mut [bool; MEMBERS.
 mod tests {
     use super::*;
 
-    fn refusal(manifest: &str) -> String {
+    fn panic_message(manifest: &str) -> String {
         let text = manifest.to_owned();
         let panic = std::panic::catch_unwind(move || check(&text)).unwrap_err();
         panic.downcast_ref::<&str>().copied().unwrap_or_default().to_owned()
     }
 
     #[test]
-    fn every_manifest_of_the_project_has_the_outline() {
+    fn valid_manifest_outlines_are_accepted() {
         check(" {\"id\": \"a\\\"}\", \"version\": \"1\", \"summary\": \"{\", \"methods\": [{\"name\": \"m]\"}]}\n");
         check(include_str!("../../plugins/mining/manifest.json"));
         check(include_str!("../../plugins/wallet/manifest.json"));
@@ -126,7 +126,7 @@ mod tests {
             ("{\"id\": \"x\", \"summary\": \"s\", \"methods\": []}", "has no \"version\""),
             ("{\"id\": \"x\", \"version\": \"1\", \"summary\": \"s\", \"methods\": []} {}", "something follows"),
         ] {
-            assert!(refusal(manifest).contains(expected), "{manifest}: {}", refusal(manifest));
+            assert!(panic_message(manifest).contains(expected), "{manifest}: {}", panic_message(manifest));
         }
     }
 }

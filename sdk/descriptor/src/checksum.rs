@@ -5,14 +5,14 @@ use miniscript::descriptor::checksum::Engine;
 /// The number of characters in a checksum.
 pub const CHECKSUM_LEN: usize = 8;
 
-/// The checksum of `payload` (the text before `#`); none where a character cannot stand in a descriptor.
+/// The checksum of `payload` (the text before `#`); none if it has a character that descriptors may not contain.
 pub fn checksum(payload: &str) -> Option<String> {
     let mut engine = Engine::new();
     engine.input(payload).ok()?;
     Some(engine.checksum())
 }
 
-/// `payload#checksum`. A payload that this module rendered has only characters of descriptors.
+/// `payload#checksum`. This crate's own descriptors have only valid characters, so the checksum cannot fail.
 pub(super) fn with_checksum(payload: &str) -> String {
     format!("{payload}#{}", checksum(payload).unwrap_or_default())
 }
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checksums_are_those_of_bip_380_and_of_bitcoind() {
+    fn checksums_match_bip_380_and_bitcoind() {
         assert_eq!(checksum("raw(deadbeef)").as_deref(), Some("89f8spxm"));
         assert_eq!(checksum("raw(00)").as_deref(), Some("qwfjgwf6"));
         assert_eq!(checksum("raw(Ü)"), None);

@@ -1,24 +1,23 @@
-//! Bech32 and bech32m (BIP 173, BIP 350): reading a text, and finding where a wrong one is wrong.
+//! Bech32 and bech32m (BIP 173, BIP 350): encoding, decoding, and locating errors.
 //!
-//! A text whose checksum fails differs from a valid one in up to two characters only in ways that can be located: the
-//! checksum is a BCH code over GF(32) whose generator has the consecutive roots e^997, e^998 and e^999, e being a primitive element
-//! of GF(1024). The errors' positions follow from the remainder's values (syndromes) at these roots. They are located as
-//! bitcoind locates them; which characters would be right is never suggested.
+//! Up to two wrong characters can be located: the checksum is a BCH code over GF(32) whose generator has the consecutive
+//! roots e^997, e^998 and e^999, e being a primitive element of GF(1024). The errors' positions follow from the remainder's
+//! values (syndromes) at these roots, as in bitcoind's `LocateErrors`. Corrections are never suggested (BIP 173).
 
 /// Characters of the data part, by value.
 const CHARSET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
-/// The longest text, in characters.
+/// The longest string, in characters.
 const MAX_LENGTH: usize = 90;
 /// The characters of the checksum.
 const CHECKSUM_LENGTH: usize = 6;
-/// The generator's multiples, for the checksum's remainder.
+/// The generator's multiples, for the checksum's remainder (BIP 173).
 const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
 /// The order of GF(1024)'s multiplicative group.
 const ORDER: usize = 1023;
 /// GF(32)'s non-zero elements are the powers of e whose exponent this divides.
 const SUBFIELD_STEP: usize = 33;
 
-/// Which of the two checksums a text has.
+/// Which of the two checksums a string has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Variant {
     /// BIP 173, for witness version 0.
@@ -28,7 +27,7 @@ pub(super) enum Variant {
 }
 
 impl Variant {
-    /// What the checksum of a valid text comes to.
+    /// The checksum's remainder for a valid string.
     fn residue(self) -> u32 {
         match self {
             Self::Bech32 => 1,
@@ -37,7 +36,7 @@ impl Variant {
     }
 }
 
-/// A text that was read.
+/// A decoded string.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Decoded {
     pub(super) variant: Variant,
@@ -47,7 +46,7 @@ pub(super) struct Decoded {
     pub(super) data: Vec<u8>,
 }
 
-/// Why a text is not bech32, with the positions of the characters at fault as far as they are known.
+/// Why a string is not bech32, in bitcoind's words, and the positions of the wrong characters as far as they are known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bech32Error {
     pub(super) message: &'static str,
@@ -60,7 +59,7 @@ impl Bech32Error {
     }
 }
 
-/// What the checksum's remainder becomes by its topmost character.
+/// What [`step`] adds to the remainder, by the remainder's top five bits.
 const REDUCTION: [u32; 32] = {
     let mut table = [0; 32];
     let mut top = 0;
@@ -82,7 +81,7 @@ fn step(remainder: u32, value: u8) -> u32 {
     (remainder & 0x01ff_ffff) << 5 ^ u32::from(value) ^ REDUCTION[(remainder >> 25 & 31) as usize]
 }
 
-/// Appends the text of a witness program to `out`. The prefix is in lower case, the version at most 16.
+/// Appends the address of a witness program to `out`. The prefix is in lower case, the version at most 16.
 pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String) {
     let variant = if version == 0 { Variant::Bech32 } else { Variant::Bech32m };
     let mut remainder = prefix_remainder(prefix.as_bytes());
@@ -114,15 +113,15 @@ pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String
     }
 }
 
-/// Reads a text.
+/// Decodes a string.
 pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
     let text = text.as_bytes();
     if text.len() > MAX_LENGTH {
         return Err(Bech32Error::new("Bech32 string too long", (MAX_LENGTH..text.len()).collect()));
     }
-    let strange = strange_characters(text);
-    if !strange.is_empty() {
-        return Err(Bech32Error::new("Invalid character or mixed case", strange));
+    let invalid = invalid_characters(text);
+    if !invalid.is_empty() {
+        return Err(Bech32Error::new("Invalid character or mixed case", invalid));
     }
     let separator = text.iter().rposition(|character| *character == b'1');
     let separator = separator.ok_or_else(|| Bech32Error::new("Missing separator", Vec::new()))?;
@@ -147,19 +146,19 @@ pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
     Err(locate(residue, text.len(), values.len()))
 }
 
-/// Positions of characters outside of the printable ones, and of letters in another case than the first letter.
-fn strange_characters(text: &[u8]) -> Vec<usize> {
+/// Positions of unprintable characters, and of letters in another case than the first letter.
+fn invalid_characters(text: &[u8]) -> Vec<usize> {
     let first_letter = text.iter().find(|character| character.is_ascii_alphabetic());
     let upper = first_letter.is_some_and(u8::is_ascii_uppercase);
-    let is_strange = |character: &u8| match character {
+    let is_invalid = |character: &u8| match character {
         b'a'..=b'z' => upper,
         b'A'..=b'Z' => !upper,
         _ => !(33..=126).contains(character),
     };
-    text.iter().enumerate().filter(|(_, character)| is_strange(character)).map(|(index, _)| index).collect()
+    text.iter().enumerate().filter(|(_, character)| is_invalid(character)).map(|(index, _)| index).collect()
 }
 
-/// The remainder of the expanded prefix and the values; that of a valid text is its variant's constant.
+/// The remainder of the expanded prefix and the values; that of a valid string is its variant's constant.
 fn checksum(prefix: &[u8], values: &[u8]) -> u32 {
     values.iter().fold(prefix_remainder(prefix), |remainder, value| step(remainder, *value))
 }
@@ -171,8 +170,8 @@ fn prefix_remainder(prefix: &[u8]) -> u32 {
     high.chain([0]).chain(low).fold(1, step)
 }
 
-/// The error of a text of `length` characters, `values` of them data, that both variants refuse: the one that needs fewer
-/// errors to be explained.
+/// The error of a string of `length` characters, `values` of them data, that is valid in neither variant: that of the variant
+/// with fewer wrong characters.
 fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
     let field = Field::new();
     let mut best: Option<(&'static str, Vec<usize>)> = None;
@@ -198,7 +197,7 @@ fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
 struct Field {
     /// e^i
     power: Vec<usize>,
-    /// i of e^i; that of 0 is none.
+    /// i by e^i; none for 0.
     log: Vec<Option<usize>>,
 }
 
@@ -301,13 +300,13 @@ mod tests {
         characters.into_iter().collect()
     }
 
-    fn refusal(text: &str) -> (&'static str, Vec<usize>) {
+    fn decode_error(text: &str) -> (&'static str, Vec<usize>) {
         let error = decode(text).unwrap_err();
         (error.message, error.locations)
     }
 
     #[test]
-    fn valid_texts_are_read() {
+    fn valid_strings_are_decoded() {
         let decoded = decode(&VALID.to_uppercase()).unwrap();
         assert_eq!((decoded.variant, &*decoded.prefix, decoded.data.len()), (Variant::Bech32, "bcrt", 33));
         assert_eq!(decode("bcrt1pfeesnyr2tx").unwrap().variant, Variant::Bech32m);
@@ -317,10 +316,10 @@ mod tests {
     fn every_pair_of_errors_is_located() {
         for first in 5..VALID.len() {
             let change = |place: usize| if VALID.as_bytes()[place] == b'q' { 'l' } else { 'q' };
-            assert_eq!(refusal(&with(&[(first, change(first))])), ("Invalid Bech32 checksum", vec![first]));
+            assert_eq!(decode_error(&with(&[(first, change(first))])), ("Invalid Bech32 checksum", vec![first]));
             for second in first + 1..VALID.len() {
                 let text = with(&[(first, change(first)), (second, change(second))]);
-                assert_eq!(refusal(&text), ("Invalid Bech32 checksum", vec![first, second]), "{text}");
+                assert_eq!(decode_error(&text), ("Invalid Bech32 checksum", vec![first, second]), "{text}");
             }
         }
     }
@@ -333,8 +332,8 @@ mod tests {
             ("bcrt1p38j9r5y49hruaue7wxjce0updqjuyyx0kh56v8s25huc6995vvpql3jow4", "Invalid Base 32 character", vec![61]),
             ("bcrt", "Missing separator", vec![]),
         ] {
-            assert_eq!(refusal(text), (message, locations), "{text}");
+            assert_eq!(decode_error(text), (message, locations), "{text}");
         }
-        assert_eq!(refusal(&"bcrt1".repeat(20)).1, (90..100).collect::<Vec<_>>());
+        assert_eq!(decode_error(&"bcrt1".repeat(20)).1, (90..100).collect::<Vec<_>>());
     }
 }

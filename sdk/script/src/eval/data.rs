@@ -89,9 +89,9 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
         self.push(hash)
     }
 
-    /// Leaves the result of a check on the stack, or for the VERIFY form of its opcode fails unless it is true.
+    /// Pushes the result of a check, or for the VERIFY form of its opcode fails unless it is true.
     ///
-    /// The failed result stays on the stack, which may be looked at after a failure.
+    /// A failed VERIFY leaves its result on the stack, for callers that inspect the stack after a failure.
     pub(super) fn finish(&mut self, result: bool, verify: bool, error: ScriptError) -> Result<(), ScriptError> {
         if verify && result {
             return Ok(());

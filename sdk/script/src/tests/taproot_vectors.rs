@@ -19,7 +19,7 @@ fn leaves(tree: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn trees_have_their_hashes() {
+fn bip341_leaf_hashes_and_merkle_roots() {
     let Some(file) = vectors("bip341_wallet.json") else {
         return;
     };
@@ -40,7 +40,7 @@ fn trees_have_their_hashes() {
 }
 
 #[test]
-fn signatures_sign_the_expected_hashes() {
+fn bip341_key_path_signature_hashes() {
     let Some(file) = vectors("bip341_wallet.json") else {
         return;
     };
@@ -69,7 +69,7 @@ fn output(value: &Value) -> TxOut {
     }
 }
 
-/// Every input verifies, and no taproot input does once an amount differs that its signature commits to.
+/// Checks that every input verifies, and that no Taproot input does once an amount differs that its signature commits to.
 fn verify_signed(tx: &[u8], spent: &[TxOut]) {
     let tx: Transaction = deserialize(tx).expect("a transaction");
     let context = TxContext::new(&tx, spent);

@@ -1,7 +1,7 @@
-//! Arguments to try on a method: such as it wants, and such as make no sense.
+//! Arguments to try on a method: plausible ones, and nonsense.
 //!
-//! The manifest says what a method wants. Objects have their keys in no declaration, but in the help of the parameter: each
-//! word there is tried as a key.
+//! The manifest declares the types of parameters, but not the keys of objects: each word of a parameter's help is tried as a
+//! key.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::protocol::ExtraCall;
 
-/// A value of each JSON type, and those at the ends of each: what a parameter is given in place of what it wants.
+/// Ordinary and extreme values of each JSON type, tried for every parameter.
 const LITERALS: [&str; 21] = [
     "null",
     "true",
@@ -35,22 +35,22 @@ const LITERALS: [&str; 21] = [
     "{\"x\":{\"x\":[]}}",
 ];
 
-/// Values that a key of an object is given.
+/// Values tried for each key of an object.
 const MEMBERS: [&str; 8] = ["null", "true", "1", "-1", "\"x\"", "[]", "{}", "[{\"x\":1}]"];
 
-/// The words of a help text that are tried as keys.
+/// The most words of a help text that are tried as keys.
 const MAX_WORDS: usize = 96;
 
-/// How deep values nest: as deep as the host lets them through.
+/// The nesting of a deep value: the deepest that the host accepts.
 const DEPTH: usize = 500;
 
-/// The bytes of a text that is long.
+/// The length of a long string, in bytes.
 const LONG_TEXT: usize = 1 << 20;
 
-/// The digits of a number that is long.
+/// The length of a long number, in digits.
 const LONG_NUMBER: usize = 10_000;
 
-/// The items of a list that is long.
+/// The length of a long array, in items.
 const LONG_LIST: usize = 10_000;
 
 /// The arguments to try on a method, each a JSON array.
@@ -66,7 +66,7 @@ pub fn all(method: &MethodSpec) -> Vec<String> {
     sets
 }
 
-/// A few of them, where there is much else to try.
+/// A few of [`all`], for checks that make many other calls.
 pub fn few(method: &MethodSpec) -> Vec<String> {
     let plausible: Vec<&str> = method.params.iter().map(plausible).collect();
     let required = plausible.get(..method.required()).unwrap_or(&plausible);
@@ -81,7 +81,7 @@ pub fn few(method: &MethodSpec) -> Vec<String> {
     sets
 }
 
-/// What the user wants to be tried on a method as well.
+/// The arguments that the user wants tried on a method in addition.
 pub fn extra<'a>(method: &str, calls: &'a [ExtraCall]) -> impl Iterator<Item = String> + use<'a> {
     let method = method.to_owned();
     calls.iter().filter(move |call| call.method == method).map(|call| call.arguments.clone())
@@ -91,14 +91,14 @@ fn array(values: &[&str]) -> String {
     format!("[{}]", values.join(","))
 }
 
-/// All parameters as they should be but one.
+/// Plausible arguments, except for `value` at `index`.
 fn with(params: &[ParamSpec], index: usize, value: &str) -> String {
     let values: Vec<&str> =
         params.iter().enumerate().map(|(at, param)| if at == index { value } else { plausible(param) }).collect();
     array(&values)
 }
 
-/// A value that a parameter may well take.
+/// A plausible value for a parameter.
 fn plausible(param: &ParamSpec) -> &'static str {
     match param.kind {
         ParamType::String => "\"x\"",
@@ -112,7 +112,7 @@ fn plausible(param: &ParamSpec) -> &'static str {
     }
 }
 
-/// Values of more than the usual size or depth, and text that is JSON and yet no Unicode.
+/// Values of unusual size or depth, and a JSON string that is not valid Unicode.
 fn extremes() -> Vec<String> {
     vec![
         format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH)),

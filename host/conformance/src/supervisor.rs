@@ -1,4 +1,4 @@
-//! Starts the process that runs the plugin, listens to it, and ends it when it does not go on.
+//! Starts the process that runs the plugin, reads its messages, and kills it when it hangs.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -14,31 +14,31 @@ use super::protocol::{Finding, Job, Message, Step};
 /// The name of the hidden command that does a job.
 pub const PART_COMMAND: &str = "check-part";
 
-/// How much longer than any function of the plugin the process may take between two messages.
+/// How much longer than the limit of a plugin's function the process may send no message.
 const IDLE_SPARE: Duration = Duration::from_secs(20);
 
-/// How long the rest of standard error is waited for; a process that the plugin started may hold it open.
-const REST_PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait for the end of standard error; a process that the plugin started may hold it open.
+const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Default)]
 pub struct Part {
-    /// What is wrong with the plugin, each once for a method.
+    /// What is wrong with the plugin; each finding once per method.
     pub findings: Vec<Finding>,
     /// What the check did.
     pub done: String,
     /// Why there was nothing to check.
     pub skipped: Option<String>,
-    /// An instance came up.
+    /// Whether an instance started.
     pub started: bool,
-    /// Methods and settings that it went on without.
+    /// Methods and settings that were excluded because they ended the process.
     pub without: Vec<String>,
-    /// The last errors that the plugin logged and the last that it wrote to standard error, where something is wrong.
+    /// The last errors that the plugin logged, and its last lines on standard error, if something is wrong.
     pub last_words: Vec<String>,
 }
 
 impl Part {
-    fn found(&mut self, finding: Finding) {
+    fn add_finding(&mut self, finding: Finding) {
         let same = |known: &Finding| known.method == finding.method && known.what == finding.what;
         if !self.findings.iter().any(same) {
             self.findings.push(finding);
@@ -50,11 +50,11 @@ impl Part {
 enum End {
     /// The check was made.
     Done,
-    /// It was lost while these steps ran, in a setting.
+    /// It hung or ended while these steps ran, in a setting.
     Lost(Vec<Step>, Option<String>),
 }
 
-/// Makes the check of a job. Methods that fail are taken out of it, so that later checks are about the others.
+/// Runs the check of a job. Methods that fail are removed from the job, so that later checks skip them.
 pub fn run(job: &mut Job) -> Part {
     let mut part = Part::default();
     job.without.clear();
@@ -63,11 +63,11 @@ pub fn run(job: &mut Job) -> Part {
             Ok(End::Done) => break,
             Ok(End::Lost(steps, setting)) => (steps, setting),
             Err(error) => {
-                part.found(Finding::new(format!("the process that runs the plugin cannot be started: {error}")));
+                part.add_finding(Finding::new(format!("the process that runs the plugin cannot be started: {error}")));
                 break;
             }
         };
-        if !job.go_on_without(&steps, setting, &mut part.without) {
+        if !job.exclude_cause(&steps, setting, &mut part.without) {
             break;
         }
     }
@@ -77,9 +77,9 @@ pub fn run(job: &mut Job) -> Part {
 }
 
 impl Job {
-    /// Takes what ended the process out of the job: the method, where one call alone ran, or else the setting. False when there
-    /// is nothing to take out, or nothing would be left.
-    fn go_on_without(&mut self, steps: &[Step], setting: Option<String>, without: &mut Vec<String>) -> bool {
+    /// Excludes what ended the process from the job: the method, if one call alone ran, or else the setting. False when there
+    /// is nothing to exclude, or nothing is left to check.
+    fn exclude_cause(&mut self, steps: &[Step], setting: Option<String>, without: &mut Vec<String>) -> bool {
         let culprit = match (steps, setting) {
             ([Step { method: Some(culprit), .. }], _) if self.methods.contains(culprit) => {
                 self.methods.retain(|method| method != culprit);
@@ -110,15 +110,15 @@ fn attempt(job: &Job, part: &mut Part) -> std::io::Result<End> {
     let mut listener = Listener { part, running: HashMap::new(), setting: None, done: false };
     let lost = listener.listen(&messages, super::deadline(job));
     if lost.is_some() {
-        // One that has ended by itself cannot be killed, and need not be.
+        // This fails only if the process has ended by itself.
         let _ = child.kill();
     }
-    let end = listener.judge(lost, child.wait()?);
+    let end = listener.conclude(lost, child.wait()?);
     part.last_words.extend(stderr.map(rest_of).unwrap_or_default());
     Ok(end)
 }
 
-/// Reads lines on a thread, so that they can be waited for with a limit.
+/// Reads lines on a thread, so that a reader can wait for them with a timeout.
 fn lines_of(source: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {
@@ -134,21 +134,21 @@ fn lines_of(source: impl std::io::Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// All lines that still come.
+/// The remaining lines.
 fn rest_of(lines: Receiver<String>) -> Vec<String> {
-    let deadline = Instant::now() + REST_PATIENCE;
+    let deadline = Instant::now() + STDERR_TIMEOUT;
     let next = || lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
     std::iter::from_fn(next).collect()
 }
 
-/// Why the process had to be ended.
+/// A function of the plugin did not return within this limit.
 struct Hung {
     limit: Duration,
 }
 
 struct Listener<'a> {
     part: &'a mut Part,
-    /// What each thread of the process runs, and since when.
+    /// The step that each thread of the process runs, and since when.
     running: HashMap<u64, (Step, Instant)>,
     /// The setting in which the plugin runs.
     setting: Option<String>,
@@ -156,7 +156,7 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// Follows the messages to their end; what it did not go on with, if it had to be given up.
+    /// Reads messages until the process closes the socket, or hangs.
     fn listen(&mut self, messages: &Receiver<String>, limit: Duration) -> Option<Hung> {
         loop {
             let now = Instant::now();
@@ -175,7 +175,7 @@ impl Listener<'_> {
     }
 
     fn take_line(&mut self, line: &str) {
-        // The process is ours; a line that is cut off by its end is its last.
+        // Our own process sends valid lines; only its last can be cut off by its end.
         let Ok(message) = serde_json::from_str(line) else { return };
         match message {
             Message::Enter { thread, step } => {
@@ -187,7 +187,7 @@ impl Listener<'_> {
             Message::Started => self.part.started = true,
             Message::Setting(setting) => self.setting = setting,
             Message::Logged(line) => self.part.last_words.push(line),
-            Message::Found(finding) => self.part.found(finding),
+            Message::Found(finding) => self.part.add_finding(finding),
             Message::Skipped(why) => {
                 self.part.skipped = Some(why);
                 self.done = true;
@@ -199,8 +199,8 @@ impl Listener<'_> {
         }
     }
 
-    /// What is to be said of the end.
-    fn judge(self, hung: Option<Hung>, status: ExitStatus) -> End {
+    /// Adds the findings on how the process ended.
+    fn conclude(self, hung: Option<Hung>, status: ExitStatus) -> End {
         let what = match hung {
             Some(Hung { limit }) => format!("it did not return within {} s", limit.as_secs()),
             None if self.done && status.success() => return End::Done,
@@ -217,7 +217,7 @@ impl Listener<'_> {
             }
         };
         for finding in findings {
-            self.part.found(finding.in_setting(self.setting.as_deref()));
+            self.part.add_finding(finding.in_setting(self.setting.as_deref()));
         }
         End::Lost(steps, self.setting)
     }
@@ -255,8 +255,8 @@ mod tests {
             arguments: Some(arguments.into()),
             what: "it is wrong".into(),
         };
-        part.found(of("[1]"));
-        part.found(of("[2]"));
+        part.add_finding(of("[1]"));
+        part.add_finding(of("[2]"));
         assert_eq!(part.findings, [of("[1]")]);
     }
 }

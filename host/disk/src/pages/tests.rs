@@ -1,4 +1,4 @@
-//! The walk against files that LMDB wrote, whole and damaged.
+//! The walk over files that LMDB wrote, whole and damaged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use crate::{DATA_FILE, Environment, Opening, examine};
 const OPENING: Opening = Opening { map_size: 1 << 30, max_readers: 8, tables: 4, lazy: false };
 const NAMES: [&str; 3] = ["index", "meta", "values"];
 
-/// A change: the table, the number of a key, and how long its value is, or that it goes.
+/// A change: the table, the number of a key, and the length of its new value, or none to delete it.
 type Step = (usize, u16, Option<usize>);
 
 fn key(number: u16) -> Vec<u8> {
-    // Of several lengths, and not in the order of the numbers.
+    // Keys have several lengths, and another order than the numbers.
     let number = number.wrapping_mul(40_503);
     [number.to_be_bytes().as_slice(), &vec![b'k'; usize::from(number % 30)]].concat()
 }
 
-/// Makes a file by LMDB, one commit for each list of changes.
+/// Writes a file with LMDB, one commit for each list of changes.
 fn make(changes: &[Vec<Step>]) -> (TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let env = Environment::open(dir.path(), &OPENING).unwrap();
@@ -109,7 +109,7 @@ fn pages_with_a_flipped_bit_read_the_same_or_are_refused() {
     let whole = fs::read(&file).unwrap();
     let before = rows(&file).unwrap();
     let (mut refused, mut same) = (0, 0);
-    // More of what pages begin with than of the rest. Neither number divides a byte's bits, so each of them has its turn.
+    // More bits of page headers than of the rest. Both steps are odd, so every bit of a byte is flipped somewhere.
     let places = (0..whole.len() * 8).filter(|bit| bit / 8 % 4096 < 220 && bit % 7 == 0 || bit % 211 == 0);
     for bit in places {
         let mut damaged = whole.clone();
@@ -117,7 +117,7 @@ fn pages_with_a_flipped_bit_read_the_same_or_are_refused() {
         fs::write(&file, &damaged).unwrap();
         match rows(&file) {
             Ok(after) => {
-                assert!(after == before, "bit {bit} changes what is read, and nobody sees it");
+                assert!(after == before, "bit {bit} changes what is read, unnoticed");
                 same += 1;
             }
             Err(_) => refused += 1,

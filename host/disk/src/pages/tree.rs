@@ -1,4 +1,4 @@
-//! A tree of pages: the walk over all of it, and the way to one row.
+//! A B+ tree of pages: the check of all of it, and the search for one row.
 
 use std::cmp::Ordering;
 
@@ -11,23 +11,23 @@ const MAX_DEPTH: u16 = 32;
 /// What the rows of a tree are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// Lists of free pages, by the number of the change that freed them.
+    /// Lists of free pages, by the ID of the transaction that freed them.
     Free,
     /// Tables, by their names.
     Tables,
-    /// What a table holds.
+    /// A table's values, by their keys.
     Values,
 }
 
-/// A tree, and what was met of it so far.
+/// A tree, and what the walk has counted so far.
 pub struct Tree<'n> {
     name: &'n str,
     rows: Rows,
     stated: Stated,
-    met: Stated,
+    counted: Stated,
 }
 
-/// The keys that a page may have: from the first on, up to and without the second.
+/// The keys that a page may have: `from` is inclusive, `to` exclusive.
 #[derive(Clone, Copy)]
 struct Bounds<'k> {
     from: Option<&'k [u8]>,
@@ -35,10 +35,10 @@ struct Bounds<'k> {
 }
 
 impl<'n> Tree<'n> {
-    /// A tree of which something is stated.
+    /// A tree, by what its record in the file states (LMDB's `MDB_db`).
     pub fn new(name: &'n str, rows: Rows, stated: Stated) -> Self {
-        let met = Stated { branches: 0, leaves: 0, overflow: 0, rows: 0, ..stated };
-        Self { name, rows, stated, met }
+        let counted = Stated { branches: 0, leaves: 0, overflow: 0, rows: 0, ..stated };
+        Self { name, rows, stated, counted }
     }
 
     /// An error of the tree as a whole.
@@ -50,7 +50,7 @@ impl<'n> Tree<'n> {
         Fault::Page { page, table: self.name.to_owned(), what }
     }
 
-    /// Where its pages begin; none where it has none.
+    /// The number of its root page; none for an empty tree.
     fn root(&self) -> Result<Option<u64>, Fault> {
         match (self.stated.root, self.stated.depth) {
             (None, 0) => Ok(None),
@@ -59,7 +59,7 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// Walks over all its pages.
+    /// Checks all its pages, and gives a table's rows to `visitor`.
     pub fn walk(mut self, walk: &mut Walk<'_>, visitor: Visitor<'_>) -> Result<(), Fault> {
         if self.rows == Rows::Values && (self.stated.flags != 0 || self.stated.pad != 0) {
             return Err(self.fault("it has flags that are never set"));
@@ -67,15 +67,15 @@ impl<'n> Tree<'n> {
         if let Some(root) = self.root()? {
             self.walk_page(root, 1, Bounds { from: None, to: None }, walk, visitor)?;
         }
-        if self.met == self.stated {
+        if self.counted == self.stated {
             Ok(())
         } else {
             Err(self.fault("it has other numbers of pages or rows than it states"))
         }
     }
 
-    /// Takes a page of the file for this tree.
-    fn take(&self, number: u64, leaf: bool, file: &DataFile) -> Result<Page, Fault> {
+    /// Reads a page of this tree and checks it by itself.
+    fn read_page(&self, number: u64, leaf: bool, file: &DataFile) -> Result<Page, Fault> {
         let mut bytes = vec![0; file.page_size];
         file.read(number, &mut bytes, self.name)?;
         Page::check(bytes, number, leaf).map_err(|what| self.page_fault(number, what))
@@ -93,8 +93,8 @@ impl<'n> Tree<'n> {
             return Err(self.page_fault(number, "it does not exist or is in use twice"));
         }
         let leaf = level == self.stated.depth;
-        let page = self.take(number, leaf, walk.file)?;
-        // The first key of a branch page is not looked at: what is less than the second lies there.
+        let page = self.read_page(number, leaf, walk.file)?;
+        // The first key of a branch page is unused: its child holds all keys less than the second.
         let (mut before, mut may_be_same) = (bounds.from, true);
         for node in page.nodes().skip(usize::from(!leaf)) {
             let order = before.map_or(Ordering::Less, |before| self.compare(before, node.key));
@@ -102,14 +102,14 @@ impl<'n> Tree<'n> {
             if !in_order || bounds.to.is_some_and(|to| self.compare(node.key, to) != Ordering::Less) {
                 return Err(self.page_fault(number, "its keys are not in order"));
             }
-            // A page may begin with the key that leads to it.
+            // Only the first key may equal the one that leads to the page.
             (before, may_be_same) = (Some(node.key), false);
         }
         if leaf {
-            self.met.leaves += 1;
+            self.counted.leaves += 1;
             return self.walk_rows(number, &page, walk, visitor);
         }
-        self.met.branches += 1;
+        self.counted.branches += 1;
         for index in 0..page.count() {
             let key = |index| page.node(index).map(|node| node.key);
             let child = page.node(index).map_or(0, |node| node.child);
@@ -122,7 +122,7 @@ impl<'n> Tree<'n> {
 
     fn walk_rows(&mut self, number: u64, page: &Page, walk: &mut Walk<'_>, visitor: Visitor<'_>) -> Result<(), Fault> {
         for node in page.nodes() {
-            self.met.rows += 1;
+            self.counted.rows += 1;
             let flags = if self.rows == Rows::Tables { TABLE } else { node.flags & LONG_VALUE };
             if node.flags != flags || node.key.is_empty() {
                 return Err(self.page_fault(number, "a row has flags that are never set, or no key"));
@@ -133,7 +133,7 @@ impl<'n> Tree<'n> {
             } else {
                 let (value, pages) = self.long_value(node.value, node.length, walk.file)?;
                 for page in pages {
-                    self.met.overflow += 1;
+                    self.counted.overflow += 1;
                     if !walk.seen.note(page) {
                         return Err(self.page_fault(page, "it does not exist or is in use twice"));
                     }
@@ -142,7 +142,7 @@ impl<'n> Tree<'n> {
                 &long
             };
             match self.rows {
-                Rows::Free => self.take_free(number, node.key, value, walk)?,
+                Rows::Free => self.note_free_pages(number, node.key, value, walk)?,
                 Rows::Tables => {
                     let name =
                         std::str::from_utf8(node.key).map_err(|_| self.page_fault(number, "a name is no text"))?;
@@ -155,7 +155,7 @@ impl<'n> Tree<'n> {
         Ok(())
     }
 
-    /// Reads a value that stands in pages of its own. Gives their numbers too.
+    /// Reads a value from its overflow pages, and gives their numbers too.
     fn long_value(&self, at: &[u8], length: usize, file: &DataFile) -> Result<(Vec<u8>, std::ops::Range<u64>), Fault> {
         let number = u64_at(at, 0).ok_or_else(|| self.fault("a row is too short"))?;
         let mut header = [0; HEADER];
@@ -176,8 +176,8 @@ impl<'n> Tree<'n> {
         Ok((bytes, number..number + pages))
     }
 
-    /// Takes note of pages that are free: how many, and their numbers, each less than the one before.
-    fn take_free(&self, page: u64, key: &[u8], value: &[u8], walk: &mut Walk<'_>) -> Result<(), Fault> {
+    /// Notes the pages of a free list, which is their count, then their numbers in descending order.
+    fn note_free_pages(&self, page: u64, key: &[u8], value: &[u8], walk: &mut Walk<'_>) -> Result<(), Fault> {
         let fault = |what| self.page_fault(page, what);
         let change = (key.len() == size_of::<u64>()).then(|| u64_at(key, 0)).flatten();
         if change.is_none_or(|change| change == 0 || change > walk.file.meta.change) {
@@ -208,13 +208,13 @@ impl<'n> Tree<'n> {
     pub fn find(&self, file: &DataFile, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let Some(mut number) = self.root()? else { return Ok(None) };
         for _ in 1..self.stated.depth {
-            let page = self.take(number, false, file)?;
+            let page = self.read_page(number, false, file)?;
             let child = page.nodes().enumerate();
             let child =
                 child.take_while(|(index, node)| *index == 0 || self.compare(node.key, key) != Ordering::Greater);
             number = child.last().map_or(0, |(_, node)| node.child);
         }
-        let page = self.take(number, true, file)?;
+        let page = self.read_page(number, true, file)?;
         let Some(node) = page.nodes().find(|node| node.key == key) else { return Ok(None) };
         Ok(Some(match node.flags & LONG_VALUE {
             0 => node.value.to_vec(),
@@ -222,14 +222,14 @@ impl<'n> Tree<'n> {
         }))
     }
 
-    /// The last key of a tree of numbers.
+    /// The greatest key of a tree whose keys are numbers.
     pub fn last_key(&self, file: &DataFile) -> Result<Option<u64>, Fault> {
         let Some(mut number) = self.root()? else { return Ok(None) };
         for _ in 1..self.stated.depth {
-            let page = self.take(number, false, file)?;
+            let page = self.read_page(number, false, file)?;
             number = page.node(page.count() - 1).map_or(0, |node| node.child);
         }
-        let page = self.take(number, true, file)?;
+        let page = self.read_page(number, true, file)?;
         Ok(page.node(page.count() - 1).and_then(|node| u64_at(node.key, 0)))
     }
 }

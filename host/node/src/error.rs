@@ -1,9 +1,9 @@
-//! What can go wrong in a node itself, as against a block or a transaction that breaks a rule.
+//! Failures of a node itself. A block or transaction that breaks a rule is none.
 
 use bitcoin::BlockHash;
 use outrigger_service::{ErrorKind, ServiceError};
 
-/// Why a node could not do what it was asked. Nothing was changed, unless the text says so.
+/// Why a node could not do a request. Nothing was changed, unless the text says so.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodeError {
     /// It cannot be reached, or is not ready yet.
@@ -12,16 +12,16 @@ pub enum NodeError {
     /// It has no such function, or lacks the index for it.
     #[error("{0}")]
     Unsupported(String),
-    /// A block was named that it does not know.
+    /// It does not know the block.
     #[error("Block not found")]
     UnknownBlock(BlockHash),
-    /// It refuses, for this reason.
+    /// It refuses the request, for this reason.
     #[error("{0}")]
     Refused(String),
     /// Its storage failed.
     #[error("{0}")]
     Storage(String),
-    /// It failed inside.
+    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }

@@ -1,4 +1,4 @@
-//! What the node tells of itself, in the order in which it happened.
+//! The node's events, in the order in which they happened.
 
 use std::sync::Arc;
 
@@ -9,16 +9,15 @@ use bitcoin::{BlockHash, Transaction, Txid};
 pub enum Removal {
     /// A block confirmed it.
     Confirmed,
-    /// A block confirmed another that spends one of its inputs.
+    /// A block confirmed another transaction that spends one of its inputs.
     Conflict,
-    /// Another transaction of the mempool took its place (BIP 125).
+    /// Another transaction replaced it (BIP 125).
     Replaced,
-    /// It went out for other reasons: age, size, or a reorganisation that made it invalid.
+    /// It expired, was evicted for space, or a reorganisation made it invalid.
     Dropped,
 }
 
 /// A change of the chain or the mempool.
-#[allow(dead_code, reason = "the events say which block, whether or not an observer of today asks")]
 #[derive(Clone, Debug)]
 pub enum NodeEvent {
     /// A block became part of the best chain.
@@ -42,11 +41,11 @@ pub enum NodeEvent {
         /// Its height.
         height: u32,
     },
-    /// A transaction came to the mempool.
+    /// A transaction entered the mempool.
     TransactionAdded {
-        /// It.
+        /// The transaction.
         transaction: Arc<Transaction>,
-        /// When it came, in seconds of the node's time.
+        /// When it entered, in seconds of the node's time.
         time: u64,
         /// The mempool's sequence with it.
         sequence: u64,
@@ -62,9 +61,9 @@ pub enum NodeEvent {
     },
 }
 
-/// Hears of changes.
+/// Receives events.
 ///
-/// Called in order, under the node's write lock: it must only enqueue, and never ask the node.
+/// Called in order, under the node's write lock: it must only enqueue, and never call the node.
 pub trait Observer: Send + Sync {
     /// Takes one event.
     fn notify(&self, event: NodeEvent);

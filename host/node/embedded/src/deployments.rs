@@ -1,8 +1,8 @@
-//! Rules that come into force by signals of miners (BIP 9), and those that are in force by height.
+//! Rules that miners activate by signals (BIP 9), and those that are active by height.
 //!
-//! The development chain has one deployment of signals, `testdummy`, which changes no rule: it is there so that software
-//! can be tried with it. Its start lies before every block and its timeout after all of them, so it can neither wait for
-//! time nor fail. Where a block stands in it follows from the block's parent, so each block in the tree keeps that.
+//! The development chain has one BIP 9 deployment, `testdummy`, which changes no rule and serves tests. Its start time is
+//! before every block and its timeout after all of them, so it can neither wait for time nor fail. A block's state in it
+//! follows from the block's parent, so each block in the tree keeps its state.
 
 use outrigger_service::chain::DeploymentStage;
 
@@ -13,15 +13,15 @@ use super::store::rows::BlockEntry;
 pub const TESTDUMMY: &str = "testdummy";
 /// The bit of a block's version that signals for it.
 pub const TESTDUMMY_BIT: u8 = 28;
-/// How many blocks make a period: the stage changes between two of them.
+/// The blocks of a period; the stage changes only between two periods.
 pub(super) const PERIOD: u32 = 144;
-/// How many blocks of a period must signal.
+/// The blocks of a period that must signal.
 pub(super) const THRESHOLD: u32 = 108;
-/// The bits of a version that say whether the others are signals, and what they are then (BIP 9).
+/// The mask of a version's top bits, and their value if the other bits are signals (BIP 9).
 const TOP_MASK: u32 = 0xe000_0000;
 const TOP_BITS: u32 = 0x2000_0000;
 
-/// Where a block stands in the deployment.
+/// A block's state in the deployment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signals {
     /// The stage of its period.
@@ -33,17 +33,17 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Where the first block of a chain stands, which is old and signals nothing.
+    /// The state of the genesis block, which signals nothing.
     pub const FIRST: Self = Self { stage: DeploymentStage::Defined, since: 0, count: 0 };
 
-    /// Where a block stands that builds on this one.
+    /// The state of a child of this block.
     pub fn of_child(self, parent: &BlockEntry, child: &BlockEntry) -> Self {
         let (stage, since) = self.next(parent.height);
         let counted = if child.height.is_multiple_of(PERIOD) { 0 } else { self.count };
         Self { stage, since, count: counted + u32::from(signals(child)) }
     }
 
-    /// The stage of a block on this one, which has this height, and the height of that stage's first block.
+    /// The stage of a child of this block, whose height is `height`, and the height of that stage's first block.
     pub fn next(self, height: u32) -> (DeploymentStage, u32) {
         use DeploymentStage as Stage;
         let first = height.saturating_add(1);
@@ -70,8 +70,8 @@ pub(super) fn is_signalled(stage: DeploymentStage) -> bool {
     matches!(stage, DeploymentStage::Started | DeploymentStage::LockedIn)
 }
 
-/// What a block of this stage has by the deployment: its version, the rules it is under, and what can be signalled, as
-/// BIP 9 has them in a template.
+/// The fields of a block template in this stage (BIP 9): version, rules, and the deployments that can be signalled with
+/// their bits.
 pub fn template(stage: DeploymentStage) -> (i32, Vec<String>, Vec<(String, u8)>) {
     let mut rules = vec!["csv", "!segwit"];
     if stage == DeploymentStage::Active {

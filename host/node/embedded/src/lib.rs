@@ -1,11 +1,11 @@
 //! The embedded node: a development chain (regtest rules) in this process, with every block checked in full.
 //!
-//! [`EmbeddedNode`] is the whole of it. Reads of the chain go through a [`ChainSnapshot`], which sees one moment and
-//! disturbs nobody; reads of the mempool take its lock for as long as they copy. All changes are made by one writer at
-//! a time, under the lock of the tree: block, index, undo data, coins, transactions and tip of one submission, even of
-//! a reorganisation over many blocks, are one transaction of the database, which is committed before it is answered.
+//! Reads of the chain go through a [`ChainSnapshot`], which sees one moment and blocks nobody; reads of the mempool hold
+//! its lock while they copy. There is one writer at a time, which holds the tree's lock: block, index, undo data, coins,
+//! transactions and tip of one submission, even of a reorganisation over many blocks, are one LMDB transaction, which is
+//! committed before the reply.
 //!
-//! Locks are taken in this order: the tree, the database's writer, the mempool. Nothing is decoded under any of them.
+//! Lock order: the tree, LMDB's writer, the mempool. Nothing is decoded under any of them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
@@ -57,7 +57,7 @@ use time::Clock;
 use tree::Tree;
 use validation::ScriptCache;
 
-/// A node that is its own chain.
+/// A node whose chain is in this process.
 pub struct EmbeddedNode {
     params: ChainParams,
     settings: Settings,
@@ -77,27 +77,27 @@ pub struct EmbeddedNode {
 #[derive(Clone, Copy, Debug)]
 struct Best {
     tip: Tip,
-    /// The stage that the deployment of signals has for a block on it.
+    /// The stage of the BIP 9 deployment for a block on it.
     next_stage: DeploymentStage,
 }
 
 /// What the write lock guards.
 struct Chain {
     tree: Tree,
-    /// Whether a write failed half-way, so that the tree may not be what the database holds.
+    /// Whether a write failed half-way, so that the tree may differ from the database.
     stale: bool,
 }
 
 impl EmbeddedNode {
-    /// Opens the chain in `dir`, making it where there is none.
+    /// Opens the chain in `dir`, or makes it if there is none.
     ///
     /// # Errors
-    /// When the network is not regtest, the database cannot be opened, is of another kind or damaged, or the system gives
-    /// no thread. What is wrong with the journal of the mempool is no error: it is logged, and the mempool lacks it.
+    /// When the network is not regtest, the database cannot be opened, is of another kind or damaged, or no thread can be
+    /// started. Damage of the mempool's journal is only logged, and the mempool lacks what is damaged.
     pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, EmbeddedError> {
         let params = ChainParams::of(settings.network)?;
         let store = Store::open(dir, &settings)?;
-        found(&store, &params)?;
+        write_or_check_genesis(&store, &params)?;
         let txn = store.read()?;
         let tree = Tree::load(store.entries(&txn)?)?;
         let tip = snapshot::tip(&store, &txn)?;
@@ -126,7 +126,7 @@ impl EmbeddedNode {
         Ok(Arc::new(node))
     }
 
-    /// Puts on the disk what may not be there yet: the last block beside the best chain, and the journal of the mempool.
+    /// Syncs to disk what may not be there yet: the last block beside the best chain, and the journal of the mempool.
     pub fn finish(&self) {
         if let Err(error) = self.store.stopped(&self.dir) {
             tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
@@ -134,7 +134,7 @@ impl EmbeddedNode {
         self.journal.finish(&*self.pool);
     }
 
-    /// The best block. Costs next to nothing.
+    /// The best block, read without a lock.
     pub fn tip(&self) -> Tip {
         self.best.load().tip
     }
@@ -147,21 +147,21 @@ impl EmbeddedNode {
         ChainSnapshot::take(&self.store, self.settings.network)
     }
 
-    /// The rules' figures.
+    /// The parameters of the chain.
     #[cfg(test)]
     pub fn params(&self) -> &ChainParams {
         &self.params
     }
 
-    /// What a block on the tip must and may be (BIP 22).
+    /// The template of a block on the tip, without transactions (BIP 22).
     pub fn next_block(&self) -> NextBlock {
         self.describe_next(**self.best.load())
     }
 
-    /// What a block on this tip must and may be. The tip may be one that has just been overtaken.
+    /// As [`Self::next_block`] on this tip, which may no longer be the best.
     ///
     /// # Errors
-    /// When the tree does not know it, or cannot be loaded anew after a write that failed.
+    /// When the tree does not know it, or cannot be reloaded after a write that failed.
     fn next_block_on(&self, tip: Tip) -> Result<NextBlock, EmbeddedError> {
         let best = **self.best.load();
         if best.tip.hash == tip.hash {
@@ -198,12 +198,12 @@ impl EmbeddedNode {
         self.clock.set(seconds);
     }
 
-    /// Tells `observer` of every change from now on.
+    /// Notifies `observer` of every change from now on.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.observers.write().push(observer);
     }
 
-    /// Tells the observers. The caller holds the write lock, which keeps the order.
+    /// Notifies the observers. The caller holds the write lock, which keeps the events in order.
     fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
         let observers = self.observers.read();
         for event in events {
@@ -213,7 +213,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// Takes the write lock, loading the tree anew if an earlier write left it in doubt.
+    /// Takes the write lock, and reloads the tree if an earlier write failed.
     fn lock_chain(&self) -> Result<MutexGuard<'_, Chain>, EmbeddedError> {
         let mut chain = self.chain.lock().unwrap_or_else(|poisoned| {
             self.chain.clear_poison();
@@ -237,8 +237,8 @@ impl EmbeddedNode {
     }
 }
 
-/// Writes the first block into an empty database, or checks that the database is of this chain.
-fn found(store: &Store, params: &ChainParams) -> Result<(), EmbeddedError> {
+/// Writes the genesis block into an empty database, or checks that the database is of this chain.
+fn write_or_check_genesis(store: &Store, params: &ChainParams) -> Result<(), EmbeddedError> {
     let mut txn = store.write()?;
     let hash = params.genesis_hash;
     match store.genesis(&txn)? {

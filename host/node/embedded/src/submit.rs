@@ -1,4 +1,4 @@
-//! What comes to the chain from outside: blocks, headers, and the operator's opinion of blocks.
+//! Changes of the chain from outside: blocks, headers, invalidateblock, reconsiderblock, preciousblock.
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
@@ -21,7 +21,7 @@ impl From<ValidationError> for Verdict {
 }
 
 impl EmbeddedNode {
-    /// Judges a block on the tip without its proof of work and without keeping anything (BIP 23 proposal).
+    /// Validates a block on the tip without its proof of work, and stores nothing (BIP 23 proposal).
     ///
     /// # Errors
     /// When the node fails; a block that is refused is a [`Verdict`].
@@ -54,7 +54,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// Stores a block and, where it makes the best chain, connects it. What is answered valid is on disk.
+    /// Stores a block, and connects it if it makes the best chain. A block that is answered valid is on disk.
     ///
     /// # Errors
     /// When the node fails; a block that is refused is a [`Verdict`].
@@ -66,7 +66,7 @@ impl EmbeddedNode {
             self.store.entry(&txn, &block.header.prev_blockhash)?.is_some()
         };
         let filled = (follows && fill_coinbase_witness(&mut block)).then(|| serialize(&*block));
-        // Before the hash is looked up: other bytes than those that are known can have it.
+        // Before the hash is looked up: a mutated block has the hash of the valid one.
         if let Err(error) = check_proof_of_work(&block.header, &self.params).and_then(|()| check_block(&block)) {
             return Ok(error.into());
         }
@@ -88,8 +88,8 @@ impl EmbeddedNode {
         })
     }
 
-    /// Marks a block and all that builds on it as invalid, and goes to the best chain that remains. The first block
-    /// stays valid.
+    /// Marks a block and its descendants as invalid, and activates the best chain that remains. The genesis block stays
+    /// valid.
     ///
     /// # Errors
     /// [`EmbeddedError::UnknownBlock`], or when the node fails.
@@ -104,8 +104,8 @@ impl EmbeddedNode {
         })
     }
 
-    /// Takes back what [`EmbeddedNode::invalidate_block`] did to a block, its ancestors and descendants. Those that do
-    /// break a rule are found out again.
+    /// Removes the mark of invalidity from a block, its ancestors and descendants. Those that break a rule are marked
+    /// again when they are connected.
     ///
     /// # Errors
     /// As [`EmbeddedNode::invalidate_block`].
@@ -143,7 +143,7 @@ impl EmbeddedNode {
 }
 
 impl Change<'_> {
-    /// Puts a header into the tree, if it is not there. `Err` holds the verdict where it is refused.
+    /// Inserts a header into the tree, if it is not there. The inner `Err` is the verdict on a refused one.
     fn accept_header(&mut self, hash: BlockHash, header: &Header) -> Result<Result<(), Verdict>, EmbeddedError> {
         if let Some(entry) = self.tree.get(&hash) {
             let failed = entry.failure != Failure::None;
@@ -152,11 +152,11 @@ impl Change<'_> {
         if let Err(error) = self.validate_header(header) {
             return Ok(Err(error.into()));
         }
-        let before = *self.tree.known(&header.prev_blockhash)?;
+        let parent = *self.tree.known(&header.prev_blockhash)?;
         let entry = BlockEntry {
             header: *header,
-            height: before.height + 1,
-            work: before.work + header.work(),
+            height: parent.height + 1,
+            work: parent.work + header.work(),
             median_time: self.tree.median_time(header.time, &header.prev_blockhash),
             transactions: 0,
             size: 0,
@@ -178,7 +178,7 @@ impl Change<'_> {
         check_header(header, &parent, &self.node.params, self.node.time())
     }
 
-    /// Takes in a block that is right by itself.
+    /// Accepts a block that has passed [`check_block`].
     fn accept_block(&mut self, hash: BlockHash, block: NamedBlock, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
         if let Err(verdict) = self.accept_header(hash, &block.header)? {
             return Ok(verdict);
@@ -186,8 +186,8 @@ impl Change<'_> {
         if self.tree.known(&hash)?.validity > Validity::Header {
             return Ok(Verdict::Duplicate);
         }
-        let before = block.header.prev_blockhash;
-        let parent = self.parent(&before).ok_or_else(|| EmbeddedError::corrupt("index", before))?;
+        let previous = block.header.prev_blockhash;
+        let parent = self.parent(&previous).ok_or_else(|| EmbeddedError::corrupt("index", previous))?;
         if let Err(error) = check_in_context(&block, &parent) {
             if !error.mutated {
                 self.fail(hash)?;

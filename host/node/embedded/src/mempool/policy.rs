@@ -1,4 +1,4 @@
-//! Which transactions are standard: what the mempool takes beyond what blocks allow.
+//! Which transactions are standard: the rules of the mempool beyond those of blocks (bitcoind's `policy.cpp`).
 
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Instruction;
@@ -14,7 +14,7 @@ use super::entry::FeeRate;
 
 /// The weight a transaction may have.
 const MAX_WEIGHT: u64 = 400_000;
-/// The bytes a transaction must have without its witness, so that none can pass for an inner node of a merkle tree.
+/// The least bytes of a transaction without its witness: one of 64 can pass for an inner node of a Merkle tree.
 const MIN_SIZE: usize = 65;
 /// The bytes a scriptSig may have: enough for 15 of 15 keys in a script hash.
 const MAX_SCRIPT_SIG: usize = 1_650;
@@ -22,35 +22,35 @@ const MAX_SCRIPT_SIG: usize = 1_650;
 const MAX_REDEEM_SIGOPS: u64 = 15;
 /// The keys a bare multisig output may have.
 const MAX_BARE_KEYS: usize = 3;
-/// The outputs not worth spending that a transaction may have, if it pays no fee.
+/// The dust outputs a transaction may have, if it pays no fee.
 const MAX_DUST_OUTPUTS: usize = 1;
 /// The bytes a witness script may have.
 const MAX_WITNESS_SCRIPT: usize = 3_600;
-/// The elements there may be beside a witness script.
+/// The stack items there may be beside a witness script.
 const MAX_WITNESS_ITEMS: usize = 100;
 /// The bytes each of them may have.
 const MAX_WITNESS_ITEM: usize = 80;
-/// How an annex begins (BIP 341).
+/// The first byte of an annex (BIP 341).
 const ANNEX_TAG: u8 = 0x50;
 /// The leaf version of tapscript (BIP 342), and the bits that hold a leaf version.
 const TAPSCRIPT_LEAF: u8 = 0xc0;
 const LEAF_MASK: u8 = 0xfe;
-/// The script that anyone may spend to bump a fee.
+/// Pay to anchor: the script that anyone may spend to bump a fee.
 const PAY_TO_ANCHOR: [u8; 4] = [0x51, 0x02, 0x4e, 0x73];
-/// The bytes that spending an output takes: of one with a witness, of another.
+/// The virtual bytes of an input that spends an output: a witness program, or another.
 const WITNESS_SPEND: u64 = 67;
 const PLAIN_SPEND: u64 = 148;
 
-/// What kind of output a script makes.
+/// The kind of an output's script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// One that is known: pay to key, key hash, script hash, witness, taproot, anchor, or a small multisig.
+    /// A known form: pay to key, key hash, script hash, witness, taproot, anchor, or a small multisig.
     Payment,
-    /// A witness program without a meaning yet.
+    /// A witness program whose version has no rules yet.
     FutureWitness,
     /// Data behind an OP_RETURN.
     Data,
-    /// None that is known.
+    /// No known form.
     Unknown,
 }
 
@@ -96,10 +96,10 @@ fn is_small_multisig(script: &Script) -> bool {
     keys.len() == total && (1..=MAX_BARE_KEYS).contains(&total) && required <= total && keys.iter().all(is_key)
 }
 
-/// Whether a transaction is standard by itself.
+/// Checks that a transaction is standard by itself (bitcoind's `IsStandardTx`).
 ///
 /// # Errors
-/// The first thing that is not, as bitcoind words it.
+/// bitcoind's reason for the first rule that is broken.
 pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), ValidationError> {
     if !(1..=3).contains(&tx.version.0) {
         return Err(ValidationError::new("version"));
@@ -132,7 +132,7 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
     Ok(())
 }
 
-/// Whether a transaction is long enough not to pass for an inner node of a merkle tree.
+/// Checks that a transaction is too long to pass for an inner node of a Merkle tree.
 ///
 /// # Errors
 /// `tx-size-small`.
@@ -140,7 +140,7 @@ pub fn check_size(tx: &Transaction) -> Result<(), ValidationError> {
     if tx.base_size() < MIN_SIZE { Err(ValidationError::new("tx-size-small")) } else { Ok(()) }
 }
 
-/// Whether a transaction with an output not worth spending pays nothing, so that nobody mines it for itself.
+/// Checks that a transaction with dust pays no fee, so that nobody mines it without a child that spends the dust.
 ///
 /// # Errors
 /// `dust`.
@@ -156,7 +156,7 @@ fn dust_count(tx: &Transaction, limits: &MempoolLimits) -> usize {
     tx.output.iter().filter(|output| output.value.to_sat() < dust_limit(output, rate)).count()
 }
 
-/// The value below which an output costs more to spend than it is worth, in satoshi.
+/// The value below which an output is dust, in satoshi (bitcoind's `GetDustThreshold`).
 fn dust_limit(output: &TxOut, rate: FeeRate) -> u64 {
     if is_unspendable(output.script_pubkey.as_bytes()) {
         return 0;
@@ -165,7 +165,7 @@ fn dust_limit(output: &TxOut, rate: FeeRate) -> u64 {
     rate.fee(output.size() as u64 + spend)
 }
 
-/// Whether what a transaction spends, and how, is standard.
+/// Checks that the spent outputs are standard, then the witnesses (bitcoind's `AreInputsStandard`, `IsWitnessStandard`).
 ///
 /// # Errors
 /// `bad-txns-nonstandard-inputs`, then `bad-witness-nonstandard`.
@@ -186,11 +186,11 @@ pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), ValidationEr
     if witnesses { Ok(()) } else { Err(ValidationError::new("bad-witness-nonstandard")) }
 }
 
-/// What a scriptSig of pushes leaves on top of the stack.
+/// The top of the stack after a scriptSig that only pushes.
 fn last_push(script: &Script) -> Option<&[u8]> {
     match script.instructions().last()?.ok()? {
         Instruction::PushBytes(bytes) => Some(bytes.as_bytes()),
-        // A small number on top is a redeem script of one byte or none, without any operation that counts.
+        // Opcodes of small numbers push one byte or none: a redeem script without signature operations.
         Instruction::Op(_) => Some(&[]),
     }
 }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_of_standardness_has_its_reason() {
+    fn check_standard_gives_bitcoinds_reasons() {
         assert_eq!(reason(&paying(vec![(1_000, wpkh())])), None);
         let mut version = paying(vec![(1_000, wpkh())]);
         version.version = Version(4);

@@ -1,7 +1,7 @@
-//! The records of the journal: what came to the mempool, what left it, and what was added to fees.
+//! The records of the mempool's journal: transactions that entered, transactions that left, and fee deltas.
 //!
-//! A record is a marker, the length of its content, a checksum of it, and the content: a tag and what belongs to it. Where
-//! one is damaged, reading goes on at the next marker, so that only what is damaged is lost.
+//! A record is a marker, the length of its content, the content's checksum, and the content, which begins with a tag. After a
+//! damaged record, reading goes on at the next marker, so that no other record is lost.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,9 +12,9 @@ use outrigger_service::wire::{self, Blob, Reader, Wire, WireError};
 
 use crate::mempool::entry::{Entry, EntryTime, Offer};
 
-/// What a journal begins with: its kind, and the version of its records.
+/// The first bytes of a journal: its kind, and the version of its records.
 pub const HEADER: [u8; 8] = *b"ORMPOOL1";
-/// What a record begins with.
+/// The first bytes of a record.
 const MARKER: [u8; 4] = [0xf0, b'm', b'p', 0x0f];
 /// The bytes before a record's content.
 const HEAD: usize = 12;
@@ -27,17 +27,17 @@ mod tag {
     pub const PRIORITISED: u8 = 2;
 }
 
-/// Records on their way into the journal.
+/// Encoded records, to be written to the journal.
 #[derive(Default)]
 pub struct Records(Vec<u8>);
 
 impl Records {
-    /// A transaction came.
+    /// Records that a transaction entered the mempool.
     pub fn added(&mut self, entry: &Entry) {
         self.kept(&entry.raw, entry.entry_time());
     }
 
-    /// A transaction that came, with what it keeps.
+    /// As [`Records::added`], by the transaction's bytes and entry time.
     pub fn kept(&mut self, raw: &[u8], entry_time: EntryTime) {
         let EntryTime { time, height, unbroadcast } = entry_time;
         let mut content = Vec::with_capacity(raw.len() + 18);
@@ -50,12 +50,12 @@ impl Records {
         self.push(&content);
     }
 
-    /// A transaction left.
+    /// Records that a transaction left the mempool.
     pub fn removed(&mut self, txid: &Txid) {
         self.push(&wire::to_bytes(&(tag::REMOVED, *txid)));
     }
 
-    /// The sum of what was added to a transaction's fee, in satoshi.
+    /// Records a transaction's fee delta, the sum of all prioritisetransaction calls, in satoshi.
     pub fn prioritised(&mut self, txid: &Txid, delta: i64) {
         self.push(&wire::to_bytes(&(tag::PRIORITISED, *txid, delta)));
     }
@@ -67,7 +67,7 @@ impl Records {
         self.0.extend_from_slice(content);
     }
 
-    /// The bytes.
+    /// The encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -80,20 +80,20 @@ fn checksum(content: &[u8]) -> [u8; 4] {
 
 /// A transaction that was in the mempool.
 pub struct Kept {
-    /// It.
+    /// The transaction.
     pub offer: Offer,
-    /// When it came.
+    /// When it entered, and whether it was broadcast.
     pub entry_time: EntryTime,
 }
 
-/// What a journal says.
+/// The contents of a journal.
 #[derive(Default)]
 pub struct Stored {
-    /// The transactions that came and did not leave, in the order they came.
+    /// The transactions that entered and did not leave, in the order in which they entered.
     pub transactions: Vec<Kept>,
-    /// What was added to fees, in satoshi.
+    /// The fee deltas, in satoshi.
     pub deltas: BTreeMap<Txid, i64>,
-    /// The bytes that are no records.
+    /// The number of bytes that are not valid records.
     pub damaged: usize,
 }
 
@@ -149,7 +149,7 @@ impl Replay {
             tag::ADDED => {
                 let (time, height, raw) = <(u64, u32, Blob)>::get(&mut reader)?;
                 let tx = deserialize::<Transaction>(&raw).map_err(|_| reader.error())?;
-                // The first journals did not say.
+                // Journals of the first version lack it.
                 let unbroadcast = reader.rest_or(false)?;
                 let kept = Kept { offer: Offer::new(tx, &raw), entry_time: EntryTime { time, height, unbroadcast } };
                 self.remove(&kept.offer.txid);

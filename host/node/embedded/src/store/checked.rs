@@ -1,11 +1,11 @@
-//! Which blocks were held against their Merkle roots since the start: once is enough, since a checksum tells of what is damaged later.
+//! The blocks whose Merkle roots were checked since the start. Once is enough: checksums find later damage.
 
 use std::collections::HashSet;
 
 use bitcoin::BlockHash;
 use parking_lot::Mutex;
 
-/// The most blocks that are remembered; then they are checked anew.
+/// The most blocks that are remembered; beyond, all are forgotten and checked again.
 const MAX_CHECKED: usize = 100_000;
 
 /// The hashes of blocks that were checked.
@@ -18,7 +18,7 @@ impl Checked {
         self.0.lock().contains(hash)
     }
 
-    /// A block was checked.
+    /// Remembers that a block was checked.
     pub fn note(&self, hash: &BlockHash) {
         let mut checked = self.0.lock();
         if checked.len() >= MAX_CHECKED {

@@ -13,7 +13,7 @@ use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
 use outrigger_script::parse::is_unspendable;
 
-/// Height, whether of a coinbase, value.
+/// Height, whether of a coinbase, value in satoshi.
 type Plain = (u32, bool, u64);
 
 /// The coins as the blocks of the best chain leave them, spent and made one by one.
@@ -39,44 +39,44 @@ fn replayed(node: &EmbeddedNode) -> BTreeMap<Vec<u8>, Plain> {
     coins
 }
 
-fn kept(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
+fn stored(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
     let txn = node.store.read().unwrap();
     let coins = node.store.all_coins(&txn).unwrap();
     coins.into_iter().map(|(key, coin)| (key, (coin.height, coin.coinbase, coin.output.value.to_sat()))).collect()
 }
 
 fn assert_as_replayed(node: &TestNode) {
-    let coins = kept(node);
+    let coins = stored(node);
     assert_eq!(coins, replayed(node));
     assert_eq!(node.snapshot().unwrap().info().unwrap().coins, Some(coins.len() as u64));
     assert_eq!(in_batches(node), coins);
 }
 
-/// The coins as they are told in batches, in the order in which they are told.
+/// The coins that `coins_after` gives in batches, which must be in the order of their keys.
 fn in_batches(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
     const BATCH: u32 = 3;
     let snapshot = node.snapshot().unwrap();
-    let mut told = Vec::new();
+    let mut read = Vec::new();
     let mut last = None;
     loop {
         let batch = snapshot.coins_after(last.as_ref(), BATCH).unwrap();
         let Some(end) = batch.last() else { break };
         assert!(batch.len() <= BATCH as usize);
         last = Some(end.outpoint);
-        told.extend(batch.into_iter().map(|output| {
+        read.extend(batch.into_iter().map(|output| {
             let coin = output.coin;
             (outpoint_key(&output.outpoint).to_vec(), (coin.height, coin.coinbase, coin.output.value.to_sat()))
         }));
     }
-    assert!(told.is_sorted());
-    told.into_iter().collect()
+    assert!(read.is_sorted());
+    read.into_iter().collect()
 }
 
-/// What a test does next.
+/// A step of a random history.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A block so many blocks below the tip, which spends these coinbases, each into so many outputs, some of which are
-    /// spent again at once.
+    /// A block `depth` below the tip. A spend is the index of a coinbase, the number of outputs, and whether the first of
+    /// them is spent in the same block.
     Block {
         depth: u32,
         spends: Vec<(usize, u8, bool)>,
@@ -118,13 +118,13 @@ fn transactions(coinbases: &[Txid], spends: &[(usize, u8, bool)]) -> Vec<Transac
     made
 }
 
-fn below(node: &EmbeddedNode, depth: u32) -> bitcoin::BlockHash {
+fn block_below_tip(node: &EmbeddedNode, depth: u32) -> bitcoin::BlockHash {
     let height = node.tip().height.saturating_sub(depth).max(108);
     node.snapshot().unwrap().block_info(BlockRef::Height { height }).unwrap().unwrap().hash
 }
 
 #[test]
-fn a_confirmed_transaction_cannot_be_confirmed_again() {
+fn bip30_transaction_with_unspent_outputs_is_refused() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 102);
     let first = spend(&[(coinbases[0], 0)], &[1_000, 2_000]);
@@ -136,11 +136,11 @@ fn a_confirmed_transaction_cannot_be_confirmed_again() {
             verdict => panic!("{verdict:?}"),
         }
     };
-    // That is told before anything else that is wrong, wherever it stands.
+    // BIP 30 is checked before all other rules of transactions, at any position.
     let missing = spend(&[(first.compute_txid(), 9)], &[500]);
     assert_eq!(reason(&[missing.clone(), first.clone()]), "bad-txns-BIP30");
     assert_eq!(reason(&[first.clone(), missing.clone()]), "bad-txns-BIP30");
-    // With all its outputs spent it only lacks what it spent.
+    // Once all its outputs are spent, BIP 30 allows it, and only its inputs are missing.
     extend(&node, &[spend(&[(first.compute_txid(), 0), (first.compute_txid(), 1)], &[2_500])]);
     assert_eq!(reason(&[first]), "bad-txns-inputs-missingorspent");
     assert_eq!(reason(&[missing]), "bad-txns-inputs-missingorspent");
@@ -158,8 +158,8 @@ proptest! {
             match step {
                 Step::Block { depth, spends } => {
                     let transactions = transactions(&coinbases, &spends);
-                    let block = Draft::on(&node, below(&node, depth), &transactions, tag).finish();
-                    // Blocks that spend what their chain has spent are refused, which must leave no trace either.
+                    let block = Draft::on(&node, block_below_tip(&node, depth), &transactions, tag).finish();
+                    // Blocks with double spends are refused, which must leave no trace either.
                     let verdict = node.submit_block(&serialize(&block)).unwrap();
                     let fine = match &verdict {
                         Verdict::Valid | Verdict::Inconclusive => true,
@@ -173,7 +173,7 @@ proptest! {
                 Step::Invalidate { depth } => {
                     let height = node.tip().height.saturating_sub(depth);
                     if height > 108 {
-                        let hash = below(&node, depth);
+                        let hash = block_below_tip(&node, depth);
                         node.invalidate_block(hash).unwrap();
                         invalidated = Some(hash);
                     }

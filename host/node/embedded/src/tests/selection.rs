@@ -1,4 +1,4 @@
-//! What is selected for the next block.
+//! The selection of transactions for the next block.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
     tx.compute_txid()
 }
 
-/// The selection as it stands.
+/// The current selection.
 fn candidate(node: &EmbeddedNode) -> Candidate {
     node.candidate(None).unwrap().unwrap()
 }
@@ -31,7 +31,7 @@ fn ids(candidate: &Candidate) -> Vec<Txid> {
 }
 
 #[test]
-fn children_pay_for_their_parents_and_come_after_them() {
+fn selection_counts_child_fees_for_parents_and_orders_parents_first() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 103);
     let poor = spend(&[(coinbases[0], 0)], &[COINBASE / 2, COINBASE / 2 - 200]);
@@ -56,7 +56,7 @@ fn children_pay_for_their_parents_and_come_after_them() {
 }
 
 #[test]
-fn a_selection_has_a_version_and_is_handed_over_once() {
+fn selection_is_given_once_per_version() {
     let limits = MempoolLimits { block_feerate: 20_000, ..MempoolLimits::default() };
     let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
     let coinbases = extend_by(&node, 103);
@@ -64,13 +64,13 @@ fn a_selection_has_a_version_and_is_handed_over_once() {
     let first = candidate(&node);
     assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
     assert_eq!(node.candidate(Some(first.version + 1)).unwrap().map(|again| again.version), Some(first.version));
-    // One that pays too little for a block changes the mempool, and not the selection.
+    // One below the feerate of blocks changes the mempool, but not the selection.
     accept(&node, &spend(&[(coinbases[1], 0)], &[COINBASE - 1_000]));
     assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
     let again = candidate(&node);
     assert_eq!((again.version, &again.transactions), (first.version, &first.transactions));
     assert!(again.sequence > first.sequence);
-    // Another tip is another block, even of the same transactions.
+    // A new tip makes a new selection, even of the same transactions.
     extend(&node, &[]);
     let on_next = node.candidate(Some(first.version)).unwrap().unwrap();
     assert_eq!((on_next.next.tip, &on_next.transactions), (node.tip(), &first.transactions));
@@ -89,15 +89,15 @@ fn selection_has_what_was_accepted_before_it_was_asked_for() {
         assert!(ids(&candidate).contains(&txid));
         known = candidate.version;
     }
-    let asked: Vec<_> = std::thread::scope(|scope| {
-        let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| candidate(&node).version)).collect();
-        asking.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let versions: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| candidate(&node).version)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(asked, [known; 8]);
+    assert_eq!(versions, [known; 8]);
 }
 
-/// Transactions that build on each other in all ways, with fees that say nothing of their order.
-fn tangle(node: &EmbeddedNode, coinbases: &[Txid]) {
+/// Submits transactions that spend each other's outputs at random, with random fees.
+fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
     let mut state = 1_u64;
     let mut next = |bound: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -114,7 +114,7 @@ fn tangle(node: &EmbeddedNode, coinbases: &[Txid]) {
         let each = (value - 500 - next(20_000)) / outputs;
         let from: Vec<_> = inputs.iter().map(|(txid, vout, _)| (*txid, *vout)).collect();
         let tx = spend(&from, &vec![each; usize::try_from(outputs).unwrap()]);
-        // Some build on more than is allowed.
+        // Some exceed the limits of ancestors.
         match node.submit(&serialize(&tx), 0).unwrap() {
             Admission::Accepted { txid, .. } => open.extend((0..).zip(&tx.output).map(|(vout, _)| (txid, vout, each))),
             _ => open.extend(inputs),
@@ -122,7 +122,7 @@ fn tangle(node: &EmbeddedNode, coinbases: &[Txid]) {
     }
 }
 
-/// What is to be chosen when there is room for all, found by looking at everything each time.
+/// The selection when there is room for all, computed anew for each package.
 fn naive(node: &EmbeddedNode) -> Vec<Txid> {
     let entries: BTreeMap<Txid, MempoolEntry> =
         node.mempool_entries(&node.mempool_ids()).into_iter().flatten().map(|entry| (entry.txid, entry)).collect();
@@ -162,7 +162,7 @@ fn naive(node: &EmbeddedNode) -> Vec<Txid> {
 fn selection_is_what_a_look_at_everything_would_choose() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 120);
-    tangle(&node, &coinbases[..20]);
+    submit_random(&node, &coinbases[..20]);
     node.pool().graph().assert_consistent();
     let chosen = candidate(&node);
     assert!(chosen.transactions.len() > 50);
@@ -176,7 +176,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
         assert_eq!(selected.depends, parents);
         assert!(parents.iter().all(|parent| (*parent as usize) <= at), "{at} after {parents:?}");
     }
-    // Deltas move transactions and all that they count for.
+    // Deltas move transactions and the packages that include them.
     for (index, txid) in node.mempool_ids().into_iter().enumerate().step_by(7) {
         node.prioritise(txid, if index % 2 == 0 { 9_000 } else { -700 }).unwrap();
     }
@@ -185,7 +185,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
 }
 
 #[test]
-fn a_block_of_the_template_is_valid_and_empties_the_mempool() {
+fn block_of_the_selection_is_valid_and_empties_the_mempool() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 110);
     for coinbase in &coinbases[..10] {
@@ -210,10 +210,10 @@ fn a_block_of_the_template_is_valid_and_empties_the_mempool() {
 }
 
 #[test]
-fn the_weight_and_the_least_feerate_bound_the_selection() {
+fn selection_is_bounded_by_weight_and_feerate() {
     let mut settings = Settings::default();
     let one = spend(&[(Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros()), 0)], &[1]).weight().to_wu();
-    // Room for two, and a little less than three.
+    // Room for two, and for a little less than three.
     settings.reserved_weight = 4_000_000 - 3 * one;
     settings.mempool.block_feerate = 20_000;
     let node = TestNode::with(settings);
@@ -228,7 +228,7 @@ fn the_weight_and_the_least_feerate_bound_the_selection() {
     let transactions: Vec<Transaction> =
         candidate(&node).transactions.iter().map(|selected| deserialize(&selected.raw).unwrap()).collect();
     extend(&node, &transactions);
-    // The one that pays too little stays where it is.
+    // The one that pays too little stays in the mempool.
     assert_eq!(ids(&candidate(&node)), [paying[0]]);
     assert_eq!(node.mempool_ids().len(), 2);
 }

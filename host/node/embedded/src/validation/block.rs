@@ -1,4 +1,4 @@
-//! What a block is by itself, and what it must be on its parent.
+//! The rules of a block by itself, and those that depend on its parent.
 
 use bitcoin::script::Builder;
 use bitcoin::{Script, ScriptBuf};
@@ -13,7 +13,7 @@ use outrigger_script::legacy_sigop_count;
 /// The bytes of a block's header.
 const HEADER_SIZE: usize = 80;
 
-/// What a block is by itself. Its proof of work is not looked at.
+/// Checks a block by itself, except for its proof of work (bitcoind's `CheckBlock`).
 ///
 /// # Errors
 /// The first rule that is broken: merkle root, size, coinbase, transactions, legacy signature operations.
@@ -54,12 +54,12 @@ pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
     Ok(())
 }
 
-/// Whether as many bytes outside of witnesses weigh more than a block may.
+/// Whether this many bytes outside of witnesses exceed the weight of a block.
 fn exceeds_weight(bytes: usize) -> bool {
     (bytes as u64).saturating_mul(WITNESS_SCALE_FACTOR) > MAX_BLOCK_WEIGHT
 }
 
-/// What a block must be on its parent.
+/// Checks a block on its parent (bitcoind's `ContextualCheckBlock`).
 ///
 /// # Errors
 /// `bad-txns-nonfinal`, `bad-cb-height`, what is wrong with the witness commitment, `bad-blk-weight`, in this order.
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heights_are_pushed_as_numbers() {
+    fn bip34_heights_are_pushed_in_their_shortest_form() {
         for (height, push) in [(1_u32, &[0x51_u8][..]), (16, &[0x60]), (17, &[1, 17]), (128, &[2, 128, 0])] {
             assert!(begins_with_height(Script::from_bytes(push), height), "height {height}");
             let mut longer = push.to_vec();

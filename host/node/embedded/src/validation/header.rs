@@ -6,7 +6,7 @@ use bitcoin::block::Header;
 use super::{Parent, ValidationError};
 use crate::params::{ChainParams, MAX_FUTURE_BLOCK_TIME};
 
-/// The versions below this were outlawed by BIP 34, BIP 66 and BIP 65 in turn.
+/// The least version: BIP 34, BIP 66 and BIP 65 have outlawed those below.
 const MIN_VERSION: i32 = 4;
 
 /// The median of up to eleven times, which it sorts; 0 for none.
@@ -15,7 +15,7 @@ pub fn median(times: &mut [u32]) -> u32 {
     times.get(times.len() / 2).copied().unwrap_or(0)
 }
 
-/// Whether the header's hash meets the target that it states, and the target is one the chain can have.
+/// Checks that the header's hash meets its target, and that the target is within the chain's limit.
 ///
 /// # Errors
 /// `high-hash`.
@@ -38,7 +38,7 @@ fn target(bits: u32) -> Option<Target> {
     (target != Target::ZERO).then_some(target)
 }
 
-/// What a header must be on its parent, `now` being the node's time in seconds.
+/// Checks a header on its parent (bitcoind's `ContextualCheckBlockHeader`); `now` is the node's time in seconds.
 ///
 /// # Errors
 /// `bad-diffbits`, `time-too-old`, `time-too-new`, `bad-version(0x...)`, in this order.

@@ -1,4 +1,4 @@
-//! Merkle roots, and the commitment to the witnesses in the coinbase (BIP 141).
+//! The witness commitment in the coinbase (BIP 141).
 
 use bitcoin::Transaction;
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
@@ -12,7 +12,7 @@ const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
 /// The bytes of the commitment's hash, and of the value that the coinbase's witness reserves.
 const HASH_SIZE: usize = 32;
 
-/// The hash that the coinbase commits to: that of the last output which looks like a commitment.
+/// The hash that the coinbase commits to: that of the last output with the commitment's form.
 fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
     let scripts = coinbase.output.iter().map(|output| output.script_pubkey.as_bytes());
     let found = scripts
@@ -21,7 +21,7 @@ fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
     found.get(COMMITMENT_PREFIX.len()..COMMITMENT_PREFIX.len() + HASH_SIZE)
 }
 
-/// Whether the witnesses are those that the coinbase commits to.
+/// Checks that the witnesses are those that the coinbase commits to.
 ///
 /// # Errors
 /// `bad-witness-nonce-size`, `bad-witness-merkle-match`, and `unexpected-witness` where there is no commitment.
@@ -49,9 +49,9 @@ pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError
     Ok(())
 }
 
-/// Gives the coinbase a reserved value of zeros where it commits to witnesses and has none. Says whether it did.
+/// Adds the reserved value (zeros) to a coinbase that has a commitment and no witness. Gives whether it did.
 ///
-/// Miners that know nothing of witnesses leave it out; `submitblock` forgives that.
+/// `submitblock` does so for miners that leave it out (bitcoind's `UpdateUncommittedBlockStructures`).
 pub fn fill_coinbase_witness(block: &mut NamedBlock) -> bool {
     let Some(coinbase) = block.coinbase_mut() else { return false };
     if commitment(coinbase).is_none() || coinbase.input.iter().any(|input| !input.witness.is_empty()) {

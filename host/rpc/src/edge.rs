@@ -1,6 +1,6 @@
 //! HTTP as bitcoind's clients know it: paths, verbs, credentials, bodies and their limits.
 //!
-//! Order of the checks, which is bitcoind's: how the request is cut off from the next (400), path (400, 404), verb (405),
+//! Order of the checks, which is bitcoind's: the framing of the request (400), path (400, 404), verb (405),
 //! credentials (401), and only then the body (413).
 
 use std::pin::pin;
@@ -30,20 +30,20 @@ use super::gateway::RpcService;
 use super::limits::Limits;
 use super::unread::Unread;
 
-/// The longest path, in bytes. bitcoind bounds a head with that.
+/// The longest path, in bytes: bitcoind's limit of a head (`MAX_HEADERS_SIZE`).
 const MAX_PATH_BYTES: usize = 8192;
 
-/// What answers a verb other than POST.
+/// bitcoind's answer to a verb other than POST.
 const POST_ONLY: &str = "JSONRPC server handles only POST requests";
 
-/// Bytes of a refused request's body that are read and thrown away, so that its connection can be
+/// The most bytes of a refused request's body that are read and dropped, so that its connection can be
 /// used again. A longer body closes the connection.
 const DISCARD_MAX_BYTES: u64 = 64 * 1024;
 
-/// How long a refused request's body is waited for, once its answer is due.
+/// How long the answer to a refused request waits for the request's body.
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Bytes set aside for a body by what its head says. A longer one grows as it comes.
+/// The most bytes allocated for a body by its declared length. The buffer of a longer one grows as it arrives.
 const BODY_RESERVE_MAX: usize = 1024 * 1024;
 
 /// Answers HTTP requests.
@@ -55,6 +55,8 @@ pub(super) struct Edge<S> {
     attempts: Attempts,
     unread: Arc<Unread>,
     figures: Arc<EdgeFigures>,
+    /// The extensions of a response that asks for credentials (401).
+    challenge: Extensions,
 }
 
 impl<S: RpcService> Edge<S> {
@@ -91,11 +93,11 @@ impl<S: RpcService> Edge<S> {
     where
         B: Body<Data = Bytes>,
     {
-        // A body that comes in chunks is the only one whose length is not known.
+        // Only a chunked body has no known length.
         let is_chunked = request.body().size_hint().exact().is_none();
         let mut response = self.answer(request, client, is_chunked).await;
         if is_chunked {
-            // RFC 9112, 6.1: whoever passed the request on may see its end elsewhere, so that nothing follows it here.
+            // RFC 9112, 6.1: a proxy may see the end of the request elsewhere, so the connection ends with it.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -108,8 +110,8 @@ impl<S: RpcService> Edge<S> {
         let (head, body) = request.into_parts();
         let mut body = pin!(body);
         let admitted = match is_chunked {
-            true if client.activity().is_ambiguous() => Err(Refusal::TwoLengths),
-            true if !is_chunked_alone(&head.headers) => Err(Refusal::Coding),
+            true if client.activity().is_ambiguous() => Err(RequestError::TwoLengths),
+            true if !is_chunked_alone(&head.headers) => Err(RequestError::Coding),
             _ => self.admit(&head, client).await,
         };
         let (caller, wallet) = match admitted {
@@ -118,11 +120,15 @@ impl<S: RpcService> Edge<S> {
                 if !head.headers.contains_key(EXPECT) {
                     discard(body).await;
                 }
-                return refusal.into_response();
+                let mut response = refusal.into_response();
+                if refusal == RequestError::Unauthorized {
+                    response.extensions_mut().clone_from(&self.challenge);
+                }
+                return response;
             }
         };
         if declared_length(&head.headers) > self.limits.max_body_bytes as u64 {
-            return Refusal::BodyTooLarge.into_response();
+            return RequestError::BodyTooLarge.into_response();
         }
         match read_body(&mut body, &self.limits).await {
             Ok(body) => {
@@ -133,13 +139,13 @@ impl<S: RpcService> Edge<S> {
         }
     }
 
-    /// The caller and the wallet of a request, by its head alone.
-    async fn admit(&self, head: &Parts, client: &Arc<Client>) -> Result<(Caller, Option<Arc<str>>), Refusal> {
+    /// Checks the head of a request. Gives its caller and its wallet.
+    async fn admit(&self, head: &Parts, client: &Arc<Client>) -> Result<(Caller, Option<Arc<str>>), RequestError> {
         let wallet = wallet_of(&head.uri)?;
         if head.method != Method::POST {
-            return Err(Refusal::NotPost);
+            return Err(RequestError::NotPost);
         }
-        let credentials = head.headers.get(AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
+        let credentials = head.headers.get(AUTHORIZATION).ok_or(RequestError::Unauthorized)?;
         if !self.attempts.is_quiet() && !client.has_shown(credentials) {
             self.attempts.wait_for_turn(client.peer()).await.map_err(|_| self.too_many_attempts())?;
         }
@@ -150,24 +156,24 @@ impl<S: RpcService> Edge<S> {
             }
             Err(Denied) => {
                 let peer = client.peer();
-                // Whoever watches the log for such clients knows them by this field.
+                // Programs that watch the log find the client's address in this field.
                 tracing::warn!(%peer, "RPC request with wrong credentials");
                 self.figures.wrong_credentials.fetch_add(1, Ordering::Relaxed);
                 sleep(self.attempts.wrong(peer, Instant::now())).await;
-                Err(Refusal::Unauthorized)
+                Err(RequestError::Unauthorized)
             }
         }
     }
 
-    fn too_many_attempts(&self) -> Refusal {
+    fn too_many_attempts(&self) -> RequestError {
         self.figures.refused_attempts.fetch_add(1, Ordering::Relaxed);
-        Refusal::TooManyAttempts
+        RequestError::TooManyAttempts
     }
 }
 
 /// Why a request does not reach the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusal {
+enum RequestError {
     TwoLengths,
     Coding,
     PathTooLong,
@@ -180,7 +186,7 @@ enum Refusal {
     BodyBroken,
 }
 
-impl Refusal {
+impl RequestError {
     fn into_response(self) -> Response<ReplyBody> {
         let close = (CONNECTION, HeaderValue::from_static("close"));
         let bad_request = |words| Reply::text(StatusCode::BAD_REQUEST, words);
@@ -220,14 +226,14 @@ impl Refusal {
 /// Why a connection is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is beyond the limit.
+    /// There are as many connections as allowed.
     TooMany,
-    /// Its client's network is not one of those that are accepted. bitcoind's answer is the same.
+    /// Its client's address is not allowed (`-rpcallowip`). bitcoind's answer is the same.
     Network,
 }
 
 impl Refused {
-    /// What its first request is answered. The connection is closed with it.
+    /// The answer to its first request, which closes the connection.
     pub(super) fn into_response(self) -> Response<ReplyBody> {
         let mut response = into_response(match self {
             Self::TooMany => Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections"),
@@ -255,34 +261,34 @@ fn into_response(reply: Reply) -> Response<ReplyBody> {
 }
 
 /// The wallet that a path names: none for `/`. All that follows `/wallet/` is the name, slashes and
-/// question marks included, as bitcoind has it.
+/// question marks included, as in bitcoind.
 ///
-/// A whole URI in place of a path is bitcoind's 404, also where it names this host.
-fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, Refusal> {
+/// An absolute URI is answered with 404, as in bitcoind, even if it names this host.
+fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
     if uri.authority().is_some() {
-        return Err(Refusal::NoSuchPath);
+        return Err(RequestError::NoSuchPath);
     }
     let path = uri.path_and_query().map_or("", |path| path.as_str());
     if path.len() > MAX_PATH_BYTES {
-        return Err(Refusal::PathTooLong);
+        return Err(RequestError::PathTooLong);
     }
     if path == "/" {
         return Ok(None);
     }
-    let name = path.strip_prefix("/wallet/").ok_or(Refusal::NoSuchPath)?;
+    let name = path.strip_prefix("/wallet/").ok_or(RequestError::NoSuchPath)?;
     // A percent sign without two hex digits stands for itself.
     let name = percent_decode_str(name).collect::<Vec<_>>();
     let name = String::from_utf8(name).unwrap_or_else(|error| no_wallet(error.as_bytes()));
     Ok(Some(Arc::from(name)))
 }
 
-/// A name that no wallet has, for a name that is no text: only a call that needs the wallet fails. What can be read of it is
-/// kept; a control character stands in no wallet's name.
+/// A name that no wallet has, for a name that is not UTF-8: only a call that needs the wallet fails. Its readable part is kept;
+/// the control character cannot be in a wallet's name.
 fn no_wallet(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned() + "\0"
 }
 
-/// Whether `chunked` is the only transfer coding of a request: no other is undone here.
+/// Whether `chunked` is the only transfer coding of a request: no other is decoded here.
 fn is_chunked_alone(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let first = codings.next().is_some_and(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));
@@ -295,13 +301,16 @@ fn declared_length(headers: &HeaderMap) -> u64 {
     headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
-/// The whole body. One that came in a piece is not copied.
-async fn read_body<B>(mut body: impl Body<Data = Bytes, Error = B> + Unpin, limits: &Limits) -> Result<Bytes, Refusal> {
-    let Some(first) = next_piece(&mut body, limits.body_stall_timeout).await? else {
+/// The whole body. One that arrived in one frame is not copied.
+async fn read_body<B>(
+    mut body: impl Body<Data = Bytes, Error = B> + Unpin,
+    limits: &Limits,
+) -> Result<Bytes, RequestError> {
+    let Some(first) = next_data(&mut body, limits.body_stall_timeout).await? else {
         return Ok(Bytes::new());
     };
     if first.len() > limits.max_body_bytes {
-        return Err(Refusal::BodyTooLarge);
+        return Err(RequestError::BodyTooLarge);
     }
     if body.is_end_stream() {
         return Ok(first);
@@ -310,18 +319,17 @@ async fn read_body<B>(mut body: impl Body<Data = Bytes, Error = B> + Unpin, limi
     let mut whole = BytesMut::with_capacity(first.len() + announced.min(BODY_RESERVE_MAX));
     whole.extend_from_slice(&first);
     drop(first);
-    while let Some(piece) = next_piece(&mut body, limits.body_stall_timeout).await? {
-        if piece.len() > limits.max_body_bytes.saturating_sub(whole.len()) {
-            return Err(Refusal::BodyTooLarge);
+    while let Some(data) = next_data(&mut body, limits.body_stall_timeout).await? {
+        if data.len() > limits.max_body_bytes.saturating_sub(whole.len()) {
+            return Err(RequestError::BodyTooLarge);
         }
-        whole.extend_from_slice(&piece);
+        whole.extend_from_slice(&data);
     }
     Ok(Bytes::from_owner(Assembled(whole)))
 }
 
-/// A body that was put together here from several pieces, wiped when nobody reads it any more: what holds many keys is long.
-/// A body in one piece lies in hyper's own memory, which cannot be reached, and one longer than [`BODY_RESERVE_MAX`] leaves
-/// copies behind as it grows.
+/// A body that was assembled from several frames, wiped on drop: a long one may hold many keys. A body in one frame stays in
+/// hyper's memory, which cannot be wiped from here, and one longer than [`BODY_RESERVE_MAX`] leaves copies behind as it grows.
 struct Assembled(BytesMut);
 
 impl AsRef<[u8]> for Assembled {
@@ -337,16 +345,16 @@ impl Drop for Assembled {
 }
 
 /// The next bytes of `body`; none at its end.
-async fn next_piece(
+async fn next_data(
     body: &mut (impl Body<Data = Bytes> + Unpin),
-    patience: Duration,
-) -> Result<Option<Bytes>, Refusal> {
+    stall_timeout: Duration,
+) -> Result<Option<Bytes>, RequestError> {
     loop {
-        let frame = timeout(patience, body.frame()).await.map_err(|_| Refusal::BodyStalled)?;
+        let frame = timeout(stall_timeout, body.frame()).await.map_err(|_| RequestError::BodyStalled)?;
         match frame {
             None => return Ok(None),
-            Some(Err(_)) => return Err(Refusal::BodyBroken),
-            // Trailers mean nothing here.
+            Some(Err(_)) => return Err(RequestError::BodyBroken),
+            // Trailers are ignored.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
@@ -356,8 +364,8 @@ async fn next_piece(
     }
 }
 
-/// Throws a refused request's body away, within bounds. Closing a connection while the client still
-/// sends could cost it the answer; beyond the bounds that is the client's loss.
+/// Reads and drops a refused request's body, within limits. If the connection is closed while the client
+/// still sends, the client may lose the answer; beyond the limits this is accepted.
 async fn discard(mut body: impl Body<Data = Bytes> + Unpin) {
     if body.size_hint().lower() > DISCARD_MAX_BYTES {
         return;
@@ -373,7 +381,7 @@ async fn discard(mut body: impl Body<Data = Bytes> + Unpin) {
             }
         }
     };
-    // Either it is all read, or it is given up: the answer is the same.
+    // The answer is the same, whether or not the body was read in time.
     let _in_time = timeout(DISCARD_TIMEOUT, reading).await;
 }
 
@@ -381,7 +389,7 @@ async fn discard(mut body: impl Body<Data = Bytes> + Unpin) {
 mod tests {
     use super::*;
 
-    fn wallet(path: &str) -> Result<Option<String>, Refusal> {
+    fn wallet(path: &str) -> Result<Option<String>, RequestError> {
         let uri = path.parse().expect("uri");
         wallet_of(&uri).map(|name| name.map(|name| name.to_string()))
     }
@@ -391,8 +399,8 @@ mod tests {
         let named = |name: &str| Ok(Some(name.to_owned()));
         let cases = [
             ("/", Ok(None)),
-            ("http://localhost:8332/", Err(Refusal::NoSuchPath)),
-            ("http://localhost:8332/wallet/w", Err(Refusal::NoSuchPath)),
+            ("http://localhost:8332/", Err(RequestError::NoSuchPath)),
+            ("http://localhost:8332/wallet/w", Err(RequestError::NoSuchPath)),
             ("/wallet/", named("")),
             ("/wallet/w", named("w")),
             ("/wallet/a%20b%2Fc", named("a b/c")),
@@ -403,15 +411,15 @@ mod tests {
             ("/wallet/%C3%A9", named("é")),
             ("/wallet/../x", named("../x")),
             ("/wallet/a%ff", named("a\u{fffd}\0")),
-            ("/wallet", Err(Refusal::NoSuchPath)),
-            ("/?a=1", Err(Refusal::NoSuchPath)),
-            ("//", Err(Refusal::NoSuchPath)),
-            ("/Wallet/w", Err(Refusal::NoSuchPath)),
-            ("*", Err(Refusal::NoSuchPath)),
-            ("localhost:80", Err(Refusal::NoSuchPath)),
-            (&*format!("/{}", "a".repeat(10_000)), Err(Refusal::PathTooLong)),
-            (&*format!("/wallet/{}", "a".repeat(10_000)), Err(Refusal::PathTooLong)),
-            (&*format!("/{}", "a".repeat(8_000)), Err(Refusal::NoSuchPath)),
+            ("/wallet", Err(RequestError::NoSuchPath)),
+            ("/?a=1", Err(RequestError::NoSuchPath)),
+            ("//", Err(RequestError::NoSuchPath)),
+            ("/Wallet/w", Err(RequestError::NoSuchPath)),
+            ("*", Err(RequestError::NoSuchPath)),
+            ("localhost:80", Err(RequestError::NoSuchPath)),
+            (&*format!("/{}", "a".repeat(10_000)), Err(RequestError::PathTooLong)),
+            (&*format!("/wallet/{}", "a".repeat(10_000)), Err(RequestError::PathTooLong)),
+            (&*format!("/{}", "a".repeat(8_000)), Err(RequestError::NoSuchPath)),
         ];
         for (path, expected) in cases {
             assert_eq!(wallet(path), expected, "{path}");

@@ -1,10 +1,10 @@
-//! A look over the bytes of a body before anything parses it.
+//! A scan of a body's bytes before anything parses it.
 //!
-//! Bounds the nesting, so that no parser behind this one can be made to recurse deeply, and refuses
-//! what serde_json lets pass in values it does not read but bitcoind's parser does not: an escape of
-//! half a surrogate pair. Everything else that is wrong with a text is left to serde_json.
+//! It bounds the nesting, so that no later parser can be made to recurse deeply, and refuses escapes of
+//! lone surrogates, which bitcoind's parser refuses and serde_json accepts in values that it skips. All
+//! other errors are left to serde_json.
 
-/// Bytes of a string that are tested at once.
+/// The bytes of a string that are tested at once.
 const CHUNK: usize = 64;
 
 /// Why a text is refused. bitcoind's answer to each is the same.
@@ -16,7 +16,7 @@ pub(super) enum ScanError {
     LoneSurrogate,
 }
 
-/// Looks over `text`, which may nest `max_nesting` arrays and objects.
+/// Scans `text`, which may nest `max_nesting` arrays and objects.
 pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
     let mut depth = 0_usize;
     let mut rest = text;
@@ -29,7 +29,7 @@ pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
                     return Err(ScanError::TooDeep);
                 }
             }
-            // Brackets that do not match are serde_json's to refuse; they must only not go below zero.
+            // serde_json refuses brackets that do not match; here the depth must only not underflow.
             b']' | b'}' => depth = depth.saturating_sub(1),
             b'"' => rest = skip_string(rest)?,
             _ => {}
@@ -38,7 +38,7 @@ pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// What follows the string whose opening quote stood before `rest`.
+/// What follows the string whose opening quote is before `rest`.
 fn skip_string(mut rest: &[u8]) -> Result<&[u8], ScanError> {
     while let Some(end) = next_quote_or_escape(rest) {
         let tail = rest.get(end..).unwrap_or_default();
@@ -53,8 +53,8 @@ fn skip_string(mut rest: &[u8]) -> Result<&[u8], ScanError> {
     Ok(&[])
 }
 
-/// Where the first quote or backslash of `text` is. Long strings (a block in hex) are most of what a
-/// large body holds, so whole chunks are tested without a branch per byte.
+/// The position of the first quote or backslash in `text`. A large body is mostly long strings (a block in
+/// hex), so whole chunks are tested without a branch per byte.
 fn next_quote_or_escape(text: &[u8]) -> Option<usize> {
     let is_special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\');
     let (chunks, _) = text.as_chunks::<CHUNK>();
@@ -65,7 +65,7 @@ fn next_quote_or_escape(text: &[u8]) -> Option<usize> {
     Some(start + within)
 }
 
-/// What follows the escape whose `\u` stood before `escape`.
+/// What follows the escape whose `\u` is before `escape`.
 fn skip_unicode_escape(escape: &[u8]) -> Result<&[u8], ScanError> {
     match code_unit(escape) {
         Some((0xD800..=0xDBFF, [b'\\', b'u', low @ ..])) => match code_unit(low) {

@@ -1,7 +1,7 @@
-//! Calls of inline methods, which run on the thread that read them from the network.
+//! Calls of inline methods, which run on the network thread that read them.
 //!
 //! Handing a call to another thread and its answer back costs more than most calls do. A method that its manifest marks
-//! `inline` runs without that. One that turns out slow runs on the pool for a while, like all others.
+//! `inline` avoids this. One that turns out slow runs on the pool for a while.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ pub struct InlineCall<'a> {
 }
 
 impl<'a> InlineCall<'a> {
-    /// Begins a call on this thread. None where that is no thread that serves connections, or where it runs one already.
+    /// Begins a call of an inline method with this latency. None if it must run on the pool.
     pub fn begin(latency: &'a Latency) -> Option<Self> {
         let began = Instant::now();
         CallHere::begin(began).map(|here| Self { latency, began, _here: here })

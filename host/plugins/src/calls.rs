@@ -15,26 +15,26 @@ use outrigger_base::tokens::{ByToken, TokenMap};
 /// What a call is answered with: JSON, or an error.
 pub type Answer = Result<Bytes, RpcError>;
 
-/// How many of a token's highest bits say which method was called, by its position in the manifest. The others count.
+/// The highest bits of a token, which hold the method's position in the manifest. The other bits are a counter.
 const METHOD_BITS: u32 = 12;
 
-/// Where those bits begin.
+/// The position of the lowest of those bits.
 const METHOD_SHIFT: u32 = u64::BITS - METHOD_BITS;
 
-/// The position that stands for all methods from there on.
+/// The position that stands for this and all later ones.
 const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
 
-/// How many calls that were given up each part of the table remembers, to say of late answers what they are.
+/// The given up calls that each part of the table remembers, to classify late answers.
 const REMEMBERED: usize = 64;
 
-/// Why an answer is not wanted.
+/// Why an answer was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unwanted {
     /// The call's deadline had passed.
     Late,
     /// The call's client had gone.
     Abandoned,
-    /// The call was answered before, by the plugin or by the host in its place; or it was given up long ago.
+    /// The call was answered before, by the plugin or by the host; or it was given up long ago.
     Second,
     /// The call is another instance's.
     Foreign,
@@ -47,7 +47,7 @@ pub enum Phase {
     Queued,
     /// The plugin's code is running it.
     Running,
-    /// The plugin's code has returned and keeps the token.
+    /// The plugin's code has returned without an answer, and keeps the token.
     Kept,
 }
 
@@ -57,10 +57,10 @@ struct Pending {
     phase: Phase,
 }
 
-/// How a call's code runs.
+/// Where a call's code runs, and how long it may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// When its code must have returned; none when it may take as long as it likes.
+    /// When its code must have returned; none without a limit.
     pub due: Option<Instant>,
     /// Where it runs.
     pub lane: Lane,
@@ -70,9 +70,9 @@ pub struct Run {
 struct Running {
     instance: u64,
     run: Run,
-    /// It should have returned.
+    /// Whether its code should have returned.
     overdue: bool,
-    /// Nobody waits for its answer any more.
+    /// Whether nobody waits for its answer any more.
     given_up: bool,
 }
 
@@ -115,7 +115,7 @@ impl State {
 pub struct Calls {
     next: AtomicU64,
     state: ByToken<State>,
-    /// How many of the running ones are overdue. Seldom any, and every call asks.
+    /// How many running calls are overdue: usually 0, and read by every call.
     overdue: AtomicUsize,
 }
 
@@ -130,7 +130,7 @@ impl Calls {
         (token, receiver)
     }
 
-    /// The position of a call's method in its manifest, by the call's token; one that no manifest has where it is not known.
+    /// The position of a call's method in its manifest, by the call's token; `usize::MAX` if it is not known.
     pub fn method_of(token: u64) -> usize {
         let position = token >> METHOD_SHIFT;
         if position == LAST_METHOD { usize::MAX } else { position as usize }
@@ -146,7 +146,7 @@ impl Calls {
         given_up.map_or(Unwanted::Second, |(_, why)| *why)
     }
 
-    /// As [`Calls::answer`], by the host in the plugin's place, since the call's time is over.
+    /// As [`Calls::answer`], by the host at the call's deadline.
     pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> bool {
         let answered = self.answer(instance, token, answer);
         if answered {
@@ -155,8 +155,8 @@ impl Calls {
         answered
     }
 
-    /// Answers a call of this instance. False when it was answered or given up before, or is another's: then the
-    /// answer is dropped.
+    /// Answers a call of this instance. False when it was answered or given up before, or is another instance's: then
+    /// the answer is dropped.
     pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> bool {
         let pending = {
             let mut state = self.state.of(token);
@@ -168,7 +168,7 @@ impl Calls {
         pending.is_some_and(|pending| pending.answer.send(answer).is_ok())
     }
 
-    /// The plugin's code begins with a call. False when nobody waits for it any more: then it need not run.
+    /// Marks a call as running. False when nobody waits for its answer any more: then it need not run.
     pub fn begin(&self, token: u64, run: Run) -> bool {
         let State { pending, running, .. } = &mut *self.state.of(token);
         let Some(pending) = pending.get_mut(&token) else { return false };
@@ -178,8 +178,8 @@ impl Calls {
         true
     }
 
-    /// The plugin's code has returned from a call. Whether it was overdue; none when the call was given up meanwhile: then
-    /// it counts as running until [`Calls::end`], so that the plugin can be told first.
+    /// Marks a call's code as returned. Gives whether it was overdue; none when the call was given up meanwhile: then it
+    /// counts as running until [`Calls::end`], so that the plugin can be told first that it is cancelled.
     pub fn end_unless_given_up(&self, token: u64) -> Option<bool> {
         let State { pending, running, .. } = &mut *self.state.of(token);
         if let Some(pending) = pending.get_mut(&token) {
@@ -187,34 +187,34 @@ impl Calls {
         }
         match running.entry(token) {
             Entry::Occupied(running) if running.get().given_up => None,
-            Entry::Occupied(running) => Some(self.ended(running.remove())),
+            Entry::Occupied(running) => Some(self.count_end(running.remove())),
             Entry::Vacant(_) => Some(false),
         }
     }
 
-    /// All that the plugin's code had to do for a call is done. Whether it was overdue.
+    /// Ends a running call. Gives whether it was overdue.
     pub fn end(&self, token: u64) -> bool {
-        let ended = self.state.of(token).running.remove(&token);
-        ended.is_some_and(|running| self.ended(running))
+        let removed = self.state.of(token).running.remove(&token);
+        removed.is_some_and(|running| self.count_end(running))
     }
 
-    /// Counts a call's end. Whether it was overdue.
-    fn ended(&self, running: Running) -> bool {
+    /// Counts a call's end. Gives whether it was overdue.
+    fn count_end(&self, running: Running) -> bool {
         if running.overdue {
             self.overdue.fetch_sub(1, Ordering::Relaxed);
         }
         running.overdue
     }
 
-    /// Counts a call as overdue, once.
-    fn is_overdue(&self, running: &mut Running) {
+    /// Marks and counts a call as overdue, once.
+    fn mark_overdue(&self, running: &mut Running) {
         if !std::mem::replace(&mut running.overdue, true) {
             self.overdue.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Gives a call up: a later answer is stale. How far it had come, if it was still waiting. One that is overdue and whose
-    /// code has not returned counts as stuck from now on.
+    /// Gives a call up: a later answer is stale. Gives its phase, if it was still waiting. One that is overdue and whose code
+    /// has not returned counts as stuck from now on.
     pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
         let mut state = self.state.of(token);
         let Pending { phase, .. } = state.pending.remove(&token)?;
@@ -222,7 +222,7 @@ impl Calls {
         if let Some(running) = state.running.get_mut(&token) {
             running.given_up = true;
             if overdue {
-                self.is_overdue(running);
+                self.mark_overdue(running);
             }
         }
         Some(phase)
@@ -234,7 +234,7 @@ impl Calls {
         for mut state in self.state.all() {
             for (token, running) in &mut state.running {
                 if !running.overdue && running.run.due.is_some_and(|due| due <= now) {
-                    self.is_overdue(running);
+                    self.mark_overdue(running);
                     found.push(Overdue { token: *token, instance: running.instance, run: running.run });
                 }
             }
@@ -253,7 +253,7 @@ impl Calls {
         }
     }
 
-    /// How far a call has come; none when nobody waits for its answer any more.
+    /// The phase of a call; none when nobody waits for its answer any more.
     pub fn phase(&self, token: u64) -> Option<Phase> {
         self.state.of(token).pending.get(&token).map(|call| call.phase)
     }
@@ -271,7 +271,7 @@ impl Calls {
         self.count(|state| state.running.values().filter(|running| running.is_stuck(instance)).count())
     }
 
-    /// How many calls of an instance that may take long have been running for longer than others may.
+    /// How many long-running calls of an instance have exceeded the limit of other calls.
     pub fn long(&self, instance: u64) -> usize {
         let is_long =
             |running: &&Running| running.instance == instance && running.overdue && running.run.lane == Lane::Long;
@@ -306,13 +306,13 @@ impl<'a, F: FnOnce(u64)> CallGuard<'a, F> {
         self.cancelled = None;
     }
 
-    /// The call never reached its plugin: it is given up without a word to it.
+    /// The call never reached its plugin: it is given up without a notice to the plugin.
     pub fn not_begun(self) {
         self.calls.give_up(self.token, false);
         self.answered();
     }
 
-    /// The call's deadline has passed: it is given up, and its plugin is told unless it never began. How far it had come,
+    /// The call's deadline has passed: it is given up, and its plugin is told unless it never began. Gives its phase,
     /// if it was still waiting.
     pub fn expired(mut self) -> Option<Phase> {
         let phase = self.calls.give_up(self.token, true);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_waiter_cancels_once() {
+    fn dropped_guard_cancels_once() {
         let calls = Calls::default();
         let (token, _receiver) = calls.open(1, 0);
         let mut cancelled = Vec::new();

@@ -1,8 +1,8 @@
-//! A plugin's file: found, read without running it, copied to a name made of its content, and only then opened.
+//! A plugin's file: found, read without running it, copied to a name that is its hash, and only then opened.
 //!
-//! Opening a library runs its constructors, so everything that can be judged is judged on the bytes before: that it is an
-//! object file with a manifest, and that its ABI fits. The copy is what is opened, so that nobody can put another content
-//! in its place between the two, and so that a new version can be loaded beside an old one.
+//! Opening a library runs its constructors, so everything that can be checked is checked on the bytes before: that it is an
+//! object file with a manifest, and that its ABI fits. The copy is opened, so that nobody can replace the content after the
+//! check, and so that a new version can be loaded beside an old one.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -109,9 +109,9 @@ fn list(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A file that was read and judged, but not opened.
+/// A file that was read and checked, but not opened.
 pub struct PluginFile {
-    /// Where it stands.
+    /// Its path.
     pub path: PathBuf,
     /// The SHA-256 of its content.
     pub hash: sha256::Hash,
@@ -120,11 +120,11 @@ pub struct PluginFile {
     /// What it says of itself.
     pub manifest: Manifest,
     content: Vec<u8>,
-    /// Of the very file that was read.
+    /// Of the file that was read, whatever its path names now.
     metadata: fs::Metadata,
 }
 
-/// The paths at which a configured plugin is looked for: a path as it stands, a bare name as the library of that name in
+/// The paths at which a configured plugin is looked for: a path as it is, a bare name as the library of that name in
 /// each folder.
 pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     if name.contains(std::path::MAIN_SEPARATOR) || Path::new(name).extension() == Some(OsStr::new("so")) {
@@ -147,10 +147,10 @@ pub fn find(name: &str, folders: &[PathBuf]) -> Result<PathBuf, FileError> {
 }
 
 impl PluginFile {
-    /// Reads the file and judges its manifest, without running any of it.
+    /// Reads the file and checks its manifest, without running any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
-        // What is judged belongs to the file that is read, also when another takes its name meanwhile.
+        // The metadata is that of the file that is read, even if another takes its name meanwhile.
         let mut opened = fs::File::open(path).map_err(io)?;
         let metadata = opened.metadata().map_err(io)?;
         if !metadata.is_file() {
@@ -165,7 +165,7 @@ impl PluginFile {
         (&mut opened).take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(io)?;
         let no_plugin = |reason: &str| FileError::NotAPlugin { path: path.to_owned(), reason: reason.to_owned() };
         let bytes = manifest_bytes(&content).map_err(|reason| no_plugin(&reason))?;
-        let header = ManifestHeader::parse(bytes).ok_or_else(|| no_plugin("its manifest does not begin as one"))?;
+        let header = ManifestHeader::parse(bytes).ok_or_else(|| no_plugin("its manifest has no valid header"))?;
         if header.abi_major != ABI_MAJOR || header.abi_minor_needed > ABI_MINOR {
             return Err(FileError::Abi {
                 path: path.to_owned(),
@@ -202,15 +202,15 @@ impl PluginFile {
         Err(FileError::Hash { path: self.path.clone(), pinned: pinned.to_owned(), found: self.hash })
     }
 
-    /// Copies the file into `folder` under a name made of its content, opens the copy, and gives its table.
+    /// Copies the file into `folder` under its hash, opens the copy, and gives its table.
     ///
-    /// The library is never closed: code that ran may have left destructors of threads behind.
+    /// The library is never closed: threads may still have to run destructors of its thread-locals.
     pub fn open(&self, folder: &Path) -> Result<&'static PluginTable, FileError> {
         let copy = self.copy_into(folder)?;
         let failed =
             |error: libloading::Error| FileError::Open { path: self.path.clone(), reason: linker_reason(&error) };
         // SAFETY: opening runs the library's constructors: the operator configured this file, and its content is the one
-        // that was judged. It is bound to nothing of ours (RTLD_LOCAL, and the host exports no symbols).
+        // that was checked. It is bound to nothing of ours (RTLD_LOCAL, and the host exports no symbols).
         let library = unsafe { Library::open(Some(&copy), RTLD_NOW | RTLD_LOCAL) }.map_err(failed)?;
         // SAFETY: the symbol is the static that the ABI names, a table; what it holds is checked below.
         let table = unsafe { library.get::<*const PluginTable>(TABLE_SYMBOL) }.map_err(failed)?.into_raw();
@@ -227,7 +227,7 @@ impl PluginFile {
             && table.start.is_some()
             && table.call.is_some()
             && table.destroy.is_some();
-        // As the library, the table is there for good: an instance that is left behind may still be inside.
+        // Like the library, the table is never freed: a thread may still run an abandoned instance.
         if whole { Ok(Box::leak(Box::new(table))) } else { Err(no_plugin("its function table lacks a function")) }
     }
 
@@ -238,12 +238,12 @@ impl PluginFile {
         };
         trust::own_folder(folder)?;
         let copy = folder.join(format!("{}{}", self.hash, std::env::consts::DLL_SUFFIX));
-        // One that somebody else put there when the folder was open to him could still be changed by him.
+        // A copy that another user put there, when the folder was writable to him, could still be changed by him.
         if trust::is_own_file(&copy) && fs::read(&copy).is_ok_and(|content| content == self.content) {
             return Ok(copy);
         }
         let partial = folder.join(format!("{}.{}.partial", self.hash, std::process::id()));
-        // What an interrupted start left cannot be written to; that there is nothing to remove is the ordinary case.
+        // The file of an interrupted start is read-only and must go; usually there is none.
         let _ = fs::remove_file(&partial);
         let write = || {
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o500).open(&partial)?;
@@ -260,7 +260,7 @@ impl PluginFile {
     }
 }
 
-/// What the linker said, as `undefined symbol: frobnicate`: the error itself says only which function of the linker failed.
+/// The linker's message, as `undefined symbol: frobnicate`: the error itself names only the function that failed.
 fn linker_reason(error: &libloading::Error) -> String {
     let said = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     printable(&said).into_owned()

@@ -22,12 +22,12 @@ use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
 use super::store::tables::{hash160, put};
 use super::write::Write;
 
-/// A first import is derived from index 0 on when it begins no higher than this, as bitcoind does; beyond, from its
-/// beginning, so that no request makes the host derive a billion scripts that nobody asked for.
+/// A first import whose range begins no higher than this is derived from index 0 on, as in bitcoind; another from the begin
+/// of its range, so that no request makes the host derive a billion scripts outside of it.
 const MAX_GAP_BELOW: u32 = 1_000_000;
 
-/// What a descriptor import amounts to: the descriptor and whether it is for change.
-struct Side {
+/// One path of a descriptor import, and whether it is for change.
+struct PathImport {
     parsed: Descriptor,
     internal: bool,
     identity: String,
@@ -42,7 +42,7 @@ impl Wallet {
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
         let reserved = self.rescan.is_reserved();
         let stored = self.write(|write| {
-            // Asked within the write: the key may have been replaced by another just before.
+            // Read within the write: the key may have been replaced just before.
             let encryption_key = self.encryption_key()?;
             let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
@@ -83,8 +83,8 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Stores the begin of the rescan that follows an import, where there is anything imported: a kill before the rescan
-    /// has begun must not leave the one without the other.
+    /// Stores the begin of the rescan that follows an import, if anything was imported: a kill before the rescan has begun
+    /// must not leave the import without its rescan.
     fn put_rescan(&mut self, requests: &[Import], outcomes: &[ImportOutcome]) -> Result<Option<RescanRow>> {
         if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
             return Ok(None);
@@ -119,8 +119,8 @@ impl Write<'_> {
             Ok(missing) => missing,
             Err(outcome) => return Ok(outcome),
         };
-        let mut sides = Vec::with_capacity(parsed.len());
-        // Of two paths the first is for receiving and the second for change.
+        let mut paths = Vec::with_capacity(parsed.len());
+        // Of two paths the first is for receiving and the second for change (BIP 389).
         let paired = parsed.len() == 2;
         for (position, parsed) in parsed.into_iter().enumerate() {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
@@ -137,19 +137,19 @@ impl Write<'_> {
                     end: row.range_end.saturating_sub(1),
                 });
             }
-            sides.push(Side { parsed, internal, identity, known });
+            paths.push(PathImport { parsed, internal, identity, known });
         }
         let mut unknown_output_type = false;
-        for side in sides {
-            unknown_output_type |= import.active && side.parsed.output_type().is_none();
-            self.import_side(import, side, encryption_key, touched)?;
+        for path in paths {
+            unknown_output_type |= import.active && path.parsed.output_type().is_none();
+            self.import_path(import, path, encryption_key, touched)?;
         }
         self.note_import(import.timestamp)?;
         Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
     }
 
-    /// Whether private keys are missing; the outcome where the wallet and the keys given do not fit together, or
-    /// nothing can be derived from them.
+    /// Whether private keys are missing. `Err` is the outcome where the wallet may not take these keys, or nothing can be
+    /// derived from the descriptors.
     fn check_private_keys(&self, parsed: &[Descriptor]) -> std::result::Result<bool, ImportOutcome> {
         let enabled = self.meta.private_keys_enabled;
         if !enabled && parsed.iter().any(Descriptor::has_private_keys) {
@@ -177,14 +177,14 @@ impl Write<'_> {
         begin <= row.range_begin && end >= row.range_end
     }
 
-    fn import_side(
+    fn import_path(
         &mut self,
         import: &DescriptorImport,
-        side: Side,
+        path: PathImport,
         encryption_key: &EncryptionKey,
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
-        let Side { parsed, internal, identity, known } = side;
+        let PathImport { parsed, internal, identity, known } = path;
         let ranged = parsed.is_ranged();
         let (begin, end) = if ranged { self.range(import) } else { (0, 1) };
         let next_index = if ranged { import.next_index.unwrap_or(begin) } else { 0 };
@@ -222,7 +222,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Replaces what is known of a descriptor by what a new import says; its scripts stay, and new ones join them.
+    /// Replaces the row of a known descriptor by that of a new import. Its scripts stay, and new ones are added.
     fn replace_descriptor(
         &mut self,
         number: u32,
@@ -242,7 +242,7 @@ impl Write<'_> {
         row.range_end = row.range_end.max(former.range_end);
         row.derived_begin = row.derived_begin.min(former.derived_begin);
         if !former.has_private && row.has_private {
-            // The public text that can be derived furthest is the one with the private keys' steps taken.
+            // With private keys, the normalized text has all hardened steps derived.
             row.public = parsed.to_normalized_string();
         } else {
             row.public = former.public;
@@ -252,11 +252,11 @@ impl Write<'_> {
         self.add_scripts(number, parsed, former.range_end..row.range_end, touched)
     }
 
-    /// Enters the address of a descriptor without a wildcard in the address book; for `combo` all its addresses.
+    /// Adds the address of a descriptor without a wildcard to the address book; for `combo` all its addresses.
     fn label_descriptor(&mut self, parsed: &Descriptor, label: &str, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let Ok(expansion) = parsed.expand(0) else { return Ok(()) };
         for script in expansion.scripts {
-            // Without combo's pay-to-pubkey form, which shares its address with the next.
+            // Without combo's P2PK script, which has no address.
             if address_script(&script.script_pubkey).is_some() {
                 self.put_label(&script.script_pubkey, label, true, touched)?;
             }
@@ -264,7 +264,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Imports the parts of a request: all of them, or none where one is refused.
+    /// Imports all parts of a request, or none if one is refused.
     fn import_keys(
         &mut self,
         parts: &[KeysImport],
@@ -284,7 +284,7 @@ impl Write<'_> {
         Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
     }
 
-    /// The private keys of an import, each with its public key; the outcome where it is refused.
+    /// The private keys of an import, each with its public key. The inner `Err` is the outcome of a refused import.
     fn check_keys<'i>(
         &self,
         import: &'i KeysImport,
@@ -341,7 +341,7 @@ impl Write<'_> {
         self.note_import(import.timestamp)
     }
 
-    /// Makes a public key known, watches its pay-to-pubkey script, and puts it in the keypool where that was asked for.
+    /// Stores a public key, watches its P2PK script, and adds it to the keypool if the request says so.
     fn import_public_key(&mut self, import: &KeysImport, row: KeyRow, learned: &mut Learned) -> Result<()> {
         let public_key = row.public_key.clone();
         if !self.learn_key(row, learned)? {
@@ -357,7 +357,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Watches the scripts of an import that its keys do not make ours, and enters their addresses in the address book.
+    /// Watches the scripts of an import that are not ours by its keys, and adds all addresses to the address book.
     fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let mut learned = Learned::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
@@ -380,7 +380,7 @@ impl Write<'_> {
 /// A private key of an import, as WIF, and its public key.
 type PrivateEntry<'a> = (&'a Secret, Vec<u8>);
 
-/// Where the keys of an import come from, by the key: a range brings one for each of its indexes.
+/// The key origins of an import, by public key; a range has one for each of its indexes.
 struct Origins<'a> {
     timestamp: u64,
     by_key: HashMap<&'a [u8], &'a KeyOrigin>,
@@ -388,7 +388,7 @@ struct Origins<'a> {
 
 impl<'a> Origins<'a> {
     fn of(import: &'a KeysImport) -> Self {
-        // Of several of one key the first counts.
+        // Reversed, so that of several origins of a key the first counts.
         let entries = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
         Self { timestamp: import.timestamp, by_key: entries.collect() }
     }

@@ -14,12 +14,12 @@ pub fn decode(info: &BlockInfo) -> Result<Header, ChainError> {
     deserialize(&info.header).map_err(|_| ChainError::Damaged(format!("the header of block {}", info.hash)))
 }
 
-/// How deep a block is: 1 for the tip, -1 off the best chain.
+/// The confirmations of a block: 1 for the tip, -1 off the best chain.
 pub fn confirmations(info: &BlockInfo, tip: &Tip) -> i64 {
     if info.in_best_chain { i64::from(tip.height) - i64::from(info.height) + 1 } else { -1 }
 }
 
-/// A block's header, decoded.
+/// A block's header as a JSON object, in bitcoind's order of keys.
 pub fn header_json(info: &BlockInfo, tip: &Tip) -> Result<Map<String, Value>, ChainError> {
     let header = decode(info)?;
     let mut object = Map::new();

@@ -1,7 +1,7 @@
 //! The operation group `mining`: block templates and long polls, blocks that were mined, and blocks mined on the spot.
 //!
-//! Invariants: a waiting long poll holds no thread; services are never asked and replies never given under a lock of the list
-//! of waiting calls; one template is kept, and the bytes of its answer are shared by all callers.
+//! Invariants: a waiting long poll holds no thread; no service is called and no reply is sent under the lock of the waiting
+//! calls; one template is kept, and the bytes of its answer are shared by all callers.
 
 mod error;
 mod generate;
@@ -37,11 +37,11 @@ pub struct MiningPlugin {
     host: Host,
     templates: Arc<Templates>,
     polls: Arc<LongPolls>,
-    /// Calls that are mining must stop.
+    /// Whether calls that are mining must stop.
     stopping: AtomicBool,
 }
 
-/// What a method works with: the host on behalf of one call, and its arguments.
+/// The context of a call: the host, the call's scope and its arguments.
 struct Context<'a> {
     host: &'a Host,
     scope: Scope,
@@ -50,15 +50,15 @@ struct Context<'a> {
 
 type Outcome = Result<Value, MiningError>;
 
-/// Locks. A thread that panicked under a lock left nothing half done: each guards one assignment.
+/// Locks, whether or not the lock is poisoned: what it guards is consistent after each statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The longest that an option lets long polls wait, in seconds: a clock must be able to add it.
+/// The longest wait that an option can set, in seconds: adding it to an `Instant` must not overflow.
 const MAX_WAIT: u64 = 365 * 24 * 60 * 60;
 
-/// An option in seconds; the manifest saw to its type, and a negative one means not to wait.
+/// An option in seconds, whose type the manifest has checked; a negative one means not to wait.
 fn seconds(options: &Map<String, Value>, name: &str) -> Duration {
     let seconds = options.get(name).and_then(Value::as_i64).unwrap_or_default();
     Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(MAX_WAIT))
@@ -92,7 +92,7 @@ impl MiningPlugin {
         }
     }
 
-    /// The tip and the mempool's sequence that a long poll watches; none when its tip has been overtaken already.
+    /// The tip and the mempool's sequence that a long poll watches; none when its tip is no longer the best.
     fn watched(&self, context: &Context<'_>, wait: Wait) -> Result<Option<(BlockHash, u64)>, MiningError> {
         let current = self.host.chain.tip(context.scope)?.hash;
         Ok(match wait {
@@ -124,7 +124,7 @@ impl Plugin for MiningPlugin {
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
         let templates = Arc::new(Templates::default());
         let first = seconds(&options, "longpoll_mempool_wait_seconds");
-        // Looking without a pause would keep a processor busy.
+        // Checks without a pause would keep a processor busy.
         let repeat = seconds(&options, "longpoll_mempool_repeat_seconds").max(Duration::from_secs(1));
         let polls = LongPolls::new(host.clone(), templates.clone(), first, repeat);
         Ok(Self { host, templates, polls, stopping: AtomicBool::new(false) })
@@ -140,13 +140,13 @@ impl Plugin for MiningPlugin {
     }
 
     fn cancel(&self, token: u64) {
-        // Calls that are mining look for themselves.
+        // Calls that are mining check for their cancellation themselves.
         self.polls.cancel(token);
     }
 
     fn event(&self, event: Event) {
         match event {
-            // The event may be behind: calls that wait on a newer tip than it tells of must go on waiting.
+            // The event may be outdated: calls that watch a newer tip must go on waiting.
             Event::TipChanged { hash, .. } => {
                 self.polls.tip_changed(self.host.chain.tip(Scope::NONE).map_or(hash, |tip| tip.hash));
             }

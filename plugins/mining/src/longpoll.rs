@@ -1,9 +1,9 @@
-//! Long polls: calls that are answered once their template has been overtaken.
+//! Long polls (BIP 22): calls that are answered once their template is outdated.
 //!
-//! A waiting call holds no thread, and costs nothing until its time comes: calls are found by the tip that they watch and by
-//! the time at which to look at the mempool for them. A new tip answers them at once, all with the bytes of one template; a
-//! change of the mempool alone answers a call after a first wait and then at each repeat. One thread, started by the first
-//! call that waits, does the looking. No reply is given and no service is asked under the lock.
+//! A waiting call holds no thread: calls are indexed by the tip that they watch and by the time of their next check of the
+//! mempool. A new tip answers them at once, all with the bytes of one template; a change of the mempool alone answers a call
+//! at a check, after a first wait and then at each repeat. One thread, started by the first call that waits, does the checks.
+//! No reply is sent and no service is called under the lock.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,34 +20,34 @@ use crate::error::MiningError;
 use crate::lock;
 use crate::template::Templates;
 
-/// The least time between two looks at the mempool, so that many calls that are due one after the other cost few looks.
+/// The least time between two checks of the mempool, so that many calls that are due one after the other cost few checks.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A call that waits.
 pub struct Waiter {
     /// Where its answer goes.
     pub reply: Reply,
-    /// It waits until the tip is another.
+    /// It waits until the best block is another one.
     pub tip: BlockHash,
     /// Or until the mempool's sequence is another.
     pub sequence: u64,
-    /// Whether the client knows segwit; held against it when the wait is over.
+    /// Whether the client knows segwit; checked when the wait is over, as in bitcoind.
     pub knows_segwit: bool,
 }
 
 struct Waiting {
     waiter: Waiter,
-    /// When to look at the mempool next.
-    look: Instant,
+    /// When to check the mempool next.
+    check_at: Instant,
 }
 
 /// Whether calls may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Phase {
-    /// They may.
+    /// Calls may wait.
     #[default]
     Open,
-    /// They may not: another instance takes over, and a client that asks again finds that one.
+    /// They may not: another instance takes over, and answers the client's next call.
     Replaced,
     /// They may not: the host is stopping.
     Stopping,
@@ -58,20 +58,20 @@ enum Phase {
 struct Calls {
     waiting: HashMap<u64, Waiting>,
     by_tip: HashMap<BlockHash, HashSet<u64>>,
-    by_look: BTreeSet<(Instant, u64)>,
+    by_check: BTreeSet<(Instant, u64)>,
 }
 
 impl Calls {
-    fn insert(&mut self, waiter: Waiter, look: Instant) {
+    fn insert(&mut self, waiter: Waiter, check_at: Instant) {
         let token = waiter.reply.token();
         self.by_tip.entry(waiter.tip).or_default().insert(token);
-        self.by_look.insert((look, token));
-        self.waiting.insert(token, Waiting { waiter, look });
+        self.by_check.insert((check_at, token));
+        self.waiting.insert(token, Waiting { waiter, check_at });
     }
 
     fn remove(&mut self, token: u64) -> Option<Waiter> {
-        let Waiting { waiter, look } = self.waiting.remove(&token)?;
-        self.by_look.remove(&(look, token));
+        let Waiting { waiter, check_at } = self.waiting.remove(&token)?;
+        self.by_check.remove(&(check_at, token));
         if let Some(tokens) = self.by_tip.get_mut(&waiter.tip) {
             tokens.remove(&token);
             if tokens.is_empty() {
@@ -81,33 +81,33 @@ impl Calls {
         Some(waiter)
     }
 
-    /// Takes those that do not wait for this tip.
-    fn overtaken_by(&mut self, tip: BlockHash) -> Vec<Waiter> {
+    /// Removes the calls that watch another tip than this.
+    fn outdated_by(&mut self, tip: BlockHash) -> Vec<Waiter> {
         let others = self.by_tip.iter().filter(|(watched, _)| **watched != tip);
         let tokens: Vec<u64> = others.flat_map(|(_, tokens)| tokens.iter().copied()).collect();
         tokens.into_iter().filter_map(|token| self.remove(token)).collect()
     }
 
-    /// Takes those whose time to look has come and whose wait is over; the others are looked at again later.
+    /// Removes the calls whose check is due and whose wait is over; the others are checked again later.
     fn due(&mut self, now: Instant, repeat: Duration, is_over: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
         let tokens: Vec<u64> =
-            self.by_look.iter().take_while(|(look, _)| *look <= now).map(|(_, token)| *token).collect();
+            self.by_check.iter().take_while(|(check_at, _)| *check_at <= now).map(|(_, token)| *token).collect();
         let mut due = Vec::new();
         for token in tokens {
             if self.waiting.get(&token).is_some_and(|one| is_over(&one.waiter)) {
                 due.extend(self.remove(token));
             } else {
-                self.look_again(token, now + repeat);
+                self.check_again(token, now + repeat);
             }
         }
         due
     }
 
-    fn look_again(&mut self, token: u64, at: Instant) {
+    fn check_again(&mut self, token: u64, at: Instant) {
         if let Some(waiting) = self.waiting.get_mut(&token) {
-            self.by_look.remove(&(waiting.look, token));
-            waiting.look = at;
-            self.by_look.insert((at, token));
+            self.by_check.remove(&(waiting.check_at, token));
+            waiting.check_at = at;
+            self.by_check.insert((at, token));
         }
     }
 
@@ -122,11 +122,11 @@ struct State {
     calls: Calls,
     phase: Phase,
     thread: Option<JoinHandle<()>>,
-    /// The thread must end.
+    /// Whether the thread must end.
     ended: bool,
 }
 
-/// The calls that wait, and the thread that looks after them.
+/// The calls that wait, and the thread that checks the mempool for them.
 pub struct LongPolls {
     host: Host,
     templates: Arc<Templates>,
@@ -145,7 +145,7 @@ impl LongPolls {
     /// Keeps a call until it is due.
     pub fn wait(self: &Arc<Self>, waiter: Waiter) {
         let (token, watched) = (waiter.reply.token(), waiter.tip);
-        let look = Instant::now() + self.first_wait;
+        let check_at = Instant::now() + self.first_wait;
         {
             let mut state = lock(&self.state);
             if state.phase != Phase::Open {
@@ -153,17 +153,17 @@ impl LongPolls {
                 drop(state);
                 return self.end_waits(phase, vec![waiter]);
             }
-            state.calls.insert(waiter, look);
+            state.calls.insert(waiter, check_at);
             self.start(&mut state);
-            // The thread sleeps until the first look; only an earlier one concerns it.
-            if state.calls.by_look.first() == Some(&(look, token)) {
+            // The thread sleeps until the first check; it is woken only for an earlier one.
+            if state.calls.by_check.first() == Some(&(check_at, token)) {
                 self.changed.notify_one();
             }
         }
-        // The tip may have changed before the call was kept, and its event been told before that.
+        // The tip may have changed, and its event arrived, before the call was inserted.
         if self.host.chain.tip(Scope::NONE).is_ok_and(|tip| tip.hash != watched) {
-            let overtaken = lock(&self.state).calls.remove(token);
-            self.answer(overtaken.into_iter().collect());
+            let outdated = lock(&self.state).calls.remove(token);
+            self.answer(outdated.into_iter().collect());
         }
     }
 
@@ -178,10 +178,10 @@ impl LongPolls {
         }
     }
 
-    /// Answers the calls that do not wait for this tip.
+    /// Answers the calls that watch another tip than this.
     pub fn tip_changed(&self, tip: BlockHash) {
-        let overtaken = lock(&self.state).calls.overtaken_by(tip);
-        self.answer(overtaken);
+        let outdated = lock(&self.state).calls.outdated_by(tip);
+        self.answer(outdated);
     }
 
     /// Forgets a call whose client has gone.
@@ -190,7 +190,7 @@ impl LongPolls {
         drop(gone);
     }
 
-    /// Answers all calls that the host is stopping, and keeps no more.
+    /// Answers all calls with the error that the host is stopping, and keeps no more.
     pub fn close(&self) {
         self.enter(Phase::Stopping);
     }
@@ -203,7 +203,7 @@ impl LongPolls {
     fn enter(&self, phase: Phase) {
         let (phase, waiters) = {
             let mut state = lock(&self.state);
-            // A host that is stopping also takes its plugins' instances down.
+            // A host that is stopping quiesces the instance afterwards, which must not reset the phase.
             if state.phase != Phase::Stopping {
                 state.phase = phase;
             }
@@ -253,15 +253,15 @@ impl LongPolls {
         let mut state = lock(&self.state);
         while !state.ended {
             let now = Instant::now();
-            let first = state.calls.by_look.first().map(|(look, _)| *look);
+            let first = state.calls.by_check.first().map(|(check_at, _)| *check_at);
             match first {
                 None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(look) if look > now => state = self.sleep(state, look - now),
+                Some(check_at) if check_at > now => state = self.sleep(state, check_at - now),
                 Some(_) => {
                     drop(state);
-                    // The next look is as good as this one, and without it waits would end with a new block alone.
-                    if catch_unwind(AssertUnwindSafe(|| self.look())).is_err() {
-                        self.host.log(Level::Error, "looking at the mempool for long polls failed by a panic");
+                    // The thread must go on after a panic: without it, only a new block would end waits.
+                    if catch_unwind(AssertUnwindSafe(|| self.check())).is_err() {
+                        self.host.log(Level::Error, "a check of the mempool for long polls panicked");
                     }
                     state = self.sleep(lock(&self.state), PAUSE);
                 }
@@ -276,16 +276,16 @@ impl LongPolls {
         self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Looks at the mempool, and at the tip in case its event was lost, for the calls whose time it is.
-    fn look(&self) {
+    /// Checks the mempool, and the tip in case its event was lost, for the calls that are due.
+    fn check(&self) {
         let now = Instant::now();
-        let seen = self.host.chain.tip(Scope::NONE).and_then(|tip| {
+        let current = self.host.chain.tip(Scope::NONE).and_then(|tip| {
             let mempool = self.host.mempool.info(Scope::NONE)?;
             Ok((tip.hash, mempool.sequence))
         });
-        let is_over = |waiter: &Waiter| match &seen {
+        let is_over = |waiter: &Waiter| match &current {
             Ok((tip, sequence)) => waiter.tip != *tip || waiter.sequence != *sequence,
-            // Nothing was seen.
+            // The node could not be read.
             Err(_) => false,
         };
         let due = lock(&self.state).calls.due(now, self.repeat, is_over);

@@ -6,7 +6,7 @@ fn long_poll(plugin: &TestPlugin<MiningPlugin>, id: Value) -> PendingCall {
     plugin.begin("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]))
 }
 
-/// Waits a moment for an answer that comes from another thread.
+/// Waits up to ten seconds for an answer from another thread.
 fn eventually(call: &PendingCall) -> Option<Result<Value, RpcError>> {
     let end = Instant::now() + Duration::from_secs(10);
     while call.answer().is_none() && Instant::now() < end {
@@ -29,7 +29,7 @@ fn getblocktemplate_longpoll_ends_at_once_at_a_new_tip() {
         assert_eq!(call.answer().unwrap().unwrap()["previousblockhash"], json!(hash));
     }
     assert_eq!(refusal(without_segwit.answer().unwrap()).0, -8);
-    // The tip of the old id has been overtaken.
+    // The tip of the old id is no longer the best.
     assert!(long_poll(&plugin, id).answer().is_some());
     plugin.stop();
 }
@@ -84,7 +84,7 @@ fn getblocktemplate_longpoll_ends_with_an_error_when_the_host_stops() {
     let kept = long_poll(&plugin, id.clone());
     plugin.tell(Event::ShuttingDown);
     assert_eq!(refusal(kept.answer().unwrap()), (-9, "Shutting down".into()));
-    // It stays so when the instance is taken down after that.
+    // A later quiesce of the instance does not change that.
     plugin.quiesce();
     assert_eq!(refusal(long_poll(&plugin, id).answer().unwrap()), (-9, "Shutting down".into()));
     plugin.stop();
@@ -121,7 +121,7 @@ fn getblocktemplate_longpolls_share_one_template_at_a_new_tip() {
     let hash = host.chain.mine(vec![]);
     plugin.tell(Event::TipChanged { hash, height: 1 });
     let answers = sink.answers.lock().unwrap();
-    // The reply of the one that was cancelled was dropped, which answers it too.
+    // The reply of the cancelled one was dropped, which answers it too.
     assert_eq!(answers.len() as u64, POLLS);
     assert!(answers[&7].is_err());
     let first = answers[&1].as_ref().unwrap();

@@ -12,7 +12,7 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, W
 
 /// The manifest, as a host reads it.
 const MANIFEST: &str = include_str!("../../manifest.json");
-/// The key 1, compressed, for test chains.
+/// The private key 1, compressed, for test chains.
 const WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 /// The P2WPKH script of that key.
 const WPKH: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
@@ -33,7 +33,7 @@ fn spend(outpoints: &[OutPoint]) -> Transaction {
     }
 }
 
-/// An output to the key, in satoshi.
+/// An output to the key, of a value in satoshi.
 fn pays(value: u64) -> TxOut {
     TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::from_hex(WPKH).unwrap() }
 }

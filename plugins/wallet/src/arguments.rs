@@ -1,7 +1,7 @@
 //! Arguments that several methods of this group take.
 //!
-//! The host has checked the types of top-level arguments; what stands inside arrays and objects is checked here, with the
-//! words of Bitcoin Core 29.
+//! The host has checked the types of top-level arguments; values inside arrays and objects are checked here, with the
+//! messages of Bitcoin Core 29.
 
 use std::collections::HashSet;
 
@@ -28,10 +28,10 @@ pub fn type_name(kind: AddressType) -> &'static str {
     ADDRESS_TYPES.iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name)
 }
 
-/// The type of an address where a call names none.
+/// The address type of a call that names none.
 pub const DEFAULT_ADDRESS_TYPE: AddressType = AddressType::Bech32;
 
-/// An address type, bech32 where none was given.
+/// An address type, bech32 by default.
 pub fn address_type(value: Option<&Value>) -> Result<AddressType, WalletError> {
     let Some(value) = value else {
         return Ok(DEFAULT_ADDRESS_TYPE);
@@ -41,7 +41,7 @@ pub fn address_type(value: Option<&Value>) -> Result<AddressType, WalletError> {
     found.map(|(_, kind)| *kind).ok_or_else(|| WalletError::UnknownAddressType(name.to_owned()))
 }
 
-/// A label, empty where none was given. `*` stands for all labels and is none. bitcoind takes labels of any length.
+/// A label, empty by default. `*` is refused, since it stands for all labels. Unlike bitcoind, the length is limited.
 pub fn label(value: Option<&Value>) -> Result<String, WalletError> {
     match value.map(text).transpose()? {
         Some("*") => Err(WalletError::InvalidLabel),
@@ -56,7 +56,7 @@ pub fn wrong_type(value: &Value, wanted: Type) -> RpcError {
     RpcError::type_error(format!("JSON value of type {got} is not of expected type {wanted}"))
 }
 
-/// The scripts of a list of addresses, each of which may stand there once.
+/// The scripts of a list of addresses, which may not repeat.
 pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, WalletError> {
     let mut scripts = HashSet::new();
     for value in value.as_array().ok_or_else(|| wrong_type(value, Type::Array))? {
@@ -84,7 +84,7 @@ pub fn feerate(value: &Value) -> Result<u64, WalletError> {
     Ok(feerate.unsigned_abs())
 }
 
-/// `avoid_reuse`, which may be asked only of a wallet that was made with it.
+/// `avoid_reuse`, which may be true only for a wallet that has the flag.
 pub fn avoid_reuse(value: Option<&Value>, wallet: &WalletInfo) -> Result<bool, WalletError> {
     let asked = value.map(outrigger_sdk::params::flag).transpose()?.unwrap_or(wallet.avoid_reuse);
     if asked && !wallet.avoid_reuse { Err(WalletError::NoAvoidReuse) } else { Ok(asked) }

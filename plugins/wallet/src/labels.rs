@@ -16,7 +16,7 @@ use crate::error::WalletError;
 /// The most entries to ask the host for at a time.
 const BATCH: u32 = 1000;
 
-/// What an address in the book is for.
+/// What an address in the address book is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
     Receive,
@@ -32,9 +32,9 @@ impl Purpose {
     }
 }
 
-/// All entries of the address book. Ours are for receiving; others are in it because they were paid, or are to be, and stay so
-/// whatever is imported.
-fn book(context: &CallContext<'_>) -> Result<Vec<(LabelledScript, Purpose)>, WalletError> {
+/// All entries of the address book. Our addresses are for receiving; others are for sending, and stay so even if they are
+/// imported later.
+fn address_book(context: &CallContext<'_>) -> Result<Vec<(LabelledScript, Purpose)>, WalletError> {
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
         let batch = context.host.wallet.labels(context.scope, after, BATCH)?;
@@ -53,19 +53,20 @@ fn book(context: &CallContext<'_>) -> Result<Vec<(LabelledScript, Purpose)>, Wal
     }
 }
 
-/// `listlabels`: the labels in use, sorted; those of one purpose where that is asked for.
+/// `listlabels`: the labels in use, sorted; those of one purpose if the call names one.
 pub fn list_labels(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     context.wallet()?;
     let purpose = match context.params.given(0).map(text).transpose()? {
         None | Some("") => None,
         Some("receive") => Some(Purpose::Receive),
-        // A purpose of releases long gone: no entry has it.
+        // A purpose of old releases: no entry has it.
         Some("refund") => return Ok(json!([])),
         Some("send") => Some(Purpose::Send),
         Some(_) => return Err(WalletError::UnknownPurpose),
     };
     let wanted = |(_, of): &(LabelledScript, Purpose)| purpose.is_none_or(|purpose| *of == purpose);
-    let labels: BTreeSet<String> = book(context)?.into_iter().filter(wanted).map(|(entry, _)| entry.label).collect();
+    let labels: BTreeSet<String> =
+        address_book(context)?.into_iter().filter(wanted).map(|(entry, _)| entry.label).collect();
     Ok(json!(labels))
 }
 
@@ -75,7 +76,7 @@ pub fn get_addresses_by_label(context: &mut CallContext<'_>) -> Result<Value, Wa
     let label = label(Some(context.params.get(0)))?;
     let network = context.network()?;
     let mut found = BTreeMap::new();
-    for (entry, purpose) in book(context)?.into_iter().filter(|(entry, _)| entry.label == label) {
+    for (entry, purpose) in address_book(context)?.into_iter().filter(|(entry, _)| entry.label == label) {
         let text = address::from_script(&entry.script, network);
         let text = text.ok_or_else(|| RpcError::internal("a script without an address has a label"))?;
         found.insert(text, purpose.name());

@@ -1,7 +1,7 @@
-//! From coins and a payment request to an unsigned payment: which coins, what the recipients get, the fee and the change.
+//! Makes an unsigned payment from coins and a payment request: coin selection, the recipients' amounts, fee and change.
 //!
-//! Everything is integer satoshi and weight units. The fee of a payment is its feerate times its virtual size, rounded up;
-//! without change also what was too little for change.
+//! All values are integers, in satoshi and weight units. The fee of a payment is its feerate times its virtual size, rounded
+//! up; a payment without change also pays what was too little for change.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::transaction::Version;
@@ -14,7 +14,7 @@ use crate::weight::{InputSize, WITNESS_SCALE, compact_len, output_len};
 /// The greatest fee of a payment, in satoshi: Bitcoin Core 29's `-maxtxfee`.
 pub const MAX_FEE: u64 = 10_000_000;
 
-/// The greatest weight that is relayed, in weight units.
+/// The greatest weight that is relayed, in weight units: Bitcoin Core's `MAX_STANDARD_TX_WEIGHT`.
 pub const MAX_WEIGHT: u64 = 400_000;
 
 /// The feerate at which an output must be worth spending, in satoshi per 1000 virtual bytes: Bitcoin Core 29's `-dustrelayfee`.
@@ -29,13 +29,13 @@ pub type Rank = u8;
 /// A coin that the wallet can spend.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spendable {
-    /// Which.
+    /// Its outpoint.
     pub outpoint: OutPoint,
     /// Its value, in satoshi.
     pub value: u64,
     /// Its script.
     pub script: ScriptBuf,
-    /// What spending it takes.
+    /// The size of the input that spends it.
     pub size: InputSize,
     /// Its spending priority.
     pub rank: Rank,
@@ -44,43 +44,43 @@ pub struct Spendable {
 /// Who is paid, and how much.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recipient {
-    /// To whom.
+    /// Its script.
     pub script: ScriptBuf,
-    /// How much, in satoshi.
+    /// Its amount, in satoshi.
     pub amount: u64,
-    /// Whether a share of the fee is taken off the amount.
+    /// Whether a share of the fee is subtracted from the amount.
     pub subtract_fee: bool,
 }
 
 /// What is to be paid, and at which feerate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PaymentRequest {
-    /// To whom how much. Where the fee is taken off the amounts of several, the first of these pays what is left over of
-    /// equal shares.
+    /// The recipients. If the fee is subtracted from the amounts of several, they pay equal shares, and the first of them
+    /// also the remainder.
     pub recipients: Vec<Recipient>,
     /// The feerate, in satoshi per 1000 virtual bytes.
     pub feerate: u64,
 }
 
-/// The script that change goes to, as far as its size matters.
+/// What the fee and the least change depend on: the size of the change script, and of spending it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangeScript {
     /// Its length, in bytes.
     len: usize,
     /// Whether it is a witness program.
     witness_program: bool,
-    /// What spending it will take.
+    /// The size of the input that will spend it.
     spending: InputSize,
 }
 
 impl ChangeScript {
-    /// That of a script, and what spending it will take, where that is known.
+    /// That of a script, and the size of the input that will spend it: P2WPKH in P2SH if unknown, as in Bitcoin Core.
     pub fn new(script: &Script, spending: Option<InputSize>) -> Self {
         let spending = spending.unwrap_or_else(InputSize::nested_wpkh);
         Self { len: script.len(), witness_program: script.is_witness_program(), spending }
     }
 
-    /// Of no script: change is not to be had, and matters only for how coins are chosen.
+    /// That of no script: the wallet has no change address, and change matters only for the selection of coins.
     pub fn unknown() -> Self {
         Self::new(Script::new(), None)
     }
@@ -89,7 +89,7 @@ impl ChangeScript {
         output_len(self.len) * WITNESS_SCALE
     }
 
-    /// The least change worth having: no dust, and worth more than spending it costs.
+    /// The least change, in satoshi: no dust, and worth more than spending it costs.
     fn least(&self, feerate: u64) -> u64 {
         dust(self.len, self.witness_program).max(fee(feerate, self.spending.weight(false)).saturating_add(1))
     }
@@ -100,21 +100,21 @@ impl ChangeScript {
 pub struct FeeSplit {
     /// What the recipients get, in their order.
     pub paid: Vec<u64>,
-    /// What comes back, if that is worth an output.
+    /// The change, if it is worth an output.
     pub change: Option<u64>,
-    /// What the miner gets.
+    /// The fee.
     pub fee: u64,
 }
 
-/// The fee of a transaction's weight, in satoshi.
+/// The fee of a transaction's weight, in satoshi. The feerate is in satoshi per 1000 virtual bytes.
 pub fn fee(feerate: u64, weight: u64) -> u64 {
     const PER_KILO: u128 = 1000;
     let fee = (u128::from(feerate) * u128::from(weight.div_ceil(WITNESS_SCALE))).div_ceil(PER_KILO);
     u64::try_from(fee).unwrap_or(u64::MAX)
 }
 
-/// Shares of a satoshi: a weight unit costs as many of them as the feerate says, so that the fees of the parts of a
-/// transaction are exact. All money there is comes to less than half of what 64 bits hold.
+/// The shares of a satoshi: a weight unit costs `feerate` shares, so that the fees of the parts of a transaction are exact.
+/// 21 million bitcoin in shares are less than half of what 64 bits hold.
 const SHARES: u64 = 1000 * WITNESS_SCALE;
 
 /// Satoshi in shares.
@@ -122,12 +122,12 @@ fn shares(satoshi: u64) -> u64 {
     satoshi.saturating_mul(SHARES)
 }
 
-/// What a part of a transaction costs, in shares.
+/// The fee of a part of a transaction, in shares.
 fn fee_share(feerate: u64, weight: u64) -> u64 {
     feerate.saturating_mul(weight)
 }
 
-/// The value below which an output with a script of this length is dust, in satoshi (Bitcoin Core 29's rule).
+/// The value below which an output with a script of this length is dust, in satoshi (Bitcoin Core's `GetDustThreshold`).
 fn dust(script_len: usize, witness_program: bool) -> u64 {
     const SPENDING_WITNESS_PROGRAM: u64 = 67;
     const SPENDING_OTHERS: u64 = 148;
@@ -135,7 +135,7 @@ fn dust(script_len: usize, witness_program: bool) -> u64 {
     (output_len(script_len) + spending) * DUST_FEERATE / 1000
 }
 
-/// Whether a value would be dust in an output with this script. Nobody ever has to spend one that carries data.
+/// Whether a value would be dust in an output with this script. An OP_RETURN output never is: it is not spent.
 fn is_dust(value: u64, script: &ScriptBuf) -> bool {
     !script.is_op_return() && value < dust(script.len(), script.is_witness_program())
 }
@@ -147,17 +147,17 @@ pub fn check_dust(recipients: &[Recipient]) -> Result<(), WalletError> {
 }
 
 impl PaymentRequest {
-    /// What all recipients are to get, in satoshi.
+    /// The sum of the recipients' amounts, in satoshi.
     fn amount(&self) -> u64 {
         self.recipients.iter().fold(0, |sum, recipient| sum.saturating_add(recipient.amount))
     }
 
-    /// Whether the recipients pay the fee, or some of them.
+    /// Whether any recipient pays the fee.
     fn subtract_fee(&self) -> bool {
         self.recipients.iter().any(|recipient| recipient.subtract_fee)
     }
 
-    /// Refuses a payment of nothing whose fee nobody pays.
+    /// Refuses to subtract the fee from a payment of nothing.
     pub fn check(&self) -> Result<(), WalletError> {
         if self.subtract_fee() && self.amount() == 0 { Err(WalletError::NothingToPay) } else { Ok(()) }
     }
@@ -181,10 +181,10 @@ impl PaymentRequest {
         inputs + self.weight_without_inputs(coins.len(), witness, change)
     }
 
-    /// Chooses coins, those of the smallest rank that suffices first.
+    /// Chooses coins, among those up to the lowest rank that suffices.
     ///
     /// # Errors
-    /// Where they do not suffice, or it takes more of them than a transaction can spend.
+    /// When they do not suffice, or it takes more of them than a transaction can spend.
     pub fn choose<'a>(&self, coins: &'a [Spendable], change: ChangeScript) -> Result<Vec<&'a Spendable>, WalletError> {
         let mut failure = WalletError::InsufficientFunds;
         for rank in 0..RANKS {
@@ -200,8 +200,8 @@ impl PaymentRequest {
         Err(failure)
     }
 
-    /// Chooses coins by their exact shares of the fee. The sum of the shares can fall short of the fee of the whole, which is
-    /// rounded up; then the choice is made again with room for that.
+    /// Chooses coins by their exact shares of the fee. The fee of the whole is rounded up and can exceed the sum of the
+    /// shares; then the coins are chosen again with room for that.
     fn choose_among<'a>(
         &self,
         coins: &[&'a Spendable],
@@ -211,7 +211,7 @@ impl PaymentRequest {
         if self.divide(&chosen, change) != Err(WalletError::InsufficientFunds) {
             return Ok(chosen);
         }
-        // To whole virtual bytes, then to whole satoshi.
+        // Rounding up to whole virtual bytes, then to whole satoshi.
         let room = fee_share(self.feerate, WITNESS_SCALE - 1).saturating_add(SHARES - 1);
         self.choose_with_room(coins, change, room)
     }
@@ -249,7 +249,7 @@ impl PaymentRequest {
         lighter.into_iter().map(pick).find(fits).ok_or(WalletError::TooManyInputs)
     }
 
-    /// What to come to, in shares of a satoshi.
+    /// The goal of the coin selection, in shares of a satoshi.
     fn goal(&self, coins: usize, witness: bool, change: ChangeScript, room: u64) -> Goal {
         let least_change = shares(change.least(self.feerate));
         let change_fee = fee_share(self.feerate, change.output_weight());
@@ -268,10 +268,10 @@ impl PaymentRequest {
         Goal { target, tolerance: cost_of_change, with_change }
     }
 
-    /// Divides the money of the chosen coins.
+    /// Splits the value of the chosen coins into payments, change and fee.
     ///
     /// # Errors
-    /// Where the amounts do not bear the fee, or the fee or the weight is beyond its limit.
+    /// When the amounts do not suffice for the fee, or the fee or the weight is beyond its limit.
     pub fn divide(&self, coins: &[&Spendable], change: ChangeScript) -> Result<FeeSplit, WalletError> {
         let total = coins.iter().fold(0_u64, |sum, coin| sum.saturating_add(coin.value));
         let surplus = total.checked_sub(self.amount()).ok_or(WalletError::InsufficientFunds)?;
@@ -301,8 +301,8 @@ impl PaymentRequest {
         Ok(split)
     }
 
-    /// What the recipients get, where so much of the fee is taken off their amounts: in equal shares, the first of those
-    /// who pay it bearing what is left over, as in bitcoind.
+    /// What the recipients get when `fee` is subtracted from their amounts: in equal shares, the first of those who pay
+    /// also paying the remainder, as in bitcoind.
     fn paid(&self, fee: u64) -> Result<Vec<u64>, WalletError> {
         let payers = self.recipients.iter().filter(|recipient| recipient.subtract_fee).count() as u64;
         let share = fee.checked_div(payers).unwrap_or(0);

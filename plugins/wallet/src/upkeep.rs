@@ -8,7 +8,7 @@ use crate::CallContext;
 use crate::error::WalletError;
 use crate::manage::named;
 
-/// The flag that can be changed, and those that cannot.
+/// The wallet flag that can be changed, and those that cannot (Bitcoin Core 29).
 const AVOID_REUSE: &str = "avoid_reuse";
 const IMMUTABLE: [&str; 6] = [
     "blank",
@@ -19,10 +19,10 @@ const IMMUTABLE: [&str; 6] = [
     "last_hardened_xpub_cached",
 ];
 
-/// What setwalletflag says of a wallet that begins to avoid reused addresses.
+/// The warning of setwalletflag when it sets `avoid_reuse`.
 const RESCAN_NEEDED: &str = "You need to rescan the blockchain in order to correctly mark used destinations in the past. Until this is done, some destinations may be considered unused, even if the opposite is the case.";
 
-/// `backupwallet`: copies the wallet to a file of the host's system.
+/// `backupwallet`: copies the wallet to a file on the host's machine.
 pub fn backup_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     context.wallet()?;
     let file = context.params.text(0)?.to_owned();
@@ -55,9 +55,9 @@ pub fn keypool_refill(context: &mut CallContext<'_>) -> Result<Value, WalletErro
     if wallet.locked {
         return Err(ErrorKind::WalletLocked.into());
     }
-    // bitcoind takes 0 for its default, too.
+    // As in bitcoind, 0 stands for the default.
     context.host.wallet.refill_keypool(context.scope, size.filter(|size| *size > 0))?;
-    // The sum of all kinds counts. A wallet that has nothing to derive from has none of what was asked for.
+    // The sum of both pools counts. It stays 0 in a wallet without keys to derive from.
     let wallet = context.wallet()?;
     let ahead = wallet.keypool_external.saturating_add(wallet.keypool_internal);
     if ahead < size.unwrap_or(0).into() { Err(WalletError::KeypoolNotFilled) } else { Ok(Value::Null) }

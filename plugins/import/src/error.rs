@@ -9,10 +9,10 @@ use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// A rule that a call or a request broke, or a service that failed it.
 ///
-/// The words may hold what the client sent, private keys included: they go back to the client and never to the log.
+/// The messages may hold what the client sent, private keys included: they go to the client and never to the log.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ImportError {
-    /// An argument is not what it must be; the checks are shared with all plugins.
+    /// An argument is invalid; the checks are shared with all plugins.
     #[error(transparent)]
     Argument(#[from] RpcError),
     /// A service failed.
@@ -90,13 +90,13 @@ pub enum ImportError {
     /// A public key that is not hexadecimal.
     #[error("Pubkey \"{0}\" must be a hex string")]
     PublicKeyNotHex(String),
-    /// A public key that is no point of the curve.
+    /// A public key that is not a point on the curve.
     #[error("Pubkey \"{0}\" is not a valid public key")]
     PublicKey(String),
     /// A private key of another chain, or none at all.
     #[error("Invalid private key encoding")]
     PrivateKey,
-    /// Script forms inside of each other that cannot be spent.
+    /// Nested script types that cannot be spent.
     #[error("Trying to nest {0}")]
     Nesting(&'static str),
 
@@ -106,7 +106,7 @@ pub enum ImportError {
     /// A descriptor that the wallet refused to read.
     #[error("{0}")]
     DescriptorRefused(String),
-    /// A taproot descriptor among keys and scripts.
+    /// A Taproot descriptor for a legacy wallet.
     #[error("Bech32m descriptors cannot be imported into legacy wallets")]
     TaprootAmongKeys,
     /// `range` for a descriptor without a wildcard.
@@ -156,7 +156,7 @@ pub enum ImportError {
     /// The descriptor was not stored. Its text is the client's own, without private keys.
     #[error("Could not add descriptor '{0}'")]
     DescriptorNotStored(String),
-    /// The wallet answered for another number of requests than it was given.
+    /// The wallet gave no outcome for a request.
     #[error("The wallet gave no outcome for a request")]
     NoOutcome,
 }
@@ -210,7 +210,7 @@ impl From<ImportError> for RpcError {
             | E::RangeShrinks { .. } => RpcErrorCode::INVALID_PARAMETER,
             E::NoOutcome => RpcErrorCode::INTERNAL,
         };
-        // What a client sent is told back to it without the private keys in it, wherever it put them.
+        // Messages quote what the client sent, without any private keys in it.
         Self::new(code, without_private_keys(&error.to_string()))
     }
 }

@@ -1,4 +1,4 @@
-//! The rescan after an import: its reservation, the replies that wait for its end, and what its end makes of results.
+//! The rescan after an import: its reservation, the replies that wait for it, and how its outcome changes the results.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use outrigger_sdk::{Reply, RpcError};
 use crate::error::ImportError;
 use crate::outcome::Outcome;
 
-/// How far before a creation time blocks may have been mined whose clock was ahead, in seconds.
+/// How far block times and creation times may deviate, in seconds: Bitcoin Core's `TIMESTAMP_WINDOW`.
 const TIMESTAMP_WINDOW: i64 = 7200;
 
-/// The right to the wallet's one rescan, given back when it is dropped unused.
+/// A reservation of the wallet's one rescan, released when it is dropped unused.
 pub struct Reservation<'a> {
     wallet: &'a dyn Wallet,
     scope: Scope,
@@ -30,12 +30,12 @@ impl<'a> Reservation<'a> {
         Ok(Self { wallet, scope, number: wallet.rescan_reserve(scope)?, used: false })
     }
 
-    /// Names the rescan in its events.
+    /// The rescan's number, which its events carry.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Starts the rescan.
+    /// Starts the rescan at blocks of `from_time`, in seconds.
     pub fn start(mut self, from_time: u64) -> Result<(), ServiceError> {
         self.wallet.rescan_start(self.scope, self.number, from_time)?;
         self.used = true;
@@ -46,13 +46,13 @@ impl<'a> Reservation<'a> {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if !self.used {
-            // A host that cannot take it back has lost the wallet, and the reservation with it.
+            // A host that cannot release it has lost the wallet, and the reservation with it.
             let _ = self.wallet.rescan_release(self.scope, self.number);
         }
     }
 }
 
-/// What an import was about, in the message of a block that could not be read.
+/// What was imported, as the error for an unreadable block names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// importmulti
@@ -61,9 +61,9 @@ pub enum Subject {
     Descriptors,
 }
 
-/// The results of an import whose rescan is not done.
+/// The results of an import whose rescan has not ended.
 pub struct Pending {
-    /// What becomes of the requests if all blocks can be read.
+    /// The requests' outcomes if all blocks can be read.
     pub outcomes: Vec<Outcome>,
     /// The requests' creation times as they were given, in seconds.
     pub timestamps: Vec<i64>,
@@ -74,18 +74,18 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The answer of the call.
+    /// The result of the call when its rescan has ended.
     pub fn finish(mut self, end: &RescanOutcome) -> Result<Vec<Outcome>, RpcError> {
         match end {
             RescanOutcome::Complete => {}
             RescanOutcome::Aborted => return Err(ImportError::RescanAborted.into()),
-            RescanOutcome::Unreadable { block_time } => self.replace(i64::from(*block_time)),
+            RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time)),
         }
         Ok(self.outcomes)
     }
 
     /// Fails the requests whose transactions may be in the block of `block_time`, or before it.
-    fn replace(&mut self, block_time: i64) {
+    fn fail_unscanned(&mut self, block_time: i64) {
         let scanned_from = block_time + TIMESTAMP_WINDOW + 1;
         if i64::try_from(self.from_time).is_ok_and(|from_time| scanned_from <= from_time) {
             return;
@@ -113,7 +113,7 @@ fn unreadable(subject: Subject, timestamp: i64, block_time: i64) -> String {
     )
 }
 
-/// A call that is answered when its rescan is done.
+/// A call that is answered when its rescan has ended.
 struct Waiting {
     reply: Reply,
     pending: Pending,
@@ -121,7 +121,7 @@ struct Waiting {
 
 /// The calls that wait for a rescan.
 ///
-/// A call is entered before its rescan starts, so that an end that comes at once finds it.
+/// A call is inserted before its rescan starts, so that it is found even if the rescan ends at once.
 #[derive(Default)]
 pub struct WaitingCalls(Mutex<State>);
 
@@ -129,7 +129,7 @@ pub struct WaitingCalls(Mutex<State>);
 struct State {
     /// By the wallet's name and the rescan's number.
     calls: HashMap<(String, u64), Waiting>,
-    /// Whether the instance is ending: nothing waits any more.
+    /// Whether the instance is stopping: no call may wait any more.
     closed: bool,
 }
 
@@ -145,7 +145,7 @@ impl WaitingCalls {
             return;
         }
         state.calls.insert(key.clone(), Waiting { reply, pending });
-        // The host may tell of the end while we are still in here: never hold the lock across a service.
+        // The host may report the end during this service call: the lock must not be held.
         drop(state);
         if let Err(error) = reservation.start(from_time)
             && let Some(waiting) = self.take(&key)
@@ -154,14 +154,14 @@ impl WaitingCalls {
         }
     }
 
-    /// A rescan came to its end.
+    /// Answers the call whose rescan has ended.
     pub fn finished(&self, wallet: String, number: u64, end: &RescanOutcome) {
         if let Some(Waiting { reply, pending }) = self.take(&(wallet, number)) {
             reply.send(pending.finish(end));
         }
     }
 
-    /// The client of a call has gone. Its rescan goes on.
+    /// Drops the call of a client that has gone. Its rescan goes on.
     pub fn forget(&self, token: u64) {
         let forgotten = {
             let mut state = self.state();
@@ -189,7 +189,7 @@ impl WaitingCalls {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What is under the lock is whole after each statement, whatever panicked.
+        // The state is consistent after each statement, so a poisoned lock can be used.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,5 @@
-//! What a script needs to be spent, found by walking from the scriptPubKey through the scripts that come with it.
+//! What spending a script requires, found by a walk from the scriptPubKey through the redeem and witness scripts that come
+//! with it (bitcoind's `RecurseImportData`).
 
 use std::collections::BTreeMap;
 
@@ -8,13 +9,13 @@ use outrigger_sdk::standard::{ScriptKind, classify};
 use super::{KeyId, key_id};
 use crate::error::ImportError;
 
-/// The scripts of a request that have not been needed yet.
+/// The scripts of a request that the walk has not used yet.
 pub(super) struct Sources {
     pub redeem_script: Option<ScriptBuf>,
     pub witness_script: Option<ScriptBuf>,
 }
 
-/// Where a script stands.
+/// The context of a script: bitcoind's `ScriptContext`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Top,
@@ -24,19 +25,19 @@ enum Position {
 
 /// The walk through a script.
 pub(super) struct Analysis {
-    /// What has not been needed.
+    /// The scripts that the walk has not used.
     pub sources: Sources,
-    /// The keys that can be used, and whether spending requires to know the public key: it stands there by its hash.
+    /// The keys that can be used, and whether spending requires the public key, because the script has only its hash.
     pub keys: BTreeMap<KeyId, bool>,
-    /// The scripts to know.
+    /// The scripts that the wallet must know.
     pub scripts: Vec<ScriptBuf>,
 }
 
-/// Why a script is imported without the knowledge of how to spend it.
+/// Why a script is imported without solving data.
 type Reason = &'static str;
 
 impl Analysis {
-    /// Before the walk.
+    /// An analysis before its walk.
     pub fn new(sources: Sources) -> Self {
         Self { sources, keys: BTreeMap::new(), scripts: Vec::new() }
     }
@@ -44,10 +45,10 @@ impl Analysis {
     /// Walks a scriptPubKey. The inner result is the reason where it cannot be solved.
     ///
     /// # Errors
-    /// When scripts are nested as no script can be.
+    /// When scripts are nested in a way that cannot be spent.
     pub fn walk(&mut self, script_pubkey: &ScriptBuf) -> Result<Result<(), Reason>, ImportError> {
         let (mut script, mut position) = (script_pubkey.clone(), Position::Top);
-        // Each turn goes one level down, and below a witness script nothing nests: there are at most three.
+        // Each turn goes one level down, and nothing nests in a witness script: there are at most three turns.
         loop {
             let inner = match self.level(&script, position)? {
                 Ok(Some(inner)) => inner,
@@ -59,7 +60,7 @@ impl Analysis {
         }
     }
 
-    /// One level: the script below it, none at the end of the walk.
+    /// Analyses one script. Gives the script nested in it; none at the end of the walk.
     fn level(
         &mut self,
         script: &ScriptBuf,
@@ -111,7 +112,7 @@ impl Analysis {
         Ok(Ok(None))
     }
 
-    /// A witness program that stands in an output itself is only ours when the wallet knows it as a script.
+    /// Keeps a native witness program: it is only ours when the wallet knows it as a script (bitcoind's `IsMine`).
     fn keep_top(&mut self, script: &ScriptBuf, position: Position) {
         if position == Position::Top {
             self.scripts.push(script.clone());

@@ -14,13 +14,13 @@ use super::{Deriving, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_k
 use crate::error::ImportError;
 use crate::request::{Fields, index_range};
 
-/// How many indexes are derived before the next look at whether the host is stopping.
-const PIECE: u32 = 10_000;
-/// How many indexes are worth a thread of their own.
+/// The indexes derived between two checks of whether the host is stopping.
+const CHUNK: u32 = 10_000;
+/// The indexes that are worth starting a thread for.
 const INDEXES_PER_BATCH: usize = 64;
 
-/// Checks the request, and gives what it brings (a part for each path of a multipath descriptor, with whether it is
-/// internal) and what is odd about it.
+/// Checks the request, and gives its parts (one for each path of a multipath descriptor, with whether it is internal)
+/// and its warnings.
 pub(super) fn read(
     fields: Fields<'_>,
     internal: bool,
@@ -54,7 +54,7 @@ pub(super) fn read(
     let mut parts: Vec<Part> = Vec::with_capacity(descriptors.len());
     for (place, descriptor) in descriptors.iter().enumerate() {
         let internal = if descriptors.len() == 2 { place == 1 } else { internal };
-        parts.push((expanded(descriptor, begin, end, network, deriving), internal));
+        parts.push((expand_all(descriptor, begin, end, network, deriving), internal));
     }
     let mut warnings = Vec::new();
     for value in private_keys {
@@ -71,21 +71,27 @@ pub(super) fn read(
     Ok((parts, warnings))
 }
 
-/// What the descriptor brings at all indexes. One that cannot be expanded brings nothing, and is not refused for it.
-fn expanded(descriptor: &Descriptor, begin: u32, end: u32, network: Network, deriving: &mut Deriving<'_>) -> Material {
+/// The keys and scripts of the descriptor at all indexes; none, without an error, if it cannot be expanded.
+fn expand_all(
+    descriptor: &Descriptor,
+    begin: u32,
+    end: u32,
+    network: Network,
+    deriving: &mut Deriving<'_>,
+) -> Material {
     let mut material = Material { solving_data: descriptor.is_solvable(), ..Material::default() };
     let branches = descriptor.private_branches();
     let at = |index: u32| Some((descriptor.expand(index).ok()?, branches.secret_keys(index)));
     let keep_public_keys = descriptor.pays_to_key_hash();
-    for first in (begin..=end).step_by(PIECE as usize) {
+    for first in (begin..=end).step_by(CHUNK as usize) {
         if first > begin && deriving.stopping.load(Ordering::Relaxed) {
             deriving.given_up = true;
             break;
         }
-        let piece = (first..=end.min(first.saturating_add(PIECE - 1))).collect();
-        for (expansion, secrets) in parallel::map(piece, INDEXES_PER_BATCH, at).into_iter().flatten() {
-            take_private_keys(&expansion, secrets, network, &mut material);
-            take_expansion(expansion, keep_public_keys, &mut material);
+        let chunk = (first..=end.min(first.saturating_add(CHUNK - 1))).collect();
+        for (expansion, secrets) in parallel::map(chunk, INDEXES_PER_BATCH, at).into_iter().flatten() {
+            add_private_keys(&expansion, secrets, network, &mut material);
+            add_expansion(expansion, keep_public_keys, &mut material);
         }
     }
     material.origins.sort_by(|a, b| a.public_key.cmp(&b.public_key));
@@ -93,8 +99,8 @@ fn expanded(descriptor: &Descriptor, begin: u32, end: u32, network: Network, der
     material
 }
 
-/// Takes what is public of an index.
-fn take_expansion(expansion: Expansion, keep_public_keys: bool, material: &mut Material) {
+/// Adds the public keys, origins and scripts of an index.
+fn add_expansion(expansion: Expansion, keep_public_keys: bool, material: &mut Material) {
     for (place, script) in expansion.scripts.into_iter().enumerate() {
         // All scripts of one index have the same keys.
         if place == 0 {
@@ -110,8 +116,8 @@ fn take_expansion(expansion: Expansion, keep_public_keys: bool, material: &mut M
     }
 }
 
-/// Takes the private keys of an index, each of which has its public key at its place.
-fn take_private_keys(
+/// Adds the private keys of an index, each by the position of its public key.
+fn add_private_keys(
     expansion: &Expansion,
     secrets: Vec<(usize, SecretKey)>,
     network: Network,
@@ -126,7 +132,7 @@ fn take_private_keys(
     }
 }
 
-/// Whether all keys of a part have their private halves; true where there are no keys.
+/// Whether all keys of a part have their private keys; true if there are no keys.
 fn is_spendable(part: &Material) -> bool {
     let mut origins = part.origins.iter().map(|origin| key_id(&origin.public_key));
     let held = |id| part.private_keys.contains_key(&id);

@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 use error::ImportError;
 use outcome::{Checked, Outcome};
 use request::stored_time;
-use rescan::{Pending, Reservation, Subject, WaitingCalls};
+use rescan::{ImportKind, Pending, Reservation, WaitingCalls};
 
 /// The plugin.
 pub struct ImportPlugin {
@@ -123,7 +123,7 @@ impl ImportPlugin {
             return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
         }
         let outcomes = self.store(scope, checked)?;
-        Ok(imported(wallet, reservation, outcomes, timestamps, Subject::Keys))
+        Ok(imported(wallet, reservation, outcomes, timestamps, ImportKind::Keys))
     }
 
     fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
@@ -155,7 +155,7 @@ impl ImportPlugin {
         let outcomes = self.store(scope, checked)?;
         match failure {
             Some(error) => Err(error),
-            None => Ok(imported(wallet, Some(reservation), outcomes, timestamps, Subject::Descriptors)),
+            None => Ok(imported(wallet, Some(reservation), outcomes, timestamps, ImportKind::Descriptors)),
         }
     }
 
@@ -197,7 +197,7 @@ fn imported<'a>(
     reservation: Option<Reservation<'a>>,
     outcomes: Vec<Outcome>,
     timestamps: Vec<i64>,
-    subject: Subject,
+    subject: ImportKind,
 ) -> Imported<'a> {
     let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
     let from_time = times.fold(u64::from(wallet.synced.time), u64::min);

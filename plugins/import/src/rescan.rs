@@ -54,7 +54,7 @@ impl Drop for Reservation<'_> {
 
 /// What was imported, as the error for an unreadable block names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Subject {
+pub enum ImportKind {
     /// importmulti
     Keys,
     /// importdescriptors
@@ -68,7 +68,7 @@ pub struct Pending {
     /// The requests' creation times as they were given, in seconds.
     pub timestamps: Vec<i64>,
     /// What was imported.
-    pub subject: Subject,
+    pub subject: ImportKind,
     /// From when the chain is scanned, in seconds.
     pub from_time: u64,
 }
@@ -99,10 +99,10 @@ impl Pending {
     }
 }
 
-fn unreadable(subject: Subject, timestamp: i64, block_time: i64) -> String {
+fn unreadable(subject: ImportKind, timestamp: i64, block_time: i64) -> String {
     let (what, pertaining, using) = match subject {
-        Subject::Keys => ("key with creation timestamp", "the key", "this key"),
-        Subject::Descriptors => ("descriptor with timestamp", "the desc", "this desc"),
+        ImportKind::Keys => ("key with creation timestamp", "the key", "this key"),
+        ImportKind::Descriptors => ("descriptor with timestamp", "the desc", "this desc"),
     };
     format!(
         "Rescan failed for {what} {timestamp}. There was an error reading a block from time {block_time}, which is \

@@ -57,7 +57,7 @@ struct Pending {
     phase: Phase,
 }
 
-/// Where a call's code runs, and how long it may take.
+/// Where a call's code runs, and when it has to return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     /// When its code must have returned; none without a limit.

@@ -55,8 +55,6 @@ pub(super) struct Edge<S> {
     attempts: Attempts,
     unread: Arc<Unread>,
     figures: Arc<EdgeFigures>,
-    /// The extensions of a response that asks for credentials (401).
-    challenge: Extensions,
 }
 
 impl<S: RpcService> Edge<S> {
@@ -120,11 +118,7 @@ impl<S: RpcService> Edge<S> {
                 if !head.headers.contains_key(EXPECT) {
                     discard(body).await;
                 }
-                let mut response = refusal.into_response();
-                if refusal == RequestError::Unauthorized {
-                    response.extensions_mut().clone_from(&self.challenge);
-                }
-                return response;
+                return refusal.into_response();
             }
         };
         if declared_length(&head.headers) > self.limits.max_body_bytes as u64 {

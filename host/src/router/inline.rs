@@ -16,7 +16,7 @@ pub struct InlineCall<'a> {
 }
 
 impl<'a> InlineCall<'a> {
-    /// Begins a call of an inline method with this latency. None if it must run on the pool.
+    /// Begins a call on this thread; `None` if this thread does not serve connections.
     pub fn begin(latency: &'a Latency) -> Option<Self> {
         let began = Instant::now();
         CallHere::begin(began).map(|here| Self { latency, began, _here: here })

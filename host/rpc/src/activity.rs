@@ -1,4 +1,4 @@
-//! Signs of life of a connection, and what they say of how long it may last.
+//! When a connection last moved bytes or ended a call, and when it times out for that.
 
 use std::time::Duration;
 
@@ -7,102 +7,104 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::Limits;
 
-/// The time since the machine started, as of its last tick. That is some milliseconds old at most, and cheap to ask for.
+/// Time since boot from `CLOCK_MONOTONIC_COARSE`: a few milliseconds stale at most, and cheap to read.
 pub(super) fn now() -> Duration {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// When a connection last showed signs of life.
-pub(super) struct Activity(Mutex<Life>);
+/// The activity of one connection.
+pub(super) struct Activity(Mutex<State>);
 
-struct Life {
-    /// When it began.
+struct State {
+    /// When the connection was accepted.
     began: Duration,
-    /// When bytes were last moved, or a call last ended.
-    last_sign: Duration,
-    /// When the first byte of the head that is being read arrived.
+    /// When bytes were last received or sent, or a call last ended.
+    last_activity: Duration,
+    /// When the first byte of the request head that is being read arrived.
     head_since: Option<Duration>,
     /// Whether a request is being answered.
     in_call: bool,
-    /// Whether a request said in two ways where its body ends. It is the last of its connection.
+    /// Whether a request framed its body in two ways (see `framing`). It is the last of its connection.
     ambiguous: bool,
-    /// Bytes of the answer that were not sent.
+    /// Bytes of the answer that were not sent yet.
     unsent: u64,
 }
 
 impl Activity {
-    /// That of a connection which began then, and shows a sign of life now.
+    /// For a connection that began at `began` and is active now.
     pub(super) fn since(began: Duration) -> Self {
-        let life = Life { began, last_sign: now(), head_since: None, in_call: false, ambiguous: false, unsent: 0 };
-        Self(Mutex::new(life))
+        let state =
+            State { began, last_activity: now(), head_since: None, in_call: false, ambiguous: false, unsent: 0 };
+        Self(Mutex::new(state))
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock()
     }
 
-    /// Bytes came; with them a head that says in two ways where its body ends, if it is `ambiguous`.
+    /// Bytes were received; `ambiguous` if they held a head that frames its body in two ways.
     pub(super) fn received(&self, ambiguous: bool) {
         let now = now();
-        let mut life = self.life();
-        life.last_sign = now;
-        life.ambiguous |= ambiguous;
-        if !life.in_call {
-            life.head_since.get_or_insert(now);
+        let mut state = self.lock();
+        state.last_activity = now;
+        state.ambiguous |= ambiguous;
+        if !state.in_call {
+            state.head_since.get_or_insert(now);
         }
     }
 
-    /// So many bytes were sent.
+    /// Bytes were sent.
     pub(super) fn sent(&self, bytes: usize) {
         let now = now();
-        let mut life = self.life();
-        life.last_sign = now;
-        life.unsent = life.unsent.saturating_sub(bytes as u64);
+        let mut state = self.lock();
+        state.last_activity = now;
+        state.unsent = state.unsent.saturating_sub(bytes as u64);
     }
 
-    /// A request begins to be answered.
+    /// A call begins. No timeout but the one for credentials applies until [`Activity::end_call`].
     pub(super) fn begin_call(&self) {
-        let mut life = self.life();
-        life.in_call = true;
-        life.head_since = None;
+        let mut state = self.lock();
+        state.in_call = true;
+        state.head_since = None;
     }
 
-    /// It does not any more. Its answer is to be sent, with so many bytes.
+    /// The call has ended; its answer of `bytes` bytes is to be sent.
     pub(super) fn end_call(&self, bytes: u64) {
         let now = now();
-        let mut life = self.life();
-        life.in_call = false;
-        life.last_sign = now;
-        life.unsent = bytes;
+        let mut state = self.lock();
+        state.in_call = false;
+        state.last_activity = now;
+        state.unsent = bytes;
     }
 
-    /// How many bytes of the answer were not sent.
+    /// How many bytes of the answer were not sent yet.
     pub(super) fn unsent(&self) -> u64 {
-        self.life().unsent
+        self.lock().unsent
     }
 
-    /// Whether a request said in two ways where its body ends.
+    /// Whether a request framed its body in two ways.
     pub(super) fn is_ambiguous(&self) -> bool {
-        self.life().ambiguous
+        self.lock().ambiguous
     }
 
-    /// When the connection times out, as things stand. Never while a request is being answered, unless it comes from one who
-    /// has not shown credentials.
+    /// When the connection times out if nothing else happens. A call in flight suspends all timeouts but the one for
+    /// credentials.
     pub(super) fn deadline(&self, limits: &Limits, is_authenticated: bool) -> Option<Duration> {
-        let life = self.life();
-        let authenticated_by = life.began.checked_add(limits.unauthenticated_timeout);
-        let known_until = if life.in_call { None } else { life.idle_until(limits) };
-        match authenticated_by {
-            Some(by) if !is_authenticated => Some(known_until.map_or(by, |until| until.min(by))),
-            _ => known_until,
+        let state = self.lock();
+        let credentials_due = state.began.checked_add(limits.unauthenticated_timeout);
+        let inactive_at = if state.in_call { None } else { state.inactive_at(limits) };
+        match credentials_due {
+            Some(due) if !is_authenticated => Some(inactive_at.map_or(due, |at| at.min(due))),
+            _ => inactive_at,
         }
     }
 }
 
-impl Life {
-    fn idle_until(&self, limits: &Limits) -> Option<Duration> {
-        let idle_until = self.last_sign.checked_add(limits.idle_timeout)?;
+impl State {
+    /// When the idle timeout passes, or the header timeout while a head is being read.
+    fn inactive_at(&self, limits: &Limits) -> Option<Duration> {
+        let idle_until = self.last_activity.checked_add(limits.idle_timeout)?;
         match self.head_since {
             Some(since) => Some(since.checked_add(limits.header_read_timeout)?),
             None => Some(idle_until),

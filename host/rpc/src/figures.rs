@@ -1,20 +1,20 @@
-//! What the network edge counts for the metrics.
+//! Counters and gauges of the network edge, for `/metrics`.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// What the network edge counts. All counts but the gauges only grow.
+/// Counters and gauges of the network edge. Counters never decrease.
 #[derive(Debug, Default)]
 pub struct EdgeFigures {
-    /// Connections that are open. A gauge.
+    /// Gauge: open connections.
     pub open: AtomicUsize,
-    /// Requests with wrong credentials.
+    /// Counter: requests with wrong credentials.
     pub wrong_credentials: AtomicU64,
-    /// Requests whose credentials were not looked at, since too many of their address waited for that.
+    /// Counter: requests refused unchecked, because too many from their address already waited for a credential check.
     pub refused_attempts: AtomicU64,
-    /// Connections that were closed before they had shown credentials, to make room for others.
+    /// Counter: connections without credentials that were closed to make room for others.
     pub displaced: AtomicU64,
-    /// Bytes of answers that wait for their clients to read. A gauge.
+    /// Gauge: bytes of answers that clients have not read yet.
     pub unread_bytes: AtomicU64,
-    /// Connections that were reset since answers that were not read took too much.
+    /// Counter: connections reset because unread answers exceeded `max_unread_bytes`.
     pub cut_unread: AtomicU64,
 }

@@ -1,22 +1,22 @@
 //! The network edge: HTTP, credentials and the JSON-RPC envelope.
 //!
-//! A request's way through this module:
+//! The path of a request through this crate:
 //!
 //! ```text
-//! server      accepts connections, gives each a place and a network thread, drains them at shutdown
-//! connection  reads and writes its socket there, times it out
+//! server      accepts connections, assigns each a slot and a network thread, drains them at shutdown
+//! connection  reads and writes one socket, enforces its timeouts
 //!   edge      path and verb, credentials (before the body is read), bounded body
 //!     envelope  body text -> calls, in the dialect of each; results -> reply text
 //!       gateway   the bottom of jsonrpsee's middleware stack -> the `Dispatch` of the host
 //! ```
 //!
 //! Invariants:
-//! - No byte of a body is read for a client that has not shown valid credentials, save a small amount
-//!   that is thrown away so that the connection can be kept.
-//! - Neither parameters nor results are turned into a document tree here. Parameters are a slice of
-//!   the request's body, results are written as the dispatcher handed them over; both uncopied.
-//! - A request's id is given back as it came, whatever JSON kind it is of.
-//! - Nothing a client sends is logged: bodies carry keys and passphrases.
+//! - No byte of a body is read before the client has shown valid credentials, except a small amount
+//!   that is discarded so that the connection can be kept alive.
+//! - Neither parameters nor results are parsed into a tree here. Parameters are a slice of the
+//!   request's body, results are the bytes that the dispatcher returned; neither is copied.
+//! - A request's id is returned byte for byte, whatever its JSON type.
+//! - Bodies are never logged: they carry keys and passphrases.
 
 mod activity;
 mod attempts;

@@ -1,9 +1,9 @@
-//! The places for connections, and who has to make room where they are short.
+//! The slots for connections, and which connection is closed when they run out.
 //!
-//! A connection that has not shown credentials holds its place only while nobody else needs it: where there is none, the
-//! oldest of them is closed. Clients show their credentials with the first thing that they say, so those who have any are
-//! hardly ever among the oldest, and however many connect who have none, they shut nobody out. Connections from addresses
-//! that have shown credentials come after all others in this, and have a share of the places for themselves.
+//! When no slot is free, the oldest connection that has not shown credentials is closed. Clients send credentials with their
+//! first request, so a legitimate client is hardly ever the oldest, and a flood of clients without credentials locks nobody
+//! out. Connections from addresses that have shown credentials before are closed last, and a share of the slots is reserved
+//! for them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -15,35 +15,35 @@ use tokio::sync::Notify;
 
 use super::figures::EdgeFigures;
 
-/// The part of the places that clients of unknown addresses may take without credentials: one in so many.
-const STRANGERS_PART: usize = 2;
+/// Connections without credentials from unknown addresses may take one in this many of the slots.
+const UNKNOWN_ONE_IN: usize = 2;
 
-/// How many addresses that have shown credentials are known.
+/// How many addresses that have shown credentials are remembered.
 const MAX_KNOWN: usize = 4096;
 
-/// The places for connections.
+/// The slots for connections.
 pub(super) struct Places {
-    most: usize,
-    strangers_most: usize,
+    max_connections: usize,
+    max_unknown: usize,
     figures: Arc<EdgeFigures>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Connections that have a place.
+    /// Connections that hold a slot.
     open: usize,
-    /// How many came so far.
-    came: u64,
-    /// Those without credentials from unknown addresses, in the order in which they came.
-    strangers: BTreeMap<u64, Arc<Link>>,
-    /// Those without credentials from known addresses.
-    acquainted: BTreeMap<u64, Arc<Link>>,
-    /// The addresses that have shown credentials, each with when it last did, counted in connections.
-    known: HashMap<IpAddr, u64>,
+    /// How many connections got a slot so far.
+    accepted: u64,
+    /// Connections without credentials from unknown addresses, the oldest first.
+    pending_unknown: BTreeMap<u64, Arc<Link>>,
+    /// Connections without credentials from known addresses, the oldest first.
+    pending_known: BTreeMap<u64, Arc<Link>>,
+    /// The addresses that have shown credentials, each with the value of `accepted` when it last did.
+    known_addresses: HashMap<IpAddr, u64>,
 }
 
-/// An open connection, as others see it.
+/// What the rest of the edge sees of an open connection.
 pub(super) struct Link {
     number: u64,
     peer: IpAddr,
@@ -52,44 +52,44 @@ pub(super) struct Link {
     closed: Notify,
 }
 
-/// A connection's place, given back when the value is dropped.
+/// A connection's slot, released on drop.
 pub(super) struct Place(pub Arc<Link>);
 
 impl Places {
-    pub(super) fn new(most: usize, figures: Arc<EdgeFigures>) -> Arc<Self> {
-        let strangers_most = (most / STRANGERS_PART).max(1);
-        Arc::new(Self { most, strangers_most, figures, state: Mutex::default() })
+    pub(super) fn new(max_connections: usize, figures: Arc<EdgeFigures>) -> Arc<Self> {
+        let max_unknown = (max_connections / UNKNOWN_ONE_IN).max(1);
+        Arc::new(Self { max_connections, max_unknown, figures, state: Mutex::default() })
     }
 
-    /// A place for a new connection from `peer`; none where all are taken by those that have shown credentials.
+    /// A slot for a new connection from `peer`; none when connections with credentials hold all of them.
     pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let peer = peer.to_canonical();
         let mut state = self.lock();
-        let known = state.known.contains_key(&peer);
-        if !known && state.strangers.len() >= self.strangers_most {
+        let known = state.known_addresses.contains_key(&peer);
+        if !known && state.pending_unknown.len() >= self.max_unknown {
             self.displace(&mut state);
         }
-        if state.open >= self.most && !self.displace(&mut state) {
+        if state.open >= self.max_connections && !self.displace(&mut state) {
             return None;
         }
         state.open += 1;
-        state.came += 1;
-        let (number, places) = (state.came, self.clone());
+        state.accepted += 1;
+        let (number, places) = (state.accepted, self.clone());
         let link = Link { number, peer, places, authenticated: AtomicBool::new(false), closed: Notify::new() };
         let link = Arc::new(link);
-        let waiting = if known { &mut state.acquainted } else { &mut state.strangers };
-        waiting.insert(number, link.clone());
+        let pending = if known { &mut state.pending_known } else { &mut state.pending_unknown };
+        pending.insert(number, link.clone());
         self.figures.open.store(state.open, Ordering::Relaxed);
         Some(Place(link))
     }
 
-    /// Closes the oldest connection without credentials, where there is one.
+    /// Closes the oldest connection without credentials. Returns whether there was one.
     pub(super) fn make_room(&self) -> bool {
         self.displace(&mut self.lock())
     }
 
     fn displace(&self, state: &mut State) -> bool {
-        let oldest = state.strangers.pop_first().or_else(|| state.acquainted.pop_first());
+        let oldest = state.pending_unknown.pop_first().or_else(|| state.pending_known.pop_first());
         let Some((_, link)) = oldest else { return false };
         state.open -= 1;
         self.figures.displaced.fetch_add(1, Ordering::Relaxed);
@@ -104,24 +104,25 @@ impl Places {
 }
 
 impl State {
-    /// Whether the connection waited for its credentials; from now on it does not.
-    fn forget(&mut self, number: u64) -> bool {
-        self.strangers.remove(&number).or_else(|| self.acquainted.remove(&number)).is_some()
+    /// Takes a connection off the pending ones. Returns whether it was one of them.
+    fn remove_pending(&mut self, number: u64) -> bool {
+        self.pending_unknown.remove(&number).or_else(|| self.pending_known.remove(&number)).is_some()
     }
 
-    fn know(&mut self, peer: IpAddr) {
-        if self.known.len() >= MAX_KNOWN && !self.known.contains_key(&peer) {
-            let oldest = self.known.iter().min_by_key(|(_, last)| **last).map(|(peer, _)| *peer);
+    /// Remembers an address that has shown credentials; the one that did so longest ago is dropped beyond [`MAX_KNOWN`].
+    fn remember(&mut self, peer: IpAddr) {
+        if self.known_addresses.len() >= MAX_KNOWN && !self.known_addresses.contains_key(&peer) {
+            let oldest = self.known_addresses.iter().min_by_key(|(_, last)| **last).map(|(peer, _)| *peer);
             if let Some(oldest) = oldest {
-                self.known.remove(&oldest);
+                self.known_addresses.remove(&oldest);
             }
         }
-        self.known.insert(peer, self.came);
+        self.known_addresses.insert(peer, self.accepted);
     }
 }
 
 impl Link {
-    /// The client's address, an IPv4 address as one also where a socket for both shows it as IPv6.
+    /// The client's address; an IPv4-mapped IPv6 address is given as IPv4.
     pub(super) fn peer(&self) -> IpAddr {
         self.peer
     }
@@ -131,21 +132,21 @@ impl Link {
         self.authenticated.load(Ordering::Relaxed)
     }
 
-    /// The connection has shown credentials: its place is its own.
+    /// The connection has shown credentials and keeps its slot; no effect if it was closed to make room.
     pub(super) fn authenticate(&self) {
         let mut state = self.places.lock();
-        if state.forget(self.number) {
-            state.know(self.peer);
+        if state.remove_pending(self.number) {
+            state.remember(self.peer);
             self.authenticated.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Has the connection closed.
+    /// Tells the connection's task to close it.
     pub(super) fn close(&self) {
         self.closed.notify_one();
     }
 
-    /// Returns when the connection is to be closed.
+    /// Waits for [`Link::close`].
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -155,8 +156,8 @@ impl Drop for Place {
     fn drop(&mut self) {
         let Self(link) = self;
         let mut state = link.places.lock();
-        // The place of one that made room was given to another already.
-        if state.forget(link.number) || link.is_authenticated() {
+        // A connection that was closed to make room has released its slot already.
+        if state.remove_pending(link.number) || link.is_authenticated() {
             state.open -= 1;
         }
         link.places.figures.open.store(state.open, Ordering::Relaxed);
@@ -187,14 +188,14 @@ mod tests {
         assert!(is_closed(&first[0]) && !is_closed(&first[1]) && !is_closed(&third));
         drop(first);
         third.0.authenticate();
-        // Its address is known now: the other half is there for it, too.
-        let acquainted: Vec<_> = (0..3).map(|_| places.enter(ONE).unwrap()).collect();
-        assert!(!acquainted.iter().any(is_closed));
-        let stranger = places.enter(OTHER).unwrap();
-        assert!(is_closed(&acquainted[0]) && !is_closed(&third));
+        // Its address is known now, so it may take the reserved half, too.
+        let known: Vec<_> = (0..3).map(|_| places.enter(ONE).unwrap()).collect();
+        assert!(!known.iter().any(is_closed));
+        let unknown = places.enter(OTHER).unwrap();
+        assert!(is_closed(&known[0]) && !is_closed(&third));
         let last = places.enter(ONE).unwrap();
-        assert!(is_closed(&stranger), "strangers make room before others");
-        drop((stranger, acquainted));
+        assert!(is_closed(&unknown), "unknown addresses are closed before known ones");
+        drop((unknown, known));
         last.0.authenticate();
         assert_eq!(places.lock().open, 2);
     }
@@ -217,19 +218,19 @@ mod tests {
         let place = places.enter(OTHER).unwrap();
         assert!(places.make_room() && is_closed(&place));
         place.0.authenticate();
-        assert!(!place.0.is_authenticated(), "its place is another's");
+        assert!(!place.0.is_authenticated(), "its slot was released");
         drop(place);
         assert_eq!((places.lock().open, figures.displaced.load(Ordering::Relaxed)), (0, 1));
     }
 
     #[test]
-    fn addresses_that_are_known_are_bounded() {
+    fn places_bound_the_remembered_addresses() {
         let places = Places::new(usize::MAX, Arc::default());
         for number in 0..=u32::try_from(MAX_KNOWN).unwrap() {
             places.enter(IpAddr::V4(number.into())).unwrap().0.authenticate();
         }
         let state = places.lock();
-        assert_eq!(state.known.len(), MAX_KNOWN);
-        assert!(!state.known.contains_key(&IpAddr::V4(0.into())));
+        assert_eq!(state.known_addresses.len(), MAX_KNOWN);
+        assert!(!state.known_addresses.contains_key(&IpAddr::V4(0.into())));
     }
 }

@@ -1,4 +1,4 @@
-//! Listening, and stopping in good order.
+//! Accepting connections, and graceful shutdown.
 
 use std::future::Future;
 use std::io;
@@ -22,10 +22,10 @@ use super::peers::Peers;
 use super::places::{Place, Places};
 use super::threads::Workers;
 
-/// Connections beyond the limit that are told so at one time. Further ones are closed without an answer.
+/// Connections that are refused with an HTTP answer at one time. Further ones are closed without an answer.
 const MAX_REFUSALS: usize = 64;
 
-/// Pause after the system could not give a connection, as when file descriptors run out.
+/// Pause after a failed `accept`, as when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The server could not be started.
@@ -34,9 +34,9 @@ pub enum ServerError {
     /// The address cannot be listened on.
     #[error("cannot listen for RPC on {address}: {source}")]
     Bind {
-        /// The address that was asked for.
+        /// The configured address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -44,8 +44,8 @@ pub enum ServerError {
 /// How a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// Connections that were closed although they had not ended, since the time given to them ran
-    /// out; with a call in flight, nearly always.
+    /// Connections that were closed because [`Limits::shutdown_grace`] passed, nearly all with a call
+    /// in flight.
     pub dropped: usize,
 }
 
@@ -82,21 +82,21 @@ impl<S: RpcService> Server<S> {
         Ok(Self { listener, address, edge, peers: Peers::default(), workers: Workers::default() })
     }
 
-    /// Also hears clients of other machines.
+    /// Also accepts clients of these networks.
     #[must_use]
     pub fn hearing(mut self, peers: Peers) -> Self {
         self.peers = peers;
         self
     }
 
-    /// Has connections served by these threads. Without any, the runtime that accepts them serves them.
+    /// Serves connections on these threads. Without any, the runtime that accepts them serves them.
     #[must_use]
     pub fn on(mut self, workers: Workers) -> Self {
         self.workers = workers;
         self
     }
 
-    /// What the edge counts, as the time goes on.
+    /// The live counters of the edge.
     pub fn figures(&self) -> Arc<EdgeFigures> {
         self.edge.figures().clone()
     }
@@ -106,17 +106,15 @@ impl<S: RpcService> Server<S> {
         &self.edge
     }
 
-    /// The address that is listened on, with the true port.
+    /// The bound address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `shutdown` ends. Then no connection is accepted any more, idle ones are closed,
-    /// calls in flight are finished and answered, and what has not ended within
-    /// [`Limits::shutdown_grace`] is dropped.
+    /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers
+    /// the calls in flight, and drops those that have not ended within [`Limits::shutdown_grace`].
     ///
-    /// Calls that wait for something to happen (long polls) should be ended by the dispatcher when
-    /// shutdown begins, or they use up the whole of that time.
+    /// The dispatcher should end long polls when shutdown begins, or they use up the whole grace time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
         let Self { listener, edge, peers, workers, .. } = self;
         let (stop, stopping) = watch::channel(false);
@@ -134,14 +132,14 @@ impl<S: RpcService> Server<S> {
                         }
                         Err(error) => connections.on_accept_error(&error).await,
                     },
-                    // Ended connections are forgotten as they end.
+                    // Reaps ended connections, so that the set does not grow.
                     Some(ended) = connections.tasks.join_next() => log_panic(ended),
                 }
             }
         }
         drop(listener);
-        // No receiver means that no connection is left.
-        let _nobody_left = stop.send(true);
+        // It fails only when no connection is left to receive it.
+        let _no_receiver = stop.send(true);
         connections.drain().await
     }
 }
@@ -164,7 +162,7 @@ impl<S: RpcService> Connections<S> {
     }
 
     fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
-        // Without it a reply in several pieces may wait for the client's delayed acknowledgement.
+        // Nagle's algorithm would hold back a reply in several writes until the client's delayed ACK.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
@@ -178,14 +176,14 @@ impl<S: RpcService> Connections<S> {
         }
     }
 
-    /// Has `stream` served for as long as it lasts, on a network thread if there is one that is not held up.
+    /// Spawns the task that serves `stream`, on a network thread if one is not blocked.
     fn serve(&mut self, stream: TcpStream, place: Place) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
         let Some(slot) = self.workers.take() else {
             self.tasks.spawn(connection::serve(stream, place, edge, stopping));
             return Ok(());
         };
-        // A socket is polled where it is served.
+        // Registers the socket with the runtime of the thread that serves it.
         let stream = stream.into_std()?;
         let handle = slot.handle.clone();
         let work = async move {
@@ -199,7 +197,7 @@ impl<S: RpcService> Connections<S> {
         Ok(())
     }
 
-    /// Tells a client why it is not accepted, unless many are being told already.
+    /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] are being answered already.
     fn refuse(&mut self, stream: TcpStream, reason: Refused) {
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
             let edge = Arc::clone(&self.edge);
@@ -212,11 +210,11 @@ impl<S: RpcService> Connections<S> {
 
     async fn on_accept_error(&self, error: &io::Error) {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-        // The client was gone before it was met: nothing is wrong here.
+        // The client closed before it was accepted: not an error of ours.
         if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
             return;
         }
-        // Mostly there is no file descriptor left: one is given back by a connection that has not shown credentials.
+        // Usually EMFILE: closing a connection without credentials frees a file descriptor.
         let made_room = self.places.make_room();
         tracing::error!(%error, made_room, "cannot accept an RPC connection");
         sleep(ACCEPT_PAUSE).await;

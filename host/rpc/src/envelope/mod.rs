@@ -2,9 +2,9 @@
 //!
 //! A request that says `"jsonrpc":"2.0"` is answered as bitcoind 29 answers it: HTTP 200 also for
 //! errors of the call, 400 for a request that fails its checks, 204 and no body for a notification.
-//! Every other request is answered as bitcoind always did: `result`, `error` and `id`, HTTP status by error code.
-//! A request without `id` is answered without; what is no request at all, with `"id":null`. The members of a batch are each answered in their own dialect;
-//! a batch's status is 200, or 204 when it leaves nothing to answer.
+//! Every other request is answered in the legacy form: `result`, `error` and `id`, HTTP status by error code.
+//! The answer to a request without `id` has none; the answer to something that is not a request has `"id":null`.
+//! Each element of a batch is answered in its own dialect; the batch's status is 200, or 204 when all are notifications.
 
 mod reply;
 mod request;
@@ -32,10 +32,10 @@ use outrigger_base::offload::read_offloaded;
 
 pub(super) use self::reply::{Content, Reply, ReplyBody};
 
-/// How much of a method's name the log shows, in characters: a client may send what it likes.
+/// How much of a method's name is logged, in characters: clients control its length.
 const LOGGED_METHOD_CHARS: usize = 64;
 
-/// How many calls a body holds that can be read.
+/// The number of well-formed requests in a body.
 pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
     match read_document(body, limits) {
         Ok(Document::Single(_)) => 1,
@@ -98,7 +98,7 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: Orig
     Reply::json(status, writer)
 }
 
-/// What answers a caller who asks for a method that is not the caller's to call.
+/// HTTP 403 for a method that the user may not call.
 fn forbidden(caller: &Caller, method: &str) -> Reply {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
@@ -111,8 +111,8 @@ fn forbidden(caller: &Caller, method: &str) -> Reply {
     Reply::empty(StatusCode::FORBIDDEN)
 }
 
-/// Runs the elements of a batch one after the other. One method that is not the caller's to call
-/// forbids the batch before anything of it is run, as bitcoind does.
+/// Runs the elements of a batch one after the other. One method that the user may not call refuses
+/// the whole batch before any of it runs, as bitcoind does.
 async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, elements: &[&RawValue]) -> Reply {
     if caller.is_restricted() {
         let mut methods = elements.iter().filter_map(|element| Some(read_element(element).ok()?.method));
@@ -123,7 +123,7 @@ async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Orig
     let mut writer = Writer::default();
     let mut separator = "[";
     for element in elements {
-        // Calls that are answered at once would otherwise keep the thread to themselves.
+        // Inline calls never yield by themselves; without this a batch would starve the thread's other connections.
         tokio::task::coop::consume_budget().await;
         let (dialect, id, outcome) = match read_element(element) {
             Ok(request) => {
@@ -150,16 +150,16 @@ async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Orig
     Reply::json(StatusCode::OK, writer)
 }
 
-/// The id that every request carries through jsonrpsee, which knows only numbers, strings and null.
-/// The client's own is kept here.
+/// The id of every request inside jsonrpsee, which supports only numbers, strings and null.
+/// The client's own id stays in this module.
 const INTERNAL_ID: Id<'static> = Id::Number(0);
 
-/// Sends one request through the stack of services.
+/// Sends one request through jsonrpsee's middleware stack.
 async fn call<S: RpcService>(service: &S, origin: Origin, request: Request<'_>) -> Result<Bytes, Failure> {
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
     rpc.extensions_mut().insert(origin);
     let mut response = service.call(rpc).await;
-    // Layers above the gateway pass its answers on, and make none of their own.
+    // Layers above the gateway pass its answer on in the extensions, and make none of their own.
     let passed_on = response.extensions_mut().remove::<Answer>();
     passed_on.map_or_else(|| Err(RpcError::internal("The call was lost").into()), |Answer(outcome)| outcome)
 }

@@ -3,10 +3,10 @@
 use super::*;
 
 #[tokio::test]
-async fn a_reply_is_framed_as_clients_need_it() {
+async fn reply_has_content_length_and_the_connection_is_kept() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
-    // A kept connection takes any number of requests, whatever content type they claim.
+    // A kept-alive connection takes several requests, of any content type.
     for headers in ["", "content-type: text/plain\r\n", "Content-Type: application/json; charset=UTF-8\r\n"] {
         send(&mut stream, &post("/", headers, COUNT)).await;
         let (head, body) = receive(&mut stream).await;
@@ -70,7 +70,7 @@ async fn framing_paths_name_wallets_and_other_paths_and_verbs_are_refused() {
     let mut stream = server.connect().await;
     send(&mut stream, &post("/wallet/a%20b%2fc", "", r#"{"method":"wallet","id":1}"#)).await;
     assert_eq!(receive(&mut stream).await.1, "{\"result\":\"a b/c\",\"error\":null,\"id\":1}\n");
-    // A name that is no text is no wallet's; who needs none is answered.
+    // A name that is not UTF-8 names no wallet; a method that needs no wallet is answered.
     send(&mut stream, &post("/wallet/%ff", "", COUNT)).await;
     assert_eq!(receive(&mut stream).await.1, COUNTED);
     for path in ["/rest", "/?x=1", "/wallet", "http://x/", "http://x/wallet/w"] {
@@ -88,14 +88,14 @@ async fn framing_paths_name_wallets_and_other_paths_and_verbs_are_refused() {
 }
 
 #[tokio::test]
-async fn credentials_are_asked_for() {
+async fn missing_or_wrong_credentials_are_401() {
     let server = Running::start(Limits::default()).await;
     let mut stream = server.connect().await;
     let good = STANDARD.encode("u:p");
     let without = post("/", "", COUNT).replace(&format!("Authorization: Basic {good}\r\n"), "");
     let wrong = post("/", "", COUNT).replace(&good, &STANDARD.encode("u:q"));
     for request in [without, wrong] {
-        // Also when the body comes late: the connection stays usable.
+        // Even when the body arrives after the answer, the connection stays usable.
         let (head, body) = request.split_at(request.len() - COUNT.len());
         send(&mut stream, head).await;
         sleep(Duration::from_millis(20)).await;

@@ -1,4 +1,4 @@
-//! Batches, and what is refused for the host or the user.
+//! Batches, HTTP 503 of an overloaded host, and HTTP 403 of restricted users.
 
 use super::*;
 use crate::auth::{Authenticator, RpcUser};
@@ -51,7 +51,7 @@ async fn batch_shapes_are_answered_as_by_bitcoind() {
 }
 
 #[tokio::test]
-async fn batches_run_in_order_and_within_their_limit() {
+async fn batch_runs_in_order_and_over_max_batch_is_refused() {
     let limits = Limits { max_batch: 3, ..Limits::default() };
     let batch = br#"[{"method":"c"},{"jsonrpc":"2.0","method":"a"},{"method":"b"}]"#;
     let (status, _, calls) = ask_as(&anyone(), &limits, batch).await;

@@ -1,4 +1,4 @@
-//! Bytes in, status and bytes out: every rule of the two dialects.
+//! The rules of the two dialects: request bytes in, HTTP status and reply bytes out.
 
 mod any_bytes;
 mod batches;
@@ -19,7 +19,7 @@ use outrigger_values::RpcErrorCode;
 
 use crate::gateway::Gateway;
 
-/// A dispatcher that remembers its calls.
+/// A dispatcher that records its calls.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<Call>>);
 
@@ -63,7 +63,7 @@ async fn ask(body: &[u8]) -> (u16, String) {
     (status, text)
 }
 
-/// Checks rows of request, status and reply without its line end. No reply means no body at all.
+/// Checks rows of request, status, and reply without its final newline; "" means an empty body.
 async fn check(rows: &[(&str, u16, &str)]) {
     for (request, status, reply) in rows {
         let expected = if reply.is_empty() { String::new() } else { format!("{reply}\n") };

@@ -1,8 +1,8 @@
-//! A table of LMDB whose values have checksums: the one place where rows are written and read.
+//! An LMDB table whose values have checksums: the only code that reads and writes rows.
 //!
-//! Behind each value stand four bytes: a checksum over the table's name, the key and the value. They are verified whenever a row
-//! is read, and taken off, so that nobody else knows of them. What does not agree is an error that names file and table, and
-//! from then on nothing is written to that file ([`super::Environment::write`]).
+//! Each stored value ends in four bytes: a checksum over the table's name, the key and the value. Reading a row verifies and
+//! strips them, so callers never see them. A mismatch is an error that names file and table, and from then on nothing is
+//! written to that file ([`super::Environment::write`]).
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,10 +14,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::damage::{Damage, FileNumber};
 
-/// How many bytes a value takes beside its own.
+/// The length of a checksum, in bytes.
 pub const CHECK_LEN: usize = 4;
 
-/// The bytes of a key that a message shows at the most.
+/// How many bytes of a key a message shows at most.
 const SHOWN_KEY: usize = 40;
 
 /// Why a table could not be read or written.
@@ -31,22 +31,22 @@ pub enum TableError {
     Damaged(#[from] Damage),
 }
 
-/// What functions of tables give.
+/// The result of a function of a table.
 pub type Result<T> = std::result::Result<T, TableError>;
 
-/// The checksums of a table.
+/// Computes the checksums of one table.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum(u64);
 
 impl Checksum {
-    /// Those of the table of this name.
+    /// For the table of this name.
     pub fn of(table: &str) -> Self {
         Self(xxh3_64(table.as_bytes()))
     }
 
     /// The checksum of a row.
     fn row(self, key: &[u8], value: &[u8]) -> [u8; CHECK_LEN] {
-        // Values are hashed without a seed, which takes less time where they are long. The lower half of a good hash is one, too.
+        // XXH3 is faster without a seed on long values, so only the key is seeded. Half of a good hash is a good hash, too.
         let [a, b, c, d, ..] = (xxh3_64(value) ^ xxh3_64_with_seed(key, self.0)).to_le_bytes();
         [a, b, c, d]
     }
@@ -56,7 +56,7 @@ impl Checksum {
         shown(&self.row(&[], text.as_bytes()))
     }
 
-    /// The value that was stored at a key; none where that is not what stands there.
+    /// Verifies a stored value and strips its checksum; none if it does not match the key.
     pub fn open<'v>(self, key: &[u8], stored: &'v [u8]) -> Option<&'v [u8]> {
         let (value, check) = stored.split_last_chunk::<CHECK_LEN>()?;
         (self.row(key, value) == *check).then_some(value)
@@ -85,7 +85,7 @@ pub struct Table {
     file: FileNumber,
 }
 
-/// A reading transaction, or a writing one that is read.
+/// A read transaction; a write transaction derefs to one.
 type Reading<'t> = RoTxn<'t>;
 
 impl Table {
@@ -94,29 +94,29 @@ impl Table {
         Self { rows, checksum: Checksum::of(name), name, file }
     }
 
-    /// What stands at `key`.
+    /// The value at `key`.
     ///
     /// # Errors
-    /// As all functions here: when LMDB fails, or what stands there is not what was written.
+    /// As all functions here: when LMDB fails, or a row does not match its checksum.
     pub fn get<'t>(&self, txn: &'t Reading<'_>, key: &[u8]) -> Result<Option<&'t [u8]>> {
         match self.rows.get(txn, key) {
             Ok(None) => Ok(None),
-            Ok(Some(stored)) => self.opened(key, stored).map(Some),
-            Err(error) => Err(self.failed(error)),
+            Ok(Some(stored)) => self.verified_value(key, stored).map(Some),
+            Err(error) => Err(self.table_error(error)),
         }
     }
 
-    fn opened<'t>(&self, key: &[u8], stored: &'t [u8]) -> Result<&'t [u8]> {
+    fn verified_value<'t>(&self, key: &[u8], stored: &'t [u8]) -> Result<&'t [u8]> {
         self.checksum.open(key, stored).ok_or_else(|| self.file.damaged(self.name, shown(key)).into())
     }
 
-    /// What was read of this table is not what was written, by what is known beside its checksum.
+    /// The error for a row that has a valid checksum and invalid content. Marks the file as damaged.
     pub fn damaged(&self, place: String) -> TableError {
         self.file.damaged(self.name, place).into()
     }
 
-    /// What LMDB says; where it says that it met a page that cannot be, the file is damaged.
-    fn failed(&self, error: heed::Error) -> TableError {
+    /// Converts LMDB's error; an impossible page marks the file as damaged.
+    fn table_error(&self, error: heed::Error) -> TableError {
         match error {
             heed::Error::Mdb(error @ (MdbError::Corrupted | MdbError::PageNotFound | MdbError::CursorFull)) => {
                 self.file.damaged(self.name, error.to_string()).into()
@@ -125,7 +125,7 @@ impl Table {
         }
     }
 
-    /// Writes `value` at `key`, in the place of what stood there.
+    /// Writes `value` at `key`, replacing the value there.
     ///
     /// # Errors
     /// As [`Table::get`], and when the map or the disk is full.
@@ -135,56 +135,56 @@ impl Table {
             place.write_all(value)?;
             place.write_all(&check)
         });
-        written.map_err(|error| self.failed(error))
+        written.map_err(|error| self.table_error(error))
     }
 
-    /// Removes what stands at `key`. Says whether there was something.
+    /// Removes the row at `key`. Returns whether there was one.
     ///
     /// # Errors
     /// As [`Table::put`].
     pub fn delete(&self, txn: &mut RwTxn<'_>, key: &[u8]) -> Result<bool> {
-        self.rows.delete(txn, key).map_err(|error| self.failed(error))
+        self.rows.delete(txn, key).map_err(|error| self.table_error(error))
     }
 
-    /// Removes what stands at the keys of a range.
+    /// Removes the rows of a range of keys. Returns how many there were.
     ///
     /// # Errors
     /// As [`Table::put`].
     pub fn delete_range<'k>(&self, txn: &mut RwTxn<'_>, range: &'k impl RangeBounds<&'k [u8]>) -> Result<usize> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
-        self.rows.delete_range(txn, &range).map_err(|error| self.failed(error))
+        self.rows.delete_range(txn, &range).map_err(|error| self.table_error(error))
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     ///
     /// # Errors
     /// As [`Table::get`].
     pub fn len(&self, txn: &Reading<'_>) -> Result<u64> {
-        self.rows.len(txn).map_err(|error| self.failed(error))
+        self.rows.len(txn).map_err(|error| self.table_error(error))
     }
 
-    /// Whether there are none.
+    /// Whether the table has no rows.
     ///
     /// # Errors
     /// As [`Table::get`].
     pub fn is_empty(&self, txn: &Reading<'_>) -> Result<bool> {
-        self.rows.is_empty(txn).map_err(|error| self.failed(error))
+        self.rows.is_empty(txn).map_err(|error| self.table_error(error))
     }
 
-    /// All rows in the order of their keys.
+    /// All rows, in key order.
     ///
     /// # Errors
     /// As [`Table::get`].
     pub fn iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoIter<'t, Bytes, Bytes>>> {
-        self.rows.iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.failed(error))
+        self.rows.iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
     }
 
-    /// All rows, the last one first.
+    /// All rows, in reverse key order.
     ///
     /// # Errors
     /// As [`Table::get`].
     pub fn rev_iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoRevIter<'t, Bytes, Bytes>>> {
-        self.rows.rev_iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.failed(error))
+        self.rows.rev_iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
     }
 
     /// The rows whose keys begin with `prefix`.
@@ -196,7 +196,10 @@ impl Table {
         txn: &'t Reading<'_>,
         prefix: &[u8],
     ) -> Result<Rows<heed::RoPrefix<'t, Bytes, Bytes>>> {
-        self.rows.prefix_iter(txn, prefix).map(|rows| Rows { rows, table: *self }).map_err(|error| self.failed(error))
+        self.rows
+            .prefix_iter(txn, prefix)
+            .map(|rows| Rows { rows, table: *self })
+            .map_err(|error| self.table_error(error))
     }
 
     /// The rows of a range of keys.
@@ -209,10 +212,10 @@ impl Table {
         range: &'k impl RangeBounds<&'k [u8]>,
     ) -> Result<Rows<heed::RoRange<'t, Bytes, Bytes>>> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
-        self.rows.range(txn, &range).map(|rows| Rows { rows, table: *self }).map_err(|error| self.failed(error))
+        self.rows.range(txn, &range).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
     }
 
-    /// The rows of a range of keys, the last one first.
+    /// The rows of a range of keys, in reverse key order.
     ///
     /// # Errors
     /// As [`Table::get`].
@@ -222,23 +225,26 @@ impl Table {
         range: &'k impl RangeBounds<&'k [u8]>,
     ) -> Result<Rows<heed::RoRevRange<'t, Bytes, Bytes>>> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
-        self.rows.rev_range(txn, &range).map(|rows| Rows { rows, table: *self }).map_err(|error| self.failed(error))
+        self.rows
+            .rev_range(txn, &range)
+            .map(|rows| Rows { rows, table: *self })
+            .map_err(|error| self.table_error(error))
     }
 }
 
-/// Rows one after the other, each verified when it is given.
+/// An iterator over rows that verifies each row it returns.
 pub struct Rows<I> {
     rows: I,
     table: Table,
 }
 
-/// A key and its value, in place.
+/// A key and its value, in LMDB's map.
 pub type Pair<'t> = (&'t [u8], &'t [u8]);
 
 impl<'t, I: Iterator<Item = heed::Result<Pair<'t>>>> Rows<I> {
     fn verified(&self, row: heed::Result<Pair<'t>>) -> Result<Pair<'t>> {
-        let (key, stored) = row.map_err(|error| self.table.failed(error))?;
-        Ok((key, self.table.opened(key, stored)?))
+        let (key, stored) = row.map_err(|error| self.table.table_error(error))?;
+        Ok((key, self.table.verified_value(key, stored)?))
     }
 }
 
@@ -250,7 +256,7 @@ impl<'t, I: Iterator<Item = heed::Result<Pair<'t>>>> Iterator for Rows<I> {
         Some(self.verified(row))
     }
 
-    /// Rows that are passed over are not read, so they are not verified.
+    /// Skipped rows are not verified.
     fn nth(&mut self, count: usize) -> Option<Self::Item> {
         let row = self.rows.nth(count)?;
         Some(self.verified(row))
@@ -271,7 +277,7 @@ mod tests {
     const OPENING: Opening = Opening { map_size: 1 << 24, max_readers: 8, tables: 2, lazy: false };
 
     #[test]
-    fn a_value_that_is_not_what_was_written_is_an_error_and_ends_all_writing() {
+    fn table_checksum_mismatch_is_damage_and_stops_writes_to_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let env = Environment::open(dir.path(), &OPENING).unwrap();
         let mut txn = env.write().unwrap();
@@ -281,7 +287,7 @@ mod tests {
             table.put(&mut txn, key, b"value").unwrap();
             assert_eq!(table.get(&txn, key).unwrap(), Some(&b"value"[..]));
         }
-        // What stands at another key, or in another table, is not what was written there; neither is too short a value.
+        // A value copied from another table, a value shorter than a checksum, and a flipped bit do not match.
         let stored = table.rows.get(&txn, b"a").unwrap().unwrap().to_vec();
         other.rows.put(&mut txn, b"a", &stored).unwrap();
         other.rows.put(&mut txn, b"short", b"123").unwrap();
@@ -293,12 +299,10 @@ mod tests {
         assert_eq!(table.get(&txn, b"a").unwrap(), Some(&b"value"[..]));
         env.write().unwrap().abort();
         for (table, key) in [(table, &b"b"[..]), (other, b"a"), (other, b"short")] {
-            let Err(TableError::Damaged(damage)) = table.get(&txn, key) else {
-                panic!("{key:?} is taken for what was written")
-            };
+            let Err(TableError::Damaged(damage)) = table.get(&txn, key) else { panic!("{key:?} passes its checksum") };
             assert_eq!((damage.file, damage.table), (dir.path().join("data.mdb"), table.name));
         }
-        // However they are walked.
+        // Every kind of iterator verifies.
         let from = (Bound::Excluded(&b"a"[..]), Bound::Unbounded);
         assert!(
             table.iter(&txn).unwrap().nth(1).unwrap().is_err()
@@ -308,7 +312,7 @@ mod tests {
         assert!(table.rev_range(&txn, &from).unwrap().nth(1).unwrap().is_err());
         assert!(table.prefix_iter(&txn, b"b").unwrap().next().unwrap().is_err());
         assert!(matches!(env.write(), Err(TableError::Damaged(_))));
-        // Nobody else is held up.
+        // Other files can still be written.
         let beside = tempfile::tempdir().unwrap();
         Environment::open(beside.path(), &OPENING).unwrap().write().unwrap().abort();
     }

@@ -1,11 +1,11 @@
-//! The node as the host sees it: the chain, the mempool, and what is told of both.
+//! The host's interface to a node: chain, mempool, and the events of both.
 //!
-//! Services, wallets, metrics and the run of the host know a node by [`Node`] and [`Snapshot`] alone, so that another node is
-//! another crate and no more. This crate has no I/O of its own and no database; it depends on the services' messages and on
-//! nothing else of the project. Only the binary depends on an implementation.
+//! Services, wallets, metrics and the host's main loop use a node only through [`Node`] and [`Snapshot`], so supporting another
+//! node takes one more crate. This crate has no I/O and no database; of the project it depends only on the services' messages.
+//! Only the binary depends on an implementation.
 //!
-//! What a node answers at once, from memory, and what may take its time (another process may be asked) is told apart by the
-//! functions' results: what cannot fail does not wait. Whoever calls one that can fail holds no lock and no write transaction.
+//! A function that returns no `Result` answers from memory and never blocks. A function that returns a `Result` may block, since
+//! it may ask another process: its caller must hold no lock and no write transaction.
 
 mod error;
 pub mod events;
@@ -27,139 +27,140 @@ pub use error::NodeError;
 pub use events::{NodeEvent, Observer, Removal};
 pub use search::{Findings, ScriptSet};
 
-/// What a function of a node gives.
+/// The result of a function of a node.
 pub type Result<T> = std::result::Result<T, NodeError>;
 
-/// A node. The errors of all its functions: [`NodeError`].
+/// A node. All its functions fail with [`NodeError`].
 pub trait Node: Send + Sync {
-    /// The network that it is on.
+    /// The network that the node is on.
     fn network(&self) -> Network;
 
     /// The best block. Answered from memory.
     fn tip(&self) -> Tip;
 
-    /// The node's time, in seconds. Answered from memory.
+    /// The node's time, in Unix seconds, or the mock time. Answered from memory.
     fn time(&self) -> u64;
 
-    /// The chain as it stands now.
+    /// A consistent view of the chain as of now.
     fn snapshot(&self) -> Result<Box<dyn Snapshot>>;
 
-    /// Tells `observer` of every change from now on.
+    /// Sends every event from now on to `observer`.
     fn observe(&self, observer: Arc<dyn Observer>);
 
-    /// The host stops: what is not on the disk yet is put there.
+    /// Flushes to disk whatever is not there yet, since the host stops.
     fn finish(&self);
 
-    /// Sets the node's time in seconds; 0 goes back to the clock (setmocktime).
+    /// Sets the node's time, in Unix seconds; 0 returns to the system clock (setmocktime).
     fn set_mock_time(&self, seconds: u64) -> Result<()>;
 
-    /// What a block on the tip must and may be (BIP 22).
+    /// The rules for a block on top of the tip, for a template (BIP 22).
     fn next_block(&self) -> Result<NextBlock>;
 
-    /// The deployments as of a block; none when it is unknown (getdeploymentinfo).
+    /// The deployments as of a block; none when the block is unknown (getdeploymentinfo).
     fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>>;
 
-    /// Judges a block on the tip without its proof of work (BIP 23's proposals).
+    /// Validates a block on top of the tip, except its proof of work (BIP 23 proposals).
     fn check_block(&self, raw: &[u8]) -> Result<Verdict>;
 
-    /// Takes a block (submitblock).
+    /// Submits a block (submitblock).
     fn submit_block(&self, raw: &[u8]) -> Result<Verdict>;
 
-    /// Takes a header (submitheader).
+    /// Submits a header (submitheader).
     fn submit_header(&self, raw: &[u8]) -> Result<Verdict>;
 
     /// Marks a block as invalid (invalidateblock).
     fn invalidate_block(&self, hash: BlockHash) -> Result<()>;
 
-    /// Takes that mark away (reconsiderblock).
+    /// Removes that mark (reconsiderblock).
     fn reconsider_block(&self, hash: BlockHash) -> Result<()>;
 
-    /// Prefers a block to others of the same work (preciousblock).
+    /// Prefers a block to others with the same chainwork (preciousblock).
     fn precious_block(&self, hash: BlockHash) -> Result<()>;
 
-    /// The mempool as a whole.
+    /// The mempool's totals and limits (getmempoolinfo).
     fn mempool_info(&self) -> Result<MempoolInfo>;
 
     /// The ids of the mempool's transactions.
     fn mempool_ids(&self) -> Result<Vec<Txid>>;
 
-    /// What the mempool knows of these transactions.
+    /// The mempool's entries of these transactions, in their order; none for those not in it (getmempoolentry).
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>>;
 
-    /// These transactions of the mempool.
+    /// These transactions, in their order; none for those not in the mempool.
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>>;
 
-    /// The transactions of the mempool with an interest that is wanted ([`interest`]), and those that spend their outputs, in an
-    /// order in which none comes before one that it spends.
+    /// The transactions of the mempool that have a wanted interest ([`interest`]), and their descendants, parents before
+    /// children.
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>>;
 
-    /// The transactions of the mempool that spend these outputs.
+    /// The mempool transaction that spends each of these outputs, in their order; none where none does.
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>>;
 
-    /// Whether these transactions of the mempool were submitted here and not taken by another node yet.
+    /// Whether each of these mempool transactions was submitted here and no peer has requested it yet (`unbroadcast`).
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>>;
 
-    /// Offers a transaction to the mempool, unless it pays more than `max_feerate`, in satoshi per 1000 virtual bytes; 0 is no
-    /// limit.
+    /// Submits a transaction to the mempool, unless its feerate exceeds `max_feerate`, in satoshi per 1000 virtual bytes; 0 means
+    /// no limit (sendrawtransaction).
     fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission>;
 
-    /// What [`Node::submit`] would answer.
+    /// What [`Node::submit`] would answer; the mempool stays as it is (testmempoolaccept).
     fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission>;
 
-    /// The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual bytes;
-    /// none where there is no estimate.
+    /// The feerate estimated to confirm within `blocks` blocks, in satoshi per 1000 virtual bytes; none without an estimate
+    /// (estimatesmartfee).
     fn fee_estimate(&self, blocks: u32) -> Result<Option<u64>>;
 
-    /// The transactions for the next block; none where `known` is still the newest version of them.
+    /// The transactions selected for the next block; none if version `known` of the selection is still current.
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>>;
 
-    /// Adds to the fee that a transaction is selected by, in satoshi (prioritisetransaction).
+    /// Adds `fee_delta`, in satoshi, to the fee by which a transaction is selected (prioritisetransaction).
     fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()>;
 
-    /// The transactions with such additions.
+    /// The transactions that have a fee delta (getprioritisedtransactions).
     fn prioritised(&self) -> Result<Vec<Prioritised>>;
 }
 
-/// The chain as it stood at one moment, however much it changes.
+/// An immutable view of the chain at one moment.
 ///
-/// It may keep resources of the node, so it must not live longer than the call it serves. It may go to another thread, but is
-/// not to be used by two at once.
+/// It may hold resources of the node, such as an LMDB read transaction, so it must not outlive the call that it serves. It may
+/// move between threads, but only one uses it at a time.
 pub trait Snapshot: Send {
     /// The best block. Answered from memory.
     fn tip(&self) -> Tip;
 
-    /// Which chain this is and where it stands.
+    /// The chain's name, tip and chainwork (getblockchaininfo).
     fn info(&self) -> Result<ChainInfo>;
 
-    /// A block's entry in the index; none when it is unknown.
+    /// A block's entry in the block index; none when the block is unknown.
     fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>>;
 
-    /// A block's serialisation, on any branch; none when it is unknown or only its header is known.
+    /// The serialised block, on any branch; none when it is unknown or only its header is known.
     fn block(&self, hash: BlockHash) -> Result<Option<Blob>>;
 
-    /// What each transaction of a block that was connected once spent, the coinbase's entry being empty.
+    /// The undo data of a block: the outputs that each transaction spent, empty for the coinbase; none when the block was never
+    /// connected.
     fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>>;
 
-    /// The confirmed transaction of an id on the best chain.
+    /// The transaction of this id on the best chain.
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>>;
 
     /// The unspent outputs of the best chain at these outpoints, in their order.
     fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>>;
 
-    /// The unspent outputs of the best chain that follow this one in the order of the table, or the first ones: at most so
-    /// many, and fewer where their scripts are long.
+    /// The unspent outputs of the best chain after `outpoint` in the table's order, or from its start: at most `limit`, fewer
+    /// where their scripts are long.
     fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>>;
 
-    /// The last block that a block and the best chain share; none when the block is unknown.
+    /// The last common ancestor of a block and the tip; none when the block is unknown.
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>>;
 
-    /// The ends of all branches, the best chain's first, then by falling height.
+    /// The tips of all branches, the best chain's first, then by descending height (getchaintips).
     fn tips(&self) -> Result<Vec<ChainTip>>;
 
-    /// The height of the first block whose running-maximum time is at least `time`, in seconds; none where there is none.
+    /// The height of the first block with a `nTimeMax` (greatest time of it and its ancestors) of at least `time`, in Unix seconds.
     fn first_at(&self, time: u64) -> Result<Option<u32>>;
 
-    /// Searches the blocks of the best chain at these heights for what a wallet looks for. A block that cannot be read is no
-    /// error: it is given without what is in it.
+    /// Searches the blocks of the best chain at these heights for a wallet's scripts. An unreadable block is not an error: it is
+    /// returned with `found` empty.
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings>;
 }

@@ -1,4 +1,4 @@
-//! Searching the chain for scripts, by the digests of its blocks.
+//! Searches the chain for scripts by the digests of its blocks (short hashes of their scripts).
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use super::{ChainSnapshot, EmbeddedError};
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
 
 impl ChainSnapshot {
-    /// The height of the first block whose running-maximum time is at least `time`: the maximum never falls, so the heights
-    /// are halved until it is found.
+    /// The height of the first block whose `nTimeMax` is at least `time`, in Unix seconds. It never decreases with height, so a
+    /// binary search finds it.
     pub fn first_at(&self, time: u64) -> Result<Option<u32>, EmbeddedError> {
         let (mut low, mut high) = (0, self.tip().height.saturating_add(1));
         let end = high;
@@ -25,10 +25,10 @@ impl ChainSnapshot {
         Ok((low < end).then_some(low))
     }
 
-    /// Searches the blocks of the best chain at these heights for scripts, by the digests of the blocks.
+    /// Searches the blocks of the best chain at these heights for scripts. Only blocks whose digest matches are read.
     ///
     /// # Errors
-    /// When the database fails or is damaged; not for a block that cannot be read.
+    /// When the database fails or is damaged; not for a single unreadable block.
     pub fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings, EmbeddedError> {
         let mut findings = Findings { tip: self.tip().hash, blocks: Vec::new(), next: heights.end };
         let mut read = 0;
@@ -40,7 +40,7 @@ impl ChainSnapshot {
             if !digest.hashes().any(|hash| wanted.has(hash)) {
                 continue;
             }
-            let (block, bytes) = self.read_found(&digest, wanted)?;
+            let (block, bytes) = self.read_matching(&digest, wanted)?;
             findings.blocks.push(block);
             read += bytes;
             if read > MAX_READ {
@@ -51,18 +51,18 @@ impl ChainSnapshot {
         Ok(findings)
     }
 
-    /// Reads a block in which something may be found. Gives its size too.
-    fn read_found(&self, digest: &Digest, wanted: &ScriptSet) -> Result<(FoundBlock, usize), EmbeddedError> {
+    /// Reads a block whose digest matched. Returns its size in bytes too.
+    fn read_matching(&self, digest: &Digest, wanted: &ScriptSet) -> Result<(FoundBlock, usize), EmbeddedError> {
         let hash = digest.block();
         let block = match self.store.found_block(&self.txn, &hash) {
-            // Whoever asked says that it could not be read, and goes on with the others.
+            // The caller reports the block as unreadable and continues with the others.
             Err(EmbeddedError::Damage(_)) => None,
             block => block?,
         };
         let bytes = block.as_ref().map_or(0, |(_, bytes)| *bytes);
         let found = block.map(|(block, _)| {
             let time = block.header.time;
-            // Where this cannot be read, `matching` takes every transaction for one that may spend what is wanted.
+            // Without undo data `matching` keeps every transaction, since any may spend a wanted output.
             let spent = self.store.spent(&self.txn, &hash).ok().flatten().unwrap_or_default();
             Found { time, transactions: matching(block, &spent, wanted) }
         });

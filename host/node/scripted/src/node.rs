@@ -1,4 +1,4 @@
-//! The scripted node behind the traits of the host.
+//! [`Node`] and [`Snapshot`] for the scripted node.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
 
 use crate::{Faults, ScriptedNode};
 
-/// The stub's error as a node has it.
-fn failed(error: ServiceError) -> NodeError {
+/// Converts the stub's error.
+fn node_error(error: ServiceError) -> NodeError {
     match error.kind {
         ErrorKind::Refused => NodeError::Refused(error.detail),
         ErrorKind::Storage => NodeError::Storage(error.detail),
@@ -29,18 +29,18 @@ fn failed(error: ServiceError) -> NodeError {
 }
 
 impl ScriptedNode {
-    /// Asks the chain, where nothing is wrong.
+    /// Queries the chain, after the faults that the test has set.
     fn chain<T>(&self, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<T>) -> Result<T> {
         self.faults.pass()?;
-        ask(&self.chain).map_err(failed)
+        ask(&self.chain).map_err(node_error)
     }
 
-    /// Asks for a block that the node may not know.
+    /// As [`Self::chain`], for functions that fail for an unknown block.
     fn mark(&self, hash: BlockHash, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<()>) -> Result<()> {
         self.faults.pass()?;
         ask(&self.chain).map_err(|error| match error.kind {
             ErrorKind::NotFound => NodeError::UnknownBlock(hash),
-            _ => failed(error),
+            _ => node_error(error),
         })
     }
 }
@@ -61,7 +61,7 @@ impl Node for ScriptedNode {
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         self.faults.pass()?;
-        Ok(Box::new(Moment { tip: self.tip(), chain: self.chain.clone(), faults: self.faults.clone() }))
+        Ok(Box::new(ScriptedSnapshot { tip: self.tip(), chain: self.chain.clone(), faults: self.faults.clone() }))
     }
 
     fn observe(&self, observer: Arc<dyn Observer>) {
@@ -108,22 +108,22 @@ impl Node for ScriptedNode {
 
     fn mempool_info(&self) -> Result<MempoolInfo> {
         self.faults.pass()?;
-        self.mempool.info(Scope::NONE).map_err(failed)
+        self.mempool.info(Scope::NONE).map_err(node_error)
     }
 
     fn mempool_ids(&self) -> Result<Vec<Txid>> {
         self.faults.pass()?;
-        self.mempool.ids(Scope::NONE).map_err(failed)
+        self.mempool.ids(Scope::NONE).map_err(node_error)
     }
 
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {
         self.faults.pass()?;
-        self.mempool.entries(Scope::NONE, txids.to_vec()).map_err(failed)
+        self.mempool.entries(Scope::NONE, txids.to_vec()).map_err(node_error)
     }
 
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
         self.faults.pass()?;
-        self.mempool.transactions(Scope::NONE, txids.to_vec()).map_err(failed)
+        self.mempool.transactions(Scope::NONE, txids.to_vec()).map_err(node_error)
     }
 
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
@@ -134,22 +134,22 @@ impl Node for ScriptedNode {
 
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
         self.faults.pass()?;
-        self.mempool.spenders(Scope::NONE, outpoints.to_vec()).map_err(failed)
+        self.mempool.spenders(Scope::NONE, outpoints.to_vec()).map_err(node_error)
     }
 
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
         self.faults.pass()?;
-        self.mempool.unbroadcast(Scope::NONE, txids.to_vec()).map_err(failed)
+        self.mempool.unbroadcast(Scope::NONE, txids.to_vec()).map_err(node_error)
     }
 
     fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
         self.faults.pass()?;
-        self.mempool.submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(failed)
+        self.mempool.submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error)
     }
 
     fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
         self.faults.pass()?;
-        self.mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(failed)
+        self.mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error)
     }
 
     fn fee_estimate(&self, _: u32) -> Result<Option<u64>> {
@@ -158,44 +158,44 @@ impl Node for ScriptedNode {
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
         self.faults.pass()?;
-        self.mempool.candidate(Scope::NONE, known).map_err(failed)
+        self.mempool.candidate(Scope::NONE, known).map_err(node_error)
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()> {
         self.faults.pass()?;
-        self.mempool.prioritise(Scope::NONE, txid, fee_delta).map_err(failed)
+        self.mempool.prioritise(Scope::NONE, txid, fee_delta).map_err(node_error)
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {
         self.faults.pass()?;
-        self.mempool.prioritised(Scope::NONE).map_err(failed)
+        self.mempool.prioritised(Scope::NONE).map_err(node_error)
     }
 }
 
-/// The chain, with the tip that it had. Below the tip it is read as it is now: a test that changes it meanwhile means to.
-struct Moment {
+/// A snapshot that fixes only the tip. Below it the chain is read as it is now, so a test can change it under a reader.
+struct ScriptedSnapshot {
     tip: Tip,
     chain: Arc<StubChain>,
     faults: Arc<Faults>,
 }
 
-impl Drop for Moment {
+impl Drop for ScriptedSnapshot {
     fn drop(&mut self) {
         self.faults.let_go();
     }
 }
 
-impl Moment {
+impl ScriptedSnapshot {
     fn ask<T>(&self, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<T>) -> Result<T> {
         self.faults.pass()?;
-        ask(&self.chain).map_err(failed)
+        ask(&self.chain).map_err(node_error)
     }
 
     fn info_at(&self, height: u32) -> Result<Option<BlockInfo>> {
         self.ask(|chain| chain.block_info(Scope::NONE, BlockRef::Height { height }))
     }
 
-    /// The greatest time of the blocks up to a height.
+    /// The `nTimeMax` of the block at a height.
     fn max_time(&self, height: u32) -> Result<u32> {
         let mut max = 0;
         for height in 0..=height {
@@ -211,7 +211,7 @@ impl Moment {
     }
 }
 
-impl Snapshot for Moment {
+impl Snapshot for ScriptedSnapshot {
     fn tip(&self) -> Tip {
         self.tip
     }
@@ -262,7 +262,7 @@ impl Snapshot for Moment {
         Ok(None)
     }
 
-    /// Without an index: every block is read.
+    /// Reads every block: there is no index.
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
         let mut blocks = Vec::new();
         for height in heights.clone() {

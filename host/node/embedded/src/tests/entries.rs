@@ -1,4 +1,4 @@
-//! The mempool's entries together: what may build on what, what counts them, and which of them were offered here.
+//! Relations of mempool entries: ancestor and descendant limits, the counters, and the unbroadcast set.
 
 use bitcoin::Txid;
 
@@ -6,7 +6,7 @@ use super::super::EmbeddedNode;
 use super::mempool::{COINBASE, accept, funded, refusal, submit};
 use super::miner::{extend, spend};
 
-/// The reason and detail of a transaction that builds on too many others.
+/// The reject reason of a transaction that exceeds an ancestor or descendant limit.
 fn too_long(detail: &str) -> String {
     format!("too-long-mempool-chain, {detail}")
 }
@@ -15,7 +15,7 @@ fn too_long(detail: &str) -> String {
 fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
     let (node, coinbases) = funded(4);
     let half = COINBASE / 2;
-    // A line of 25 transactions, whose first has another output.
+    // A chain of 25 transactions; the first has a second output.
     let first = spend(&[(coinbases[0], 0)], &[half, half - 10_000]);
     accept(&node, &first);
     let (mut last, mut value) = ((first.compute_txid(), 0), half);
@@ -28,13 +28,13 @@ fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
     for _ in 0..24 {
         accept(&node, &next(&mut last));
     }
-    // Both limits are exceeded; the ancestors' is met first on the way up.
+    // Both limits are exceeded; the ancestor limit is checked first.
     assert_eq!(refusal(submit(&node, &next(&mut last))), too_long("too many unconfirmed ancestors [limit: 25]"));
-    // A child of the first alone is carved out, once; it can be replaced.
+    // The CPFP carve-out admits one more child of the first transaction; it can be replaced.
     let bump = |fee: u64| spend(&[(first.compute_txid(), 1)], &[half - 10_000 - fee]);
     accept(&node, &bump(1_000));
     accept(&node, &bump(3_000));
-    // As many children of one, and one that is carved out.
+    // One parent with 24 counted children, and one more by the CPFP carve-out.
     let wide = spend(&[(coinbases[1], 0)], &[100_000_000; 27]);
     let parent = wide.compute_txid();
     accept(&node, &wide);
@@ -57,7 +57,7 @@ fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
     );
 }
 
-/// The id of what spends all these but the last.
+/// The id of the transaction that spends all of these outputs but the last.
 fn all_but_one(from: &[(Txid, u32)]) -> Txid {
     spend(&from[..from.len() - 1], &[2_000_000_000]).compute_txid()
 }
@@ -71,26 +71,26 @@ fn mempool_counts_what_came_and_left_and_its_sequence_blocks_too() {
     };
     let (mut moves, mut sequence) = counts();
     assert_eq!(moves, 1);
-    // How many came and left since the last look, and whether the sequence is another.
-    let mut since = || {
+    // The additions and removals since the last call, and whether the sequence grew.
+    let mut changes = || {
         let (before, now) = ((moves, sequence), counts());
         (moves, sequence) = now;
         (now.0 - before.0, now.1 > before.1)
     };
     extend(&node, &[]);
-    assert_eq!(since(), (0, true));
+    assert_eq!(changes(), (0, true));
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     accept(&node, &tx);
-    assert_eq!(since(), (1, true));
+    assert_eq!(changes(), (1, true));
     node.prioritise(tx.compute_txid(), 5).unwrap();
-    assert_eq!(since(), (0, true));
+    assert_eq!(changes(), (0, true));
     let instead = spend(&[(coinbases[0], 0)], &[COINBASE - 20_000]);
     accept(&node, &instead);
-    assert_eq!(since(), (2, true));
+    assert_eq!(changes(), (2, true));
     let block = extend(&node, std::slice::from_ref(&instead));
-    assert_eq!(since(), (1, true));
+    assert_eq!(changes(), (1, true));
     node.invalidate_block(block.block_hash()).unwrap();
-    assert_eq!(since(), (1, true));
+    assert_eq!(changes(), (1, true));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn mempool_unbroadcast_is_what_was_offered_here_and_came_from_no_block() {
         assert_eq!((node.mempool_info().transactions, node.mempool_info().unbroadcast), (2, 1));
     };
     expected(&node);
-    // Sent again it is known already.
+    // Submitting it again changes nothing: it is already in the mempool.
     submit(&node, &mined);
     expected(&node);
     node.finish();

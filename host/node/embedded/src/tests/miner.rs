@@ -14,10 +14,10 @@ use outrigger_service::chain::{BlockRef, Verdict};
 use super::super::EmbeddedNode;
 use super::super::merkle::merkle_root;
 
-/// The script that the witness must show: it succeeds by itself.
+/// The witness script, OP_TRUE: it succeeds without further witness items.
 const ANYONE: [u8; 1] = [0x51];
 
-/// An output script that anyone can spend, standard on both sides.
+/// A scriptPubKey that anyone can spend; standard as an output and as an input.
 pub fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(ANYONE.to_vec()).to_p2wsh()
 }
@@ -50,13 +50,13 @@ pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
     }
 }
 
-/// A block to be, on any parent.
+/// An unfinished block on any parent.
 pub struct Draft {
     block: Block,
 }
 
 impl Draft {
-    /// A valid block on `parent` with these transactions, whose coinbase takes the subsidy; `tag` makes it unlike others.
+    /// A valid block on `parent` with these transactions, whose coinbase claims the subsidy; `tag` makes the coinbase unique.
     pub fn on(node: &EmbeddedNode, parent: BlockHash, transactions: &[Transaction], tag: u32) -> Self {
         let info = node.snapshot().unwrap().block_info(BlockRef::Hash { hash: parent }).unwrap().unwrap();
         let height = info.height + 1;
@@ -85,13 +85,13 @@ impl Draft {
         self
     }
 
-    /// Commits to the witnesses, sets the merkle root and finds a nonce.
+    /// Adds the witness commitment (BIP 141), sets the merkle root and finds a nonce.
     pub fn finish(mut self) -> Block {
         self.commit();
         self.finish_plain()
     }
 
-    /// Sets the merkle root and finds a nonce.
+    /// Sets the merkle root and finds a nonce, without a witness commitment.
     pub fn finish_plain(mut self) -> Block {
         let txids = self.block.txdata.iter().map(|tx| tx.compute_txid().into()).collect();
         self.block.header.merkle_root = merkle_root(txids).0.into();
@@ -126,7 +126,7 @@ pub fn extend(node: &EmbeddedNode, transactions: &[Transaction]) -> Block {
     block
 }
 
-/// Submits that many empty blocks on the tip. Gives the ids of their coinbases, each of whose first output is anyone's.
+/// Submits `count` empty blocks on the tip. Returns their coinbase ids; anyone can spend output 0 of each.
 pub fn extend_by(node: &EmbeddedNode, count: u32) -> Vec<Txid> {
     (0..count).map(|_| extend(node, &[]).txdata[0].compute_txid()).collect()
 }

@@ -1,4 +1,4 @@
-//! Verifying scripts: which transactions need it, and by how many threads.
+//! Script verification: the cache of verified transactions, and verification on several threads.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,15 +8,15 @@ use parking_lot::Mutex;
 
 use outrigger_script::{Flags, ScriptError, TxContext, verify_input};
 
-/// How many transactions the cache knows.
+/// The capacity of the cache, in transactions.
 const CACHE_CAPACITY: usize = 100_000;
-/// From how many inputs on it is worth to start threads.
+/// The number of inputs from which starting threads pays off.
 const PARALLEL_INPUTS: usize = 32;
 
 /// The transactions whose scripts were verified, and under which flags.
 ///
-/// The id with witness commits to everything that scripts depend on: the transaction, its witnesses and, by the ids of
-/// the transactions it spends, the outputs it spends. What is good under some flags is good under each part of them.
+/// The wtxid commits to everything that scripts depend on: the transaction, its witnesses and, by the txids in its inputs, the
+/// outputs it spends. Scripts valid under some flags are valid under every subset of them, since flags only restrict.
 #[derive(Default)]
 pub struct ScriptCache {
     known: Mutex<Known>,
@@ -29,13 +29,13 @@ struct Known {
 }
 
 impl ScriptCache {
-    /// Whether all scripts of a transaction are known to be good under `flags`.
+    /// Whether all scripts of a transaction are known to be valid under `flags`.
     pub fn contains(&self, wtxid: &Wtxid, flags: Flags) -> bool {
         let known = self.known.lock();
-        known.flags.get(wtxid).is_some_and(|good| good.contains(flags))
+        known.flags.get(wtxid).is_some_and(|verified| verified.contains(flags))
     }
 
-    /// Notes that all scripts of a transaction are good under `flags`; the oldest of too many is forgotten.
+    /// Notes that all scripts of a transaction are valid under `flags`; evicts the oldest entry of a full cache.
     pub fn insert(&self, wtxid: Wtxid, flags: Flags) {
         let mut known = self.known.lock();
         if known.flags.insert(wtxid, flags).is_none() {
@@ -49,7 +49,7 @@ impl ScriptCache {
     }
 }
 
-/// A transaction that is to be verified, with the outputs it spends.
+/// A transaction to verify, with the outputs it spends.
 pub(super) struct Job<'a> {
     pub tx: &'a Transaction,
     pub spent: Vec<TxOut>,
@@ -58,19 +58,19 @@ pub(super) struct Job<'a> {
 /// Verifies all inputs of a transaction.
 ///
 /// # Errors
-/// The first input that fails, and why.
+/// The index of the first input that fails, and why.
 pub fn verify_transaction(tx: &Transaction, spent: Vec<TxOut>, flags: Flags) -> Result<(), (usize, ScriptError)> {
     let context = TxContext::new(tx, spent);
     (0..tx.input.len()).try_for_each(|index| verify_input(&context, index, flags).map_err(|error| (index, error)))
 }
 
-/// Which input failed, in bitcoind's words.
+/// Which input failed, in the wording of bitcoind's debug message.
 pub fn describe_input(tx: &Transaction, index: usize) -> String {
     let spending = tx.input.get(index).map(|input| input.previous_output.to_string()).unwrap_or_default();
     format!("input {index} of {} (wtxid {}), spending {spending}", tx.compute_txid(), tx.compute_wtxid())
 }
 
-/// Verifies transactions. Of those that fail, it tells the first, which of its inputs failed, and why.
+/// Verifies transactions. The error is the first transaction that fails, the first of its inputs that does, and why.
 pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(), (usize, usize, ScriptError)> {
     let inputs: usize = jobs.iter().map(|job| job.tx.input.len()).sum();
     let threads = if inputs < PARALLEL_INPUTS { 1 } else { threads.min(jobs.len()) };
@@ -81,7 +81,7 @@ pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { break };
-            // Whatever comes after a failure changes nothing.
+            // Transactions after the first failed one do not change the result.
             if index > first_failed.load(Ordering::Relaxed) {
                 break;
             }

@@ -128,7 +128,7 @@ pub trait Snapshot: Send {
     /// The best block. Answered from memory.
     fn tip(&self) -> Tip;
 
-    /// The chain's name, tip and chainwork (getblockchaininfo).
+    /// The network, the tip, the best header and the sizes (getblockchaininfo).
     fn info(&self) -> Result<ChainInfo>;
 
     /// A block's entry in the block index; none when the block is unknown.

@@ -1,45 +1,45 @@
-//! What an answer of a plugin must be: one JSON value on one line, and of a plugin that is not trusted no longer and no deeper than
-//! clients can take.
+//! Checks of plugins' answers. An answer is one JSON value on one line; answers of untrusted plugins are also bounded in length
+//! and nesting.
 
-/// The longest answer of a plugin that is not trusted, in bytes, where the configuration does not say.
+/// The default of `max_answer_bytes`: the longest answer of an untrusted plugin, in bytes.
 pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 
-/// The deepest that the arrays and objects of such an answer may nest: as deep as bitcoin-cli reads.
+/// How deep arrays and objects of an untrusted plugin's answer may nest: the limit of bitcoin-cli's parser (UniValue).
 pub const MAX_NESTING: usize = 512;
 
-/// The longest message of an error, in bytes, of a plugin that is not trusted.
+/// The longest error message of an untrusted plugin, in bytes.
 const MAX_ERROR_BYTES: usize = 1 << 20;
 
-/// What is asked of a plugin's answers.
+/// The checks that a plugin's answers must pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnswerRules {
-    /// The operator relies on the plugin: only what would break a client's framing is looked for.
+    /// The operator trusts the plugin: only line ends are refused, which would break a client's framing.
     Trusted,
-    /// At most so many bytes of JSON.
+    /// At most this many bytes of valid JSON.
     Bounded(usize),
 }
 
-/// Why an answer reaches nobody. The client is told.
+/// Why an answer was refused. The client gets this as its error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadAnswer {
     /// It is not one JSON value on one line.
     #[error("The plugin's answer is not JSON")]
     NotJson,
-    /// It is longer than its plugin's answers may be.
+    /// It is longer than `max_answer_bytes`, or than an error message may be.
     #[error("The plugin's answer is too long: it has {len} bytes, and at most {most} are allowed (max_answer_bytes)")]
     TooLong {
-        /// Its bytes.
+        /// Its length, in bytes.
         len: usize,
-        /// How many it may have.
+        /// The limit, in bytes.
         most: usize,
     },
-    /// Its arrays and objects nest deeper than clients can read.
+    /// Its arrays and objects nest deeper than [`MAX_NESTING`].
     #[error("The plugin's answer nests too deeply: at most {MAX_NESTING} arrays and objects are allowed")]
     TooDeep,
 }
 
 impl AnswerRules {
-    /// Checks an answer: a result with `code` 0, else the message of an error.
+    /// Checks an answer: a JSON result if `code` is 0, else an error message.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -61,14 +61,14 @@ impl AnswerRules {
     }
 }
 
-/// Whether bytes have an end of a line in them. Whole chunks are tested without a branch per byte: a template has millions.
+/// Whether bytes contain a line feed. Chunks are tested without a branch per byte, since a block template has millions of bytes.
 fn has_line_end(bytes: &[u8]) -> bool {
     let (chunks, rest) = bytes.as_chunks::<64>();
     let found = |bytes: &[u8]| bytes.iter().fold(0, |found, byte| found | u8::from(*byte == b'\n')) != 0;
     chunks.iter().any(|chunk| found(chunk)) || found(rest)
 }
 
-/// How deep the arrays and objects of a JSON text nest.
+/// How deep the arrays and objects of valid JSON nest.
 fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_text, mut escaped) = (false, false);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_trusted_is_bounded_in_size_and_nesting() {
+    fn untrusted_answer_is_bounded_in_size_and_nesting() {
         let rules = AnswerRules::Bounded(2000);
         assert_eq!(rules.check(0, &vec![b'1'; 2000]), Ok(()));
         assert_eq!(rules.check(0, &vec![b'1'; 2001]), Err(BadAnswer::TooLong { len: 2001, most: 2000 }));
@@ -109,7 +109,7 @@ mod tests {
         );
         assert_eq!(rules.check(0, &nested(MAX_NESTING)), Ok(()));
         assert_eq!(rules.check(0, &nested(MAX_NESTING + 1)), Err(BadAnswer::TooDeep));
-        // A stack of the host's must not be used up by it, either.
+        // The checks do not recurse: deep nesting must not overflow the stack.
         assert_eq!(most.check(0, &nested(10 << 20)), Err(BadAnswer::TooDeep));
         for answer in [&b"{\"half\":"[..], b"[1,\n2]", b"", b"1 2"] {
             assert_eq!(rules.check(0, answer), Err(BadAnswer::NotJson));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trusted_answer_is_only_looked_through_for_ends_of_lines() {
+    fn trusted_answer_is_only_checked_for_line_ends() {
         assert_eq!(AnswerRules::Trusted.check(0, &nested(MAX_NESTING + 1)), Ok(()));
         assert_eq!(AnswerRules::Trusted.check(0, b"[1,\n2]"), Err(BadAnswer::NotJson));
         assert_eq!(AnswerRules::Trusted.check(-1, b"two\nlines"), Ok(()));

@@ -1,4 +1,4 @@
-//! `outrigger auth`: makes a user of the RPC interface.
+//! `outrigger auth`: creates an RPC user, as bitcoind's `rpcauth.py` does.
 
 use std::process::ExitCode;
 
@@ -11,16 +11,16 @@ use zeroize::Zeroizing;
 use super::show;
 use outrigger_rpc::RpcUser;
 
-/// The bytes of chance in a password.
+/// The random bytes in a password.
 const PASSWORD_BYTES: usize = 32;
 
-/// The configuration's lines for a user, whose name may hold quotes and backslashes.
-fn lines(user: &RpcUser) -> String {
+/// The configuration lines for a user, whose name may contain quotes and backslashes.
+fn config_lines(user: &RpcUser) -> String {
     format!("[[rpc.users]]\nrpcauth = {}", toml::Value::String(user.entry()))
 }
 
-/// Prints the configuration's lines for a user to standard output, and the password that goes with them to standard error: the
-/// lines can be written to a file as they are, and the password is stored nowhere.
+/// Prints the configuration lines for a user to standard output, so that they can be redirected to a file, and the password to
+/// standard error. The password is stored nowhere.
 pub fn auth(name: &str) -> ExitCode {
     let mut bytes = Zeroizing::new([0; PASSWORD_BYTES]);
     OsRng.fill_bytes(&mut *bytes);
@@ -32,7 +32,7 @@ pub fn auth(name: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let shown = show(&lines(&user));
+    let shown = show(&config_lines(&user));
     if shown == ExitCode::SUCCESS {
         eprintln!("\nThe password, which is stored nowhere:\n{}", *password);
     }
@@ -47,7 +47,7 @@ mod tests {
     fn auth_lines_are_toml_whatever_the_name() {
         for name in ["alice", "a\"b", "a'b\"c", "a\\b", "a\tb\nc", "é"] {
             let user = RpcUser::with_password(name, "x").unwrap();
-            let table: toml::Table = lines(&user).parse().unwrap_or_else(|error| panic!("{name:?}: {error}"));
+            let table: toml::Table = config_lines(&user).parse().unwrap_or_else(|error| panic!("{name:?}: {error}"));
             assert_eq!(table["rpc"]["users"][0]["rpcauth"].as_str(), Some(user.entry().as_str()), "{name:?}");
         }
     }

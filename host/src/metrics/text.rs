@@ -1,16 +1,16 @@
-//! The two text formats that scrapers read: OpenMetrics, and the older one of Prometheus.
+//! The two exposition formats: OpenMetrics, and the Prometheus text format.
 
 use std::fmt;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// A format.
+/// An exposition format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// OpenMetrics 1.0.
     OpenMetrics,
-    /// The text format of Prometheus, 0.0.4, which every scraper reads.
+    /// The Prometheus text format 0.0.4, which every scraper reads.
     Prometheus,
 }
 
@@ -18,7 +18,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text";
 const PLAIN: &str = "text/plain";
 
 impl Format {
-    /// The format for a scraper that accepts this: OpenMetrics where it is named, and no other is preferred to it.
+    /// The format for these `Accept` headers: OpenMetrics if it is named and its weight is at least that of `text/plain`.
     pub fn accepted<'a>(accept: impl Iterator<Item = &'a str>) -> Self {
         let (mut open, mut plain) = (0.0, 0.0_f32);
         for range in accept.flat_map(|line| line.split(',')) {
@@ -35,7 +35,7 @@ impl Format {
         if open > 0.0 && open >= plain { Self::OpenMetrics } else { Self::Prometheus }
     }
 
-    /// Its name in `Content-Type`.
+    /// The value of `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -46,20 +46,20 @@ impl Format {
     /// All metrics in this format.
     ///
     /// # Errors
-    /// Those of the metrics themselves.
+    /// When a metric cannot be formatted.
     pub fn write(self, registry: &Registry) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, registry)?;
         Ok(match self {
             Self::OpenMetrics => text,
-            Self::Prometheus => for_prometheus(&text),
+            Self::Prometheus => to_prometheus(&text),
         })
     }
 }
 
-/// The older format of what OpenMetrics says: a counter is described under the name that its samples have, and units and the end
-/// are not told.
-fn for_prometheus(text: &str) -> String {
+/// Converts OpenMetrics text to the Prometheus format: `HELP` and `TYPE` of a counter take the `_total` name of its samples, and
+/// `UNIT` and `EOF` lines are dropped.
+fn to_prometheus(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_format_describes_counters_under_their_samples_names() {
+    fn metrics_prometheus_format_describes_counters_by_their_total_name() {
         let mut registry = Registry::with_prefix("o");
         registry.register("calls", "Calls", Counter::<u64>::default());
         registry.register_with_unit("busy", "Time", Unit::Seconds, Counter::<u64>::default());

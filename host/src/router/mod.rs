@@ -1,8 +1,7 @@
-//! From a method's name to the code that answers it.
+//! Routes a call from its method's name to a plugin or to one of the host's own methods.
 //!
-//! The table is read afresh for every request, so that plugins can come and go without a pause. Arguments are put into
-//! the order of the manifest here, counted, and where the manifest asks for it their types are checked, so that a plugin
-//! sees positions only.
+//! The routing table is read for every request, so plugins can be started and stopped without a pause. Named arguments are put
+//! into the manifest's order here, counted, and type-checked where the manifest asks for it, so a plugin sees positions only.
 
 mod absent;
 pub mod arguments;
@@ -37,11 +36,14 @@ use outrigger_rpc::{Call, Dispatch, Failure};
 use outrigger_services::{Caller, Scopes};
 pub use startup_gate::StartupGate;
 
-/// How often calls are looked after.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often the watch thread looks for overdue calls.
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a long poll is answered whose client has closed its sending side: where it is there after all, it reads this.
-const HALF_CLOSED: &str = "The client sends no more, and its long poll has ended";
+/// The answer to a long poll whose client has closed its sending side; a client that still reads gets it.
+const HALF_CLOSED: &str = "The client closed its sending side, so its long poll has ended";
+
+/// The longest parameters of a call that may run inline, in bytes: longer ones take longer to process.
+const INLINE_PARAMS: usize = 2048;
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -55,7 +57,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router over these parts. As many long calls as `max_long_calls` are waited for.
+    /// A router over these parts, with at most `max_long_calls` long polls at a time.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
@@ -68,10 +70,10 @@ impl Router {
         Self { registry, builtins, calls, scopes, pool, long, absent }
     }
 
-    /// Who answers a method, taken for one call; none when nobody does.
+    /// Leases the instance that answers a method, for one call; none when no plugin has the method.
     ///
-    /// An instance is closed only after its routes are gone, so a closed one means that the table was read too early: the
-    /// new one says better. While the host stops there is no new one.
+    /// An instance is closed only after its routes are replaced. A closed instance therefore means that the table just read is
+    /// outdated, so it is read again. The same closed instance twice means that the host is stopping.
     fn lease(&self, method: &str) -> Option<Result<(Lease, Route), RpcError>> {
         let mut closed = None;
         loop {
@@ -85,7 +87,7 @@ impl Router {
         }
     }
 
-    /// Calls a plugin's method and waits for its answer. Dropping the future gives the call up.
+    /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
     async fn call_plugin(&self, lease: Lease, route: Route, mut call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
         let read = || arguments::positional(method, &call.params);
@@ -99,13 +101,13 @@ impl Router {
         let client = call.client.take();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
-        let Ok(in_place) = self.run(token, &lease, &route, call, params, lease.trusted && stuck == 0) else {
+        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, stuck == 0) else {
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
-        // Its code has returned and the answer is not there: a long poll, and there is a bound for them. What runs on the pool
-        // may be doing its work, which must not be refused once it has begun; the pool has a bound of its own.
-        let _long = match in_place && method.long_running && answer.is_empty() {
+        // An inline call that returned without an answer is a long poll, whose number is bounded. A call on the pool may be at
+        // work, which must not be refused once it has begun; the pool has a bound of its own.
+        let _long = match ran_inline && method.long_running && answer.is_empty() {
             true => Some(self.long.enter().ok_or(Failure::Overloaded)?),
             false => None,
         };
@@ -128,7 +130,8 @@ impl Router {
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
     }
 
-    /// Has the code of a call run in its lane. Whether it ran on this thread, and so has returned.
+    /// Runs a call: on this thread if its method is inline and `may_run_inline`, else on the pool. Returns whether it ran on this
+    /// thread, and so has returned.
     fn run(
         &self,
         token: u64,
@@ -139,9 +142,9 @@ impl Router {
         may_run_inline: bool,
     ) -> Result<bool, Overloaded> {
         let method = &route.method;
-        let mut lane = Lane::of(method, may_run_inline, &route.latency, call.params.as_bytes().len());
-        let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
-        if let Some(_inline) = inline.flatten() {
+        // A slow inline method blocks its thread's connections, so only trusted plugins may run inline.
+        let inline = may_run_inline && method.inline && lease.trusted && call.params.as_bytes().len() <= INLINE_PARAMS;
+        if let Some(_inline) = inline.then(|| InlineCall::begin(&route.latency)).flatten() {
             contained(|| {
                 let _scope = self.scopes.open(token, lease.id, caller(call, method));
                 lease.call(token, method, params.as_bytes(), lane);
@@ -161,14 +164,14 @@ impl Router {
         Ok(false)
     }
 
-    /// A call's deadline has passed: `phase` is how far it had come, if it was not answered in the last moment.
+    /// Handles a passed deadline. `phase` is how far the call got; none if it was answered at the last moment.
     fn expired(&self, lease: &Lease, method: &MethodSpec, phase: Option<Phase>, limit: Duration) -> Failure {
         if phase == Some(Phase::Queued) {
             return Failure::Overloaded;
         }
         lease.timed_out(&method.name);
         if phase == Some(Phase::Running) {
-            self.does_not_return(lease, &method.name, Lane::pooled(method));
+            self.note_stuck(lease, &method.name, true);
         }
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
@@ -176,37 +179,39 @@ impl Router {
 }
 
 impl Router {
-    /// The code of a call has not returned in time.
-    fn does_not_return(&self, instance: &Instance, method: &str, lane: Lane) {
-        if lane.is_pooled() {
+    /// Notes that the code of a call has not returned in time, and replaces its pool thread.
+    fn does_not_return(&self, instance: &Instance, method: &str, pooled: bool) {
+        if pooled {
             instance.health.lose_thread();
             self.pool.replace_lost(instance.owner);
         }
         instance.does_not_return(method, self.pool.share());
     }
 
-    /// Looks for calls whose code should have returned: those that nobody waits for any more, those that may answer late,
-    /// and those on the threads that serve connections, which nothing else watches.
-    fn look_after_calls(&self) {
+    /// Handles the calls whose code should have returned: abandoned calls, calls that may answer late, and inline calls, which
+    /// nothing else watches.
+    fn handle_overdue_calls(&self) {
         for Overdue { token, instance, run } in self.calls.find_overdue(Instant::now()) {
             let Some(instance) = self.registry.instance_by_id(instance) else { continue };
             let method = instance.method_of(token);
             if run.lane == Lane::Long {
                 let plugin = instance.manifest().id.as_str();
-                tracing::warn!(plugin, method, "a call takes long; another thread takes its place");
-                instance.health.lose_thread();
-                self.pool.replace_lost(instance.owner);
+                tracing::warn!(plugin, method, "a long-running call has not returned; the pool replaces its thread");
+                if run.pooled {
+                    instance.health.lose_thread();
+                    self.pool.replace_lost(instance.owner);
+                }
                 continue;
             }
             let late = || Err(RpcError::internal(format!("{method} did not return in time")));
             if self.calls.expire(instance.id, token, late()) {
                 instance.timed_out(method);
             }
-            self.does_not_return(&instance, method, run.lane);
+            self.note_stuck(&instance, method, run.pooled);
         }
     }
 
-    /// Starts the thread that looks after calls. It ends with the router.
+    /// Starts the thread that watches for overdue calls. It ends with the router.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -214,9 +219,9 @@ impl Router {
         let router: Weak<Self> = Arc::downgrade(self);
         let work = move || {
             while let Some(router) = router.upgrade() {
-                contain("looking after the calls", || router.look_after_calls());
+                contain("watching the calls", || router.handle_overdue_calls());
                 drop(router);
-                std::thread::sleep(LOOK);
+                std::thread::sleep(WATCH_INTERVAL);
             }
         };
         std::thread::Builder::new().name("call-watch".to_owned()).spawn(work).map(drop)
@@ -245,7 +250,7 @@ impl Dispatch for Router {
     }
 }
 
-/// Who makes a call of a method, and what it needs.
+/// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.
 fn caller(call: Call, method: &MethodSpec) -> Caller {
     let Call { wallet, only_wallet, folders, .. } = call;
     Caller { wallet, only_wallet, folders, needs_tip: method.needs_tip }

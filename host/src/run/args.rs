@@ -1,35 +1,35 @@
-//! What `run` is told on the command line.
+//! The command-line options of `run`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// What `run` is told on the command line.
+/// The command-line options of `run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
     /// The configuration file; without one, the built-in configuration.
     #[arg(long)]
     pub config: Option<PathBuf>,
-    /// Where everything is kept.
+    /// The data directory.
     #[arg(long)]
     pub datadir: Option<PathBuf>,
-    /// The chain.
+    /// The network.
     #[arg(long)]
     pub network: Option<String>,
     /// The address to listen on; port 0 lets the system choose.
     #[arg(long, value_name = "ADDR:PORT")]
     pub rpc_listen: Option<SocketAddr>,
-    /// A folder to look for plugins in, before the executable's own; may be given several times.
+    /// A folder to search for plugins, before the executable's own; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub plugin_dir: Vec<PathBuf>,
-    /// A setting to change; may be given several times.
+    /// Overrides a setting; may be given several times.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
     /// Checks the configuration, the plugins and their grants, and starts nothing.
     #[arg(long)]
     pub check: bool,
-    /// Checks every page and row of the chain before it is used, also after a stop in order.
+    /// Checks every page and row of the chain before it is used, even after a clean shutdown.
     #[arg(long)]
     pub verify: bool,
 }

@@ -1,4 +1,4 @@
-//! What can be said of plugins without running any of their code.
+//! Checks of plugins that run none of their code.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::file::{PluginFile, find};
 use crate::grants::{self, ServiceSource};
 use crate::instance::StartError;
 
-/// Reads the file of a plugin, and checks who can change it and what the configuration pins.
+/// Reads a plugin's file, and checks its owner, its permissions and its pinned SHA-256.
 ///
 /// # Errors
 /// What is wrong with the file.
@@ -38,11 +38,10 @@ pub(super) fn check_settings(
     Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
 }
 
-/// Checks the plugins and routes of a configuration as far as that goes without starting them. The manifests of those that are
-/// enabled.
+/// Checks the plugins and routes of a configuration without starting them. Returns the manifests of the enabled plugins.
 ///
 /// # Errors
-/// What would keep the host from starting, and with which plugin.
+/// The first thing that would keep the host from starting, and the plugin it is about.
 pub fn check(
     configured: &Configured,
     folders: &[PathBuf],

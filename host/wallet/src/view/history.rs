@@ -1,5 +1,5 @@
-//! The history, told from the rows as they are stored: a transaction's row is copied into the answer undecoded, and what
-//! only the moment says goes beside it, for those few that are not settled. Long labels are put in here.
+//! Reads the history in batches. A transaction's stored row is copied into the answer undecoded; the few that are not settled
+//! get an [`Outlook`] beside it (conflicts, trust, replaceability), computed now. Long labels are inserted here.
 
 use std::ops::Bound;
 
@@ -20,23 +20,23 @@ use crate::store::tables::OF_WALLET;
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, TableError};
 
-/// From how many bytes on a batch takes no further transactions. So much stays in the nearer caches between the copy into
-/// it and its reader, and the allocator keeps it at hand for the next batch.
+/// The size in bytes from which a batch takes no further transactions: small enough to stay in the CPU caches until it is read,
+/// and for the allocator to reuse its memory for the next batch.
 const BATCH_BYTES: usize = 64 << 10;
-/// Room for the transactions that a batch ends with, in bytes. Larger ones make it grow, to twice its size and one more.
+/// Capacity for the last chunk of a batch, in bytes, beyond [`BATCH_BYTES`]. A larger chunk reallocates the buffer.
 const SPARE_BYTES: usize = 16 << 10;
 /// How many transactions are looked up together.
-const AT_A_TIME: usize = 32;
-/// How many rows a cursor goes on at most to a row that would otherwise be searched for.
-const NEAR: u64 = 8;
+const CHUNK_ROWS: usize = 32;
+/// How many rows a cursor advances at most instead of a new search from the B-tree's root.
+const MAX_CURSOR_STEPS: u64 = 8;
 
-/// What a cursor gives.
+/// A row as a cursor returns it.
 type Entry<'t> = std::result::Result<Pair<'t>, TableError>;
-/// Where rows are read one after the other.
+/// A forward cursor over the transactions table.
 type Cursor<'t> = outrigger_disk::Rows<RoRange<'t, Bytes, Bytes>>;
 
 impl WalletView {
-    /// Those of these transactions that the wallet has, in their order.
+    /// The transactions of these ids that the wallet has, in the order of the ids.
     ///
     /// # Errors
     /// `Storage`.
@@ -55,7 +55,7 @@ impl WalletView {
         Ok(batch.finish(None))
     }
 
-    /// The serialisations of the wallet's transactions of these ids, in their order.
+    /// The serialised transactions of these ids, in the order of the ids; none for those that the wallet does not have.
     ///
     /// # Errors
     /// `Storage`.
@@ -64,16 +64,16 @@ impl WalletView {
         Ok(txids.iter().map(raw).collect::<Result<_>>()?)
     }
 
-    /// A part of the history.
+    /// A batch of the history.
     ///
     /// # Errors
-    /// `Malformed` for a place where no batch ended; `Storage`.
+    /// `Malformed` when `query.after` is not a position that a batch returned; `Storage`.
     pub fn history(&self, query: &HistoryQuery) -> ServiceResult<Encoded<HistoryBatch>> {
         Ok(self.read_history(query)?)
     }
 
     fn read_history(&self, query: &HistoryQuery) -> Result<Encoded<HistoryBatch>> {
-        let (t, from) = (self.t(), height_of(query.range));
+        let (t, from) = (self.t(), start_of(query.range));
         let table = match query.range {
             HistoryRange::Confirmed { .. } => t.confirmed,
             HistoryRange::Unconfirmed => t.unconfirmed,
@@ -82,7 +82,7 @@ impl WalletView {
         };
         let after = query.after.as_deref();
         check_place(after)?;
-        // LMDB has no empty keys to begin at.
+        // LMDB refuses an empty key as a bound.
         let first = from.as_ref().map_or(Bound::Unbounded, |from| Bound::Included(from.as_slice()));
         if query.reverse {
             let end = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -93,29 +93,29 @@ impl WalletView {
         }
     }
 
-    /// Writes a batch of what `entries` name, or of the entries themselves where all transactions are asked for.
+    /// Writes a batch of the transactions that the index `entries` refer to; for [`HistoryRange::All`] the entries are the rows.
     fn fill<'t>(
         &'t self,
         query: &HistoryQuery,
         mut entries: impl Iterator<Item = Entry<'t>>,
     ) -> Result<Encoded<HistoryBatch>> {
         let limit = query.limit.max(1) as usize;
-        let mut rows = Rows { view: self, ahead: None, last: None };
+        let mut rows = Rows { view: self, cursor: None, last: None };
         let mut outlooks = Outlooks { view: self, trust: None };
         let mut batch = HistoryWriter::with_capacity(BATCH_BYTES + SPARE_BYTES);
         let mut last: &[u8] = &[];
-        let mut some: Vec<Pair<'_>> = Vec::with_capacity(AT_A_TIME);
+        let mut chunk: Vec<Pair<'_>> = Vec::with_capacity(CHUNK_ROWS);
         loop {
-            let wanted = AT_A_TIME.min(limit - batch.count());
-            some.clear();
+            let wanted = CHUNK_ROWS.min(limit - batch.count());
+            chunk.clear();
             for entry in entries.by_ref().take(wanted) {
-                some.push(entry?);
+                chunk.push(entry?);
             }
-            let ended = some.len() < wanted;
+            let ended = chunk.len() < wanted;
             if query.range != HistoryRange::All {
-                rows.find(&mut some)?;
+                rows.resolve(&mut chunk)?;
             }
-            for (key, row) in &some {
+            for (key, row) in &chunk {
                 if batch.size() >= 2 * BATCH_BYTES {
                     return Ok(batch.finish(Some(last)));
                 }
@@ -132,7 +132,7 @@ impl WalletView {
         }
     }
 
-    /// The other transactions of the wallet that spend one of these.
+    /// The other transactions of the wallet that spend one of these outpoints, by internal bytes.
     fn conflicts(&self, txid: Txid, inputs: &[OutPoint]) -> Result<Vec<Txid>> {
         let mut conflicts = Vec::new();
         for input in inputs {
@@ -141,23 +141,23 @@ impl WalletView {
         Ok(others(txid, conflicts))
     }
 
-    /// The transactions of the mempool that stand in the way of one that is in neither the mempool nor the chain: those that
-    /// spend what it spends, or what one of the wallet does that it builds on and that waits as well.
+    /// The mempool transactions that conflict with a transaction that is in neither the chain nor the mempool, or with an inactive
+    /// ancestor of it in the wallet.
     fn mempool_conflicts(&self, row: &WalletTransaction) -> Result<Vec<Txid>> {
-        if is_placed(row) {
+        if is_in_chain_or_mempool(row) {
             return Ok(Vec::new());
         }
         self.t().mempool_conflicts_of(&self.txn, OF_WALLET, &row.txid)
     }
 }
 
-/// Whether a transaction is in the chain or the mempool. What it builds on is, too, then.
-fn is_placed(row: &WalletTransaction) -> bool {
+/// Whether a transaction is in the chain or the mempool. Then so are its ancestors.
+fn is_in_chain_or_mempool(row: &WalletTransaction) -> bool {
     matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool)
 }
 
-/// The beginning of the keys that a range begins with; none where it begins with the table.
-fn height_of(range: HistoryRange) -> Option<[u8; 4]> {
+/// The key prefix at which a range starts; none where it starts with the table.
+fn start_of(range: HistoryRange) -> Option<[u8; 4]> {
     match range {
         HistoryRange::Confirmed { from_height } | HistoryRange::Conflicted { from_height } => {
             Some(from_height.to_be_bytes())
@@ -166,7 +166,7 @@ fn height_of(range: HistoryRange) -> Option<[u8; 4]> {
     }
 }
 
-/// Each of these that is not `txid` once, by internal bytes.
+/// These ids without `txid`, sorted by internal bytes, each once.
 fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
     txids.retain(|other| *other != txid);
     txids.sort_unstable_by_key(|txid| txid.to_byte_array());
@@ -174,37 +174,37 @@ fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
     txids
 }
 
-/// Reads the rows that an index names.
+/// Reads the rows that index entries refer to.
 struct Rows<'v> {
     view: &'v WalletView,
-    /// The rows of the table behind the last one, while each is near the one before.
-    ahead: Option<Cursor<'v>>,
-    /// The order position of the last one.
+    /// A cursor just after the last row read, kept while the next row is near.
+    cursor: Option<Cursor<'v>>,
+    /// The order position of the last row read.
     last: Option<u64>,
 }
 
 impl<'v> Rows<'v> {
-    /// Puts in the place of each order position (BE) the transaction's row.
+    /// Replaces each order position (big endian) by the transaction's row.
     ///
-    /// What stands together in the chain has arrived at about the same time, if not in the same order: by their order positions
-    /// most rows are near one another in the table, and such a row is not searched for.
-    fn find(&mut self, entries: &mut [Pair<'v>]) -> Result<()> {
+    /// Transactions that are close in the chain arrived at about the same time, so in order of position most rows are near one
+    /// another in the table, and the cursor reaches them without a search.
+    fn resolve(&mut self, entries: &mut [Pair<'v>]) -> Result<()> {
         if entries.is_sorted_by_key(|(_, key)| order_position(key)) {
-            return entries.iter_mut().try_for_each(|(_, value)| self.at(value).map(|row| *value = row));
+            return entries.iter_mut().try_for_each(|(_, value)| self.row_at(value).map(|row| *value = row));
         }
         let mut sorted: Vec<_> = entries.iter_mut().collect();
         sorted.sort_unstable_by_key(|(_, key)| order_position(key));
-        sorted.into_iter().try_for_each(|(_, value)| self.at(value).map(|row| *value = row))
+        sorted.into_iter().try_for_each(|(_, value)| self.row_at(value).map(|row| *value = row))
     }
 
-    /// The row of a transaction, given its order position (BE).
-    fn at(&mut self, key: &[u8]) -> Result<&'v [u8]> {
+    /// The row of a transaction, given its order position (big endian).
+    fn row_at(&mut self, key: &[u8]) -> Result<&'v [u8]> {
         let (t, txn) = (self.view.t(), &self.view.txn);
         let order_position = order_position(key);
         let steps = self.last.replace(order_position).and_then(|last| order_position.checked_sub(last));
-        if let Some(steps @ 1..=NEAR) = steps {
-            let found = match &mut self.ahead {
-                Some(ahead) => ahead.nth(steps as usize - 1),
+        if let Some(steps @ 1..=MAX_CURSOR_STEPS) = steps {
+            let found = match &mut self.cursor {
+                Some(cursor) => cursor.nth(steps as usize - 1),
                 none => none.insert(t.transactions.range(txn, &(Bound::Included(key), Bound::Unbounded))?).next(),
             };
             if let Some((found, row)) = found.transpose()?
@@ -213,25 +213,25 @@ impl<'v> Rows<'v> {
                 return Ok(row);
             }
         }
-        self.ahead = None;
+        self.cursor = None;
         t.stored_at(txn, key)
     }
 }
 
-/// A transaction's order position as a number. What is no order position stands for one that no transaction has, and is not found.
+/// Decodes an order position. Malformed bytes give `u64::MAX`, which no transaction has.
 fn order_position(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 
-/// Says of transactions what only the moment says.
+/// Appends rows to a batch, with the outlook of those that are not settled.
 struct Outlooks<'v> {
     view: &'v WalletView,
-    /// Called in with the first transaction that needs judging.
+    /// Created for the first transaction that needs it.
     trust: Option<TrustResolver<'v>>,
 }
 
 impl Outlooks<'_> {
-    /// Appends a transaction, given its row, to a batch, with what the moment says of it.
+    /// Appends a transaction's row to a batch, with its outlook unless it is settled.
     fn push(&mut self, row: &[u8], batch: &mut HistoryWriter) -> Result<()> {
         if WalletTransaction::is_settled(row) {
             batch.push(row, None);
@@ -239,18 +239,18 @@ impl Outlooks<'_> {
         }
         let mut decoded: WalletTransaction = from_bytes(row).map_err(WalletError::Damaged)?;
         if decoded.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
-            self.complete(&mut decoded)?;
+            self.insert_long_labels(&mut decoded)?;
             let row = to_bytes(&decoded);
-            let outlook = if WalletTransaction::is_settled(&row) { None } else { Some(self.foresee(&decoded)?) };
+            let outlook = if WalletTransaction::is_settled(&row) { None } else { Some(self.outlook_of(&decoded)?) };
             batch.push(&row, outlook.as_ref());
         } else {
-            batch.push(row, Some(&self.foresee(&decoded)?));
+            batch.push(row, Some(&self.outlook_of(&decoded)?));
         }
         Ok(())
     }
 
-    /// Puts long labels into a row, which is marked as contested for their sake.
-    fn complete(&self, row: &mut WalletTransaction) -> Result<()> {
+    /// Inserts long labels into a row. Such a row is stored as contested, so this also restores that flag.
+    fn insert_long_labels(&self, row: &mut WalletTransaction) -> Result<()> {
         let (t, txn) = (self.view.t(), &*self.view.txn);
         for output in row.outputs.iter_mut().filter(|output| is_long_label(output.label.as_deref())) {
             output.label = label(t, txn, &output.script)?;
@@ -259,7 +259,7 @@ impl Outlooks<'_> {
         Ok(())
     }
 
-    fn foresee(&mut self, row: &WalletTransaction) -> Result<Outlook> {
+    fn outlook_of(&mut self, row: &WalletTransaction) -> Result<Outlook> {
         let view = self.view;
         let trust = match &mut self.trust {
             Some(trust) => trust,

@@ -1,5 +1,5 @@
-//! What the tool and the process that runs the plugin tell each other: a job on the command line, and messages on a socket,
-//! each a line of JSON.
+//! The protocol between the tool and the process that runs the plugin: a job on the command line, and messages on a socket,
+//! one line of JSON each.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::probe::{CallName, Entry, Fault};
 
-/// The characters of arguments that a report shows.
+/// How many characters of a call's arguments a report shows.
 const SHOWN_CHARACTERS: usize = 120;
 
-/// A call that the user wants to be made.
+/// A call that the user adds (`--call`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExtraCall {
     /// The method.
@@ -21,45 +21,45 @@ pub struct ExtraCall {
     pub arguments: String,
 }
 
-/// What one process does.
+/// The job of one process: one check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The plugin's file.
     pub file: PathBuf,
-    /// A folder of our own for the copy that is opened.
+    /// A private folder for the copy that is opened.
     pub copies: PathBuf,
     /// The check.
     pub check: super::Check,
-    /// The methods it calls.
+    /// The methods to call.
     pub methods: Vec<String>,
-    /// The settings that it goes on without, as [`Message::Setting`] named them.
+    /// The settings to skip, as [`Message::Setting`] named them.
     pub without: Vec<String>,
     /// Options other than the defaults.
     pub options: Map<String, Value>,
-    /// Calls beyond those that are made up.
+    /// Calls beyond the generated ones.
     pub calls: Vec<ExtraCall>,
-    /// How long anything may take, in milliseconds.
+    /// The time limit of each step, in milliseconds.
     pub deadline_ms: u64,
 }
 
-/// Code of the plugin that runs.
+/// An entry into the plugin's code.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// What was entered: `init`, `call`, ...
+    /// The entered function: `init`, `call`, ...
     pub entry: String,
-    /// The method, of a call.
+    /// The method, if it belongs to a call.
     pub method: Option<String>,
-    /// Its arguments.
+    /// The call's arguments.
     pub arguments: Option<String>,
 }
 
 impl Step {
-    /// Code that belongs to no call.
+    /// A step that belongs to no call.
     pub fn of(entry: &str) -> Self {
         Self { entry: entry.to_owned(), method: None, arguments: None }
     }
 
-    /// Code that belongs to a call and is not its function.
+    /// A step that belongs to a call but is not its `call`, such as releasing its answer.
     pub fn after(call: &CallName, entry: &str) -> Self {
         let CallName { method, arguments } = call;
         Self { entry: entry.to_owned(), method: Some(method.clone()), arguments: Some(shortened(arguments)) }
@@ -87,31 +87,31 @@ impl From<Entry<'_>> for Step {
     }
 }
 
-/// Something that is wrong with the plugin.
+/// A defect of the plugin.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// The method it is about.
+    /// The method it is about, if any.
     pub method: Option<String>,
-    /// The arguments with which it was seen first.
+    /// The first arguments that showed it.
     pub arguments: Option<String>,
-    /// What it is.
+    /// What is wrong.
     pub what: String,
 }
 
 impl Finding {
-    /// Something that is about no method.
+    /// A finding about no method.
     pub fn new(what: impl Into<String>) -> Self {
         Self { method: None, arguments: None, what: what.into() }
     }
 
-    /// Something that was seen while a step ran.
+    /// A finding made during a step.
     pub fn at(step: &Step, what: &str) -> Self {
         let of_call = step.method.is_some() && step.entry == "call";
         let what = if of_call { what.to_owned() } else { format!("{}: {what}", step.entry) };
         Self { method: step.method.clone(), arguments: step.arguments.clone(), what }
     }
 
-    /// The same, seen in a setting.
+    /// The same finding, made in a setting.
     pub fn in_setting(self, setting: Option<&str>) -> Self {
         match setting {
             Some(setting) => Self { what: format!("{setting}: {}", self.what), ..self },
@@ -119,7 +119,7 @@ impl Finding {
         }
     }
 
-    /// Something about a call.
+    /// A finding about a call.
     pub fn of(call: &CallName, what: impl Into<String>) -> Self {
         let CallName { method, arguments } = call;
         Self { method: Some(method.clone()), arguments: Some(shortened(arguments)), what: what.into() }
@@ -155,7 +155,7 @@ fn shortened(arguments: &str) -> String {
     }
 }
 
-/// What the process tells.
+/// A message of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Message {
@@ -171,9 +171,9 @@ pub enum Message {
         /// The thread.
         thread: u64,
     },
-    /// An instance came up.
+    /// An instance has started.
     Started,
-    /// What follows is done in a setting of its own: `with the option depth = 0`.
+    /// The following messages are about this setting, such as `with the option depth = 0`.
     Setting(Option<String>),
     /// The plugin logged an error.
     Logged(String),
@@ -181,7 +181,7 @@ pub enum Message {
     Found(Finding),
     /// There is nothing to check, for a reason.
     Skipped(String),
-    /// The check is over, with what it did.
+    /// The check has ended, with a summary.
     Done(String),
 }
 
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_name_method_arguments_and_phase() {
+    fn finding_names_method_arguments_and_entry() {
         let long = format!("[\"{}\"]", "ä".repeat(200));
         let call = CallName { method: "m".into(), arguments: long.clone() };
         let text = Finding::of(&call, "it is wrong").to_string();

@@ -1,4 +1,4 @@
-//! A host that notes whatever a plugin does with it that it may not.
+//! A host that records every violation of the ABI's rules by a plugin.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -18,22 +18,22 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::recording_proxy::{Offer, Recorder, RecordingProxy};
 
-/// The first token. It fits neither a double nor a signed integer: a plugin that keeps tokens in either loses them.
+/// The first token. It fits neither a double nor a signed integer, so a plugin that stores tokens as either is found.
 const FIRST_TOKEN: u64 = 0xfedc_ba98_7654_3211;
 
-/// How long a service waits for the cancellation that comes while it is asked. A plugin that asks under a lock which its
-/// `cancel` takes as well makes it wait in vain, and is in its right.
+/// How long a paused service call waits for the cancellation. It times out for a plugin that calls services under a lock that
+/// its `cancel` takes as well; this is allowed.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(50);
 
-/// Memory beyond the structs that a plugin gets, as a newer host's would have it.
+/// How many words follow the structs that a plugin gets, as if a newer host had appended fields.
 pub(super) const BEYOND: usize = 8;
 
 thread_local! {
-    /// The call that runs on this thread; 0 for none.
+    /// The token of the call that runs on this thread; 0 for none.
     static CURRENT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A call as a finding names it.
+/// A call, as findings name it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallName {
     /// The method.
@@ -42,33 +42,33 @@ pub struct CallName {
     pub arguments: String,
 }
 
-/// Something that a plugin may not do, and did.
+/// A violation of the ABI's rules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// The call it is about, where it is about one.
+    /// The call during which it happened, if any.
     pub call: Option<CallName>,
-    /// What it is.
+    /// What the plugin did.
     pub what: String,
 }
 
-/// What a plugin answered.
+/// A plugin's answer.
 pub struct Answer {
     /// 0 for a result, else the error's code.
     pub code: i32,
     /// The result, or the error's message.
     pub body: OwnedBytes,
-    /// What stood there when it was handed over.
-    seen: u64,
+    /// The digest of the body when it was handed over.
+    digest: u64,
 }
 
 impl Answer {
     fn new(code: i32, body: OwnedBytes) -> Self {
-        Self { code, seen: digest(&body), body }
+        Self { code, digest: digest(&body), body }
     }
 
-    /// Whether nobody wrote to its bytes since they were handed over.
+    /// Whether its bytes are as they were handed over.
     pub fn is_unchanged(&self) -> bool {
-        digest(&self.body) == self.seen
+        digest(&self.body) == self.digest
     }
 }
 
@@ -78,16 +78,16 @@ fn digest(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// A call that was made.
+/// The state of a call.
 struct Record {
     name: CallName,
     answer: Option<Answer>,
     answered: bool,
     cancelled: bool,
-    /// The plugin's `call` has not returned.
+    /// Whether the plugin's `call` has not returned yet.
     running: bool,
-    /// A service is being asked on its behalf.
-    asking: bool,
+    /// Whether a service is being called with its scope.
+    in_service: bool,
 }
 
 #[derive(Default)]
@@ -96,27 +96,27 @@ struct State {
     faults: Vec<Fault>,
 }
 
-/// A moment inside a service at which a call is to be cancelled.
+/// Pauses the next service call of a call, so that the call can be cancelled meanwhile.
 struct PausePoint {
     token: u64,
     reached: Sender<()>,
 }
 
-/// The table as it lies in memory, with what a newer host would have behind it.
+/// The host's table with the words that a newer host would append.
 #[repr(C)]
 struct LongTable {
     table: HostTable,
     beyond: [usize; BEYOND],
 }
 
-/// A frame with what a newer host would have behind it.
+/// A call frame with the words that a newer host would append.
 #[repr(C)]
 pub(super) struct LongFrame {
     pub frame: CallFrame,
     pub beyond: [usize; BEYOND],
 }
 
-/// A strict host for one instance. It is never freed, so that what a plugin does too late is seen as well.
+/// A strict host for one instance. It is never freed, so that calls after the instance's end are found as well.
 pub struct StrictHost {
     minor: u32,
     proxies: OnceLock<HashMap<&'static str, RecordingProxy>>,
@@ -126,21 +126,21 @@ pub struct StrictHost {
     tokens: AtomicU64,
     ended: AtomicBool,
     pause_point: Mutex<Option<PausePoint>>,
-    /// Cancellations that the paused service waits for.
+    /// Signals that `pause_point` was taken away.
     resumed: Condvar,
-    /// The bytes that services gave.
+    /// How often the buffers that services returned were released.
     pub releases: Releases,
-    /// How many bytes services gave.
+    /// How many buffers services returned.
     pub given: AtomicU32,
 }
 
-// SAFETY: what its tables point to is the host itself, which is shared between threads under its locks.
+// SAFETY: its tables point only to the host itself, whose state is behind locks and atomics.
 unsafe impl Send for StrictHost {}
 // SAFETY: as above.
 unsafe impl Sync for StrictHost {}
 
 impl StrictHost {
-    /// A host of a minor version (one above ours for a newer one) with these services.
+    /// A host of an ABI minor version (one above ours plays a newer host) with these services.
     pub fn new(minor: u32, offers: Vec<Offer>) -> &'static Self {
         let host: &'static Self = Box::leak(Box::new(Self {
             minor,
@@ -165,7 +165,7 @@ impl StrictHost {
                 ctx: (&raw const *host).cast(),
                 service: find_service,
                 reply,
-                // A host of minor 0 has no such function; what stands at its place there is not to be called.
+                // A host of minor 0 has no such function, so a plugin must not call what is in its place.
                 wanted: if minor < 1 { beyond } else { wanted },
             };
             LongTable { table, beyond: [0; BEYOND] }
@@ -173,12 +173,12 @@ impl StrictHost {
         host
     }
 
-    /// The table for the plugin.
+    /// The table that the plugin gets.
     pub(super) fn table(&self) -> *const HostTable {
         self.table.get().map_or(std::ptr::null(), |long| (&raw const *long).cast())
     }
 
-    /// The size of its own table as a host of this minor version writes it.
+    /// `struct_size` of the table for this minor version.
     fn table_size(&self) -> usize {
         const { assert!(ABI_MINOR == 1, "say here what the table of the new minor version adds") };
         match self.minor {
@@ -188,7 +188,7 @@ impl StrictHost {
         }
     }
 
-    /// The size of a call's frame as a host of this minor version writes it.
+    /// `struct_size` of a call's frame for this minor version.
     pub(super) fn frame_size(&self) -> usize {
         const { assert!(ABI_MINOR == 1, "say here what the frame of the new minor version adds") };
         match self.minor {
@@ -202,11 +202,12 @@ impl StrictHost {
         self.state.lock()
     }
 
-    /// Makes a token for a call.
+    /// Registers a call and returns its token.
     pub fn open(&self, method: &str, arguments: &str) -> u64 {
         let token = self.tokens.fetch_add(1, Ordering::SeqCst);
         let name = CallName { method: method.to_owned(), arguments: arguments.to_owned() };
-        let record = Record { name, answer: None, answered: false, cancelled: false, running: false, asking: false };
+        let record =
+            Record { name, answer: None, answered: false, cancelled: false, running: false, in_service: false };
         self.lock().calls.insert(token, record);
         token
     }
@@ -219,8 +220,7 @@ impl StrictHost {
         }
     }
 
-    /// The plugin's `call` has returned, with a status other than 0 where it is a fault. What was answered then is none of
-    /// its answers.
+    /// The plugin's `call` has returned; `fault` is its status if it faulted. An answer given before the fault is dropped.
     pub(super) fn end_call(&self, token: u64, fault: Option<i32>) {
         CURRENT.set(0);
         if let Some(record) = self.lock().calls.get_mut(&token) {
@@ -235,7 +235,7 @@ impl StrictHost {
         }
     }
 
-    /// Nobody waits for a call any more: a later answer is stale.
+    /// Cancels a call: a later answer is stale.
     pub fn give_up(&self, token: u64) {
         if let Some(record) = self.lock().calls.get_mut(&token) {
             record.cancelled = true;
@@ -248,13 +248,13 @@ impl StrictHost {
         self.lock().calls.get(&token).is_some_and(|record| !record.answered && !record.cancelled)
     }
 
-    /// The answers that were given; they are taken out.
+    /// Takes the answers given so far.
     pub fn take_answers(&self) -> Vec<(CallName, Answer)> {
         let taken = |record: &mut Record| Some((record.name.clone(), record.answer.take()?));
         self.lock().calls.values_mut().filter_map(taken).collect()
     }
 
-    /// Waits until every call has been answered or given up. Those that were not in time.
+    /// Waits until every call is answered or cancelled. Returns the calls that are neither after `patience`.
     pub fn wait_answered(&self, patience: Duration) -> Vec<CallName> {
         let deadline = Instant::now() + patience;
         let mut state = self.lock();
@@ -278,7 +278,7 @@ impl StrictHost {
         self.lock().faults.push(Fault { call, what: what.into() });
     }
 
-    /// Notes a fault of whatever runs on this thread.
+    /// Notes a fault of the call that runs on this thread, or of none.
     fn note_here(&self, what: impl Into<String>) {
         match CURRENT.get() {
             0 => self.note(None, what),
@@ -292,12 +292,12 @@ impl StrictHost {
         self.note(name, what);
     }
 
-    /// The faults noted so far; they are taken out.
+    /// Takes the faults noted so far.
     pub fn take_faults(&self) -> Vec<Fault> {
         std::mem::take(&mut self.lock().faults)
     }
 
-    /// From now on no function of the host may be called.
+    /// The instance has ended: from now on any call into the host is a fault.
     pub(super) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
     }
@@ -306,13 +306,13 @@ impl StrictHost {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Stops the next service that is asked on behalf of a call, until [`StrictHost::resume`] or for a short time. `reached`
-    /// is told when it comes to that.
+    /// Pauses the next service call with this call's scope, until [`StrictHost::resume`] or for [`CANCEL_PATIENCE`]. Sends to
+    /// `reached` when it pauses.
     pub fn pause_at(&self, token: u64, reached: Sender<()>) {
         *self.pause_point.lock() = Some(PausePoint { token, reached });
     }
 
-    /// Lets the stopped service go on.
+    /// Ends the pause.
     pub fn resume(&self) {
         *self.pause_point.lock() = None;
         self.resumed.notify_all();
@@ -335,34 +335,11 @@ impl StrictHost {
         }
     }
 
-    fn answer(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
-        if self.has_ended() {
-            self.note_call(token, "it was answered after stop had returned");
-            return ErrorKind::Stale as i32;
-        }
-        let mut state = self.lock();
-        let Some(record) = state.calls.get_mut(&token) else {
-            drop(state);
-            self.note_here("it answered a call that was never made");
-            return ErrorKind::Stale as i32;
-        };
-        if std::mem::replace(&mut record.answered, true) {
-            drop(state);
-            self.note_call(token, "it was answered twice");
-            return ErrorKind::Stale as i32;
-        }
-        if record.cancelled {
-            return ErrorKind::Stale as i32;
-        }
-        record.answer = Some(Answer::new(code, body));
-        drop(state);
-        self.answered.notify_all();
-        STATUS_OK
-    }
-}
-
-impl Recorder for StrictHost {
-    fn enter_service(&self, function: &str, scope: u64) -> Result<(), ErrorKind> {
+    /// Begins a service call with a scope, and notes a fault if it is not allowed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Stale`] after the instance's end, and for a scope whose call has returned.
+    pub(super) fn enter_service(&self, function: &str, scope: u64) -> Result<(), ErrorKind> {
         if self.has_ended() {
             self.note(None, format!("it asked {function} after stop had returned"));
             return Err(ErrorKind::Stale);
@@ -379,7 +356,7 @@ impl Recorder for StrictHost {
         if !record.running {
             return Err(ErrorKind::Stale);
         }
-        let busy = std::mem::replace(&mut record.asking, true);
+        let busy = std::mem::replace(&mut record.in_service, true);
         drop(state);
         if busy {
             self.note_call(scope, format!("it asked {function} while another thread used the same scope"));
@@ -388,9 +365,10 @@ impl Recorder for StrictHost {
         Ok(())
     }
 
-    fn leave_service(&self, scope: u64) {
+    /// Ends a service call.
+    pub(super) fn leave_service(&self, scope: u64) {
         if let Some(record) = self.lock().calls.get_mut(&scope) {
-            record.asking = false;
+            record.in_service = false;
         }
     }
 
@@ -435,7 +413,7 @@ unsafe extern "C" fn wanted(ctx: *const c_void, token: u64) -> i32 {
     i32::from(wanted.unwrap_or(false))
 }
 
-/// What stands where a newer host has a function.
+/// In place of a function that this minor version does not have.
 unsafe extern "C" fn beyond(ctx: *const c_void, token: u64) -> i32 {
     caught(|| {
         // SAFETY: as above.

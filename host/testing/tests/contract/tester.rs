@@ -1,4 +1,4 @@
-//! What the cases share: calls of the wallets, and things to pay, spend and import.
+//! What the cases share: calls of the wallet service, and keys, scripts and transactions.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -25,11 +25,11 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer, Wallet};
 
-/// The outcome of an import that nothing is to be said of.
+/// The outcome of an import without warnings.
 pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
-/// How many rows a batch has when all are read.
+/// The batch size for reading a whole list, small so that there are several batches.
 const BATCH: u32 = 2;
-/// How many batches the longest list here may take; more mean that reading does not come to an end.
+/// The most batches of one list; more mean that reading it never ends.
 const MAX_BATCHES: usize = 10_000;
 /// How long a rescan may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,23 +37,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The wallet that most cases are about.
 pub const WALLET: &str = "w";
 
-/// Wallets on a scripted node, and who makes things happen to both.
+/// Wallets on a scripted node, and helpers that change both.
 pub struct Tester {
     host: TestHost<ScriptedNode>,
     services: Host,
 }
 
-/// That two things are the same.
+/// Fails unless two values are equal.
 pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Outcome {
     if found == expected { Ok(()) } else { Err(Failure(format!("{what}: found {found:?}, expected {expected:?}"))) }
 }
 
-/// That something holds.
+/// Fails unless a condition holds.
 pub fn holds(what: &str, holds: bool) -> Outcome {
     if holds { Ok(()) } else { Err(Failure(format!("it does not hold that {what}"))) }
 }
 
-/// That an answer is an error of a kind.
+/// Fails unless an answer is an error of this kind.
 pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) -> Outcome {
     match answer {
         Err(error) if error.kind == kind => Ok(()),
@@ -61,7 +61,7 @@ pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) 
     }
 }
 
-/// What is there; a failure where nothing is.
+/// Unwraps a value; fails if there is none.
 pub fn some<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
     found.ok_or_else(|| Failure(format!("{what} is missing")))
 }
@@ -72,7 +72,7 @@ impl Tester {
         Self { services: host.handle(), host }
     }
 
-    /// The wallets.
+    /// The wallet service.
     pub fn wallet(&self) -> &dyn Wallet {
         &*self.services.wallet
     }
@@ -82,7 +82,7 @@ impl Tester {
         &self.host.node
     }
 
-    /// Begins a call that names a wallet, or names none. It ends with what is given.
+    /// Opens the scope of a call, with a wallet in its URL or without. The call ends when the returned guard is dropped.
     pub fn open(&self, wallet: Option<&str>) -> (Scope, Box<dyn Any + Send>) {
         self.host.open_call(wallet)
     }
@@ -92,23 +92,23 @@ impl Tester {
         TestHost::<ScriptedNode>::KEYPOOL
     }
 
-    /// A place that backups can be written to, another one for another name.
+    /// A path for a backup, one for each name.
     pub fn backup_file(&self, name: &str) -> String {
         self.host.path(&format!("{name}.backup")).to_str().unwrap().to_owned()
     }
 
-    /// Asks in a call of its own, of a wallet that the call names.
+    /// Uses the wallet service in a new call with this wallet in its URL.
     pub fn of<T>(&self, wallet: Option<&str>, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
         let (scope, _call) = self.open(wallet);
         ask(self.wallet(), scope)
     }
 
-    /// Asks the wallet `w` in a call of its own.
+    /// Uses the wallet service in a new call for the wallet `w`.
     pub fn ask<T>(&self, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
         self.of(Some(WALLET), ask)
     }
 
-    /// Asks for signatures by the keys of `w` in a call of its own.
+    /// Uses the signer in a new call for the wallet `w`.
     pub fn sign<T>(&self, ask: impl FnOnce(&dyn Signer, Scope) -> T) -> T {
         let (scope, _call) = self.open(Some(WALLET));
         ask(&*self.services.signer, scope)
@@ -130,7 +130,7 @@ impl Tester {
         made
     }
 
-    /// Makes `w`, without keys of its own unless `change` says otherwise.
+    /// Creates `w`, blank unless `change` says otherwise.
     pub fn create(&self, change: impl FnOnce(&mut CreateOptions)) -> Outcome {
         self.try_create(WALLET, change)?;
         Ok(())
@@ -146,7 +146,7 @@ impl Tester {
         self.of(None, |wallet, scope| wallet.unload(scope, name.into(), None))
     }
 
-    /// Tells the wallets these events, one by one: each has taken one over before it hears of the next.
+    /// Sends events to the wallets, each after all wallets have processed the one before.
     pub fn tell(&self, events: Vec<NodeEvent>) {
         for event in events {
             self.node().tell([event]);
@@ -197,12 +197,12 @@ impl Tester {
         self.ask(|wallet, scope| wallet.import(scope, imports))
     }
 
-    /// Imports what must be taken.
+    /// Makes an import that must succeed without warnings.
     pub fn take(&self, import: Import) -> Outcome {
         same("the outcome of an import", self.import(vec![import])?, vec![IMPORTED])
     }
 
-    /// Runs a rescan from a time on to its end.
+    /// Rescans from a time, in Unix seconds, and waits for the end.
     pub fn rescan(&self, from_time: u64) -> Outcome {
         let rescan = self.ask(|wallet, scope| wallet.rescan_reserve(scope))?;
         self.ask(|wallet, scope| wallet.rescan_start(scope, rescan, from_time))?;
@@ -239,7 +239,7 @@ impl Tester {
         self.ask(|wallet, scope| wallet.history(scope, query))
     }
 
-    /// All of a range, a few rows at a time.
+    /// All rows of a range, read in batches of `limit`.
     pub fn history(&self, range: HistoryRange, reverse: bool, limit: u32) -> Result<Vec<HistoryRow>, Failure> {
         all(limit, |after| {
             let batch = self.batch(range, reverse, after, limit)?.read()?;
@@ -281,7 +281,7 @@ impl Tester {
         Ok(entries)
     }
 
-    /// The scripts of the entries of the address book that were another's when they got their labels.
+    /// The scripts of the address book's `send` entries: those that were not ours when they were labelled.
     pub fn sending(&self) -> Result<Vec<ScriptBuf>, Failure> {
         let mut sending = Vec::new();
         all(BATCH, |after| {
@@ -293,9 +293,9 @@ impl Tester {
     }
 }
 
-/// What `history` answers.
+/// The result of `history`.
 pub type Batch = ServiceResult<Encoded<HistoryBatch>>;
-/// Rows and where to go on after them.
+/// Rows, and the position to continue after.
 type Page<T> = (Vec<T>, Option<Blob>);
 
 /// Reads batches to their end.
@@ -314,32 +314,32 @@ fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Result<Page<T>, Fail
     Err(Failure("reading a list batch by batch does not come to an end".into()))
 }
 
-/// A private key.
+/// The private key whose 32 bytes are all `number`.
 pub fn key(number: u8) -> Result<PrivateKey, Failure> {
     Ok(PrivateKey { compressed: true, network: NetworkKind::Test, inner: SecretKey::from_slice(&[number; 32])? })
 }
 
-/// Its public key.
+/// The public key of [`key`].
 pub fn public(number: u8) -> Result<PublicKey, Failure> {
     Ok(key(number)?.public_key(&Secp256k1::new()))
 }
 
-/// It as text.
+/// The WIF of [`key`].
 pub fn wif(number: u8) -> Result<Secret, Failure> {
     Ok(Secret::new(key(number)?.to_wif()))
 }
 
-/// Its P2WPKH script.
+/// The P2WPKH script of [`key`].
 pub fn p2wpkh(number: u8) -> Result<ScriptBuf, Failure> {
     Ok(ScriptBuf::new_p2wpkh(&CompressedPublicKey(public(number)?.inner).wpubkey_hash()))
 }
 
-/// Its P2PKH script.
+/// The P2PKH script of [`key`].
 pub fn p2pkh(number: u8) -> Result<ScriptBuf, Failure> {
     Ok(ScriptBuf::new_p2pkh(&public(number)?.pubkey_hash()))
 }
 
-/// An extended private key, as text.
+/// An extended private key (`tprv...`).
 pub fn master(number: u8) -> Result<String, Failure> {
     let master = Xpriv::new_master(Network::Regtest, &[number; 32]);
     Ok(master.map_err(|error| Failure(error.to_string()))?.to_string())

@@ -119,7 +119,7 @@ impl ImportPlugin {
         let checked =
             requests.iter().zip(&timestamps).map(|(request, time)| checks.request(request, stored_time(*time)));
         let checked = checked.collect();
-        if checks.are_given_up() {
+        if checks.are_aborted() {
             return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
         }
         let outcomes = self.store(scope, checked)?;

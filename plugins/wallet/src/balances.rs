@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 use crate::error::WalletError;
 use crate::{CallContext, arguments, coins, reuse};
 
-/// Sums of coins, in satoshi.
+/// Sums of coins of one ownership, in satoshi.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
-    /// Confirmed, or unconfirmed change of our own payments.
+    /// Confirmed coins, and unconfirmed ones of trusted transactions (`CachedTxIsTrusted` in Bitcoin Core).
     pub trusted: u64,
-    /// Unconfirmed payments of others.
+    /// Unconfirmed coins of the mempool that are not trusted.
     pub untrusted_pending: u64,
-    /// Coinbases that may not be spent yet.
+    /// Immature coinbase outputs.
     pub immature: u64,
 }
 
-/// The sums of a wallet's coins by whose they are.
+/// The sums of a wallet's coins, by ownership.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Balances {
-    /// What is spendable by the wallet.
+    /// Spendable coins.
     pub mine: Totals,
-    /// What is watched; none where no such coin is there.
+    /// Watch-only coins; none if there are none.
     pub watch_only: Option<Totals>,
-    /// What is spendable and counted nowhere else, because its scripts were spent from, in satoshi.
+    /// Spendable coins whose scripts were spent from, in satoshi. They are in no other sum (`avoid_reuse`).
     pub used: u64,
 }
 
-/// Sums up the wallet's coins; trusted ones count from a depth on. With `avoid_reuse`, coins of scripts that the wallet has
-/// spent from count apart, but for coinbases that may not be spent yet.
+/// Sums up the wallet's coins; trusted ones count from `min_depth` confirmations. With `avoid_reuse`, mature coins of scripts
+/// that the wallet has spent from are counted apart.
 pub fn balances(
     context: &CallContext<'_>,
     wallet: &WalletInfo,
@@ -71,13 +71,13 @@ pub fn money(satoshi: u64) -> Value {
     amount::to_json(i64::try_from(satoshi).unwrap_or(i64::MAX))
 }
 
-/// The block that an answer holds for.
+/// `lastprocessedblock`: the block up to which the wallet has followed the chain.
 pub fn last_processed_block(synced: &Synced) -> Value {
     json!({"hash": synced.hash, "height": synced.height})
 }
 
 impl Totals {
-    /// With what is in scripts that were spent from, where the wallet tells that apart.
+    /// The JSON object, with `used` if the wallet has the flag `avoid_reuse`.
     fn to_json(self, used: Option<u64>) -> Value {
         let mut object = json!({
             "trusted": money(self.trusted),
@@ -104,8 +104,8 @@ pub fn get_balances(context: &mut CallContext<'_>) -> Result<Value, WalletError>
     Ok(Value::Object(object))
 }
 
-/// `getbalance`: the trusted balance from a depth on, with what is watched where that is asked for. Watched coins count
-/// by default in a wallet without private keys.
+/// `getbalance`: the trusted balance from `minconf` confirmations, with watch-only coins if `include_watchonly`, which is the
+/// default in a wallet without private keys.
 pub fn get_balance(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let wallet = context.wallet()?;
     let params = &context.params;

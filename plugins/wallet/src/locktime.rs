@@ -1,21 +1,20 @@
-//! The lock time of payments.
+//! The locktime of payments, against fee sniping.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::rand::Rng;
 use outrigger_sdk::service::wallet::Synced;
 
-/// How old the tip's time may be, in seconds, for a payment to be locked to its height.
+/// The age of the tip, in seconds, up to which payments get a locktime (`MAX_ANTI_FEE_SNIPING_TIP_AGE` in Bitcoin Core).
 const MAX_TIP_AGE: u64 = 8 * 60 * 60;
 
-/// One payment in so many is locked to a height further back, so that one which was signed long before it is sent does not
-/// stand out.
+/// One payment in this many gets an older height, so that payments that are sent long after signing do not stand out.
 const FURTHER_BACK_ONE_IN: u32 = 10;
 
-/// A height further back is less than so many blocks below the tip.
+/// An older height is less than this many blocks below the tip.
 const FURTHER_BACK_BLOCKS: u32 = 100;
 
-/// The lock time that keeps a miner from replacing the tip for the fees of a payment (`DiscourageFeeSniping` of Bitcoin Core):
-/// the tip's height, in one of ten payments a little less, and none while the chain lags behind `now`, in seconds.
+/// The locktime that keeps miners from reorganising the tip to take a payment's fee (`DiscourageFeeSniping` in Bitcoin Core): the
+/// tip's height, in one of ten payments up to 99 less, and 0 while the tip is old at `now`, in Unix seconds.
 pub fn against_fee_sniping(tip: &Synced, now: u64, random: &mut impl Rng) -> LockTime {
     if u64::from(tip.time) < now.saturating_sub(MAX_TIP_AGE) {
         return LockTime::ZERO;
@@ -42,14 +41,14 @@ mod tests {
         Synced { hash: BlockHash::all_zeros(), height, time, median_time: time }
     }
 
-    /// The heights of so many payments.
+    /// The locktimes of several payments.
     fn heights(tip: &Synced, payments: usize) -> Vec<u32> {
         let mut random = StdRng::seed_from_u64(7);
         (0..payments).map(|_| against_fee_sniping(tip, NOW, &mut random).to_consensus_u32()).collect()
     }
 
     #[test]
-    fn sendtoaddress_locktime_is_the_height_and_in_one_of_ten_further_back() {
+    fn sendtoaddress_locktime_is_the_height_and_in_one_of_ten_older() {
         let heights = heights(&tip(500, 0), 10_000);
         let back: Vec<u32> = heights.iter().copied().filter(|height| *height != 500).collect();
         assert!((850..=1150).contains(&back.len()), "{}", back.len());
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn sendtoaddress_locktime_is_zero_behind_a_tip_of_more_than_eight_hours() {
+    fn sendtoaddress_locktime_is_zero_when_the_tip_is_older_than_eight_hours() {
         assert!(heights(&tip(500, 28_800), 100).contains(&500));
         assert!(heights(&tip(500, 28_801), 100).iter().all(|height| *height == 0));
     }

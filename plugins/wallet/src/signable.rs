@@ -1,4 +1,4 @@
-//! What the wallet can sign for.
+//! The public keys that the wallet can sign for.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::CallContext;
 use crate::error::WalletError;
 use crate::weight::keys_for;
 
-/// The public keys behind these scripts that the wallet signs with.
+/// The public keys of these scripts whose private keys the signer has.
 pub fn signable_keys(
     context: &CallContext<'_>,
     scripts: &HashMap<ScriptBuf, ScriptInfo>,
@@ -19,7 +19,7 @@ pub fn signable_keys(
     if keys.is_empty() {
         return Ok(keys);
     }
-    let asked: Vec<Blob> = keys.iter().cloned().map(Blob).collect();
-    let available = context.host.signer.available(context.scope, scripts.keys().cloned().collect(), asked)?;
+    let candidates: Vec<Blob> = keys.iter().cloned().map(Blob).collect();
+    let available = context.host.signer.available(context.scope, scripts.keys().cloned().collect(), candidates)?;
     Ok(keys.into_iter().zip(available).filter(|(_, available)| *available).map(|(key, _)| key).collect())
 }

@@ -1,4 +1,4 @@
-//! What is counted over blocks and over the mempool, and what is told of rules and indexes.
+//! Statistics of blocks, the UTXO set and the mempool; deployments and indexes.
 
 use bitcoin::OutPoint;
 use outrigger_sdk::testing::StubHost;
@@ -20,7 +20,7 @@ fn getchaintxstats_counts_in_all_and_in_a_window() {
     assert_eq!(keys(&stats), expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!((&stats["time"], &stats["txcount"]), (&json!(block_time(third)), &json!(5)));
     assert_eq!((&stats["window_final_block_hash"], &stats["window_final_block_height"]), (&json!(third), &json!(3)));
-    // The default is a month, and no more than there is above the first block.
+    // The default window is a month of blocks, at most the height minus one.
     assert_eq!((&stats["window_block_count"], &stats["window_tx_count"]), (&json!(2), &json!(3)));
     let median = |hash| plugin.call("getblockheader", json!([hash])).unwrap()["mediantime"].as_u64().unwrap();
     let interval = median(third) - median(first);
@@ -54,7 +54,7 @@ fn getblockstats_counts_a_block() {
     data.input[0].witness.push([7; 100]);
     let hash = host.chain.mine(vec![rich, data]);
     let time = host.chain.get(hash).unwrap().header.time;
-    // 61 bytes without a witness; 63 and 104 of witness. The outputs have 10 and 12 bytes, and 41 beside them as coins.
+    // Sizes: 61 bytes without a witness; 63 plus 104 of witness. Outputs of 10 and 12 bytes, each 41 more in the UTXO set.
     let expected = format!(
         "{}{hash}{}{}{}{time}{}",
         r#"{"avgfee":5000,"avgfeerate":66,"avgtxsize":114,"blockhash":""#,
@@ -67,7 +67,7 @@ fn getblockstats_counts_a_block() {
     assert_eq!(plugin.call_json("getblockstats", json!([hash, []])).unwrap(), expected);
     let selected = plugin.call_json("getblockstats", json!([hash, ["txs", "height", "txs"]])).unwrap();
     assert_eq!(selected, r#"{"height":1,"txs":3}"#);
-    // What Bitcoin Core 29 tells of the first block, whose output is no coin.
+    // Bitcoin Core 29's values for the genesis block, whose output is not in the UTXO set.
     let first = plugin.call("getblockstats", json!([0])).unwrap();
     let coins = ["outs", "utxo_increase", "utxo_size_inc", "utxo_increase_actual", "utxo_size_inc_actual"];
     assert_eq!(coins.map(|key| first[key].clone()), [1, 1, 117, 0, 0].map(|count| json!(count)));
@@ -101,13 +101,13 @@ fn gettxoutsetinfo_sums_up_coins_in_batches() {
     let mut many = pay(outpoint, 1, &[0x51]);
     many.output = vec![many.output[0].clone(); 10_000];
     let tip = host.chain.mine(vec![many]);
-    let told = plugin.call_json("gettxoutsetinfo", json!(["none", null, false])).unwrap();
-    // The outputs have scripts of a byte, and so has the coinbase's.
+    let info = plugin.call_json("gettxoutsetinfo", json!(["none", null, false])).unwrap();
+    // All scripts, the coinbase's too, have one byte.
     let expected = format!(
         r#"{{"height":1,"bestblock":"{tip}","txouts":10001,"bogosize":{},"total_amount":50.00010000,"transactions":2,"disk_size":0}}"#,
         10_001 * 51
     );
-    assert_eq!(told, expected);
+    assert_eq!(info, expected);
     assert_eq!(keys(&plugin.call("gettxoutsetinfo", json!([])).unwrap())[4], "hash_serialized_3");
     let index = "Querying specific block heights requires coinstatsindex";
     check_refusals(

@@ -85,7 +85,7 @@ fn expand_all(
     let keep_public_keys = descriptor.pays_to_key_hash();
     for first in (begin..=end).step_by(CHUNK as usize) {
         if first > begin && deriving.stopping.load(Ordering::Relaxed) {
-            deriving.given_up = true;
+            deriving.aborted = true;
             break;
         }
         let chunk = (first..=end.min(first.saturating_add(CHUNK - 1))).collect();

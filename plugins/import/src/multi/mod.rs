@@ -1,7 +1,7 @@
-//! importmulti: the checks of one request, and what it has the wallet store.
+//! importmulti: the checks of one request, and the import that it makes.
 //!
-//! A request names a script (or address) with what is known of it, or a descriptor. Warnings that came before a failure
-//! are kept, except where the script or descriptor itself fails.
+//! A request has a script (or address) with its keys and scripts, or a descriptor. Warnings that precede a failure are kept,
+//! except when the script or descriptor itself fails.
 
 mod analysis;
 mod descriptor;
@@ -21,39 +21,39 @@ use crate::error::ImportError;
 use crate::outcome::Checked;
 use crate::request::{Fields, item};
 
-/// The most keys that one call may derive from the descriptors of its requests: two at each index of the largest range.
-/// Each costs a curve multiplication, and all that they make is in memory until the wallet has stored it.
+/// The most keys that one call may derive from its descriptors: two at each index of the largest range. Each takes a curve
+/// multiplication, and all results stay in memory until the wallet has stored them.
 const MAX_DERIVED_KEYS: u64 = 2_000_000;
 
-/// The warning of a request that is not declared watch-only and lacks keys.
+/// The warning for a request without `watchonly` that lacks private keys.
 const KEYS_MISSING: &str = "Some private keys are missing, outputs will be considered watchonly. If this is intentional, specify the watchonly flag.";
-/// The warning of a request that is declared watch-only and lacks none.
+/// The warning for a request with `watchonly` that lacks no private key.
 const KEYS_COMPLETE: &str = "All private keys are provided, outputs will be considered spendable. If this is intentional, do not specify the watchonly flag.";
-/// The warning of a private key that belongs to nothing in the request.
+/// The warning for a private key that no script of the request needs.
 const IRRELEVANT_KEY: &str = "Ignoring irrelevant private key.";
 
-/// HASH160 of a public key: keys are known by it, and listed in its order.
+/// HASH160 of a public key (`CKeyID`), which orders keys as bitcoind's maps do.
 type KeyId = [u8; 20];
 
 fn key_id(public_key: &[u8]) -> KeyId {
     hash160::Hash::hash(public_key).to_byte_array()
 }
 
-/// A script in the order in which bitcoind walks sets of scripts: shortest first, then by bytes.
+/// A script with its length, which orders scripts as bitcoind's sets do: shortest first, then by bytes.
 type OrderedScript = (usize, ScriptBuf);
 
 fn ordered(script: ScriptBuf) -> OrderedScript {
     (script.len(), script)
 }
 
-/// What a request brings, as far as it has been read.
+/// The keys and scripts of a request.
 #[derive(Default)]
 struct Material {
     script_pubkeys: BTreeSet<OrderedScript>,
-    /// Redeem scripts and witness scripts to know.
+    /// Redeem scripts and witness scripts.
     scripts: BTreeSet<OrderedScript>,
     public_keys: BTreeMap<KeyId, Vec<u8>>,
-    /// In the order of the request; some may have left `public_keys`.
+    /// In the order of the request; may name keys that were removed from `public_keys`.
     public_key_order: Vec<KeyId>,
     private_keys: BTreeMap<KeyId, Secret>,
     origins: Vec<KeyOrigin>,
@@ -67,7 +67,7 @@ impl Material {
         self.public_key_order.push(id);
     }
 
-    /// What the wallet is to store.
+    /// The import for the wallet service.
     fn import(self, common: &Common<'_>, internal: bool) -> KeysImport {
         let mut public_keys = self.public_keys;
         let bare = |scripts: BTreeSet<OrderedScript>| scripts.into_iter().map(|(_, script)| script).collect();
@@ -86,7 +86,7 @@ impl Material {
     }
 }
 
-/// A part of a request: what it brings, and whether that is internal.
+/// The material of a request, or of one branch of its descriptor, and whether it is internal (change).
 type Part = (Material, bool);
 
 /// The fields that both kinds of request have.
@@ -104,29 +104,29 @@ pub struct Checks<'h> {
     deriving: Deriving<'h>,
 }
 
-/// What bounds the derivation of a call's descriptors.
+/// The limits on deriving a call's descriptors.
 struct Deriving<'h> {
     /// How many keys the call may still derive.
     budget: u64,
-    /// Whether the host is stopping: nobody waits for the rest.
+    /// Whether the host is stopping, which aborts derivation.
     stopping: &'h AtomicBool,
-    /// Whether a range was left for that.
-    given_up: bool,
+    /// Whether derivation was aborted.
+    aborted: bool,
 }
 
 impl<'h> Checks<'h> {
-    /// The checks of a call, which are given up once `stopping` says so.
+    /// The checks of a call, which are aborted once `stopping` is set.
     pub fn new(network: Network, private_keys_enabled: bool, stopping: &'h AtomicBool) -> Self {
         Self {
             network,
             private_keys_enabled,
-            deriving: Deriving { budget: MAX_DERIVED_KEYS, stopping, given_up: false },
+            deriving: Deriving { budget: MAX_DERIVED_KEYS, stopping, aborted: false },
         }
     }
 
-    /// Whether the host began to stop while a long range was derived: what there is of it means nothing.
-    pub fn are_given_up(&self) -> bool {
-        self.deriving.given_up
+    /// Whether the host began to stop during derivation. The results are incomplete then.
+    pub fn are_aborted(&self) -> bool {
+        self.deriving.aborted
     }
 
     /// Checks a request.
@@ -169,7 +169,7 @@ impl<'h> Checks<'h> {
     }
 }
 
-/// A request that passed: what it brings, and whether that is internal.
+/// A request that passed its checks.
 struct Parts<'a> {
     materials: Vec<Part>,
     common: Common<'a>,
@@ -189,7 +189,7 @@ impl Parts<'_> {
         }
     }
 
-    /// What to say when the storage fails: scripts are stored first, then private keys, then the rest.
+    /// The error to report if the wallet fails to store it: scripts are stored first, then private keys, then the rest.
     fn not_stored(&self) -> ImportError {
         if self.materials.iter().any(|(part, _)| !part.scripts.is_empty()) {
             ImportError::ScriptNotStored
@@ -201,7 +201,7 @@ impl Parts<'_> {
     }
 }
 
-/// Warns where `watchonly` contradicts the keys.
+/// The warning if `watchonly` contradicts the private keys given.
 fn spendable_warning(watch_only: bool, spendable: bool) -> Option<String> {
     match (watch_only, spendable) {
         (false, false) => Some(KEYS_MISSING.to_owned()),
@@ -210,7 +210,7 @@ fn spendable_warning(watch_only: bool, spendable: bool) -> Option<String> {
     }
 }
 
-/// Reads a private key of the field `keys`: its id, its public key and its text.
+/// Reads an element of the field `keys`: the key's id and its WIF text.
 fn private_key(value: &Value, network: Network) -> Result<(KeyId, Secret), ImportError> {
     let text = item(value)?;
     let key = WifKey::parse(text, NetworkKind::from(network)).map_err(|_| ImportError::PrivateKey)?;

@@ -1,4 +1,4 @@
-//! Which outputs are found, and what the request may say of them.
+//! Where the spent outputs come from: `prevtxs`, the mempool, the chain.
 
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::hashes::Hash;
@@ -35,10 +35,10 @@ fn signing_looks_in_the_mempool_before_the_chain() {
     let child = spend(&[OutPoint { txid: parent_txid, vout: 0 }]);
     host.mempool.add(child.clone(), 0);
 
-    // Spent by another transaction of the mempool, and found all the same.
+    // An output that another mempool transaction spends is found nevertheless.
     assert_eq!(sign(&plugin, &child, json!(null))["complete"], true);
     assert_eq!(sign(&plugin, &spend(&[outpoint(1, 0)]), json!(null))["complete"], true);
-    // An index that the transaction does not have is not looked for in the chain.
+    // For a mempool parent, a missing output index is not looked up in the chain.
     let beyond = OutPoint { txid: parent_txid, vout: 7 };
     host.chain.add_coin(beyond, coin(1));
     for unknown in [beyond, outpoint(9, 0)] {
@@ -61,7 +61,7 @@ fn signing_prevtxs_win_over_the_chain() {
     let by_chain = signature(json!(null));
     assert_eq!(signature(json!([prevtx("0.00005")])), by_chain);
     assert_ne!(signature(json!([prevtx("0.00006")])), by_chain);
-    // The later of two elements counts.
+    // The last of several elements for an outpoint counts.
     assert_eq!(signature(json!([prevtx("0.00006"), prevtx("0.00005")])), by_chain);
 }
 
@@ -69,7 +69,7 @@ fn signing_prevtxs_win_over_the_chain() {
 fn signing_prevtxs_element_is_compared_with_what_was_known_before_it() {
     let (_host, plugin) = start();
     let tx = hex(&spend(&[outpoint(1, 0)]));
-    // Also where the transaction does not spend it.
+    // Even for an outpoint that the transaction does not spend.
     for vout in [0, 3] {
         let element = |script: &str| json!({"txid": outpoint(1, 0).txid.to_string(), "vout": vout, "scriptPubKey": script, "amount": 1});
         let params = json!([tx, [WIF], [element(WPKH), element("51")]]);
@@ -86,7 +86,7 @@ fn signrawtransactionwithkey_names_the_first_missing_amount_also_of_a_signed_inp
     tx.input[0].witness.push([1]);
     let element = |vout: u32, script: &str| json!({"txid": outpoint(1, 0).txid.to_string(), "vout": vout, "scriptPubKey": script});
     let params = json!([hex(&tx), [], [element(1, WPKH), element(0, "5120aa")]]);
-    // The witness of an output that takes none is dropped, so the second input is the first with one.
+    // Input 0 spends no witness program, so its witness is dropped and its amount is not needed.
     let answer = plugin.call("signrawtransactionwithkey", params);
     assert!(answer.unwrap()["complete"] == json!(false));
     let params = json!([hex(&tx), [WIF], [element(1, WPKH), element(0, WPKH)]]);

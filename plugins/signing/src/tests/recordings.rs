@@ -1,7 +1,7 @@
-//! What a real bitcoind answered to signing requests, and what this plugin answers to the same: the same bytes.
+//! Replays signing requests that were recorded with a real bitcoind: the answers are the same bytes.
 //!
-//! The recordings are of Bitcoin Core 29 with Knots' additions. Where the two methods follow Bitcoin Core 0.21 instead, or go
-//! beyond both, the difference is spelled out here.
+//! The recordings are of Bitcoin Core 29 with Knots' additions. Where the plugin follows Bitcoin Core 0.21
+//! instead, or completes more than both, the difference is listed here.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::MANIFEST;
 use crate::SigningPlugin;
 
-/// Requests that this plugin completes and the recorded bitcoind did not: 0.21 knew the P2WPKH redeem scripts of given
-/// keys, and the BIP 86 outputs of given keys are a service of ours.
+/// Requests that this plugin completes and the recorded bitcoind did not: 0.21 derived the P2WPKH redeem scripts of given keys,
+/// and the plugin derives their BIP 86 outputs as well.
 const COMPLETED_BEYOND: [&str; 2] = ["chain sh-wpkh: keys, nothing else", "tr of the BIP 86 tweak, both forms given"];
 
 fn data(name: &str) -> String {
@@ -29,7 +29,7 @@ fn data(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The unspent outputs after the recorded chain.
+/// The UTXO set at the end of the recorded chain.
 fn coins() -> HashMap<OutPoint, TxOut> {
     let mut coins = HashMap::new();
     for line in data("chain.hex").lines() {
@@ -101,13 +101,13 @@ impl Hosts {
     }
 }
 
-/// The recorded answer in the terms of this plugin.
+/// The recorded answer, converted to what this plugin answers.
 fn expected(row: &Value) -> Result<String, Value> {
     match row.get("error") {
         Some(error) => Err(in_words_of_0_21(error)),
         None => {
             let mut reply = row["reply"].as_object().unwrap().clone();
-            // Knots' own.
+            // Only Knots has these.
             reply.shift_remove("fee");
             reply.shift_remove("feerate");
             Ok(serde_json::to_string(&reply).unwrap())
@@ -115,7 +115,7 @@ fn expected(row: &Value) -> Result<String, Value> {
     }
 }
 
-/// The checks of types and of the sighash type had other words, and codes, in 0.21.
+/// Converts the errors of type checks and of the sighash type to the messages and codes of 0.21.
 fn in_words_of_0_21(error: &Value) -> Value {
     let message = error["message"].as_str().unwrap();
     let between = |start: &str, end: &str| {
@@ -128,7 +128,7 @@ fn in_words_of_0_21(error: &Value) -> Value {
         return json!({"code": -3, "message": format!("Expected type {wanted} for {field}, got {got}")});
     }
     if let (Some(got), Some(wanted)) = (between("JSON value of type ", " is not of"), between("expected type ", "\"")) {
-        // Null passed the check of types and failed where the value was used.
+        // In 0.21 null passed the type check and failed when the value was used.
         return match got.as_str() {
             "null" => json!({"code": -1, "message": format!("JSON value is not {} as expected", article(&wanted))}),
             _ => json!({"code": -3, "message": format!("Expected type {wanted}, got {got}")}),
@@ -169,18 +169,18 @@ fn signing_answers_recorded_rows_byte_for_byte() {
 fn signing_errors_of_inputs_have_the_recorded_texts() {
     let hosts = Hosts::new();
     let recording = Value::from_str(&data("signing-texts.json")).unwrap();
-    let mut said = HashSet::new();
+    let mut seen = HashSet::new();
     for row in recording["rows"].as_array().unwrap() {
         let answer = hosts.answer(row);
         assert_eq!(answer, expected(row), "{}", row["name"]);
         let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
         let errors = answer["errors"].as_array().unwrap();
-        said.extend(errors.iter().map(|error| error["error"].as_str().unwrap().to_owned()));
+        seen.extend(errors.iter().map(|error| error["error"].as_str().unwrap().to_owned()));
     }
-    // What the engine cannot come to: Core has a name for it and no script that leads there.
-    let never = [ScriptError::UnknownError];
-    let silent: Vec<_> = ScriptError::ALL.iter().filter(|error| !said.contains(error.signing_text())).collect();
-    assert_eq!(silent, never.iter().collect::<Vec<_>>());
+    // Core has a message for this error, but no script leads to it.
+    let unreachable = [ScriptError::UnknownError];
+    let unseen: Vec<_> = ScriptError::ALL.iter().filter(|error| !seen.contains(error.signing_text())).collect();
+    assert_eq!(unseen, unreachable.iter().collect::<Vec<_>>());
 }
 
 #[test]

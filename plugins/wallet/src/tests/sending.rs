@@ -3,13 +3,13 @@ use outrigger_sdk::service::Mempool;
 
 use super::*;
 
-/// The addresses of a stranger.
-fn stranger(form: Form) -> String {
+/// An address that is not the wallet's.
+fn foreign_address(form: Form) -> String {
     address(&TestKey::new(99).script(form))
 }
 
-/// A wallet with two coins of each form, and change addresses.
-fn rich() -> Fixture {
+/// A wallet with two coins of each script type, and change addresses.
+fn funded() -> Fixture {
     let test = Fixture::new();
     for (number, form) in (1..).zip(FORMS) {
         let script = test.own(&TestKey::new(number), form);
@@ -21,7 +21,7 @@ fn rich() -> Fixture {
     test
 }
 
-/// The transactions of the mempool, the last one last.
+/// The transactions of the mempool, the newest last.
 fn sent(test: &Fixture) -> Vec<Transaction> {
     let ids = test.host.mempool.ids(Scope::NONE).unwrap();
     let raw = test.host.mempool.transactions(Scope::NONE, ids).unwrap();
@@ -35,8 +35,8 @@ fn last_entry(test: &Fixture) -> outrigger_sdk::service::mempool::MempoolEntry {
 
 #[test]
 fn sendtoaddress_signs_and_gives_to_the_mempool() {
-    let test = rich();
-    let txid = test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.5])).unwrap();
+    let test = funded();
+    let txid = test.call("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.5])).unwrap();
     let [payment] = &sent(&test)[..] else { panic!("one payment") };
     assert_eq!(txid, json!(payment.compute_txid()));
     assert_eq!(payment.version.0, 2);
@@ -60,11 +60,11 @@ fn sendtoaddress_spends_every_form_at_the_exact_feerate() {
             let change = test.own(&TestKey::new(50), Form::Wpkh);
             test.wallet(|state| state.addresses.push_back(change));
             let rate = format!("{}.{:03}", feerate / 1000, feerate % 1000);
-            let arguments = json!([stranger(Form::Wpkh), 1.5, "", "", false, true, null, null, null, rate]);
+            let arguments = json!([foreign_address(Form::Wpkh), 1.5, "", "", false, true, null, null, null, rate]);
             test.call("sendtoaddress", arguments).unwrap();
             let entry = last_entry(&test);
             let wanted = crate::payment::fee(feerate, entry.weight);
-            // A signature that happens to be a byte shorter than the longest makes the payment a little smaller.
+            // The fee assumes the longest signatures; a shorter one makes the payment a little smaller.
             let slack = feerate / 1000 + 1;
             assert!((wanted..=wanted + slack).contains(&entry.fee), "{form:?} at {rate}: {} for {wanted}", entry.fee);
         }
@@ -73,8 +73,8 @@ fn sendtoaddress_spends_every_form_at_the_exact_feerate() {
 
 #[test]
 fn sendtoaddress_of_mixed_inputs_pays_enough() {
-    let test = rich();
-    let arguments = json!([stranger(Form::Tr), 5.19, "", "", false, true, null, null, null, 3]);
+    let test = funded();
+    let arguments = json!([foreign_address(Form::Tr), 5.19, "", "", false, true, null, null, null, 3]);
     test.call("sendtoaddress", arguments).unwrap();
     let entry = last_entry(&test);
     assert_eq!(sent(&test)[0].input.len(), 8);
@@ -101,7 +101,7 @@ fn sendtoaddress_spends_multisig_where_enough_keys_are_held() {
         state.keys.push(keys[0].secret);
     });
     test.fund(&wsh, 100_000, 100);
-    let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true]);
+    let arguments = json!([foreign_address(Form::Wpkh), 0.001, "", "", true]);
     test.refuse("sendtoaddress", arguments.clone(), -6, "Insufficient funds");
     test.wallet(|state| state.keys.push(keys[2].secret));
     test.call("sendtoaddress", arguments).unwrap();
@@ -111,8 +111,8 @@ fn sendtoaddress_spends_multisig_where_enough_keys_are_held() {
 
 #[test]
 fn sendtoaddress_options_shape_the_payment() {
-    let test = rich();
-    let verbose = json!([stranger(Form::Wpkh), "0.25", "", "", true, false, 6, "ECONOMICAL", null, null, true]);
+    let test = funded();
+    let verbose = json!([foreign_address(Form::Wpkh), "0.25", "", "", true, false, 6, "ECONOMICAL", null, null, true]);
     let answer = test.call("sendtoaddress", verbose).unwrap();
     let payment = sent(&test).pop().unwrap();
     assert_eq!(answer, json!({"txid": payment.compute_txid(), "fee_reason": "Fallback fee"}));
@@ -120,7 +120,7 @@ fn sendtoaddress_options_shape_the_payment() {
     let paid =
         payment.output.iter().find(|output| output.script_pubkey == TestKey::new(99).script(Form::Wpkh)).unwrap();
     assert_eq!(paid.value.to_sat(), 25_000_000 - last_entry(&test).fee);
-    let explicit = json!([stranger(Form::Wpkh), 1, null, null, null, null, null, "unset", null, 2, true]);
+    let explicit = json!([foreign_address(Form::Wpkh), 1, null, null, null, null, null, "unset", null, 2, true]);
     assert_eq!(test.call("sendtoaddress", explicit).unwrap()["fee_reason"], json!("PayTxFee set"));
 }
 
@@ -130,7 +130,7 @@ fn sendtoaddress_fallbackfee_rises_to_what_is_relayed() {
         let test = Fixture::with_options(json!({"fallbackfee": feerate}));
         let script = test.own(&TestKey::new(1), Form::Wpkh);
         test.fund(&script, 100_000, 100);
-        let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true, null, null, null, null, null, true]);
+        let arguments = json!([foreign_address(Form::Wpkh), 0.001, "", "", true, null, null, null, null, null, true]);
         let reason = test.call("sendtoaddress", arguments).unwrap()["fee_reason"].clone();
         (last_entry(&test).fee, reason)
     };
@@ -143,14 +143,14 @@ fn sendtoaddress_without_a_change_address_is_refused_where_there_is_change() {
     let test = Fixture::new();
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.fund(&script, 100_000, 100);
-    let arguments = json!([stranger(Form::Wpkh), 0.0005]);
+    let arguments = json!([foreign_address(Form::Wpkh), 0.0005]);
     let message = "Transaction needs a change address, but we can't generate it. Error: Keypool ran out, please call keypoolrefill first";
     test.refuse("sendtoaddress", arguments.clone(), -6, message);
-    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 5]), -6, "Insufficient funds");
+    test.refuse("sendtoaddress", json!([foreign_address(Form::Wpkh), 5]), -6, "Insufficient funds");
     let sources = test.wallet(|state| std::mem::take(&mut state.info.sources));
     let message = "Transaction needs a change address, but we can't generate it. Error: No bech32 addresses available.";
     test.refuse("sendtoaddress", arguments.clone(), -6, message);
-    // An address of another type than the recipient's is weighed as what it is.
+    // The size of the change output is that of its own type, not of the recipient's.
     test.info(|info| info.sources = sources);
     let change = test.own(&TestKey::new(2), Form::Tr);
     test.wallet(|state| state.addresses.push_back(change));
@@ -166,10 +166,10 @@ fn sendtoaddress_uses_up_a_change_address_and_gives_it_back_where_it_fails() {
     test.fund(&script, 100_000, 100);
     let change = [2, 3].map(|number| test.own(&TestKey::new(number), Form::Wpkh));
     test.wallet(|state| state.addresses.extend(change.clone()));
-    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 5]), -6, "Insufficient funds");
+    test.refuse("sendtoaddress", json!([foreign_address(Form::Wpkh), 5]), -6, "Insufficient funds");
     assert_eq!(test.wallet(|state| state.addresses.clone()), change);
     // A payment without change uses one up, too.
-    test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.001, "", "", true])).unwrap();
+    test.call("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.001, "", "", true])).unwrap();
     assert_eq!(sent(&test)[0].output.len(), 1);
     assert_eq!(test.wallet(|state| state.addresses.clone()), &change[1..]);
 }
@@ -180,37 +180,37 @@ fn sendtoaddress_without_an_estimate_and_a_fallback_is_refused() {
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.fund(&script, 100_000, 100);
     let message = "Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.";
-    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.0005]), -6, message);
-    test.refuse("sendmany", json!(["", {stranger(Form::Wpkh): 5}]), -6, message);
+    test.refuse("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.0005]), -6, message);
+    test.refuse("sendmany", json!(["", {foreign_address(Form::Wpkh): 5}]), -6, message);
     // What is wrong with the recipients is said first.
-    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.00000293]), -6, "Transaction amount too small");
+    test.refuse("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.00000293]), -6, "Transaction amount too small");
     // An explicit feerate needs none.
-    let explicit = json!([stranger(Form::Wpkh), 0.001, "", "", true, null, null, null, null, 2]);
+    let explicit = json!([foreign_address(Form::Wpkh), 0.001, "", "", true, null, null, null, null, 2]);
     test.call("sendtoaddress", explicit).unwrap();
 }
 
 #[test]
 fn sendtoaddress_has_no_locktime_while_the_chain_lags_behind() {
-    let test = rich();
+    let test = funded();
     let time = test.wallet(|state| state.info.synced.time);
     test.host.chain.set_mock_time(Scope::NONE, u64::from(time) + 28_801).unwrap();
     for _ in 0..3 {
-        test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.2])).unwrap();
+        test.call("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.2])).unwrap();
     }
     assert!(sent(&test).iter().all(|payment| payment.lock_time.to_consensus_u32() == 0));
 }
 
 #[test]
 fn sendtoaddress_never_spends_a_coin_twice() {
-    let test = rich();
+    let test = funded();
     for _ in 0..8 {
-        test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.2])).unwrap();
+        test.call("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.2])).unwrap();
     }
     let inputs: Vec<OutPoint> =
         sent(&test).iter().flat_map(|payment| &payment.input).map(|input| input.previous_output).collect();
     let distinct: std::collections::HashSet<_> = inputs.iter().collect();
     assert_eq!((inputs.len(), distinct.len()), (8, 8));
-    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.2]), -6, "Insufficient funds");
+    test.refuse("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.2]), -6, "Insufficient funds");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn sendtoaddress_leaves_coins_that_must_not_be_spent() {
     for coin in coins {
         test.add(coin);
     }
-    let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true]);
+    let arguments = json!([foreign_address(Form::Wpkh), 0.001, "", "", true]);
     test.refuse("sendtoaddress", arguments.clone(), -6, "Insufficient funds");
     // A block later the coinbase is mature.
     test.info(|info| info.synced.height += 1);
@@ -241,7 +241,7 @@ fn sendtoaddress_spends_own_change_before_it_is_confirmed() {
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.fund(&script, 100_000, 100);
     test.wallet(|state| state.addresses.extend([script.clone(), script.clone()]));
-    test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.0005])).unwrap();
+    test.call("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.0005])).unwrap();
     let payment = sent(&test).pop().unwrap();
     let vout = payment.output.iter().position(|output| output.script_pubkey == script).unwrap();
     let change = WalletCoin {
@@ -251,7 +251,7 @@ fn sendtoaddress_spends_own_change_before_it_is_confirmed() {
         ..coin(&script, payment.output[vout].value.to_sat(), 1)
     };
     test.add(change);
-    test.call("sendtoaddress", json!([stranger(Form::Wpkh), 0.0004, "", "", true])).unwrap();
+    test.call("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.0004, "", "", true])).unwrap();
     assert_eq!(sent(&test).pop().unwrap().input[0].previous_output.txid, payment.compute_txid());
 }
 
@@ -278,7 +278,7 @@ fn sendtoaddress_continues_no_chain_that_the_mempool_would_refuse() {
     }
     let outpoint = OutPoint::new(id, 0);
     test.add(WalletCoin { outpoint, state: TxState::InMempool, from_us: true, ..coin(&script, 100_000, 0) });
-    let arguments = json!([stranger(Form::Wpkh), 0.001, "", "", true]);
+    let arguments = json!([foreign_address(Form::Wpkh), 0.001, "", "", true]);
     test.host.mempool.add(child(24), 0);
     let message = "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool";
     test.refuse("sendtoaddress", arguments, -6, message);
@@ -290,13 +290,13 @@ fn sendtoaddress_stores_its_comments() {
         let test = Fixture::new();
         let script = test.own(&TestKey::new(1), Form::Wpkh);
         test.fund(&script, 100_000, 100);
-        // Behind an old tip there is no lock time, which is random else.
+        // With an old tip the locktime is 0 instead of random.
         let time = test.wallet(|state| state.info.synced.time);
         test.host.chain.set_mock_time(Scope::NONE, u64::from(time) + 28_801).unwrap();
         test
     };
-    // Without change a payment is the same each time, so that the second wallet can know it beforehand.
-    let arguments = json!([stranger(Form::Wpkh), 0.001, "rent", "landlord", true]);
+    // A payment without change is deterministic, so the second wallet can have it in advance.
+    let arguments = json!([foreign_address(Form::Wpkh), 0.001, "rent", "landlord", true]);
     let first = prepare();
     first.call("sendtoaddress", arguments.clone()).unwrap();
     let payment = sent(&first).pop().unwrap();
@@ -310,13 +310,13 @@ fn sendtoaddress_stores_its_comments() {
     };
     let stored = |key: &str, text: &str| (key.to_owned(), text.to_owned());
     assert_eq!(metadata(&arguments), [stored("comment", "rent"), stored("to", "landlord")]);
-    assert_eq!(metadata(&json!([stranger(Form::Wpkh), 0.001, "", null, true])), []);
+    assert_eq!(metadata(&json!([foreign_address(Form::Wpkh), 0.001, "", null, true])), []);
 }
 
 #[test]
 fn sendtoaddress_refuses_what_cannot_be_paid() {
-    let test = rich();
-    let to = stranger(Form::Wpkh);
+    let test = funded();
+    let to = foreign_address(Form::Wpkh);
     let refuse = |arguments: Value, code, message: &str| test.refuse("sendtoaddress", arguments, code, message);
     refuse(json!(["garbage", 1]), -5, "Invalid Bitcoin address: garbage");
     refuse(json!([to, "x"]), -3, "Invalid amount");
@@ -356,5 +356,5 @@ fn sendtoaddress_tells_what_the_mempool_refuses() {
     // A coin that the chain does not know.
     test.wallet(|state| state.coins.push(coin(&script, 100_000, 0)));
     let message = "Error: The transaction was rejected! Reason given: bad-txns-inputs-missingorspent";
-    test.refuse("sendtoaddress", json!([stranger(Form::Wpkh), 0.001, "", "", true]), -4, message);
+    test.refuse("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.001, "", "", true]), -4, message);
 }

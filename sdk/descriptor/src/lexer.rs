@@ -1,9 +1,9 @@
-//! How bitcoind cuts descriptor text: expressions, functions, constants.
+//! Splits descriptor text as bitcoind's `script/parsing.h` does: expressions, functions, constants.
 
 use super::error::DescriptorError;
 use super::limits::MAX_NESTING;
 
-/// Cuts the first expression off `text`: up to a `,`, `)` or `}` outside of any parentheses, or to the end.
+/// Takes the first expression off `text` (`Expr` in bitcoind): up to a `,`, `)` or `}` outside of brackets, or to the end.
 pub(super) fn expression<'a>(text: &mut &'a str) -> &'a str {
     let mut level = 0_usize;
     let end = text.bytes().position(|byte| {
@@ -15,27 +15,27 @@ pub(super) fn expression<'a>(text: &mut &'a str) -> &'a str {
         }
         false
     });
-    let (cut, rest) = end.and_then(|end| text.split_at_checked(end)).unwrap_or((*text, ""));
+    let (expression, rest) = end.and_then(|end| text.split_at_checked(end)).unwrap_or((*text, ""));
     *text = rest;
-    cut
+    expression
 }
 
-/// What stands between the parentheses, where all of `text` is a call of `name`.
+/// The text between the parentheses if all of `text` is `name(...)` (`Func` in bitcoind).
 pub(super) fn arguments<'a>(name: &str, text: &'a str) -> Option<&'a str> {
     text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')
 }
 
-/// Cuts `constant` off `text`, if it begins with it.
+/// Takes `constant` off the start of `text` (`Const` in bitcoind). Returns whether it was there.
 pub(super) fn constant(constant: char, text: &mut &str) -> bool {
     let rest = text.strip_prefix(constant);
     *text = rest.unwrap_or(text);
     rest.is_some()
 }
 
-/// Refuses text that nests too deeply. A miniscript wrapper (`v:` and its like) is a level of its own, and open until
+/// Refuses text that nests more than [`MAX_NESTING`] levels. Each miniscript wrapper (`v:` and the like) counts as a level until
 /// its expression ends.
 pub(super) fn check_nesting(text: &str) -> Result<(), DescriptorError> {
-    // For each open parenthesis or brace, how many levels were open outside of it.
+    // For each open bracket, the number of levels around it.
     let (mut outer, mut levels, mut word) = (Vec::new(), 0_usize, 0_usize);
     for byte in text.bytes() {
         match byte {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expression_ends_at_its_level() {
+    fn expression_ends_at_its_own_level() {
         let mut text = "a(b,{c,d}),e";
         assert_eq!(expression(&mut text), "a(b,{c,d})");
         assert!(constant(',', &mut text));
@@ -77,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn a_function_takes_its_whole_text() {
+    fn arguments_need_the_whole_text_to_be_the_call() {
         assert_eq!(arguments("pkh", "pkh(K,K)"), Some("K,K"));
         assert_eq!(arguments("pkh", "pkh(K)x"), None);
         assert_eq!(arguments("pk", "pkh(K)"), None);
     }
 
     #[test]
-    fn parentheses_and_wrappers_count_as_levels() {
+    fn check_nesting_counts_brackets_and_wrappers() {
         assert_eq!(check_nesting(&"(".repeat(MAX_NESTING)), Ok(()));
         assert_eq!(check_nesting(&"(".repeat(MAX_NESTING + 1)), Err(DescriptorError::TooDeep));
         assert_eq!(check_nesting(&format!("wsh({}:pk(K))", "n".repeat(MAX_NESTING))), Err(DescriptorError::TooDeep));

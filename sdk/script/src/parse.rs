@@ -1,7 +1,7 @@
-//! Reading scripts opcode by opcode, and the questions about scripts that need no execution.
+//! Reads scripts opcode by opcode, and tests them for patterns without executing them.
 //!
-//! Invariant: where a script cannot be read further, the reader stops at the byte at which Core's parser stops,
-//! since the legacy signature hash depends on it.
+//! Invariant: in a malformed script the reader stops at the same byte as Core's `GetScriptOp`, since the legacy signature hash
+//! depends on it.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ const OP_RETURN: u8 = 0x6a;
 const OP_EQUAL: u8 = 0x87;
 const OP_HASH160: u8 = 0xa9;
 
-/// One opcode of a script with the data it pushes, if it carries any.
+/// One opcode of a script, with the data that it pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op<'a> {
     /// The opcode.
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         Some(data.map(|data| Op { opcode, data }).ok_or(ScriptError::BadOpcode))
     }
 
-    /// How many bytes a push opcode carries.
+    /// The number of bytes that a push opcode carries.
     fn read_length(&mut self, opcode: u8) -> Option<usize> {
         match opcode {
             OP_PUSHDATA1 => self.take(1).map(|bytes| bytes.iter().fold(0, |_, byte| usize::from(*byte))),
@@ -96,32 +96,26 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// The small number that OP_1 to OP_16 stand for.
-pub const fn small_number(opcode: u8) -> Option<u8> {
+/// The number that OP_1 to OP_16 push.
+pub(super) const fn small_number(opcode: u8) -> Option<u8> {
     match opcode {
         OP_1..=OP_16 => Some(opcode - OP_1 + 1),
         _ => None,
     }
 }
 
-/// Whether a script can be read and has no opcode above OP_16.
-pub fn is_push_only(script: &[u8]) -> bool {
+/// Whether a script is well formed and has no opcode above OP_16 (`IsPushOnly` in Core).
+pub(super) fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
 }
 
-/// Whether a script is the pay-to-script-hash pattern of BIP16.
+/// Whether a script is P2SH (BIP 16).
 pub(super) fn is_p2sh(script: &[u8]) -> bool {
     matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
 }
 
-/// Whether an output with this script can never be spent, so that it is not among the coins: it begins with OP_RETURN or is
-/// too long to be executed.
-pub fn is_unspendable(script: &[u8]) -> bool {
-    script.first() == Some(&OP_RETURN) || script.len() > MAX_SCRIPT_SIZE
-}
-
-/// The version and program of a witness program (BIP141).
-pub fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
+/// The version and program of a witness program (BIP 141).
+pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
     let [opcode, length, program @ ..] = script else {
         return None;
     };
@@ -130,11 +124,11 @@ pub fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
     fits.then_some((version, program))
 }
 
-/// Whether a push opcode is the shortest that pushes this data.
-pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
+/// Whether a push opcode is the shortest for its data (`CheckMinimalPush` in Core).
+pub(super) fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     match data {
         [] => opcode == 0,
-        // These have opcodes of their own: OP_1 to OP_16 and OP_1NEGATE.
+        // OP_1 to OP_16 and OP_1NEGATE push these.
         [1..=16 | 0x81] => false,
         _ => match data.len() {
             length @ ..=75 => usize::from(opcode) == length,
@@ -145,9 +139,7 @@ pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     }
 }
 
-/// The opcode and length bytes with which a script builder pushes `length` bytes, and how many they are.
-///
-/// Data of one small number is pushed as data here, not by OP_1 to OP_16.
+/// The opcode and length bytes with which `CScript <<` pushes `length` bytes, and how many they are. It never uses OP_1 to OP_16.
 fn push_prefix(length: usize) -> ([u8; 5], usize) {
     let [low, second, third, fourth] = (length as u32).to_le_bytes();
     match length {
@@ -158,21 +150,20 @@ fn push_prefix(length: usize) -> ([u8; 5], usize) {
     }
 }
 
-/// Whether `script` is exactly one push of `data`, as a script builder pushes it.
+/// Whether `script` is exactly one push of `data`, as `CScript <<` encodes it.
 pub(super) fn is_push_of(script: &[u8], data: &[u8]) -> bool {
     after_push_of(script, data).is_some_and(<[u8]>::is_empty)
 }
 
-/// What follows in `script` after a leading push of `data`.
+/// The rest of `script` after a leading push of `data`.
 fn after_push_of<'a>(script: &'a [u8], data: &[u8]) -> Option<&'a [u8]> {
     let (prefix, length) = push_prefix(data.len());
     script.strip_prefix(prefix.get(..length)?)?.strip_prefix(data)
 }
 
-/// Removes every push of `signature` from a legacy scriptCode; `Borrowed` if there is none.
+/// Removes every push of `signature` from a legacy scriptCode (`FindAndDelete` in Core); `Borrowed` if there is none.
 ///
-/// The pattern is looked for at the start of each opcode only, and again right after each removal. What cannot be
-/// read at the end stays.
+/// It matches only at the start of an opcode, and again right after each removal. A malformed end of the script is kept.
 pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a, [u8]> {
     let mut kept: Option<Vec<u8>> = None;
     let mut kept_from = 0;
@@ -203,13 +194,13 @@ pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a,
     }
 }
 
-/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length they are said to have together.
+/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length that the signature hash states for them.
 ///
-/// If the script cannot be read to its end, the last piece is cut where reading stopped although its whole length
-/// counts: that is how the signature hash has always been.
+/// In a malformed script the last piece ends where reading stops, but the stated length includes the rest. This is consensus
+/// (`SerializeScriptCode` in Core).
 pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>) {
     let is_separator = |op: &Op<'_>| op.opcode == OP_CODESEPARATOR;
-    // Without that byte there is no separator, and most scripts do not have it.
+    // Skips the parse for most scripts, which do not contain that byte.
     let separators = if script.contains(&OP_CODESEPARATOR) {
         Reader::new(script).map_while(Result::ok).filter(is_separator).count()
     } else {
@@ -231,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pushes_are_read() {
+    fn reader_reads_every_push_opcode() {
         let script = [0x00, 0x02, 7, 8, 0x4c, 1, 9, 0x4d, 1, 0, 5, 0x4e, 1, 0, 0, 0, 6, 0xac];
         let ops: Vec<_> = Reader::new(&script).map_while(Result::ok).map(|op| (op.opcode, op.data.to_vec())).collect();
         assert_eq!(
@@ -241,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_push_stops_after_what_was_consumed() {
+    fn reader_stops_after_the_consumed_bytes_of_a_truncated_push() {
         for (script, stop) in [(&[0x51, 0x03, 1, 2][..], 2), (&[0x4c], 1), (&[0x4c, 2, 1], 2), (&[0x4d, 1], 1)] {
             let mut reader = Reader::new(script);
             assert_eq!(reader.by_ref().find(Result::is_err), Some(Err(ScriptError::BadOpcode)));
@@ -250,26 +241,26 @@ mod tests {
     }
 
     #[test]
-    fn deletion_looks_at_opcode_starts_only() {
-        // Three of them in a row, then one hidden within a push, then a longer form of the same push.
+    fn find_and_delete_matches_at_opcode_starts_only() {
+        // Matches: one, then two in a row. No matches: inside another push, and as OP_PUSHDATA1.
         let script = [1, 9, 0x51, 1, 9, 1, 9, 0x02, 1, 9, 0x4c, 1, 9];
         assert_eq!(&*find_and_delete(&script, &[9]), [0x51, 0x02, 1, 9, 0x4c, 1, 9]);
         assert!(matches!(find_and_delete(&script, &[8]), Cow::Borrowed(_)));
-        // Removing the first brings the two halves of another together, which stays.
+        // The rest after a removal is read from there, even if it is malformed.
         assert_eq!(&*find_and_delete(&[0x03, 1, 2, 3, 0x05, 1], &[1, 2, 3]), [0x05, 1]);
-        // An empty signature is pushed by OP_0.
+        // The push of an empty signature is OP_0.
         assert_eq!(&*find_and_delete(&[0x00, 0x51, 0x00], &[]), [0x51]);
     }
 
     #[test]
-    fn separators_are_cut_out() {
+    fn code_pieces_leave_out_the_separators() {
         let pieces = |script: &[u8]| {
             let (length, pieces) = code_pieces(script);
             (length, pieces.collect::<Vec<_>>().concat())
         };
         assert_eq!(pieces(&[0xab, 0x51, 0xab, 0xab, 0x52]), (2, vec![0x51, 0x52]));
         assert_eq!(pieces(&[0x02, 0xab, 0xab]), (3, vec![0x02, 0xab, 0xab]));
-        // The rest of a push that runs over the end is not hashed.
+        // The data of a truncated push is not hashed, but counts for the length.
         assert_eq!(pieces(&[0x51, 0x05, 1, 2]), (4, vec![0x51, 0x05]));
     }
 

@@ -1,4 +1,4 @@
-//! A mempool in memory that accepts what spends known coins that nothing in it spends.
+//! A mempool in memory. It accepts a transaction if its inputs exist and no other entry spends them; it checks nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,11 +17,12 @@ use outrigger_service::{Chain, Mempool, Result, Scope};
 struct State {
     entries: Vec<(Transaction, u64)>,
     sequence: u64,
-    /// How many transactions came and left.
+    /// The number of additions and removals.
     moves: u64,
     deltas: BTreeMap<Txid, i64>,
-    /// The version of the selection given last, and the tip and sequence that it is of.
+    /// The version of the current selection for the next block.
     version: u64,
+    /// The tip and mempool sequence of that version.
     selected: Option<(BlockHash, u64)>,
 }
 
@@ -37,7 +38,7 @@ impl StubMempool {
         Self { chain, state: Mutex::default() }
     }
 
-    /// Adds a transaction with a fee in satoshi, whatever it spends.
+    /// Adds a transaction with a fee, in satoshi, without any check.
     pub fn add(&self, transaction: Transaction, fee: u64) {
         let mut state = lock(&self.state);
         state.entries.push((transaction, fee));
@@ -45,7 +46,7 @@ impl StubMempool {
         state.moves += 1;
     }
 
-    /// Removes a transaction, and nothing that builds on it. Whether it was there.
+    /// Removes a transaction, but not its descendants. Returns whether it was there.
     pub fn remove(&self, txid: Txid) -> bool {
         let mut state = lock(&self.state);
         let Some(position) = state.position(txid) else { return false };
@@ -63,7 +64,8 @@ impl StubMempool {
         state.sequence += 1;
     }
 
-    fn judge(&self, raw: &[u8]) -> Result<std::result::Result<(Transaction, u64), Admission>> {
+    /// Checks a submission: the transaction and its fee in satoshi, or the answer that refuses it.
+    fn check(&self, raw: &[u8]) -> Result<std::result::Result<(Transaction, u64), Admission>> {
         let Ok(transaction) = consensus::deserialize::<Transaction>(raw) else {
             return Ok(Err(Admission::Undecodable));
         };
@@ -134,7 +136,7 @@ impl State {
         self.entries.iter().find(|(transaction, _)| spends(transaction)).map(|(t, _)| t.compute_txid())
     }
 
-    /// Whether a transaction, or one that it builds on, signals that it may be replaced.
+    /// Whether a transaction or one of its unconfirmed ancestors signals replaceability (BIP 125).
     fn is_replaceable(&self, transaction: &Transaction) -> bool {
         let parents = transaction.input.iter().filter_map(|input| self.position(input.previous_output.txid));
         let mut parents = parents.filter_map(|at| self.entries.get(at));
@@ -189,7 +191,7 @@ impl Mempool for StubMempool {
             incremental_feerate: 1000,
             sequence: state.sequence,
             moves: state.moves,
-            // As if all of them had been submitted.
+            // All entries count as submitted here.
             unbroadcast: state.entries.len() as u64,
         })
     }
@@ -218,7 +220,7 @@ impl Mempool for StubMempool {
     }
 
     fn submit(&self, _: Scope, raw: Blob, _: u64) -> Result<Admission> {
-        Ok(match self.judge(&raw)? {
+        Ok(match self.check(&raw)? {
             Ok((transaction, fee)) => {
                 let admission = accepted(&transaction, fee);
                 self.add(transaction, fee);
@@ -229,7 +231,7 @@ impl Mempool for StubMempool {
     }
 
     fn try_submit(&self, _: Scope, raw: Blob, _: u64) -> Result<Admission> {
-        Ok(self.judge(&raw)?.map_or_else(|admission| admission, |(transaction, fee)| accepted(&transaction, fee)))
+        Ok(self.check(&raw)?.map_or_else(|admission| admission, |(transaction, fee)| accepted(&transaction, fee)))
     }
 
     fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Option<Candidate>> {

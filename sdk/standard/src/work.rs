@@ -1,4 +1,4 @@
-//! Targets, difficulty and other figures of headers, as bitcoind shows them, and which network a chain's name means.
+//! Targets and difficulty as bitcoind prints them, and networks by bitcoind's chain names.
 
 use std::str::FromStr;
 
@@ -7,10 +7,10 @@ use serde_json::{Number, Value};
 
 use outrigger_service::{ErrorKind, ServiceError};
 
-/// The significant digits of a floating-point number in a result.
+/// The significant digits of a floating-point number in a result, as in UniValue.
 const DIGITS: usize = 16;
 
-/// A chain whose name is not one of bitcoind's. Nothing is guessed: on another network the same keys have other addresses.
+/// The chain name is not one of bitcoind's. There is no default network, since addresses differ between networks.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("The chain '{0}' is not known")]
 pub struct UnknownChain(pub String);
@@ -21,7 +21,7 @@ impl From<UnknownChain> for ServiceError {
     }
 }
 
-/// The network of the chain that bitcoind calls `name`.
+/// The network of bitcoind's chain name `name` (`main`, `test`, `testnet4`, `signet`, `regtest`).
 ///
 /// # Errors
 /// [`UnknownChain`] for a name that is not bitcoind's.
@@ -29,19 +29,19 @@ pub fn network(name: &str) -> Result<Network, UnknownChain> {
     Network::from_core_arg(name).map_err(|_| UnknownChain(name.to_owned()))
 }
 
-/// The target of a compact form as 64 hexadecimal digits.
+/// The target of compact `bits` as 64 hexadecimal digits.
 pub fn target_hex(bits: CompactTarget) -> String {
     format!("{:x}", Target::from_compact(bits))
 }
 
-/// How much harder the target is than the easiest one of the main chain.
+/// The difficulty of compact `bits`, relative to `0x1d00ffff`, as bitcoind computes it (`GetDifficulty`).
 pub fn difficulty(bits: CompactTarget) -> f64 {
     let bits = bits.to_consensus();
     let exponent = i32::try_from(bits >> 24).unwrap_or_default();
     f64::from(0xffff) / f64::from(bits & 0x00ff_ffff) * 256_f64.powi(29 - exponent)
 }
 
-/// A floating-point number with at most 16 significant digits and no trailing zeros, null where it has no value.
+/// A floating-point number as UniValue prints it (`%.16g`); null if it is not finite.
 pub fn float(value: f64) -> Value {
     let scientific = format!("{value:.*e}", DIGITS - 1);
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return Value::Null };
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn difficulty_is_shown_with_sixteen_digits() {
+    fn difficulty_has_at_most_sixteen_significant_digits() {
         for (bits, shown) in [
             (0x207f_ffff, "4.656542373906925e-10"),
             (0x1d00_ffff, "1"),

@@ -1,4 +1,4 @@
-//! The notation of scripts in the vectors: opcode names, decimal numbers, raw hex, and texts in quotes.
+//! Parses the script notation of Bitcoin Core's test vectors: opcode names, decimal numbers, raw hex, quoted text.
 
 use bitcoin::ScriptBuf;
 use bitcoin::hex::FromHex;
@@ -6,7 +6,7 @@ use bitcoin::opcodes::Opcode;
 use bitcoin::opcodes::all::*;
 use bitcoin::script::{Builder, PushBytesBuf};
 
-/// Reads a script.
+/// Parses a script.
 pub(super) fn parse(text: &str) -> ScriptBuf {
     let mut script = Vec::new();
     for word in text.split_ascii_whitespace() {
@@ -31,7 +31,7 @@ fn parse_word(word: &str) -> Vec<u8> {
     vec![opcode.expect("a known opcode").to_u8()]
 }
 
-/// The name of an opcode that scripts are written with; pushes have none.
+/// The name of an opcode in this notation; pushes have none.
 fn name_of(opcode: Opcode) -> Option<String> {
     match opcode {
         OP_CLTV => Some("CHECKLOCKTIMEVERIFY".to_owned()),

@@ -1,4 +1,4 @@
-//! The encodings of rust-bitcoin's types.
+//! The wire encodings of rust-bitcoin's types.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
@@ -43,8 +43,8 @@ impl Wire for OutPoint {
     }
 }
 
-/// A network goes by the name that bitcoind gives its chain: `main`, `test`, `testnet4`, `signet`, `regtest`. Another is damage:
-/// nothing is guessed, for on another network the same keys have other addresses.
+/// Encoded as bitcoind's name of the chain: `main`, `test`, `testnet4`, `signet`, `regtest`. Any other name is an error: there is
+/// no default, since addresses differ between networks.
 impl Wire for Network {
     const SHAPE: &'static Shape = &Shape::Text;
     fn put(&self, out: &mut Writer) {
@@ -103,7 +103,7 @@ mod tests {
     use crate::wire::{from_bytes, to_bytes};
 
     #[test]
-    fn a_network_is_one_that_bitcoind_knows() {
+    fn network_name_that_bitcoind_does_not_know_is_an_error() {
         for network in [Network::Bitcoin, Network::Testnet, Network::Testnet4, Network::Signet, Network::Regtest] {
             assert_eq!(from_bytes::<Network>(&to_bytes(&network)), Ok(network));
         }

@@ -1,12 +1,12 @@
-//! The history: the same wallet in this host and in bitcoind, and what listing it and looking up its transactions costs.
+//! Compares listing and looking up wallet transactions in this host and in bitcoind, on the same wallet.
 //!
 //! ```text
 //! cargo run --release -p outrigger-tests --bin bench history -- --bitcoind PATH
 //! ```
 //!
-//! Blocks full of payments to the wallet come to both until bitcoind's wallet is as large as it gets here, then to this host
-//! alone. What is timed is a call over one kept-alive connection, to the last byte of its answer, which is not parsed.
-//! Both come to the same number of transactions and to the same sums before anything is timed.
+//! Both nodes get blocks full of payments to the wallet, bitcoind only up to [`MAX_BITCOIND`] transactions. A call is timed over
+//! one kept-alive connection, to the last byte of its answer, which is not parsed. Before anything is timed, both wallets must
+//! agree in transaction count and balances.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,17 +21,17 @@ use crate::{Row, median, milliseconds, print_rates};
 
 /// The sizes of the wallet, in transactions.
 const SIZES: [usize; 4] = [1_000, 20_000, 100_000, 200_000];
-/// The largest that bitcoind's gets.
-const THEIRS: usize = 20_000;
+/// The largest size of bitcoind's wallet, in transactions.
+const MAX_BITCOIND: usize = 20_000;
 /// The size at which memory is measured.
-const WEIGHED: usize = 100_000;
-/// The last blocks that are listed, and what each of them holds.
+const MEMORY_SIZE: usize = 100_000;
+/// How many of the last blocks `listsinceblock` lists, and how many payments each has.
 const LAST_BLOCKS: usize = 5;
-const IN_LAST_BLOCKS: usize = 4;
-/// How often everything is listed, and how often the last blocks.
+const PAYMENTS_PER_LAST_BLOCK: usize = 4;
+/// How often the whole history is listed, and how often the last blocks.
 const LISTINGS: usize = 7;
 const LAST_LISTINGS: usize = 400;
-/// How many different transactions are looked up, and how often one is.
+/// How many different transactions are looked up, and how many look-ups there are in all.
 const LOOKED_UP: usize = 500;
 const LOOK_UPS: usize = 4000;
 /// How many blocks are connected, and how many payments each holds, while transactions are looked up.
@@ -44,7 +44,7 @@ struct Node {
     wallet: Client,
 }
 
-/// How long look-ups took.
+/// The durations of look-ups.
 struct LookUps {
     all: Vec<Duration>,
 }
@@ -79,27 +79,27 @@ pub fn run(path: Option<&str>) {
     }
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     for size in SIZES {
-        if size > THEIRS && theirs.take().is_some() {
+        if size > MAX_BITCOIND && theirs.take().is_some() {
             payer.leave();
         }
-        payer.pay(size - payer.paid - LAST_BLOCKS * IN_LAST_BLOCKS);
+        payer.pay(size - payer.paid - LAST_BLOCKS * PAYMENTS_PER_LAST_BLOCK);
         let since = ours.client.call("getbestblockhash", json!([]));
         for _ in 0..LAST_BLOCKS {
-            payer.pay(IN_LAST_BLOCKS);
+            payer.pay(PAYMENTS_PER_LAST_BLOCK);
         }
         let mut nodes: Vec<&mut Node> = [Some(&mut ours), theirs.as_mut()].into_iter().flatten().collect();
         check(&mut nodes, size);
         let what = |what: &str| format!("{size}: {what}");
-        if size != WEIGHED {
+        if size != MEMORY_SIZE {
             listings(&mut nodes, &what, &since);
             look_ups(&mut nodes, &what);
         }
-        if size == THEIRS {
-            disturbed(&mut ours, theirs.as_mut(), &mut payer, &what);
+        if size == MAX_BITCOIND {
+            look_ups_under_load(&mut ours, theirs.as_mut(), &mut payer, &what);
         }
-        if size == WEIGHED {
+        if size == MEMORY_SIZE {
             for (method, params) in [("listsinceblock", json!([])), ("listtransactions", json!(["*", 2 * size]))] {
-                // A fresh process, which has no memory left over from other listings.
+                // A fresh process retains no memory of other listings.
                 host = host.restart();
                 payer.client = host.client();
                 payer.client.call("loadwallet", json!(["w"]));
@@ -112,9 +112,9 @@ pub fn run(path: Option<&str>) {
     }
 }
 
-/// Waits until all have followed the chain, and compares what they know.
+/// Waits until all wallets have followed the chain, and compares their transaction counts and balances.
 fn check(nodes: &mut [&mut Node], size: usize) {
-    let mut told = Vec::new();
+    let mut summaries = Vec::new();
     for (which, node) in nodes.iter_mut().enumerate() {
         if which > 0 {
             node.client.call("syncwithvalidationinterfacequeue", json!([]));
@@ -122,9 +122,9 @@ fn check(nodes: &mut [&mut Node], size: usize) {
         let info = node.wallet.call("getwalletinfo", json!([]));
         assert!(info["txcount"].as_u64().unwrap() >= size as u64, "{info}");
         let balance = node.wallet.call("getbalances", json!([]));
-        told.push((info["txcount"].clone(), balance["mine"].clone()));
+        summaries.push((info["txcount"].clone(), balance["mine"].clone()));
     }
-    assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
+    assert!(summaries.windows(2).all(|pair| pair[0] == pair[1]), "{summaries:?}");
 }
 
 fn print(what: String, unit: &'static str, values: &[f64]) {
@@ -146,7 +146,7 @@ fn listings(nodes: &mut [&mut Node], what: &dyn Fn(&str) -> String, since: &Valu
     time(format!("listsinceblock, the last {LAST_BLOCKS} blocks"), LAST_LISTINGS, json!([since]));
 }
 
-/// The bodies of calls for transactions from all over the wallet.
+/// Request bodies of `gettransaction`, for transactions spread evenly over the history.
 fn requests(wallet: &mut Client) -> Vec<String> {
     let listed = wallet.call("listsinceblock", json!([]));
     let listed = listed["transactions"].as_array().unwrap();
@@ -154,7 +154,7 @@ fn requests(wallet: &mut Client) -> Vec<String> {
     some.map(|entry| json!({"id": 1, "method": "gettransaction", "params": [entry["txid"]]}).to_string()).collect()
 }
 
-/// Looks transactions up, one after the other over one connection, until `enough` says so.
+/// Looks transactions up, one after the other over one connection, until `enough` returns true for their number.
 fn look_up(wallet: &mut Client, requests: &[String], mut enough: impl FnMut(usize) -> bool) -> LookUps {
     let mut all = Vec::new();
     for request in requests.iter().cycle() {
@@ -196,11 +196,11 @@ fn look_up_while(wallet: &mut Client, requests: &[String], other: impl FnOnce() 
 }
 
 /// Looks transactions up while the wallet is rescanned, and while blocks are connected.
-fn disturbed(ours: &mut Node, theirs: Option<&mut Node>, payer: &mut Payer, what: &dyn Fn(&str) -> String) {
+fn look_ups_under_load(ours: &mut Node, theirs: Option<&mut Node>, payer: &mut Payer, what: &dyn Fn(&str) -> String) {
     let requests = requests(&mut ours.wallet);
     let mut rescans = Vec::new();
     let mut connections = Vec::new();
-    // Blocks are made once: they go to this host first, and then to bitcoind.
+    // The same blocks go to this host first, and then to bitcoind.
     let blocks = payer.prepare(BLOCKS, PAYMENTS);
     let nodes = [Some(&mut *ours), theirs].into_iter().flatten();
     for node in nodes {

@@ -1,4 +1,4 @@
-//! The events that an instance has heard, and the calls that wait until there are enough of them.
+//! The events that an instance has received, and the calls that wait for a number of them.
 
 use std::sync::Mutex;
 
@@ -20,7 +20,7 @@ struct State {
 pub struct Heard(Mutex<State>);
 
 impl Heard {
-    /// Notes an event, and answers the calls that waited for it.
+    /// Stores an event, and answers the calls whose number of events is reached.
     pub fn add(&self, event: &Event) {
         let (due, list) = {
             let mut state = lock(&self.0);
@@ -34,7 +34,7 @@ impl Heard {
         }
     }
 
-    /// Answers with the list, now or when it has `wanted` entries.
+    /// Answers with the list of events, once it has `wanted` entries.
     pub fn list(&self, wanted: usize, reply: Reply) {
         let list = {
             let mut state = lock(&self.0);
@@ -47,7 +47,7 @@ impl Heard {
         reply.send(Ok(list));
     }
 
-    /// Answers all that waits with the list as it is, and keeps nothing waiting from now on.
+    /// Answers all waiting calls with the list so far; later calls are answered at once.
     pub fn close(&self) {
         let (waiting, list) = {
             let mut state = lock(&self.0);
@@ -59,7 +59,7 @@ impl Heard {
         }
     }
 
-    /// Forgets a call.
+    /// Drops the reply of a cancelled call.
     pub fn cancel(&self, token: u64) {
         let forgotten: Vec<_> = lock(&self.0).waiting.extract_if(.., |(_, reply)| reply.token() == token).collect();
         drop(forgotten);

@@ -84,14 +84,14 @@ impl<S: RpcService> Server<S> {
 
     /// Also accepts clients of these networks.
     #[must_use]
-    pub fn hearing(mut self, peers: Peers) -> Self {
+    pub fn with_peers(mut self, peers: Peers) -> Self {
         self.peers = peers;
         self
     }
 
     /// Serves connections on these threads. Without any, the runtime that accepts them serves them.
     #[must_use]
-    pub fn on(mut self, workers: Workers) -> Self {
+    pub fn with_workers(mut self, workers: Workers) -> Self {
         self.workers = workers;
         self
     }
@@ -125,7 +125,7 @@ impl<S: RpcService> Server<S> {
                 tokio::select! {
                     () = &mut shutdown => break,
                     accepted = listener.accept() => match accepted {
-                        Ok((stream, peer)) if peers.hears(peer.ip()) => connections.take(stream, peer),
+                        Ok((stream, peer)) if peers.allows(peer.ip()) => connections.take(stream, peer),
                         Ok((stream, peer)) => {
                             tracing::warn!(peer = %peer.ip().to_canonical(), "an RPC client of a network that is not allowed");
                             connections.refuse(stream, Refused::Network);

@@ -127,8 +127,8 @@ async fn serve(
     let server = Server::bind(rpc.listen, service, Arc::new(known), limits)
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
-        .hearing(rpc.peers())
-        .on(workers);
+        .with_peers(rpc.peers())
+        .with_workers(workers);
     if rpc.peers().is_local() && !rpc.listen.ip().is_loopback() {
         tracing::warn!(listen = %rpc.listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }

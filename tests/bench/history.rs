@@ -4,7 +4,7 @@
 //! cargo run --release -p outrigger-tests --bin bench history -- --bitcoind PATH
 //! ```
 //!
-//! Both nodes get blocks full of payments to the wallet, bitcoind only up to [`MAX_BITCOIND`] transactions. A call is timed over
+//! Both nodes get blocks full of payments to the wallet, bitcoind only up to `MAX_BITCOIND` transactions. A call is timed over
 //! one kept-alive connection, to the last byte of its answer, which is not parsed. Before anything is timed, both wallets must
 //! agree in transaction count and balances.
 

@@ -161,6 +161,6 @@ pub trait Snapshot: Send {
     fn first_at(&self, time: u64) -> Result<Option<u32>>;
 
     /// Searches the blocks of the best chain at these heights for a wallet's scripts. An unreadable block is not an error: it is
-    /// returned with `found` empty.
+    /// returned with `found` as `None`.
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings>;
 }

@@ -306,7 +306,7 @@ impl StrictHost {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Pauses the next service call with this call's scope, until [`StrictHost::resume`] or for [`CANCEL_PATIENCE`]. Sends to
+    /// Pauses the next service call with this call's scope, until [`StrictHost::resume`] or for `CANCEL_PATIENCE`. Sends to
     /// `reached` when it pauses.
     pub fn pause_at(&self, token: u64, reached: Sender<()>) {
         *self.pause_point.lock() = Some(PausePoint { token, reached });

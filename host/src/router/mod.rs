@@ -42,9 +42,6 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 /// The answer to a long poll whose client has closed its sending side; a client that still reads gets it.
 const HALF_CLOSED: &str = "The client closed its sending side, so its long poll has ended";
 
-/// The longest parameters of a call that may run inline, in bytes: longer ones take longer to process.
-const INLINE_PARAMS: usize = 2048;
-
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
     registry: Arc<Registry>,
@@ -101,7 +98,7 @@ impl Router {
         let client = call.client.take();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
-        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, stuck == 0) else {
+        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, lease.trusted && stuck == 0) else {
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
@@ -130,8 +127,7 @@ impl Router {
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
     }
 
-    /// Runs a call: on this thread if its method is inline and `may_run_inline`, else on the pool. Returns whether it ran on this
-    /// thread, and so has returned.
+    /// Runs a call in its lane. Returns whether it ran on this thread, and so has returned.
     fn run(
         &self,
         token: u64,
@@ -142,9 +138,9 @@ impl Router {
         may_run_inline: bool,
     ) -> Result<bool, Overloaded> {
         let method = &route.method;
-        // A slow inline method blocks its thread's connections, so only trusted plugins may run inline.
-        let inline = may_run_inline && method.inline && lease.trusted && call.params.as_bytes().len() <= INLINE_PARAMS;
-        if let Some(_inline) = inline.then(|| InlineCall::begin(&route.latency)).flatten() {
+        let mut lane = Lane::of(method, may_run_inline, &route.latency, call.params.as_bytes().len());
+        let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
+        if let Some(_inline) = inline.flatten() {
             contained(|| {
                 let _scope = self.scopes.open(token, lease.id, caller(call, method));
                 lease.call(token, method, params.as_bytes(), lane);
@@ -171,7 +167,7 @@ impl Router {
         }
         lease.timed_out(&method.name);
         if phase == Some(Phase::Running) {
-            self.note_stuck(lease, &method.name, true);
+            self.note_stuck(lease, &method.name, Lane::pooled(method));
         }
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
@@ -180,8 +176,8 @@ impl Router {
 
 impl Router {
     /// Notes that the code of a call has not returned in time, and replaces its pool thread.
-    fn does_not_return(&self, instance: &Instance, method: &str, pooled: bool) {
-        if pooled {
+    fn note_stuck(&self, instance: &Instance, method: &str, lane: Lane) {
+        if lane.is_pooled() {
             instance.health.lose_thread();
             self.pool.replace_lost(instance.owner);
         }
@@ -197,17 +193,15 @@ impl Router {
             if run.lane == Lane::Long {
                 let plugin = instance.manifest().id.as_str();
                 tracing::warn!(plugin, method, "a long-running call has not returned; the pool replaces its thread");
-                if run.pooled {
-                    instance.health.lose_thread();
-                    self.pool.replace_lost(instance.owner);
-                }
+                instance.health.lose_thread();
+                self.pool.replace_lost(instance.owner);
                 continue;
             }
             let late = || Err(RpcError::internal(format!("{method} did not return in time")));
             if self.calls.expire(instance.id, token, late()) {
                 instance.timed_out(method);
             }
-            self.note_stuck(&instance, method, run.pooled);
+            self.note_stuck(&instance, method, run.lane);
         }
     }
 

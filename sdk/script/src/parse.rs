@@ -97,7 +97,7 @@ impl<'a> Iterator for Reader<'a> {
 }
 
 /// The number that OP_1 to OP_16 push.
-pub(super) const fn small_number(opcode: u8) -> Option<u8> {
+pub const fn small_number(opcode: u8) -> Option<u8> {
     match opcode {
         OP_1..=OP_16 => Some(opcode - OP_1 + 1),
         _ => None,
@@ -105,7 +105,7 @@ pub(super) const fn small_number(opcode: u8) -> Option<u8> {
 }
 
 /// Whether a script is well formed and has no opcode above OP_16 (`IsPushOnly` in Core).
-pub(super) fn is_push_only(script: &[u8]) -> bool {
+pub fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
 }
 
@@ -114,8 +114,14 @@ pub(super) fn is_p2sh(script: &[u8]) -> bool {
     matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
 }
 
+/// Whether an output with this script can never be spent, so that it is not among the coins (`IsUnspendable` in Core): it begins
+/// with OP_RETURN or is too long to be executed.
+pub fn is_unspendable(script: &[u8]) -> bool {
+    script.first() == Some(&OP_RETURN) || script.len() > MAX_SCRIPT_SIZE
+}
+
 /// The version and program of a witness program (BIP 141).
-pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
+pub fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
     let [opcode, length, program @ ..] = script else {
         return None;
     };
@@ -125,7 +131,7 @@ pub(super) fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 /// Whether a push opcode is the shortest for its data (`CheckMinimalPush` in Core).
-pub(super) fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
+pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     match data {
         [] => opcode == 0,
         // OP_1 to OP_16 and OP_1NEGATE push these.

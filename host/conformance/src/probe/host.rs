@@ -335,11 +335,34 @@ impl StrictHost {
         }
     }
 
-    /// Begins a service call with a scope, and notes a fault if it is not allowed.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Stale`] after the instance's end, and for a scope whose call has returned.
-    pub(super) fn enter_service(&self, function: &str, scope: u64) -> Result<(), ErrorKind> {
+    fn answer(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
+        if self.has_ended() {
+            self.note_call(token, "it was answered after stop had returned");
+            return ErrorKind::Stale as i32;
+        }
+        let mut state = self.lock();
+        let Some(record) = state.calls.get_mut(&token) else {
+            drop(state);
+            self.note_here("it answered a call that was never made");
+            return ErrorKind::Stale as i32;
+        };
+        if std::mem::replace(&mut record.answered, true) {
+            drop(state);
+            self.note_call(token, "it was answered twice");
+            return ErrorKind::Stale as i32;
+        }
+        if record.cancelled {
+            return ErrorKind::Stale as i32;
+        }
+        record.answer = Some(Answer::new(code, body));
+        drop(state);
+        self.answered.notify_all();
+        STATUS_OK
+    }
+}
+
+impl Recorder for StrictHost {
+    fn enter_service(&self, function: &str, scope: u64) -> Result<(), ErrorKind> {
         if self.has_ended() {
             self.note(None, format!("it asked {function} after stop had returned"));
             return Err(ErrorKind::Stale);
@@ -365,8 +388,7 @@ impl StrictHost {
         Ok(())
     }
 
-    /// Ends a service call.
-    pub(super) fn leave_service(&self, scope: u64) {
+    fn leave_service(&self, scope: u64) {
         if let Some(record) = self.lock().calls.get_mut(&scope) {
             record.in_service = false;
         }

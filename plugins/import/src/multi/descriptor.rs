@@ -30,7 +30,7 @@ pub(super) fn read(
     let text = fields.text("desc")?.ok_or(ImportError::Malformed)?;
     let descriptors = Descriptor::parse(text, network, Checksum::Required)?;
     let first = descriptors.first().ok_or(ImportError::Malformed)?;
-    if first.output_type() == Some(AddressType::Bech32m) && first.is_solvable() {
+    if first.output_type() == Some(AddressType::Bech32m) {
         return Err(ImportError::TaprootAmongKeys);
     }
     let multipath = descriptors.len() > 1;

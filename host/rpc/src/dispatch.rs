@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::client::Client;
 use super::method_list::is_allowed;
+use super::result::ResultText;
 use outrigger_base::client_files::Folders;
 
 /// The parameters of a call: the JSON text of an array or an object.
@@ -134,9 +135,8 @@ impl From<RpcError> for Failure {
 ///
 /// The future runs on the thread that serves the connection: it must not block.
 pub trait Dispatch: Send + Sync + 'static {
-    /// Executes `call` and hands over the JSON text of its result: one JSON value, on one line,
-    /// `null` for no result. Never empty.
-    fn dispatch(&self, call: Call) -> impl Future<Output = Result<Bytes, Failure>> + Send;
+    /// Executes `call` and hands over the JSON text of its result, `null` for no result.
+    fn dispatch(&self, call: Call) -> impl Future<Output = Result<ResultText, Failure>> + Send;
 }
 
 #[cfg(test)]

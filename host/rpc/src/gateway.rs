@@ -16,6 +16,7 @@ use outrigger_values::RpcError;
 
 use super::client::Client;
 use super::dispatch::{Call, Dispatch, Failure, Params};
+use super::result::ResultText;
 use outrigger_base::client_files::Folders;
 
 /// What bitcoind says when its work queue is full.
@@ -49,7 +50,7 @@ pub(super) struct Origin {
 
 /// The outcome of a call, put in the extensions of the response.
 #[derive(Clone)]
-pub(super) struct Answer(pub Result<Bytes, Failure>);
+pub(super) struct Answer(pub Result<ResultText, Failure>);
 
 impl Failure {
     /// The failure as an error of JSON-RPC, for where HTTP's status cannot tell it.
@@ -105,7 +106,7 @@ fn error_object(error: RpcError) -> ErrorObject<'static> {
 }
 
 /// A response that carries `answer` beside a `null` result or the error.
-fn carrying(id: Id<'_>, answer: Result<Bytes, Failure>) -> MethodResponse {
+fn carrying(id: Id<'_>, answer: Result<ResultText, Failure>) -> MethodResponse {
     let mut response = match &answer {
         Ok(_) => MethodResponse::response(id, ResponsePayload::success(()), usize::MAX),
         Err(failure) => MethodResponse::error(id, error_object(failure.clone().into_rpc_error())),

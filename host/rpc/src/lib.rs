@@ -36,6 +36,7 @@ mod method_list;
 mod peers;
 mod places;
 mod proof;
+mod result;
 mod server;
 mod threads;
 mod unread;
@@ -50,6 +51,7 @@ pub use framing::first_ambiguous_head;
 pub use gateway::{Ended, Gateway, ended, user_of};
 pub use limits::Limits;
 pub use peers::Peers;
+pub use result::{ResultStream, ResultText};
 #[cfg(test)]
 pub use server::Drained;
 pub use server::Server;

@@ -32,7 +32,7 @@ use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
-use outrigger_rpc::{Call, Dispatch, Failure};
+use outrigger_rpc::{Call, Dispatch, Failure, ResultText};
 use outrigger_services::{Caller, Scopes};
 pub use startup_gate::StartupGate;
 
@@ -229,12 +229,12 @@ impl Methods for Router {
 }
 
 impl Dispatch for Router {
-    async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
+    async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
         match self.lease(&call.method) {
-            Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await,
+            Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await.map(ResultText::from),
             Some(Err(error)) => Err(Failure::Rpc(error)),
             None => match self.builtins.call(&call).await {
-                Some(answer) => answer.map_err(Failure::Rpc),
+                Some(answer) => answer.map(ResultText::from).map_err(Failure::Rpc),
                 None => {
                     self.absent.called(&call.method, &self.registry);
                     Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))

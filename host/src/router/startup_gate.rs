@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use parking_lot::Mutex;
@@ -11,7 +10,7 @@ use outrigger_sdk::manifest::MethodSpec;
 
 use super::Router;
 use crate::layers::Methods;
-use outrigger_rpc::{Call, Dispatch, Failure};
+use outrigger_rpc::{Call, Dispatch, Failure, ResultText};
 
 /// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router from then on.
 #[derive(Default)]
@@ -46,7 +45,7 @@ impl Methods for StartupGate {
 }
 
 impl Dispatch for StartupGate {
-    async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
+    async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
         match self.router.get() {
             Some(router) => router.dispatch(call).await,
             None => Err(self.starting()),
@@ -75,6 +74,6 @@ mod tests {
             folders: None,
         };
         let answer = gate.dispatch(call).await;
-        assert_eq!(answer, Err(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
+        assert_eq!(answer.err(), Some(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
     }
 }

@@ -28,6 +28,7 @@ use super::auth::Caller;
 use super::dispatch::Failure;
 use super::gateway::{Answer, OVERLOADED, Origin, RpcService};
 use super::limits::Limits;
+use super::result::ResultText;
 use outrigger_base::offload::read_offloaded;
 
 pub(super) use self::reply::{Content, Reply, ReplyBody};
@@ -155,7 +156,7 @@ async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Orig
 const INTERNAL_ID: Id<'static> = Id::Number(0);
 
 /// Sends one request through jsonrpsee's middleware stack.
-async fn call<S: RpcService>(service: &S, origin: Origin, request: Request<'_>) -> Result<Bytes, Failure> {
+async fn call<S: RpcService>(service: &S, origin: Origin, request: Request<'_>) -> Result<ResultText, Failure> {
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
     rpc.extensions_mut().insert(origin);
     let mut response = service.call(rpc).await;

@@ -1,6 +1,6 @@
 //! Writing replies: text in pieces, large results among them uncopied.
 
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -11,6 +11,7 @@ use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 
 use super::request::Dialect;
+use crate::result::{ResultStream, ResultText};
 
 /// A result of at least this many bytes is a piece of its own; a smaller one is cheaper to copy.
 const SPLICE_MIN_BYTES: usize = 16 * 1024;
@@ -45,7 +46,7 @@ impl Reply {
 
     /// A status with words.
     pub(crate) fn text(status: StatusCode, words: &'static str) -> Self {
-        let body = ReplyBody::from_pieces(vec![Bytes::from_static(words.as_bytes())]);
+        let body = ReplyBody::from_pieces(vec![Bytes::from_static(words.as_bytes()).into()]);
         Self { status, content: Content::Text, body }
     }
 
@@ -56,30 +57,51 @@ impl Reply {
     }
 }
 
-/// A body whose pieces are all there, and whose length is therefore known.
+/// A body of known length: pieces that are there, and streams between them.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyBody {
-    pieces: std::vec::IntoIter<Bytes>,
+    pieces: std::vec::IntoIter<ResultText>,
+    stream: Option<ResultStream>,
     remaining: u64,
 }
 
 impl ReplyBody {
-    fn from_pieces(pieces: Vec<Bytes>) -> Self {
-        let remaining = pieces.iter().map(|piece| piece.len() as u64).sum();
-        Self { pieces: pieces.into_iter(), remaining }
+    fn from_pieces(pieces: Vec<ResultText>) -> Self {
+        let remaining = pieces.iter().map(ResultText::len).sum();
+        Self { pieces: pieces.into_iter(), stream: None, remaining }
+    }
+
+    /// The next bytes of the stream that is being sent, if there is one.
+    fn poll_stream(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        let Some(stream) = &self.stream else { return Poll::Ready(None) };
+        let data = std::task::ready!(stream.poll_data(context));
+        if data.is_none() {
+            self.stream = None;
+        }
+        Poll::Ready(data)
     }
 }
 
 impl Body for ReplyBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = self.pieces.next();
-        if let Some(piece) = &piece {
-            self.remaining = self.remaining.saturating_sub(piece.len() as u64);
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        loop {
+            let data = match std::task::ready!(self.poll_stream(context)) {
+                Some(data) => data?,
+                None => match self.pieces.next() {
+                    None => return Poll::Ready(None),
+                    Some(ResultText::Bytes(piece)) => piece,
+                    Some(ResultText::Stream(stream)) => {
+                        self.stream = Some(stream);
+                        continue;
+                    }
+                },
+            };
+            self.remaining = self.remaining.saturating_sub(data.len() as u64);
+            return Poll::Ready(Some(Ok(Frame::data(data))));
         }
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -94,7 +116,7 @@ impl Body for ReplyBody {
 /// Collects the text of a reply.
 #[derive(Default)]
 pub(super) struct Writer {
-    pieces: Vec<Bytes>,
+    pieces: Vec<ResultText>,
     open: Vec<u8>,
 }
 
@@ -105,20 +127,21 @@ impl Writer {
     }
 
     /// Adds what a call answered.
-    fn result(&mut self, result: Bytes) {
-        if result.len() < SPLICE_MIN_BYTES {
-            self.open.extend_from_slice(&result);
-            return;
+    fn result(&mut self, result: ResultText) {
+        match result {
+            ResultText::Bytes(bytes) if bytes.len() < SPLICE_MIN_BYTES => self.open.extend_from_slice(&bytes),
+            _ => {
+                self.close_piece();
+                self.pieces.push(result);
+            }
         }
-        self.close_piece();
-        self.pieces.push(result);
     }
 
     /// Adds the reply to a request of `dialect` and `id`, in that dialect.
-    pub(super) fn reply(&mut self, dialect: Dialect, id: Option<&str>, outcome: Result<Bytes, RpcError>) {
+    pub(super) fn reply(&mut self, dialect: Dialect, id: Option<&str>, outcome: Result<ResultText, RpcError>) {
         // At once: to grow step by step costs more than all the writing.
         let copied = match &outcome {
-            Ok(result) if result.len() < SPLICE_MIN_BYTES => result.len(),
+            Ok(ResultText::Bytes(result)) if result.len() < SPLICE_MIN_BYTES => result.len(),
             Ok(_) => 0,
             Err(error) => error.message.len(),
         };
@@ -163,11 +186,11 @@ impl Writer {
 
     fn close_piece(&mut self) {
         if !self.open.is_empty() {
-            self.pieces.push(Bytes::from(std::mem::take(&mut self.open)));
+            self.pieces.push(Bytes::from(std::mem::take(&mut self.open)).into());
         }
     }
 
-    fn finish(mut self) -> Vec<Bytes> {
+    fn finish(mut self) -> Vec<ResultText> {
         self.close_piece();
         self.pieces
     }

@@ -194,3 +194,20 @@ async fn an_address_in_use_is_told() {
     let error = Server::bind(server.address, gateway, auth, Limits::default()).await.expect_err("in use");
     assert!(error.to_string().contains(&server.address.to_string()), "{error}");
 }
+
+#[tokio::test]
+async fn result_of_a_stream_has_its_length_and_a_broken_one_ends_the_connection() {
+    let server = Running::start(Limits::default()).await;
+    let mut stream = server.connect().await;
+    let once = format!("{{\"result\":{},\"error\":null,\"id\":1}}", "7".repeat(usize::try_from(STREAM).unwrap()));
+    send(&mut stream, &post("/", "", r#"{"method":"stream","id":1}"#)).await;
+    assert!(receive(&mut stream).await.1 == once.clone() + "\n");
+    // Several in one body, with others between them.
+    let request = r#"{"method":"stream","id":1}"#;
+    send(&mut stream, &post("/", "", &format!("[{request},{COUNT},{request}]"))).await;
+    assert!(receive(&mut stream).await.1 == format!("[{once},{},{once}]\n", COUNTED.trim_end()));
+
+    send(&mut stream, &post("/", "", r#"{"method":"broken stream","id":1}"#)).await;
+    let text = receive_to_end(&mut stream).await;
+    assert!(text.contains(&format!("Content-Length: {}\r\n", once.len() + 1)) && text.ends_with('7'));
+}

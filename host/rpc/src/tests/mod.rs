@@ -41,20 +41,37 @@ impl Drop for CountDrop {
     }
 }
 
+/// The length of a streamed result, in bytes.
+const STREAM: u64 = 3_000_000;
+
+/// So many sevens, in frames that come one after the other.
+fn sevens(count: u64) -> impl hyper::body::Body<Data = Bytes, Error = std::io::Error> + Send {
+    const FRAME: u64 = 100_000;
+    let frames = futures_util::stream::unfold(count, |left| async move {
+        tokio::task::yield_now().await;
+        let length = left.min(FRAME);
+        let frame = hyper::body::Frame::data(Bytes::from(vec![b'7'; usize::try_from(length).unwrap()]));
+        (length > 0).then_some((Ok(frame), left - length))
+    });
+    http_body_util::StreamBody::new(frames)
+}
+
 impl Dispatch for Node {
-    async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
+    async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         match call.method.as_str() {
-            "getblockcount" => Ok(Bytes::from_static(b"101")),
-            "wallet" => Ok(Bytes::from(format!("{:?}", call.wallet.unwrap_or_default()))),
-            "length" => Ok(Bytes::from(call.params.as_bytes().len().to_string())),
-            "large" => Ok(Bytes::from(vec![b'7'; 20_000_000])),
+            "getblockcount" => Ok(Bytes::from_static(b"101").into()),
+            "wallet" => Ok(Bytes::from(format!("{:?}", call.wallet.unwrap_or_default())).into()),
+            "length" => Ok(Bytes::from(call.params.as_bytes().len().to_string()).into()),
+            "large" => Ok(Bytes::from(vec![b'7'; 20_000_000]).into()),
+            "stream" => Ok(ResultText::Stream(ResultStream::new(STREAM, Box::pin(sevens(STREAM))))),
+            "broken stream" => Ok(ResultText::Stream(ResultStream::new(STREAM, Box::pin(sevens(STREAM / 2))))),
             "wait" => {
                 self.waiting.fetch_add(1, Ordering::SeqCst);
                 let guard = CountDrop(Arc::clone(&self.dropped));
                 self.go_on.notified().await;
                 std::mem::forget(guard);
-                Ok(Bytes::from_static(b"true"))
+                Ok(Bytes::from_static(b"true").into())
             }
             _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found").into()),
         }

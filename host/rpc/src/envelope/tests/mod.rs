@@ -27,14 +27,14 @@ struct Recorder(Mutex<Vec<Call>>);
 static LARGE: [u8; 100_000] = [b'7'; 100_000];
 
 impl Dispatch for Recorder {
-    async fn dispatch(&self, call: Call) -> Result<Bytes, Failure> {
+    async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
         let method = call.method.clone();
         let params = call.params.clone();
         self.0.lock().push(call);
         match method.as_str() {
-            "getblockcount" => Ok(Bytes::from_static(b"101")),
-            "echo" => Ok(params.into_bytes()),
-            "large" => Ok(Bytes::from_static(&LARGE)),
+            "getblockcount" => Ok(Bytes::from_static(b"101").into()),
+            "echo" => Ok(params.into_bytes().into()),
+            "large" => Ok(Bytes::from_static(&LARGE).into()),
             "bad" => Err(RpcError::invalid_parameter("a \"bad\"\nvalue é").into()),
             "invalid" => Err(RpcError::new(RpcErrorCode::INVALID_REQUEST, "not so").into()),
             "busy" => Err(Failure::Overloaded),

@@ -1,0 +1,73 @@
+//! The JSON text of a result, from the dispatch to the socket: bytes, or a stream of known length for what is too long to hold.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::{Body, Frame};
+use parking_lot::Mutex;
+
+/// The JSON text of a result: one JSON value, on one line. Never empty.
+#[derive(Clone, Debug)]
+pub enum ResultText {
+    /// All of it.
+    Bytes(Bytes),
+    /// What is sent to the client as it comes.
+    Stream(ResultStream),
+}
+
+impl ResultText {
+    /// Its length, in bytes.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Stream(stream) => stream.length,
+        }
+    }
+}
+
+impl From<Bytes> for ResultText {
+    fn from(bytes: Bytes) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+/// A result that is not whole yet. Its clones are the same stream: what one has read, none reads again.
+#[derive(Clone)]
+pub struct ResultStream {
+    length: u64,
+    body: Arc<Mutex<UnsyncBoxBody<Bytes, io::Error>>>,
+}
+
+impl ResultStream {
+    /// A stream of `length` bytes. A body that fails, or ends before its length, ends the client's connection: its client has the
+    /// beginning of the answer already.
+    pub fn new(length: u64, body: impl Body<Data = Bytes, Error = io::Error> + Send + 'static) -> Self {
+        Self { length, body: Arc::new(Mutex::new(UnsyncBoxBody::new(body))) }
+    }
+
+    /// The next bytes; `None` at the end.
+    pub(super) fn poll_data(&self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        let mut body = self.body.lock();
+        loop {
+            let frame = std::task::ready!(Pin::new(&mut *body).poll_frame(context));
+            return Poll::Ready(match frame.map(|frame| frame.map(Frame::into_data)) {
+                None => None,
+                Some(Ok(Ok(data))) => Some(Ok(data)),
+                // Trailers say nothing here.
+                Some(Ok(Err(_))) => continue,
+                Some(Err(error)) => Some(Err(error)),
+            });
+        }
+    }
+}
+
+impl fmt::Debug for ResultStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ResultStream({} bytes)", self.length)
+    }
+}

@@ -1,0 +1,86 @@
+//! A call as bitcoind reads it, and the result in the bytes of its reply.
+//!
+//! Requests say no `jsonrpc`, which all releases answer alike: the result stands between a known beginning and a known end, so
+//! that it need not be parsed.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::StatusCode;
+use outrigger_values::{RpcError, RpcErrorCode};
+use serde::Deserialize;
+
+/// What stands before a result.
+pub const PREFIX: &[u8] = br#"{"result":"#;
+
+/// What stands after a result.
+pub const SUFFIX: &[u8] = b",\"error\":null,\"id\":1}\n";
+
+/// The body of a request: `params` is the JSON text of an array or object.
+pub fn request(method: &str, params: &[u8]) -> Bytes {
+    let name = serde_json::Value::from(method).to_string();
+    let mut body = BytesMut::with_capacity(name.len() + params.len() + 32);
+    body.put_slice(br#"{"id":1,"method":"#);
+    body.put_slice(name.as_bytes());
+    body.put_slice(br#","params":"#);
+    body.put_slice(params);
+    body.put_slice(b"}");
+    body.freeze()
+}
+
+/// What a call came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The JSON text of its result.
+    Result(Bytes),
+    /// Its error.
+    Error(RpcError),
+    /// The reply is not one of bitcoind's.
+    Strange,
+}
+
+#[derive(Deserialize)]
+struct ErrorReply {
+    error: ErrorObject,
+}
+
+#[derive(Deserialize)]
+struct ErrorObject {
+    code: i32,
+    message: String,
+}
+
+/// Reads a whole reply.
+pub fn read_reply(status: StatusCode, body: &Bytes) -> Outcome {
+    if status == StatusCode::OK && body.starts_with(PREFIX) && body.ends_with(SUFFIX) {
+        let end = body.len() - SUFFIX.len();
+        return if end > PREFIX.len() { Outcome::Result(body.slice(PREFIX.len()..end)) } else { Outcome::Strange };
+    }
+    match serde_json::from_slice::<ErrorReply>(body) {
+        Ok(ErrorReply { error: ErrorObject { code, message } }) => {
+            Outcome::Error(RpcError::new(RpcErrorCode(code), message))
+        }
+        Err(_) => Outcome::Strange,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_results_errors_or_strange() {
+        let read = |status: u16, text: &'static str| {
+            read_reply(StatusCode::from_u16(status).unwrap(), &Bytes::from_static(text.as_bytes()))
+        };
+        assert_eq!(read(200, "{\"result\":[1,\"é\"],\"error\":null,\"id\":1}\n"), Outcome::Result("[1,\"é\"]".into()));
+        let error = r#"{"result":null,"error":{"code":-8,"message":"Block height out of range"},"id":1}"#;
+        assert_eq!(read(500, error), Outcome::Error(RpcError::new(RpcErrorCode(-8), "Block height out of range")));
+        for strange in ["", "<html>", "{\"result\":,\"error\":null,\"id\":1}\n", "{\"error\":null}"] {
+            assert_eq!(read(200, strange), Outcome::Strange, "{strange}");
+        }
+    }
+
+    #[test]
+    fn request_quotes_the_method() {
+        assert_eq!(request("a\"b", b"[1]"), Bytes::from_static(br#"{"id":1,"method":"a\"b","params":[1]}"#));
+    }
+}

@@ -1,0 +1,36 @@
+//! HTTP and JSON-RPC towards a running bitcoind: its address and credentials, and connections that are kept for the next request.
+//!
+//! ```text
+//! Upstream   one node: address, credentials, how many requests at a time
+//!   pool       idle connections of this thread
+//!   reply      a reply's body; the connection goes back to the pool at its end
+//!   envelope   a call as bytes, and the result or error in the bytes of a reply
+//! ```
+//!
+//! All of it is asynchronous and never blocks a thread. It knows nothing of chains, wallets and plugins.
+//!
+//! Invariants:
+//! - A request is sent again only if nothing of it was written, or if its method is known to have no effects and the connection
+//!   ended before any byte of the reply.
+//! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind makes another.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
+mod credentials;
+mod endpoint;
+mod envelope;
+mod error;
+mod pool;
+mod read_only;
+mod reply;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+pub use credentials::{CredentialsError, Login};
+pub use endpoint::{BadEndpoint, Endpoint};
+pub use envelope::{Outcome, PREFIX, SUFFIX, read_reply, request};
+pub use error::UpstreamError;
+pub use read_only::is_read_only;
+pub use reply::{Reply, ReplyBody};
+pub use upstream::{Figures, Upstream};

@@ -1,0 +1,68 @@
+//! Connections that wait for the next request, each on the thread that made it.
+//!
+//! A connection's input and output run on the runtime of the thread that made it, so another thread would have to wake that one
+//! for each request.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::endpoint::Endpoint;
+
+/// How long a connection waits: bitcoind closes those that were idle for 30 seconds (`-rpcservertimeout`).
+const IDLE_LIMIT: Duration = Duration::from_secs(20);
+
+/// How long making a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection: what sends the next request on it.
+pub(crate) type Sender = SendRequest<Full<Bytes>>;
+
+thread_local! {
+    /// The idle connections of this thread by node, each with the moment since when it has been idle; the last used last.
+    static IDLE: RefCell<HashMap<u64, Vec<(Sender, Instant)>>> = RefCell::default();
+}
+
+/// An idle connection of this thread to a node; the last used first, so that those in excess time out.
+pub(crate) fn take(node: u64) -> Option<Sender> {
+    IDLE.with_borrow_mut(|idle| {
+        let idle = idle.get_mut(&node)?;
+        idle.retain(|(sender, since)| since.elapsed() < IDLE_LIMIT && !sender.is_closed());
+        idle.pop().map(|(sender, _)| sender)
+    })
+}
+
+/// Keeps a connection for this thread's next request.
+pub(crate) fn give_back(node: u64, sender: Sender) {
+    if !sender.is_closed() {
+        IDLE.with_borrow_mut(|idle| idle.entry(node).or_default().push((sender, Instant::now())));
+    }
+}
+
+/// Closes this thread's idle connections to a node.
+pub(crate) fn clear(node: u64) {
+    IDLE.with_borrow_mut(|idle| idle.remove(&node));
+}
+
+/// A new connection.
+pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Sender> {
+    let connecting = async {
+        let stream = TcpStream::connect(endpoint.authority()).await?;
+        stream.set_nodelay(true)?;
+        Ok::<_, io::Error>(stream)
+    };
+    let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
+        .await
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time"))??;
+    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    // Its errors reach whoever waits for the reply.
+    tokio::spawn(async move { connection.await.unwrap_or_default() });
+    Ok(sender)
+}

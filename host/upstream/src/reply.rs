@@ -1,0 +1,101 @@
+//! A node's reply, whose connection is used again once its body was read.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::error::UpstreamError;
+use super::pool::{self, Sender};
+
+/// A reply.
+pub struct Reply {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its body.
+    pub body: ReplyBody,
+}
+
+/// The body of a reply. Dropped before its end, it closes the connection.
+pub struct ReplyBody {
+    body: Incoming,
+    node: u64,
+    sender: Option<Sender>,
+    /// Until the body ends, the request counts.
+    _permit: OwnedSemaphorePermit,
+}
+
+impl ReplyBody {
+    pub(crate) fn new(body: Incoming, node: u64, sender: Sender, permit: OwnedSemaphorePermit) -> Self {
+        Self { body, node, sender: Some(sender), _permit: permit }
+    }
+
+    /// Its length, if the node stated it.
+    pub fn length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    fn ended(&mut self) {
+        if let Some(sender) = self.sender.take() {
+            pool::give_back(self.node, sender);
+        }
+    }
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
+        match &frame {
+            None => self.ended(),
+            Some(Err(_)) => self.sender = None,
+            Some(Ok(_)) if self.body.is_end_stream() => self.ended(),
+            Some(Ok(_)) => {}
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Reply {
+    /// Reads the whole body, of at most `most` bytes.
+    ///
+    /// # Errors
+    /// `Lost`, and `Strange` for a longer one.
+    pub async fn collect(self, most: usize) -> Result<(StatusCode, Bytes), UpstreamError> {
+        let Self { status, mut body } = self;
+        let mut first: Option<Bytes> = None;
+        let mut whole = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(UpstreamError::Lost)?.into_data() else { continue };
+            if data.len() > most.saturating_sub(whole.len() + first.as_ref().map_or(0, Bytes::len)) {
+                return Err(UpstreamError::Strange(status));
+            }
+            match first.take() {
+                // A body in one frame is not copied.
+                None if whole.is_empty() => first = Some(data),
+                None => whole.extend_from_slice(&data),
+                Some(earlier) => {
+                    let stated = body.length().and_then(|left| usize::try_from(left).ok()).unwrap_or(0).min(most);
+                    whole.reserve(earlier.len() + data.len() + stated);
+                    whole.extend_from_slice(&earlier);
+                    whole.extend_from_slice(&data);
+                }
+            }
+        }
+        Ok((status, first.unwrap_or_else(|| whole.freeze())))
+    }
+}

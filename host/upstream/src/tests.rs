@@ -1,0 +1,115 @@
+//! Against a server that answers as told.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":7,\"error\":null,\"id\":1}\n";
+
+/// Reads one request, to the end of its body.
+async fn read_request(stream: &mut TcpStream) -> Option<String> {
+    let mut text = Vec::new();
+    while !text.ends_with(b"}") {
+        text.push(stream.read_u8().await.ok()?);
+    }
+    Some(String::from_utf8(text).unwrap())
+}
+
+/// A server that answers each connection's requests by these texts in turn, and closes it then. Its requests.
+async fn server(
+    connections: Vec<Vec<&'static str>>,
+) -> (Arc<Upstream>, tokio::task::JoinHandle<Vec<String>>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let cookie = folder.path().join("cookie");
+    std::fs::write(&cookie, "__cookie__:one").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let serving = tokio::spawn(async move {
+        let mut requests = Vec::new();
+        for replies in connections {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            for reply in replies {
+                let Some(request) = read_request(&mut stream).await else { break };
+                requests.push(request);
+                stream.write_all(reply.as_bytes()).await.unwrap();
+            }
+        }
+        requests
+    });
+    (Arc::new(Upstream::new(endpoint, Login::Cookie(cookie), 2)), serving, folder)
+}
+
+async fn ask(upstream: &Upstream, method: &str) -> Result<Outcome, UpstreamError> {
+    let reply = upstream.post(request(method, b"[]"), is_read_only(method)).await?;
+    let (status, body) = reply.collect(1000).await?;
+    Ok(read_reply(status, &body))
+}
+
+fn seven() -> Outcome {
+    Outcome::Result(Bytes::from_static(b"7"))
+}
+
+#[tokio::test]
+async fn connection_is_used_again_after_its_reply() {
+    let (upstream, serving, _folder) = server(vec![vec![OK, OK, OK]]).await;
+    for _ in 0..3 {
+        assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+    }
+    let requests = serving.await.unwrap();
+    assert!(requests[0].contains("authorization: Basic X19jb29raWVfXzpvbmU="), "{}", requests[0]);
+    assert!(requests[0].ends_with("{\"id\":1,\"method\":\"getblockcount\",\"params\":[]}"));
+    assert_eq!(upstream.figures().connections.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn request_without_reply_is_sent_again_only_if_it_has_no_effects() {
+    let (upstream, serving, _folder) = server(vec![vec![OK, ""], vec![OK, ""]]).await;
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven(), "the first connection ended without a reply");
+    let lost = ask(&upstream, "sendrawtransaction").await.unwrap_err();
+    assert!(matches!(lost, UpstreamError::Lost(_)) && !lost.is_without_effect(), "{lost}");
+    assert_eq!(serving.await.unwrap().len(), 4);
+    let gone = ask(&upstream, "getblockcount").await.unwrap_err();
+    assert!(matches!(gone, UpstreamError::Unreachable(_)) && gone.is_without_effect());
+}
+
+#[tokio::test]
+async fn cookie_is_read_again_when_it_is_refused() {
+    const NO: &str = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+    let (upstream, serving, folder) = server(vec![vec![OK, NO, OK, NO]]).await;
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+    std::fs::write(folder.path().join("cookie"), "__cookie__:two").unwrap();
+    assert_eq!(ask(&upstream, "sendrawtransaction").await.unwrap(), seven(), "what is refused has no effects");
+    assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Unauthorized));
+    let requests = serving.await.unwrap();
+    assert!(requests[2].contains("authorization: Basic X19jb29raWVfXzp0d28="), "{}", requests[2]);
+}
+
+#[tokio::test]
+async fn full_queue_whitelist_and_other_servers_are_told_apart() {
+    const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 27\r\n\r\nWork queue depth exceeded\r\n";
+    const LISTED: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    const HTML: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>";
+    let (upstream, serving, _folder) = server(vec![vec![BUSY, LISTED, HTML]]).await;
+    assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Overloaded));
+    assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Forbidden));
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), Outcome::Strange);
+    assert_eq!(serving.await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn body_that_is_dropped_closes_its_connection() {
+    const LONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{\"result\":\"";
+    let (upstream, _serving, _folder) = server(vec![vec![LONG], vec![OK]]).await;
+    let mut reply = upstream.post(request("getblock", b"[]"), true).await.unwrap();
+    assert_eq!(reply.body.length(), Some(1_000_000));
+    assert!(reply.body.frame().await.is_some());
+    drop(reply);
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+}

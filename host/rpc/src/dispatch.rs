@@ -114,6 +114,8 @@ pub enum Failure {
     /// The host takes no more work for now: HTTP 503, `Work queue depth exceeded`. Within a batch,
     /// whose status is always 200, an error -32603 with that message.
     Overloaded,
+    /// The node's own list refuses the method (`-rpcwhitelist`): HTTP 403, and within a batch an error -32603.
+    Forbidden,
 }
 
 impl From<RpcError> for Failure {

@@ -22,6 +22,9 @@ use outrigger_base::client_files::Folders;
 /// What bitcoind says when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
 
+/// What stands in a batch for the status 403.
+const FORBIDDEN: &str = "The node does not allow this method";
+
 /// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers.
 ///
 /// jsonrpsee's `rpc_logger` layer is not for use here: it traces parameters, which carry keys.
@@ -58,6 +61,7 @@ impl Failure {
         match self {
             Self::Rpc(error) => error,
             Self::Overloaded => RpcError::internal(OVERLOADED),
+            Self::Forbidden => RpcError::internal(FORBIDDEN),
         }
     }
 }

@@ -86,6 +86,7 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: Orig
         Err(Failure::Overloaded) => {
             return Reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED);
         }
+        Err(Failure::Forbidden) => return Reply::empty(StatusCode::FORBIDDEN),
     };
     if is_notification {
         return Reply::empty(StatusCode::NO_CONTENT);

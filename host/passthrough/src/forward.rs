@@ -1,0 +1,123 @@
+//! A call as bytes to the node, and its result as bytes back.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::StatusCode;
+use hyper::body::{Body, Frame};
+use outrigger_rpc::{Failure, ResultStream, ResultText};
+use outrigger_upstream::{
+    Outcome, PREFIX, Reply, ReplyBody, SUFFIX, Upstream, UpstreamError, is_read_only, read_reply, request,
+};
+use outrigger_values::{RpcError, RpcErrorCode};
+
+/// A reply of more bytes is streamed.
+const STREAM_MIN_BYTES: u64 = 1 << 20;
+
+/// The longest reply that does not state its length, in bytes: bitcoind states it always.
+const MAX_UNSTATED: usize = 64 << 20;
+
+/// Calls a method of the node. `params` is the JSON text of an array or object.
+///
+/// # Errors
+/// The method's own, and what the node's absence reads as (-28).
+pub(crate) async fn forward(upstream: &Upstream, method: &str, params: &[u8]) -> Result<ResultText, Failure> {
+    let reply = upstream.post(request(method, params), is_read_only(method)).await;
+    result_of(upstream, reply).await
+}
+
+async fn result_of(upstream: &Upstream, reply: Result<Reply, UpstreamError>) -> Result<ResultText, Failure> {
+    let failed = |error| failure(upstream, error);
+    let reply = reply.map_err(failed)?;
+    if let (StatusCode::OK, Some(length)) = (reply.status, reply.body.length())
+        && length > STREAM_MIN_BYTES
+    {
+        let inner = length - (PREFIX.len() + SUFFIX.len()) as u64;
+        return Ok(ResultText::Stream(ResultStream::new(inner, ResultBody::new(reply.body, inner))));
+    }
+    let (status, body) = reply.collect(MAX_UNSTATED).await.map_err(failed)?;
+    match read_reply(status, &body) {
+        Outcome::Result(result) => Ok(ResultText::Bytes(result)),
+        Outcome::Error(error) => Err(Failure::Rpc(error)),
+        Outcome::Strange => Err(failed(UpstreamError::Strange(status))),
+    }
+}
+
+/// What a client is told of a node that gave no reply.
+pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
+    let endpoint = upstream.endpoint();
+    match error {
+        UpstreamError::Overloaded => Failure::Overloaded,
+        UpstreamError::Forbidden => Failure::Forbidden,
+        UpstreamError::Strange(status) => {
+            tracing::error!(%endpoint, %status, "a reply that is not one of bitcoind's");
+            Failure::Rpc(RpcError::misc(format!("{endpoint} does not answer as bitcoind does")))
+        }
+        // Clients of bitcoind wait and try again on this code.
+        error => {
+            tracing::debug!(%endpoint, %error, "the node does not answer");
+            let message = format!("Waiting for bitcoind at {endpoint}...");
+            Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, message))
+        }
+    }
+}
+
+/// The result within the body of a long reply: what stands before and behind it is taken off and compared.
+struct ResultBody {
+    body: ReplyBody,
+    /// Bytes of the beginning that are still to come.
+    before: &'static [u8],
+    /// Bytes of the result that are still to come.
+    left: u64,
+    /// Bytes of the end that are still to come.
+    behind: &'static [u8],
+}
+
+impl ResultBody {
+    fn new(body: ReplyBody, length: u64) -> Self {
+        Self { body, before: PREFIX, left: length, behind: SUFFIX }
+    }
+
+    /// Takes what is expected from the front of `data`.
+    fn expect(expected: &mut &'static [u8], data: &mut Bytes) -> io::Result<()> {
+        let length = expected.len().min(data.len());
+        let (now, later) = expected.split_at(length);
+        if data.get(..length) != Some(now) {
+            return Err(io::Error::other("a reply that is not one of bitcoind's"));
+        }
+        data.advance(length);
+        *expected = later;
+        Ok(())
+    }
+
+    /// The part of a frame that belongs to the result.
+    fn cut(&mut self, mut data: Bytes) -> io::Result<Bytes> {
+        Self::expect(&mut self.before, &mut data)?;
+        let length = usize::try_from(self.left).unwrap_or(usize::MAX).min(data.len());
+        let result = data.split_to(length);
+        self.left -= length as u64;
+        Self::expect(&mut self.behind, &mut data)?;
+        if data.is_empty() { Ok(result) } else { Err(io::Error::other("a reply longer than it said")) }
+    }
+}
+
+impl Body for ResultBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        loop {
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
+                let whole = self.left == 0 && self.behind.is_empty();
+                return Poll::Ready((!whole).then(|| Err(io::ErrorKind::UnexpectedEof.into())));
+            };
+            let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
+            let result = self.cut(data)?;
+            if !result.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(result))));
+            }
+        }
+    }
+}

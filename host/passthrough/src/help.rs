@@ -1,0 +1,70 @@
+//! What a node's `help` says: which methods it has, and in which category.
+
+use std::collections::BTreeMap;
+
+/// A method of the node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeMethod {
+    /// Its category, as `Blockchain`.
+    pub category: String,
+    /// Its line: its name and its arguments.
+    pub usage: String,
+}
+
+/// The methods that a node's `help` lists.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct NodeHelp(BTreeMap<String, NodeMethod>);
+
+impl NodeHelp {
+    /// Reads the text of `help`.
+    pub fn parse(text: &str) -> Self {
+        let mut methods = BTreeMap::new();
+        let mut category = "";
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            match line.strip_prefix("== ").and_then(|rest| rest.strip_suffix(" ==")) {
+                Some(title) => category = title,
+                None => {
+                    let name = line.split_whitespace().next().unwrap_or_default();
+                    let method = NodeMethod { category: category.to_owned(), usage: line.to_owned() };
+                    methods.insert(name.to_owned(), method);
+                }
+            }
+        }
+        Self(methods)
+    }
+
+    /// A method of the node.
+    pub fn get(&self, method: &str) -> Option<&NodeMethod> {
+        self.0.get(method)
+    }
+
+    /// Whether the node lists this method among those of its wallets.
+    pub fn is_wallet_method(&self, method: &str) -> bool {
+        self.get(method).is_some_and(|method| method.category == "Wallet")
+    }
+
+    /// All methods, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &NodeMethod)> {
+        self.0.iter().map(|(name, method)| (name.as_str(), method))
+    }
+
+    /// Whether nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_is_read_by_category() {
+        let help = NodeHelp::parse(
+            "== Blockchain ==\ngetblock \"blockhash\" ( verbosity )\nping\n\n== Wallet ==\nsend [{}]\n",
+        );
+        assert_eq!(help.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["getblock", "ping", "send"]);
+        assert_eq!(help.get("getblock").unwrap().usage, "getblock \"blockhash\" ( verbosity )");
+        assert!(help.is_wallet_method("send") && !help.is_wallet_method("ping") && !help.is_wallet_method("sendall"));
+    }
+}

@@ -1,0 +1,25 @@
+//! Calls that no plugin answers, passed on to a running bitcoind.
+//!
+//! ```text
+//! router -> Passthrough::call   deny list, wallet rule
+//!             long_poll           waits here, so that the node has no thread that waits
+//!             forward             bytes to the node and back; long results as a stream
+//!             taps                what the host does before the client has the answer
+//! ```
+//!
+//! Invariants:
+//! - Results are never parsed: they are cut out of the node's reply between its known beginning and end.
+//! - With wallets of our own, no wallet method ever reaches the node's wallets, and the path upstream is always `/`.
+//! - No thread that serves connections waits for the node.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
+mod forward;
+mod help;
+mod long_poll;
+mod methods;
+mod passthrough;
+mod shared;
+
+pub use help::{NodeHelp, NodeMethod};
+pub use passthrough::{NodeTip, Passthrough, Settings, Taps, WalletOwner};

@@ -1,0 +1,244 @@
+//! Calls that wait for the node: they wait here, so that thousands of them hold none of the node's few threads.
+//!
+//! getblocktemplate with a `longpollid` (BIP 22) is answered by a plain getblocktemplate once there is something new; waitfornewblock,
+//! waitforblock and waitforblockheight by what the host knows of the chain.
+
+use std::time::Duration;
+
+use bitcoin::BlockHash;
+use bytes::Bytes;
+use outrigger_rpc::Failure;
+use outrigger_values::{RpcError, RpcErrorCode};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::passthrough::{NodeTip, Passthrough};
+
+/// When a long poll is answered with the changes of the mempool alone, and how often they are looked for then, as bitcoind does.
+const MEMPOOL_AFTER: Duration = Duration::from_secs(60);
+const MEMPOOL_EVERY: Duration = Duration::from_secs(10);
+
+/// The hexadecimal digits of the block's hash at the beginning of a `longpollid`.
+const HASH_DIGITS: usize = 64;
+
+/// What a call waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// Another template than that of the `longpollid`; the parameters without it.
+    Template { id: String, params: Bytes },
+    /// Another tip than this one, or than the one now.
+    NewBlock { known: Option<BlockHash>, limit: Option<Duration> },
+    /// This block as tip.
+    Block { hash: BlockHash, limit: Option<Duration> },
+    /// A tip of at least this height.
+    Height { height: u32, limit: Option<Duration> },
+}
+
+impl Wait {
+    /// What a call waits for. `None` for a call that does not, or whose parameters the node has to judge.
+    pub fn of(method: &str, params: &[u8]) -> Option<Self> {
+        let names: &[&str] = match method {
+            "getblocktemplate" => &["template_request"],
+            "waitfornewblock" => &["timeout", "current_tip"],
+            "waitforblock" => &["blockhash", "timeout"],
+            "waitforblockheight" => &["height", "timeout"],
+            _ => return None,
+        };
+        if method == "getblocktemplate" && !contains(params, b"longpollid") {
+            return None;
+        }
+        let arguments = Arguments { values: serde_json::from_slice(params).ok()?, names };
+        match method {
+            "getblocktemplate" => template(arguments.values),
+            "waitfornewblock" => Some(Self::NewBlock { known: arguments.hash(1)?, limit: arguments.limit(0)? }),
+            "waitforblock" => Some(Self::Block { hash: arguments.hash(0)??, limit: arguments.limit(1)? }),
+            _ => {
+                let height = arguments.get(0)?.as_u64().and_then(|height| u32::try_from(height).ok())?;
+                Some(Self::Height { height, limit: arguments.limit(1)? })
+            }
+        }
+    }
+
+    /// Waits, and answers.
+    ///
+    /// # Errors
+    /// 503 where too many wait; -9 when the host stops; for a template, the node's own.
+    pub async fn answer(self, through: &Passthrough) -> Result<Bytes, Failure> {
+        let _place = through.long_calls.try_acquire().map_err(|_| Failure::Overloaded)?;
+        let mut stop = through.stop.clone();
+        tokio::select! {
+            answer = self.wait(through) => answer,
+            _ = stop.wait_for(|stop| *stop) => {
+                Err(Failure::Rpc(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down")))
+            }
+        }
+    }
+
+    async fn wait(self, through: &Passthrough) -> Result<Bytes, Failure> {
+        let tip = through.tip.clone();
+        match self {
+            Self::Template { id, params } => another_template(through, &id, params).await,
+            Self::NewBlock { known, limit } => {
+                let known = known.unwrap_or(tip.borrow().hash);
+                Ok(tip_json(tip_such_that(tip, limit, |tip| tip.hash != known).await))
+            }
+            Self::Block { hash, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.hash == hash).await)),
+            Self::Height { height, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.height >= height).await)),
+        }
+    }
+}
+
+/// The parameters of a call, by position or by name.
+struct Arguments<'n> {
+    values: Value,
+    names: &'n [&'n str],
+}
+
+impl Arguments<'_> {
+    /// A parameter; null where it is left out. `None` where the parameters are neither array nor object, or have others.
+    fn get(&self, position: usize) -> Option<&Value> {
+        match &self.values {
+            Value::Array(values) if values.len() <= self.names.len() => {
+                Some(values.get(position).unwrap_or(&Value::Null))
+            }
+            Value::Object(values) if values.keys().all(|key| self.names.contains(&key.as_str())) => {
+                Some(values.get(*self.names.get(position)?).unwrap_or(&Value::Null))
+            }
+            _ => None,
+        }
+    }
+
+    /// A block's hash, which may be left out.
+    fn hash(&self, position: usize) -> Option<Option<BlockHash>> {
+        match self.get(position)? {
+            Value::Null => Some(None),
+            Value::String(text) => text.parse().ok().map(Some),
+            _ => None,
+        }
+    }
+
+    /// A time limit in milliseconds; 0, or none, is no limit.
+    fn limit(&self, position: usize) -> Option<Option<Duration>> {
+        match self.get(position)? {
+            Value::Null => Some(None),
+            Value::Number(number) => {
+                let milliseconds = number.as_u64()?;
+                Some((milliseconds > 0).then(|| Duration::from_millis(milliseconds)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
+}
+
+fn template(mut values: Value) -> Option<Wait> {
+    let request = match &mut values {
+        Value::Array(values) => values.first_mut()?,
+        Value::Object(values) => values.get_mut("template_request")?,
+        _ => return None,
+    };
+    let request = request.as_object_mut()?;
+    // A proposal does not wait.
+    if request.get("mode").is_some_and(|mode| mode != "template") {
+        return None;
+    }
+    let Some(Value::String(id)) = request.remove("longpollid") else { return None };
+    // An id of another form the node judges.
+    id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
+    Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
+}
+
+/// The template of the node once it is not that of `id`.
+async fn another_template(through: &Passthrough, id: &str, params: Bytes) -> Result<Bytes, Failure> {
+    let known: Option<BlockHash> = id.get(..HASH_DIGITS).and_then(|hash| hash.parse().ok());
+    let mut tip = through.tip.clone();
+    let mut look = Instant::now() + MEMPOOL_AFTER;
+    loop {
+        let moved = |tip: &NodeTip| Some(tip.hash) != known;
+        let is_new = timeout_at(look, tip.wait_for(moved)).await.is_ok();
+        let template = through.template(params.clone()).await?;
+        if is_new || !names_template(&template, id) {
+            return Ok(template);
+        }
+        look = Instant::now() + MEMPOOL_EVERY;
+    }
+}
+
+/// Whether a template has this `longpollid`.
+fn names_template(template: &[u8], id: &str) -> bool {
+    contains(template, format!("\"longpollid\":\"{id}\"").as_bytes())
+}
+
+/// The first tip of which something is so, or the tip when the time is over.
+async fn tip_such_that(
+    mut tip: watch::Receiver<NodeTip>,
+    limit: Option<Duration>,
+    is_so: impl Fn(&NodeTip) -> bool,
+) -> NodeTip {
+    let over = async {
+        match limit.and_then(|limit| Instant::now().checked_add(limit)) {
+            Some(deadline) => sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        // Without a sender the host is at its end.
+        found = tip.wait_for(is_so) => { let _ = found; }
+        () = over => {}
+    }
+    *tip.borrow()
+}
+
+fn tip_json(tip: NodeTip) -> Bytes {
+    Bytes::from(json!({"hash": tip.hash.to_string(), "height": tip.height}).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::hashes::Hash;
+
+    use super::*;
+
+    #[test]
+    fn waiting_calls_are_told_from_others() {
+        let of = |method: &str, params: Value| Wait::of(method, params.to_string().as_bytes());
+        let hash = BlockHash::from_byte_array([7; 32]);
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(of("waitfornewblock", json!([])), Some(Wait::NewBlock { known: None, limit: None }));
+        assert_eq!(
+            of("waitfornewblock", json!([1000, hash])),
+            Some(Wait::NewBlock { known: Some(hash), limit: second })
+        );
+        assert_eq!(
+            of("waitforblock", json!({"blockhash": hash, "timeout": 0})),
+            Some(Wait::Block { hash, limit: None })
+        );
+        assert_eq!(of("waitforblockheight", json!([5, 1000])), Some(Wait::Height { height: 5, limit: second }));
+        // The node says what is wrong with these.
+        for wrong in [json!([-1]), json!(["x"]), json!([0, "x"]), json!([0, null, 0]), json!({"a": 1})] {
+            assert_eq!(of("waitfornewblock", wrong.clone()), None, "{wrong}");
+        }
+        let id = format!("{hash}12");
+        let waits = of("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
+        assert_eq!(waits, Some(Wait::Template { id, params: r#"[{"rules":["segwit"]}]"#.into() }));
+        assert_eq!(of("getblocktemplate", json!([{"rules": ["segwit"]}])), None);
+        assert_eq!(of("getblocktemplate", json!([{"longpollid": "x"}])), None);
+        assert_eq!(of("getblock", json!([hash])), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tip_is_awaited_until_the_time_is_over() {
+        let (first, second) = (BlockHash::all_zeros(), BlockHash::from_byte_array([1; 32]));
+        let (sender, tip) = watch::channel(NodeTip { hash: first, height: 1 });
+        let limit = Some(Duration::from_secs(5));
+        assert_eq!(tip_such_that(tip.clone(), limit, |tip| tip.height > 1).await.height, 1);
+        let waiting = tokio::spawn(tip_such_that(tip, None, move |tip| tip.hash == second));
+        tokio::task::yield_now().await;
+        sender.send_replace(NodeTip { hash: second, height: 2 });
+        assert_eq!(waiting.await.unwrap().height, 2);
+    }
+}

@@ -1,0 +1,202 @@
+//! Which calls are passed on, and what happens around them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use bitcoin::BlockHash;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use outrigger_rpc::{Call, Failure, ResultText};
+use outrigger_upstream::{Outcome, Upstream, UpstreamError, read_reply, request};
+use outrigger_values::{RpcError, RpcErrorCode};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+
+use super::forward::{failure, forward};
+use super::help::NodeHelp;
+use super::long_poll;
+use super::methods::{changes_chain, is_node_method, is_wallet_method, submits_transactions};
+use super::shared::SingleFlight;
+
+/// The longest result that several clients share, in bytes: such results are held whole.
+const MAX_SHARED: usize = 64 << 20;
+
+/// Whose wallets answer wallet methods (`backend.wallets`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WalletOwner {
+    /// The host's. A wallet method that no plugin answers is refused.
+    Host,
+    /// The node's.
+    Node,
+}
+
+/// What is passed on.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose wallets answer.
+    pub wallets: WalletOwner,
+    /// Methods that are never passed on.
+    pub deny: BTreeSet<String>,
+    /// Calls that wait for a new block or template at a time.
+    pub max_long_calls: usize,
+}
+
+/// The node's best block, as the host knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeTip {
+    /// Its hash.
+    pub hash: BlockHash,
+    /// Its height.
+    pub height: u32,
+}
+
+/// What the host does when a call was passed on, before its client has the answer.
+pub trait Taps: Send + Sync {
+    /// An answer of the node goes to a client: what the client saw there, it must not miss in the host's own answers.
+    fn answered(&self);
+
+    /// A transaction may have entered the mempool: ends when the wallets have seen it, or after a bounded time.
+    fn mempool_changed(&self) -> BoxFuture<'static, ()>;
+
+    /// The best chain may have changed: ends when the host has followed, or after a bounded time.
+    fn chain_changed(&self) -> BoxFuture<'static, ()>;
+}
+
+/// Passes calls on to a node.
+pub struct Passthrough {
+    pub(crate) upstream: Arc<Upstream>,
+    settings: Settings,
+    taps: Arc<dyn Taps>,
+    pub(crate) tip: watch::Receiver<NodeTip>,
+    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) long_calls: Semaphore,
+    help: ArcSwapOption<NodeHelp>,
+    /// Templates that several miners ask for at the same time, by their parameters.
+    pub(crate) templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
+}
+
+impl Passthrough {
+    /// To `upstream`, whose best block is told on `tip`. `stop` becomes true when the host stops.
+    pub fn new(
+        upstream: Arc<Upstream>,
+        settings: Settings,
+        taps: Arc<dyn Taps>,
+        tip: watch::Receiver<NodeTip>,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let long_calls = Semaphore::new(settings.max_long_calls);
+        let (help, templates) = (ArcSwapOption::empty(), SingleFlight::default());
+        Self { upstream, settings, taps, tip, stop, long_calls, help, templates }
+    }
+
+    /// What the node's help lists, if it was read.
+    pub fn known_help(&self) -> Option<Arc<NodeHelp>> {
+        self.help.load_full()
+    }
+
+    /// Answers a call that no plugin and no method of the host answers.
+    ///
+    /// # Errors
+    /// The node's own; -32601 for what is not passed on; -28 while the node is away.
+    pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
+        let method = call.method.as_str();
+        if !self.may_pass(method).await {
+            return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
+        }
+        let params = call.params.as_bytes();
+        if let Some(wait) = long_poll::Wait::of(method, params) {
+            return wait.answer(self).await.map(ResultText::Bytes);
+        }
+        let result = forward(&self.upstream, method, params).await;
+        if result.is_ok() {
+            if submits_transactions(method) {
+                self.taps.mempool_changed().await;
+            } else if changes_chain(method) {
+                self.taps.chain_changed().await;
+            }
+        }
+        self.taps.answered();
+        result
+    }
+
+    /// Whether calls of a method are passed on.
+    async fn may_pass(&self, method: &str) -> bool {
+        if self.settings.deny.contains(method) {
+            return false;
+        }
+        match self.settings.wallets {
+            WalletOwner::Node => true,
+            WalletOwner::Host if is_wallet_method(method) => false,
+            WalletOwner::Host if is_node_method(method) => true,
+            // What no list names may be a wallet method of a release to come: the node says.
+            WalletOwner::Host => self.read_help().await.is_ok_and(|help| !help.is_wallet_method(method)),
+        }
+    }
+
+    /// Whether a client may be shown a method of the node.
+    pub fn shows(&self, method: &str, help: &NodeHelp) -> bool {
+        let ours = self.settings.wallets == WalletOwner::Host;
+        !self.settings.deny.contains(method) && !(ours && (is_wallet_method(method) || help.is_wallet_method(method)))
+    }
+
+    /// The node's help, read once for each time that the node is reached anew.
+    ///
+    /// # Errors
+    /// What the node's absence reads as (-28).
+    pub async fn read_help(&self) -> Result<Arc<NodeHelp>, Failure> {
+        if let Some(help) = self.help.load_full() {
+            return Ok(help);
+        }
+        let text = self.help_text("").await?;
+        let help = Arc::new(NodeHelp::parse(&text));
+        self.help.store(Some(help.clone()));
+        Ok(help)
+    }
+
+    /// Forgets what the node's help says, as another node may be there when it is reached again.
+    pub fn forget_help(&self) {
+        self.help.store(None);
+    }
+
+    /// The node's help on a method, or of all methods for an empty name.
+    ///
+    /// # Errors
+    /// The node's own; -28 while it is away.
+    pub async fn help_text(&self, method: &str) -> Result<String, Failure> {
+        let params = if method.is_empty() { json!([]) } else { json!([method]) };
+        let result = self.whole("help", params.to_string().as_bytes()).await?;
+        Ok(serde_json::from_slice::<Value>(&result)
+            .ok()
+            .and_then(|text| text.as_str().map(str::to_owned))
+            .unwrap_or_default())
+    }
+
+    /// A result of the node, whole.
+    pub(crate) async fn whole(&self, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
+        whole(&self.upstream, method, params).await
+    }
+}
+
+/// A result of a node, whole.
+pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
+    let failed = |error| failure(upstream, error);
+    let reply = upstream.post(request(method, params), outrigger_upstream::is_read_only(method)).await;
+    let (status, body) = reply.map_err(failed)?.collect(MAX_SHARED).await.map_err(failed)?;
+    match read_reply(status, &body) {
+        Outcome::Result(result) => Ok(result),
+        Outcome::Error(error) => Err(Failure::Rpc(error)),
+        Outcome::Strange => Err(failed(UpstreamError::Strange(status))),
+    }
+}
+
+impl Passthrough {
+    /// A template of the node, shared by all who ask for the same at the same time.
+    pub(crate) async fn template(&self, params: Bytes) -> Result<Bytes, Failure> {
+        let upstream = self.upstream.clone();
+        let asked = params.clone();
+        let begin = move || async move { whole(&upstream, "getblocktemplate", &asked).await }.boxed();
+        self.templates.run(params, begin).await
+    }
+}

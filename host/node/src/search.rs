@@ -41,20 +41,42 @@ impl Hasher for AsIs {
     }
 }
 
-/// The scripts that are looked for, as their hashes.
+/// The scripts that are looked for: their hashes for digests, and themselves for block filters, which key their hashes by block
+/// (BIP 158).
 #[derive(Default)]
-pub struct ScriptSet(HashSet<u64, BuildHasherDefault<AsIs>>);
+pub struct ScriptSet {
+    hashes: HashSet<u64, BuildHasherDefault<AsIs>>,
+    /// All scripts, one behind the other, and where each ends.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    unfiltered: bool,
+}
 
 impl ScriptSet {
     /// Adds a script.
     pub fn insert(&mut self, script: &Script) {
-        self.0.insert(script_hash(script));
+        if self.hashes.insert(script_hash(script)) {
+            self.bytes.extend_from_slice(script.as_bytes());
+            self.ends.push(self.bytes.len());
+            self.unfiltered |= script.is_op_return() || script.is_empty();
+        }
+    }
+
+    /// The scripts.
+    pub fn scripts(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).filter_map(|(begin, end)| self.bytes.get(begin..*end))
+    }
+
+    /// Whether there is a script that no block filter has: one that is empty or begins with OP_RETURN.
+    pub fn has_unfiltered(&self) -> bool {
+        self.unfiltered
     }
 
     /// Whether a script with this hash is looked for.
     #[inline]
     pub fn has(&self, hash: u64) -> bool {
-        self.0.contains(&hash)
+        self.hashes.contains(&hash)
     }
 
     fn has_script(&self, script: &Script) -> bool {

@@ -1,0 +1,290 @@
+//! The node's answers, as far as they are read.
+
+use bitcoin::hex::FromHex;
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid};
+use outrigger_service::chain::Coin;
+use outrigger_values::amount::parse_fixed_point;
+use serde::{Deserialize, Deserializer};
+
+/// The decimals of an amount in BTC.
+const DECIMALS: u32 = 8;
+
+/// `getblockchaininfo`.
+#[derive(Deserialize, Clone, Debug)]
+pub struct ChainAnswer {
+    /// The network: main, test, testnet4, signet or regtest.
+    pub chain: String,
+    /// The height of the best block.
+    pub blocks: u32,
+    /// The height of the best header.
+    pub headers: u32,
+    /// Whether the node is still fetching the chain.
+    #[serde(default)]
+    pub initialblockdownload: bool,
+    /// The bytes of its block files.
+    #[serde(default)]
+    pub size_on_disk: Option<u64>,
+    /// Whether it has dropped old blocks.
+    #[serde(default)]
+    pub pruned: bool,
+    /// The challenge of a signet, hexadecimal (29).
+    #[serde(default)]
+    pub signet_challenge: Option<String>,
+}
+
+/// `getmempoolinfo`.
+#[derive(Deserialize, Clone, PartialEq, Debug)]
+pub struct MempoolAnswer {
+    /// How many transactions it has.
+    pub size: u64,
+    /// The sum of their virtual sizes.
+    pub bytes: u64,
+    /// The memory they take.
+    pub usage: u64,
+    /// The sum of their fees, in BTC (0.21).
+    #[serde(default)]
+    pub total_fee: Btc,
+    /// The limit of `usage`.
+    pub maxmempool: u64,
+    /// The least feerate, in BTC per 1000 virtual bytes.
+    pub mempoolminfee: Btc,
+    /// The least feerate that is relayed.
+    pub minrelaytxfee: Btc,
+    /// The feerate that a replacement adds (0.24).
+    #[serde(default)]
+    pub incrementalrelayfee: Option<Btc>,
+    /// Transactions that no peer has asked for yet.
+    #[serde(default)]
+    pub unbroadcastcount: u64,
+}
+
+/// An amount, read from its decimal text without a float.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Btc(pub u64);
+
+impl<'de> Deserialize<'de> for Btc {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let satoshi = parse_fixed_point(&number.to_string(), DECIMALS).and_then(|value| u64::try_from(value).ok());
+        satoshi.map(Self).ok_or_else(|| serde::de::Error::custom("no amount"))
+    }
+}
+
+/// Bytes in hexadecimal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hex(pub Vec<u8>);
+
+impl<'de> Deserialize<'de> for Hex {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Vec::from_hex(&text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A scriptPubKey.
+#[derive(Deserialize, Clone, Debug)]
+pub struct ScriptAnswer {
+    /// Its bytes.
+    pub hex: Hex,
+}
+
+/// `gettxout`.
+#[derive(Deserialize, Clone, Debug)]
+pub struct CoinAnswer {
+    /// The tip as of which it is unspent.
+    pub bestblock: BlockHash,
+    /// How many blocks it has on it, its own included.
+    pub confirmations: u32,
+    /// Its value.
+    pub value: Btc,
+    /// Its script.
+    #[serde(rename = "scriptPubKey")]
+    pub script_pubkey: ScriptAnswer,
+    /// Whether its transaction is a coinbase.
+    pub coinbase: bool,
+}
+
+impl CoinAnswer {
+    /// The coin, as of a tip at this height.
+    pub fn coin(self, tip: u32) -> Coin {
+        Coin {
+            output: output(self.value, self.script_pubkey),
+            height: tip.saturating_add(1).saturating_sub(self.confirmations),
+            coinbase: self.coinbase,
+        }
+    }
+}
+
+fn output(value: Btc, script: ScriptAnswer) -> TxOut {
+    TxOut { value: Amount::from_sat(value.0), script_pubkey: ScriptBuf::from_bytes(script.hex.0) }
+}
+
+/// `getblock` with verbosity 3.
+#[derive(Deserialize, Debug)]
+pub struct BlockAnswer {
+    /// Its transactions.
+    pub tx: Vec<TransactionAnswer>,
+}
+
+/// A transaction of it.
+#[derive(Deserialize, Debug)]
+pub struct TransactionAnswer {
+    /// Its inputs.
+    pub vin: Vec<InputAnswer>,
+}
+
+/// An input of it.
+#[derive(Deserialize, Debug)]
+pub struct InputAnswer {
+    /// What it spends; not of a coinbase, nor where the undo data is gone.
+    #[serde(default)]
+    pub prevout: Option<PrevoutAnswer>,
+}
+
+/// What an input spends.
+#[derive(Deserialize, Debug)]
+pub struct PrevoutAnswer {
+    /// Whether it came of a coinbase.
+    pub generated: bool,
+    /// The height of its block.
+    pub height: u32,
+    /// Its value.
+    pub value: Btc,
+    /// Its script.
+    #[serde(rename = "scriptPubKey")]
+    pub script_pubkey: ScriptAnswer,
+}
+
+impl PrevoutAnswer {
+    /// The coin that was spent.
+    pub fn coin(self) -> Coin {
+        Coin { output: output(self.value, self.script_pubkey), height: self.height, coinbase: self.generated }
+    }
+}
+
+/// `getmempoolentry`.
+#[derive(Deserialize, Clone, Debug)]
+pub struct EntryAnswer {
+    /// Its virtual size.
+    pub vsize: u64,
+    /// Its weight.
+    #[serde(default)]
+    pub weight: Option<u64>,
+    /// When it came.
+    pub time: u64,
+    /// The tip's height when it came.
+    pub height: u32,
+    /// How many it descends from, itself included.
+    pub ancestorcount: u64,
+    /// Their virtual size.
+    pub ancestorsize: u64,
+    /// How many descend from it, itself included.
+    pub descendantcount: u64,
+    /// Their virtual size.
+    pub descendantsize: u64,
+    /// Its id with witness.
+    pub wtxid: bitcoin::Wtxid,
+    /// Its fees.
+    pub fees: FeesAnswer,
+    /// Whose outputs it spends.
+    pub depends: Vec<Txid>,
+    /// Which spend its outputs.
+    #[serde(default)]
+    pub spentby: Vec<Txid>,
+    /// Whether it can be replaced.
+    #[serde(rename = "bip125-replaceable", default)]
+    pub replaceable: bool,
+    /// Whether no peer has asked for it yet.
+    #[serde(default)]
+    pub unbroadcast: bool,
+}
+
+/// The fees of an entry, in BTC.
+#[derive(Deserialize, Clone, Debug)]
+pub struct FeesAnswer {
+    /// Its own.
+    pub base: Btc,
+    /// Its own, with what prioritisetransaction added.
+    pub modified: SignedBtc,
+    /// Those of its ancestors.
+    pub ancestor: SignedBtc,
+    /// Those of its descendants.
+    pub descendant: SignedBtc,
+}
+
+/// An amount that may be below 0.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SignedBtc(pub i64);
+
+impl<'de> Deserialize<'de> for SignedBtc {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        parse_fixed_point(&number.to_string(), DECIMALS).map(Self).ok_or_else(|| serde::de::Error::custom("no amount"))
+    }
+}
+
+/// `getchaintips`.
+#[derive(Deserialize, Clone, Debug)]
+pub struct TipAnswer {
+    /// Its height.
+    pub height: u32,
+    /// Its hash.
+    pub hash: BlockHash,
+    /// The number of blocks from the best chain to it.
+    pub branchlen: u32,
+    /// How far it was checked.
+    pub status: String,
+}
+
+/// `gettxspendingprevout`.
+#[derive(Deserialize, Debug)]
+pub struct SpenderAnswer {
+    /// The spender, if there is one.
+    #[serde(default)]
+    pub spendingtxid: Option<Txid>,
+}
+
+/// `estimatesmartfee`.
+#[derive(Deserialize, Debug)]
+pub struct FeeAnswer {
+    /// In BTC per 1000 virtual bytes.
+    #[serde(default)]
+    pub feerate: Option<Btc>,
+}
+
+/// `testmempoolaccept`, of one transaction.
+#[derive(Deserialize, Debug)]
+pub struct AcceptAnswer {
+    /// Its id.
+    pub txid: Txid,
+    /// Its id with witness.
+    #[serde(default)]
+    pub wtxid: Option<bitcoin::Wtxid>,
+    /// Whether it would be accepted.
+    #[serde(default)]
+    pub allowed: bool,
+    /// Its virtual size.
+    #[serde(default)]
+    pub vsize: Option<u64>,
+    /// Its fees.
+    #[serde(default)]
+    pub fees: Option<BaseFee>,
+    /// Why it is refused.
+    #[serde(rename = "reject-reason", default)]
+    pub reject_reason: Option<String>,
+    /// More of it (29).
+    #[serde(rename = "reject-details", default)]
+    pub reject_details: Option<String>,
+}
+
+/// The fee of a transaction.
+#[derive(Deserialize, Debug)]
+pub struct BaseFee {
+    /// In BTC.
+    pub base: Btc,
+}
+
+/// The outpoint as the node's methods take it.
+pub fn outpoint(outpoint: &OutPoint) -> serde_json::Value {
+    serde_json::json!({"txid": outpoint.txid, "vout": outpoint.vout})
+}

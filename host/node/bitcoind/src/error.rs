@@ -1,0 +1,109 @@
+//! What can go wrong between this node and bitcoind.
+
+use bitcoin::{BlockHash, Network};
+use outrigger_node::NodeError;
+use outrigger_upstream::UpstreamError;
+use outrigger_values::RpcError;
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The node gave no reply.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+    /// The node answers with an error.
+    #[error("{method}: {error}")]
+    Rpc {
+        /// The method.
+        method: String,
+        /// Its error.
+        error: RpcError,
+    },
+    /// The answer has another form than bitcoind's.
+    #[error("{method}: {reason}")]
+    Form {
+        /// The method.
+        method: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl AskError {
+    /// The code of bitcoind's error, if it is one.
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Self::Rpc { error, .. } => Some(error.code.0),
+            _ => None,
+        }
+    }
+}
+
+impl From<AskError> for NodeError {
+    fn from(error: AskError) -> Self {
+        match &error {
+            AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
+            AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
+            // Warming up.
+            AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),
+            AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),
+            _ => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+/// Why the mirror cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MirrorError {
+    /// The file's storage failed.
+    #[error(transparent)]
+    Table(#[from] outrigger_disk::TableError),
+    /// LMDB failed.
+    #[error(transparent)]
+    Lmdb(#[from] heed::Error),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A row has another form.
+    #[error("a row of '{0}' has another form")]
+    Row(&'static str),
+    /// A header does not follow from the one before, or has no proof of work.
+    #[error("the node's header {0} does not follow from the one before it, or has no proof of work")]
+    BadHeader(BlockHash),
+}
+
+impl From<MirrorError> for NodeError {
+    fn from(error: MirrorError) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+/// Why the host cannot run in front of this node.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The mirror cannot be opened.
+    #[error("the mirror of the node's headers: {0}")]
+    Mirror(String),
+    /// The node is on another network than the configuration says.
+    #[error("the node is on {found}, and the configuration says {wanted}")]
+    Network {
+        /// The configured network.
+        wanted: Network,
+        /// The node's.
+        found: Network,
+    },
+    /// The mirror is of another chain.
+    #[error("the data directory is of the chain with genesis block {ours}, and the node's is {theirs}")]
+    Chain {
+        /// The mirrored genesis block.
+        ours: BlockHash,
+        /// The node's.
+        theirs: BlockHash,
+    },
+    /// The node refuses the credentials.
+    #[error("{0} refuses the credentials")]
+    Credentials(String),
+    /// No thread.
+    #[error("cannot start the threads of the node: {0}")]
+    Threads(std::io::Error),
+}

@@ -1,0 +1,34 @@
+//! A running bitcoind as the host's node: its headers mirrored on disk, its mempool as a digest in memory, all else asked live.
+//!
+//! ```text
+//! BitcoindNode   Node for services, wallets, metrics
+//!   sync           one thread: asks for the best block, fetches headers, emits events
+//!   mirror         headers and best chain, LMDB
+//!   mempool        ids and what each transaction may concern
+//!   snapshot       one moment of the mirror; blocks and coins by hash, live
+//!   rpc            asks the node and waits; REST where the node answers it
+//! ```
+//!
+//! Invariants:
+//! - Reading is the truth: whatever hints at a change only says that there is something to read.
+//! - Every header is checked for linkage and proof of work before it is stored; a change of the best chain is one transaction.
+//! - Nothing here runs on a thread that serves connections, and no lock is held while the node is asked, but that of the sync.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
+mod answers;
+mod chain;
+mod error;
+mod mempool;
+mod mirror;
+mod node;
+mod probe;
+mod rpc;
+mod search;
+mod snapshot;
+mod submit;
+mod sync;
+
+pub use error::OpenError;
+pub use node::{BitcoindNode, Settings};
+pub use probe::{Identity, cookie_of, default_ports};

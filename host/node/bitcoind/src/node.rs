@@ -1,0 +1,320 @@
+//! [`Node`] for a running bitcoind.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bitcoin::consensus::encode::serialize;
+use bitcoin::{BlockHash, Network, OutPoint, Transaction, Txid};
+use outrigger_node::{Node, NodeError, Observer, Result, Snapshot};
+use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
+use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::wire::Blob;
+use outrigger_upstream::Upstream;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::answers::{EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
+use super::error::{AskError, OpenError};
+use super::mempool::{fetch, now};
+use super::mirror::Mirror;
+use super::probe::Identity;
+use super::rpc::{Question, Rpc};
+use super::snapshot::{INVALID_ADDRESS_OR_KEY, NodeSnapshot};
+use super::submit;
+use super::sync::Follower;
+
+/// How often the node is asked whether anything changed, where nothing hints at it.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+
+/// How the node is followed.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The network that it must be on.
+    pub network: Network,
+    /// The folder of the mirror.
+    pub folder: PathBuf,
+    /// By how many blocks the node may go back to an ancestor of the best block.
+    pub max_rewind: u32,
+}
+
+/// A running bitcoind.
+pub struct BitcoindNode {
+    network: Network,
+    follower: Arc<Follower>,
+    wake: Sender<()>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl BitcoindNode {
+    /// Opens the mirror, and begins to follow the node. A node that is away is followed once it is there.
+    ///
+    /// # Errors
+    /// When the mirror cannot be opened, and when a node that answers is of another chain.
+    pub fn open(upstream: Arc<Upstream>, settings: &Settings) -> std::result::Result<Arc<Self>, OpenError> {
+        let rpc = Arc::new(Rpc::start(upstream).map_err(OpenError::Threads)?);
+        let genesis = bitcoin::constants::genesis_block(settings.network).header;
+        match Identity::ask(&rpc) {
+            Ok(found) if found.network != settings.network => {
+                return Err(OpenError::Network { wanted: settings.network, found: found.network });
+            }
+            Ok(found) if found.genesis != genesis.block_hash() => {
+                return Err(OpenError::Chain { ours: genesis.block_hash(), theirs: found.genesis });
+            }
+            Ok(_) => {}
+            Err(AskError::Upstream(outrigger_upstream::UpstreamError::Unauthorized)) => {
+                return Err(OpenError::Credentials(rpc.upstream().endpoint().to_string()));
+            }
+            Err(error) => tracing::warn!(endpoint = %rpc.upstream().endpoint(), %error, "the node cannot be asked yet"),
+        }
+        let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
+        let mirrored = Mirror::open(&settings.folder, genesis).map_err(mirror)?;
+        let follower = Arc::new(Follower::new(rpc, mirrored, settings.max_rewind).map_err(mirror)?);
+        if let Err(error) = follower.sync() {
+            tracing::warn!(%error, "the node is not followed yet");
+        }
+        let (wake, woken) = channel();
+        let followed = follower.clone();
+        let follow = move || {
+            while !matches!(woken.recv_timeout(POLL_EVERY), Err(RecvTimeoutError::Disconnected)) {
+                follow_once(&followed);
+            }
+        };
+        let thread = thread::Builder::new().name("follow node".into()).spawn(follow).map_err(OpenError::Threads)?;
+        Ok(Arc::new(Self { network: settings.network, follower, wake, thread: Mutex::new(Some(thread)) }))
+    }
+
+    /// The chain as it is followed.
+    pub fn follower(&self) -> &Arc<Follower> {
+        &self.follower
+    }
+
+    fn rpc(&self) -> &Rpc {
+        &self.follower.rpc
+    }
+
+    /// Has the thread look for changes now.
+    pub fn hint(&self) {
+        // Without the thread the host is at its end.
+        let _ = self.wake.send(());
+    }
+
+    fn unit(&self, method: &str, params: &serde_json::Value) -> Result<()> {
+        self.rpc().ask::<serde_json::Value>(method, params).map(drop).map_err(NodeError::from)
+    }
+
+    /// Marks a block, and follows what comes of it.
+    fn mark(&self, method: &str, hash: BlockHash) -> Result<()> {
+        match self.rpc().ask::<serde_json::Value>(method, &json!([hash])) {
+            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Err(NodeError::UnknownBlock(hash)),
+            Err(error) => Err(error.into()),
+            Ok(_) => self.follower.sync().map_err(NodeError::from),
+        }
+    }
+}
+
+fn follow_once(follower: &Follower) {
+    let was_reached = follower.is_reached();
+    match follower.sync() {
+        Ok(()) if !was_reached => tracing::info!("the node is reached"),
+        Ok(()) => {}
+        Err(error) if was_reached && !follower.is_reached() => tracing::warn!(%error, "the node is away"),
+        Err(error) => tracing::debug!(%error, "the node is not followed"),
+    }
+}
+
+fn unsupported<T>(what: &str) -> Result<T> {
+    Err(NodeError::Unsupported(format!("{what} is not available in front of a running bitcoind")))
+}
+
+impl Node for BitcoindNode {
+    fn network(&self) -> Network {
+        self.network
+    }
+
+    fn tip(&self) -> Tip {
+        self.follower.tip()
+    }
+
+    fn time(&self) -> u64 {
+        now()
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
+        let moment = self.follower.moment()?;
+        Ok(Box::new(NodeSnapshot { follower: self.follower.clone(), network: self.network, moment }))
+    }
+
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        self.follower.observe(observer);
+    }
+
+    fn finish(&self) {}
+
+    fn set_mock_time(&self, seconds: u64) -> Result<()> {
+        self.unit("setmocktime", &json!([seconds]))
+    }
+
+    fn next_block(&self) -> Result<NextBlock> {
+        unsupported("the next block's rules")
+    }
+
+    fn deployments(&self, _: BlockHash) -> Result<Option<Vec<Deployment>>> {
+        unsupported("the list of deployments (getdeploymentinfo has it)")
+    }
+
+    fn check_block(&self, raw: &[u8]) -> Result<Verdict> {
+        let data = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
+        let request = json!([{"mode": "proposal", "data": data, "rules": ["segwit"]}]);
+        submit::verdict(self.rpc().ask("getblocktemplate", &request))
+    }
+
+    fn submit_block(&self, raw: &[u8]) -> Result<Verdict> {
+        let data = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
+        let verdict = submit::verdict(self.rpc().ask("submitblock", &json!([data])))?;
+        self.follower.sync()?;
+        Ok(verdict)
+    }
+
+    fn submit_header(&self, raw: &[u8]) -> Result<Verdict> {
+        let data = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
+        submit::verdict(self.rpc().ask("submitheader", &json!([data])))
+    }
+
+    fn invalidate_block(&self, hash: BlockHash) -> Result<()> {
+        self.mark("invalidateblock", hash)
+    }
+
+    fn reconsider_block(&self, hash: BlockHash) -> Result<()> {
+        self.mark("reconsiderblock", hash)
+    }
+
+    fn precious_block(&self, hash: BlockHash) -> Result<()> {
+        self.mark("preciousblock", hash)
+    }
+
+    fn mempool_info(&self) -> Result<MempoolInfo> {
+        let info: MempoolAnswer = self.rpc().ask("getmempoolinfo", &json!([]))?;
+        let sequence = self.follower.mempool.sequence();
+        Ok(MempoolInfo {
+            transactions: info.size,
+            virtual_size: info.bytes,
+            usage: info.usage,
+            total_fee: info.total_fee.0,
+            max_usage: info.maxmempool,
+            min_feerate: info.mempoolminfee.0,
+            relay_feerate: info.minrelaytxfee.0,
+            incremental_feerate: info.incrementalrelayfee.unwrap_or(info.minrelaytxfee).0,
+            sequence,
+            moves: sequence,
+            unbroadcast: info.unbroadcastcount,
+        })
+    }
+
+    fn mempool_ids(&self) -> Result<Vec<Txid>> {
+        Ok(self.follower.mempool_ids())
+    }
+
+    fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {
+        let questions: Vec<Question> = txids.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
+        let answers = self.rpc().batch::<EntryAnswer>(&questions)?;
+        let entry = |(txid, answer): (&Txid, std::result::Result<EntryAnswer, AskError>)| match answer {
+            Ok(answer) => Ok(Some(entry_of(*txid, answer))),
+            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+        txids.iter().zip(answers).map(entry).collect()
+    }
+
+    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
+        let fetched = fetch(self.rpc(), txids)?;
+        let found = |txid: &Txid| fetched.iter().find(|(found, _)| found == txid);
+        Ok(txids.iter().map(|txid| found(txid).map(|(_, tx)| RawTransaction { raw: Blob(serialize(tx)) })).collect())
+    }
+
+    fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
+        let txids = self.follower.mempool.concerning(wanted);
+        let fetched = fetch(self.rpc(), &txids)?;
+        Ok(fetched.into_iter().map(|(txid, transaction)| (txid, Arc::new(transaction))).collect())
+    }
+
+    fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
+        if outpoints.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked: Vec<_> = outpoints.iter().map(outpoint).collect();
+        let answers: Vec<SpenderAnswer> = self.rpc().ask("gettxspendingprevout", &json!([asked]))?;
+        Ok(answers.into_iter().map(|answer| answer.spendingtxid).collect())
+    }
+
+    fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
+        let questions: Vec<Question> = txids.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
+        let answers = self.rpc().batch::<EntryAnswer>(&questions)?;
+        Ok(answers.into_iter().map(|answer| answer.is_ok_and(|entry| entry.unbroadcast)).collect())
+    }
+
+    fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+        let admission = submit::submit(self.rpc(), raw, max_feerate)?;
+        if matches!(admission, Admission::Accepted { .. }) {
+            // The wallets see it before its sender has the answer.
+            self.follower.sync_mempool()?;
+        }
+        Ok(admission)
+    }
+
+    fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+        submit::try_submit(self.rpc(), raw, max_feerate)
+    }
+
+    fn fee_estimate(&self, blocks: u32) -> Result<Option<u64>> {
+        let answer: FeeAnswer = self.rpc().ask("estimatesmartfee", &json!([blocks]))?;
+        Ok(answer.feerate.map(|feerate| feerate.0))
+    }
+
+    fn candidate(&self, _: Option<u64>) -> Result<Option<Candidate>> {
+        unsupported("a selection for the next block (getblocktemplate has it)")
+    }
+
+    fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()> {
+        self.unit("prioritisetransaction", &json!([txid, 0, fee_delta]))
+    }
+
+    fn prioritised(&self) -> Result<Vec<Prioritised>> {
+        unsupported("the list of prioritised transactions (getprioritisedtransactions has it)")
+    }
+}
+
+fn entry_of(txid: Txid, answer: EntryAnswer) -> MempoolEntry {
+    MempoolEntry {
+        txid,
+        wtxid: answer.wtxid,
+        weight: answer.weight.unwrap_or(answer.vsize.saturating_mul(4)),
+        virtual_size: answer.vsize,
+        fee: answer.fees.base.0,
+        modified_fee: answer.fees.modified.0,
+        time: answer.time,
+        height: answer.height,
+        ancestor_count: answer.ancestorcount,
+        ancestor_size: answer.ancestorsize,
+        ancestor_fees: answer.fees.ancestor.0,
+        descendant_count: answer.descendantcount,
+        descendant_size: answer.descendantsize,
+        descendant_fees: answer.fees.descendant.0,
+        depends: answer.depends,
+        spent_by: answer.spentby,
+        replaceable: answer.replaceable,
+    }
+}
+
+impl Drop for BitcoindNode {
+    fn drop(&mut self) {
+        let (closed, _) = channel();
+        self.wake = closed;
+        if let Some(thread) = self.thread.lock().take() {
+            // It contains no state of its own.
+            let _ = thread.join();
+        }
+    }
+}

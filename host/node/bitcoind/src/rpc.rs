@@ -1,0 +1,161 @@
+//! Asks the node and waits for the answer, from any thread that may wait.
+//!
+//! The questions run on a runtime of their own: a thread that waited for a task of its own runtime would wait for ever.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use bytes::Bytes;
+use outrigger_upstream::{Outcome, Upstream, UpstreamError, is_read_only, read_reply, request};
+use outrigger_values::{RpcError, RpcErrorCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::runtime::Runtime;
+
+use super::error::AskError;
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The longest answer, in bytes: a block of 4,000,000 bytes with the outputs that it spends, as JSON.
+const MAX_ANSWER: usize = 256 << 20;
+
+/// The most calls of a batch.
+const MAX_BATCH: usize = 500;
+
+/// The way to the node for services and wallets.
+pub struct Rpc {
+    upstream: Arc<Upstream>,
+    runtime: Runtime,
+}
+
+/// One call of a batch.
+pub type Question = (&'static str, Value);
+
+#[derive(Deserialize)]
+struct Element {
+    result: Option<Box<RawValue>>,
+    error: Option<ErrorObject>,
+    id: usize,
+}
+
+#[derive(Deserialize)]
+struct ErrorObject {
+    code: i32,
+    message: String,
+}
+
+impl Rpc {
+    /// To this node.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(upstream: Arc<Upstream>) -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("bitcoind")
+            .enable_all()
+            .build()?;
+        Ok(Self { upstream, runtime })
+    }
+
+    /// Where the node is.
+    pub fn upstream(&self) -> &Arc<Upstream> {
+        &self.upstream
+    }
+
+    /// Runs a future on the runtime of the questions, and waits for it.
+    fn wait<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, UpstreamError>> + Send + 'static,
+    ) -> Result<T, UpstreamError> {
+        let (done, answer) = sync_channel(1);
+        self.runtime.spawn(async move {
+            let answer = tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(UpstreamError::TimedOut));
+            // Whoever asked waits below.
+            let _ = done.send(answer);
+        });
+        answer.recv().unwrap_or(Err(UpstreamError::TimedOut))
+    }
+
+    /// The JSON text of a method's result.
+    ///
+    /// # Errors
+    /// The node's absence, or the method's error.
+    pub fn raw(&self, method: &str, params: &Value) -> Result<Bytes, AskError> {
+        let (upstream, body, read_only) =
+            (self.upstream.clone(), request(method, params.to_string().as_bytes()), is_read_only(method));
+        let answer = self.wait(async move { upstream.post(body, read_only).await?.collect(MAX_ANSWER).await })?;
+        match read_reply(answer.0, &answer.1) {
+            Outcome::Result(result) => Ok(result),
+            Outcome::Error(error) => Err(AskError::Rpc { method: method.to_owned(), error }),
+            Outcome::Strange => Err(UpstreamError::Strange(answer.0).into()),
+        }
+    }
+
+    /// A method's result.
+    ///
+    /// # Errors
+    /// As of [`Self::raw`], and where the result has another form.
+    pub fn ask<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, AskError> {
+        read(method, &self.raw(method, params)?)
+    }
+
+    /// The results of several calls without effects, in their order.
+    ///
+    /// # Errors
+    /// The node's absence; the error of a single call stands in its place.
+    pub fn batch<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
+        let mut answers = Vec::with_capacity(questions.len());
+        for part in questions.chunks(MAX_BATCH) {
+            answers.extend(self.batch_part(part)?);
+        }
+        Ok(answers)
+    }
+
+    fn batch_part<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
+        let elements: Vec<Value> = (0_usize..)
+            .zip(questions)
+            .map(|(id, (method, params))| serde_json::json!({"id": id, "method": method, "params": params}))
+            .collect();
+        let (upstream, body) = (self.upstream.clone(), Bytes::from(Value::Array(elements).to_string()));
+        let (_, reply) = self.wait(async move { upstream.post(body, true).await?.collect(MAX_ANSWER).await })?;
+        let elements: Vec<Element> = read("batch", &reply)?;
+        let mut answers: Vec<Option<Result<T, AskError>>> = questions.iter().map(|_| None).collect();
+        for Element { result, error, id } in elements {
+            let (Some((method, _)), Some(place)) = (questions.get(id), answers.get_mut(id)) else { continue };
+            *place = Some(match error {
+                Some(ErrorObject { code, message }) => Err(AskError::Rpc {
+                    method: (*method).to_owned(),
+                    error: RpcError::new(RpcErrorCode(code), message),
+                }),
+                None => read(method, result.as_deref().map_or("null", RawValue::get).as_bytes()),
+            });
+        }
+        let missing =
+            |method: &str| AskError::Form { method: method.to_owned(), reason: "no answer in the batch".to_owned() };
+        Ok(answers
+            .into_iter()
+            .zip(questions)
+            .map(|(answer, (method, _))| answer.unwrap_or_else(|| Err(missing(method))))
+            .collect())
+    }
+
+    /// What the REST interface has at a path; `None` where it has nothing there, or where it is off.
+    ///
+    /// # Errors
+    /// The node's absence.
+    pub fn rest(&self, path: &str) -> Result<Option<Bytes>, AskError> {
+        let (upstream, path) = (self.upstream.clone(), path.to_owned());
+        let (status, body) = self.wait(async move { upstream.get(&path).await?.collect(MAX_ANSWER).await })?;
+        Ok((status.as_u16() == 200).then_some(body))
+    }
+}
+
+fn read<T: DeserializeOwned>(method: &str, text: &[u8]) -> Result<T, AskError> {
+    serde_json::from_slice(text)
+        .map_err(|error| AskError::Form { method: method.to_owned(), reason: error.to_string() })
+}

@@ -1,0 +1,222 @@
+//! One moment of the chain: heights and branches of the mirror; blocks by their hash and coins of the node.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bitcoin::consensus::encode::serialize;
+use bitcoin::{BlockHash, OutPoint, Txid};
+use outrigger_node::{Findings, NodeError, Result, ScriptSet, Snapshot};
+use outrigger_service::chain::{
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip, UnspentOutput,
+};
+use outrigger_service::wire::Blob;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answers::{BlockAnswer, ChainAnswer, CoinAnswer, Hex, TipAnswer};
+use super::chain::Entry;
+use super::error::AskError;
+use super::mirror::Moment;
+use super::rpc::{Question, Rpc};
+use super::search;
+use super::sync::Follower;
+
+/// bitcoind's code for what it does not know.
+pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
+
+/// bitcoind's code for an error without a code of its own.
+const MISC: i32 = -1;
+
+/// How often coins are asked for again where the node has gone on meanwhile.
+const COIN_ATTEMPTS: usize = 3;
+
+/// A view of the chain.
+pub struct NodeSnapshot {
+    pub(crate) follower: Arc<Follower>,
+    pub(crate) network: bitcoin::Network,
+    pub(crate) moment: Moment,
+}
+
+/// `getrawtransaction` with verbosity.
+#[derive(Deserialize)]
+struct FoundTransaction {
+    hex: Hex,
+    #[serde(default)]
+    blockhash: Option<BlockHash>,
+}
+
+#[derive(Deserialize)]
+struct BlockIds {
+    tx: Vec<Txid>,
+}
+
+impl NodeSnapshot {
+    fn rpc(&self) -> &Rpc {
+        &self.follower.rpc
+    }
+
+    pub(crate) fn info_of(&self, entry: &Entry) -> Result<BlockInfo> {
+        let header = serialize(&entry.header);
+        let best = self.moment.is_best(entry)?;
+        let next = if best { self.moment.best_at(entry.height.saturating_add(1))? } else { None };
+        Ok(BlockInfo {
+            hash: entry.hash(),
+            header: header.try_into().map_err(|_| NodeError::Internal("a header of another length".into()))?,
+            height: entry.height,
+            chain_work: entry.work.to_be_bytes(),
+            transactions: None,
+            median_time: entry.median_time,
+            state: if best { BlockState::Valid } else { BlockState::HeaderOnly },
+            in_best_chain: best,
+            next,
+            size: None,
+        })
+    }
+}
+
+/// A block's serialisation; `None` where the node has dropped it or never had it.
+///
+/// # Errors
+/// The node's absence.
+pub fn block(rpc: &Rpc, hash: BlockHash) -> std::result::Result<Option<Vec<u8>>, AskError> {
+    if let Some(bytes) = rpc.rest(&format!("/rest/block/{hash}.bin"))? {
+        return Ok(Some(bytes.into()));
+    }
+    match rpc.ask::<Hex>("getblock", &json!([hash, 0])) {
+        Ok(Hex(bytes)) => Ok(Some(bytes)),
+        // Pruned, or only its header is known.
+        Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Snapshot for NodeSnapshot {
+    fn tip(&self) -> Tip {
+        self.moment.tip.tip()
+    }
+
+    fn info(&self) -> Result<ChainInfo> {
+        let info: ChainAnswer = self.rpc().ask("getblockchaininfo", &json!([]))?;
+        Ok(ChainInfo {
+            network: self.network,
+            tip: self.tip(),
+            headers: info.headers.max(self.moment.tip.height),
+            size_on_disk: info.size_on_disk,
+            coins: None,
+            warnings: Vec::new(),
+        })
+    }
+
+    fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>> {
+        let entry = match block {
+            BlockRef::Hash { hash } => self.moment.entry(&hash)?,
+            BlockRef::Height { height } => self.moment.entry_at(height)?,
+        };
+        entry.map(|entry| self.info_of(&entry)).transpose()
+    }
+
+    fn block(&self, hash: BlockHash) -> Result<Option<Blob>> {
+        Ok(block(self.rpc(), hash)?.map(Blob))
+    }
+
+    fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
+        let block: BlockAnswer = match self.rpc().ask("getblock", &json!([hash, 3])) {
+            Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
+            answer => answer?,
+        };
+        let spent = |transaction: super::answers::TransactionAnswer| {
+            let coins: Vec<Coin> =
+                transaction.vin.into_iter().filter_map(|input| Some(input.prevout?.coin())).collect();
+            SpentOutputs { coins }
+        };
+        Ok(Some(block.tx.into_iter().map(spent).collect()))
+    }
+
+    fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
+        let found: FoundTransaction = match self.rpc().ask("getrawtransaction", &json!([txid, true])) {
+            Err(AskError::Rpc { error, .. }) if error.message.contains("txindex") => {
+                return Err(NodeError::Unsupported("the node has no index of transactions (txindex=1)".into()));
+            }
+            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
+            answer => answer?,
+        };
+        let Some(block) = found.blockhash else { return Ok(None) };
+        let ids: BlockIds = self.rpc().ask("getblock", &json!([block, 1]))?;
+        let index = ids.tx.iter().position(|id| *id == txid).and_then(|index| u32::try_from(index).ok());
+        Ok(index.map(|index| ConfirmedTransaction { raw: Blob(found.hex.0), block, index }))
+    }
+
+    fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>> {
+        let questions: Vec<Question> =
+            outpoints.iter().map(|out| ("gettxout", json!([out.txid, out.vout, false]))).collect();
+        for _ in 0..COIN_ATTEMPTS {
+            let answers = self.rpc().batch::<Option<CoinAnswer>>(&questions)?;
+            let answers: std::result::Result<Vec<_>, AskError> = answers.into_iter().collect();
+            let answers = answers?;
+            let Some(seen) = answers.iter().flatten().next().map(|coin| coin.bestblock) else {
+                return Ok(answers.into_iter().map(|_| None).collect());
+            };
+            // All as of one block, whose height the mirror knows.
+            if self.moment.entry(&seen)?.is_none() {
+                self.follower.sync_chain().map_err(NodeError::from)?;
+            }
+            let height = self.follower.mirror.moment()?.entry(&seen)?.map(|entry| entry.height);
+            if let Some(height) = height.filter(|_| answers.iter().flatten().all(|coin| coin.bestblock == seen)) {
+                return Ok(answers.into_iter().map(|coin| coin.map(|coin| coin.coin(height))).collect());
+            }
+        }
+        Err(NodeError::Unavailable("the node's best chain changes too quickly".into()))
+    }
+
+    fn coins_after(&self, _: Option<&OutPoint>, _: u32) -> Result<Vec<UnspentOutput>> {
+        Err(NodeError::Unsupported("the node cannot list all coins (scantxoutset looks for some)".into()))
+    }
+
+    fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
+        let Some(mut entry) = self.moment.entry(&hash)? else { return Ok(None) };
+        while !self.moment.is_best(&entry)? {
+            let parent = self.moment.entry(&entry.header.prev_blockhash)?;
+            entry = parent.ok_or(NodeError::UnknownBlock(entry.header.prev_blockhash))?;
+        }
+        Ok(Some(self.info_of(&entry)?))
+    }
+
+    fn tips(&self) -> Result<Vec<ChainTip>> {
+        let tips: Vec<TipAnswer> = self.rpc().ask("getchaintips", &json!([]))?;
+        let state = |status: &str| match status {
+            "active" | "valid-fork" => BlockState::Valid,
+            "valid-headers" => BlockState::Stored,
+            "invalid" => BlockState::Failed,
+            _ => BlockState::HeaderOnly,
+        };
+        let tip = |tip: TipAnswer| ChainTip {
+            hash: tip.hash,
+            height: tip.height,
+            branch_length: tip.branchlen,
+            state: state(&tip.status),
+        };
+        let mut tips: Vec<ChainTip> = tips.into_iter().map(tip).collect();
+        tips.sort_by_key(|tip| (tip.branch_length > 0, std::cmp::Reverse(tip.height)));
+        Ok(tips)
+    }
+
+    fn first_at(&self, time: u64) -> Result<Option<u32>> {
+        let end = self.moment.tip.height.saturating_add(1);
+        let (mut low, mut high) = (0, end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let entry = self.moment.entry_at(middle)?;
+            let entry = entry.ok_or_else(|| NodeError::Storage("the mirror lacks a header".into()))?;
+            if u64::from(entry.max_time) < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok((low < end).then_some(low))
+    }
+
+    fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
+        search::find(self, heights, wanted)
+    }
+}

@@ -1,0 +1,113 @@
+//! Giving the node transactions and blocks.
+
+use bitcoin::consensus::deserialize;
+use bitcoin::{Amount, Transaction, Txid};
+use outrigger_node::{NodeError, Result};
+use outrigger_service::chain::Verdict;
+use outrigger_service::mempool::Admission;
+use serde_json::{Value, json};
+
+use super::answers::AcceptAnswer;
+use super::error::AskError;
+use super::rpc::Rpc;
+
+/// bitcoind's codes of sendrawtransaction.
+const DESERIALIZATION: i32 = -22;
+const VERIFY: i32 = -25;
+const REJECTED: i32 = -26;
+const ALREADY_IN_CHAIN: i32 = -27;
+
+/// A feerate as sendrawtransaction takes it: BTC per 1000 virtual bytes, as text.
+fn max_feerate(satoshi: u64) -> Value {
+    Value::from(Amount::from_sat(satoshi).to_string_in(bitcoin::Denomination::Bitcoin))
+}
+
+/// Submits a transaction to the mempool.
+///
+/// # Errors
+/// The node's absence. Where its answer was lost, it may have the transaction.
+pub fn submit(rpc: &Rpc, raw: &[u8], limit: u64) -> Result<Admission> {
+    let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
+    let tried = try_submit(rpc, raw, limit)?;
+    if !matches!(tried, Admission::Accepted { .. } | Admission::Known { .. }) {
+        return Ok(tried);
+    }
+    let hex = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
+    match rpc.ask::<Txid>("sendrawtransaction", &json!([hex, max_feerate(limit)])) {
+        Ok(_) => Ok(tried),
+        Err(error) => refused(&transaction, error),
+    }
+}
+
+/// What submitting it would answer.
+///
+/// # Errors
+/// The node's absence.
+pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: u64) -> Result<Admission> {
+    let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
+    let hex = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
+    let answers: Vec<AcceptAnswer> = match rpc.ask("testmempoolaccept", &json!([[hex], max_feerate(limit)])) {
+        Ok(answers) => answers,
+        Err(error) => return refused(&transaction, error),
+    };
+    let answer =
+        answers.into_iter().next().ok_or_else(|| NodeError::Internal("testmempoolaccept: no answer".into()))?;
+    if answer.allowed {
+        let virtual_size = answer.vsize.unwrap_or(transaction.vsize() as u64);
+        return Ok(Admission::Accepted {
+            txid: answer.txid,
+            wtxid: answer.wtxid.unwrap_or(transaction.compute_wtxid()),
+            virtual_size,
+            fee: answer.fees.map_or(0, |fees| fees.base.0),
+        });
+    }
+    let reason = answer.reject_reason.unwrap_or_default();
+    Ok(match reason.as_str() {
+        "txn-already-in-mempool" => Admission::Known { txid: answer.txid },
+        "txn-already-known" => Admission::AlreadyInChain,
+        "missing-inputs" => Admission::MissingInputs,
+        "max-fee-exceeded" => Admission::FeeTooHigh { fee: answer.fees.map_or(0, |fees| fees.base.0) },
+        _ => {
+            let detail = answer.reject_details.unwrap_or_default();
+            // bitcoind's details begin with the reason.
+            let detail = detail.strip_prefix(&reason).map_or(detail.as_str(), |rest| rest.trim_start_matches(", "));
+            Admission::Rejected { detail: detail.to_owned(), reason }
+        }
+    })
+}
+
+/// A refusal of sendrawtransaction.
+fn refused(transaction: &Transaction, error: AskError) -> Result<Admission> {
+    let AskError::Rpc { error: rpc, .. } = &error else { return Err(error.into()) };
+    Ok(match rpc.code.0 {
+        DESERIALIZATION => Admission::Undecodable,
+        ALREADY_IN_CHAIN => Admission::AlreadyInChain,
+        VERIFY if rpc.message.contains("missing") || rpc.message.contains("Missing") => Admission::MissingInputs,
+        REJECTED | VERIFY if rpc.message.contains("txn-already-in-mempool") => {
+            Admission::Known { txid: transaction.compute_txid() }
+        }
+        REJECTED | VERIFY => {
+            let (reason, detail) = rpc.message.split_once(", ").unwrap_or((&rpc.message, ""));
+            Admission::Rejected { reason: reason.to_owned(), detail: detail.to_owned() }
+        }
+        _ => return Err(error.into()),
+    })
+}
+
+/// A block's verdict, from what submitblock and a proposal answer.
+pub fn verdict(answer: std::result::Result<Option<String>, AskError>) -> Result<Verdict> {
+    let reason = match answer {
+        Ok(None) => return Ok(Verdict::Valid),
+        Ok(Some(reason)) => reason,
+        Err(AskError::Rpc { error, .. }) if error.code.0 == DESERIALIZATION => return Ok(Verdict::Undecodable),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match reason.as_str() {
+        "duplicate" => Verdict::Duplicate,
+        "duplicate-invalid" => Verdict::DuplicateInvalid,
+        "duplicate-inconclusive" => Verdict::DuplicateInconclusive,
+        "inconclusive" => Verdict::Inconclusive,
+        "inconclusive-not-best-prevblk" => Verdict::NotBestPrevious,
+        _ => Verdict::Invalid { reason, detail: String::new() },
+    })
+}

@@ -1,0 +1,321 @@
+//! Following the node's best chain: the mirror is brought to the node's best block, and the observers are told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use bitcoin::block::Header;
+use bitcoin::consensus::deserialize;
+use bitcoin::{BlockHash, Txid};
+use outrigger_node::{NodeError, NodeEvent, Observer};
+use outrigger_service::chain::Tip;
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::json;
+
+use super::answers::{ChainAnswer, Hex, TipAnswer};
+use super::error::{AskError, MirrorError};
+use super::mempool::Mempool;
+use super::mirror::{Change, Mirror, Moment};
+use super::rpc::{Question, Rpc};
+
+/// How many headers are fetched one after the other before the fork is searched by heights.
+const WALK: usize = 8;
+
+/// How many headers are fetched and stored at a time.
+const PART: u32 = 2000;
+
+/// The tip was not confirmed yet.
+const NEVER: u64 = u64::MAX;
+
+/// Why the mirror could not be brought to the node's best block.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The node could not be asked.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The mirror failed.
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
+    /// The node's best chain changed while it was read.
+    #[error("the node's best chain changed while it was read")]
+    Moved,
+    /// The node went back by more blocks than is followed.
+    #[error(
+        "the node's best block is {depth} blocks before ours, and at most {limit} are followed (backend.max_rewind)"
+    )]
+    Rewind {
+        /// How many blocks.
+        depth: u32,
+        /// How many are followed.
+        limit: u32,
+    },
+    /// The node is behind, and is fetching the chain.
+    #[error("the node is {depth} blocks behind, and is fetching the chain")]
+    Behind {
+        /// How many blocks.
+        depth: u32,
+    },
+}
+
+impl From<SyncError> for NodeError {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Ask(error) => error.into(),
+            SyncError::Mirror(error) => error.into(),
+            SyncError::Moved => Self::Unavailable(error.to_string()),
+            SyncError::Rewind { .. } | SyncError::Behind { .. } => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+/// The chain as the host follows it.
+pub struct Follower {
+    pub(crate) rpc: Arc<Rpc>,
+    pub(crate) mirror: Mirror,
+    pub(crate) mempool: Mempool,
+    tip: ArcSwap<Tip>,
+    observers: Mutex<Vec<Arc<dyn Observer>>>,
+    /// Held while the node is followed, and while events are emitted: they are in order.
+    following: Mutex<()>,
+    /// How many answers of the node went past the host to clients, and how many of them when the tip was last confirmed.
+    passed: AtomicU64,
+    confirmed: AtomicU64,
+    /// By how many blocks the node may go back.
+    max_rewind: u32,
+    /// Whether the last question was answered.
+    reached: AtomicBool,
+}
+
+impl Follower {
+    pub(crate) fn new(rpc: Arc<Rpc>, mirror: Mirror, max_rewind: u32) -> Result<Self, MirrorError> {
+        let tip = mirror.moment()?.tip.tip();
+        Ok(Self {
+            rpc,
+            mirror,
+            mempool: Mempool::default(),
+            tip: ArcSwap::from_pointee(tip),
+            observers: Mutex::default(),
+            following: Mutex::default(),
+            passed: AtomicU64::new(0),
+            confirmed: AtomicU64::new(NEVER),
+            max_rewind,
+            reached: AtomicBool::new(false),
+        })
+    }
+
+    /// The best block, as of the last sync.
+    pub fn tip(&self) -> Tip {
+        **self.tip.load()
+    }
+
+    /// Whether the node answered when it was last asked.
+    pub fn is_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
+    }
+
+    /// Sends all events from now on to `observer`.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.observers.lock().push(observer);
+    }
+
+    /// An answer of the node went to a client: it may have shown a block that is not mirrored yet.
+    pub fn note_passed(&self) {
+        self.passed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A moment of the mirror that is not older than what any client was shown.
+    pub(crate) fn moment(&self) -> Result<Moment, NodeError> {
+        let passed = self.passed.load(Ordering::SeqCst);
+        if !self.is_confirmed(passed) {
+            let following = self.following.lock();
+            // Another thread may have confirmed it while this one waited.
+            if !self.is_confirmed(passed) {
+                self.confirm(&following)?;
+            }
+        }
+        Ok(self.mirror.moment()?)
+    }
+
+    /// Whether the tip was confirmed after so many answers had gone to clients.
+    fn is_confirmed(&self, passed: u64) -> bool {
+        let confirmed = self.confirmed.load(Ordering::SeqCst);
+        confirmed != NEVER && confirmed >= passed
+    }
+
+    /// Brings the mirror to the node's best block. Whether anything changed.
+    ///
+    /// # Errors
+    /// The node's absence; what it shows cannot be followed.
+    pub fn sync_chain(&self) -> Result<bool, SyncError> {
+        self.confirm(&self.following.lock())
+    }
+
+    fn confirm(&self, _: &MutexGuard<'_, ()>) -> Result<bool, SyncError> {
+        let passed = self.passed.load(Ordering::SeqCst);
+        let synced = self.sync_to_best();
+        self.reached.store(!matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_)))), Ordering::Relaxed);
+        if synced.is_ok() {
+            self.confirmed.store(passed, Ordering::SeqCst);
+        }
+        synced
+    }
+
+    fn sync_to_best(&self) -> Result<bool, SyncError> {
+        let mut changed = false;
+        // A long chain comes in parts, and more may come meanwhile.
+        loop {
+            let best: BlockHash = self.rpc.ask("getbestblockhash", &json!([]))?;
+            if best == self.tip().hash {
+                return Ok(changed);
+            }
+            let moment = self.mirror.moment()?;
+            let (base, headers) = self.fetch(&moment, best)?;
+            if headers.is_empty() {
+                self.check_rewind(&moment, base)?;
+            }
+            drop(moment);
+            let change = self.mirror.extend(base, &headers)?;
+            self.emit_change(&change)?;
+            changed = true;
+        }
+    }
+
+    /// The headers from one of the mirror's to the node's best block, or the first part of them.
+    fn fetch(&self, moment: &Moment, best: BlockHash) -> Result<(BlockHash, Vec<Header>), SyncError> {
+        let mut headers = Vec::new();
+        let mut hash = best;
+        while headers.len() < WALK {
+            if moment.entry(&hash)?.is_some() {
+                headers.reverse();
+                return Ok((hash, headers));
+            }
+            let header = self.header(hash)?;
+            hash = header.prev_blockhash;
+            headers.push(header);
+        }
+        let fork = self.fork_height(moment)?;
+        let base = moment.best_at(fork)?.ok_or(MirrorError::Row("best"))?;
+        Ok((base, self.headers_after(fork, base)?))
+    }
+
+    fn header(&self, hash: BlockHash) -> Result<Header, AskError> {
+        let Hex(bytes) = self.rpc.ask("getblockheader", &json!([hash, false]))?;
+        deserialize(&bytes).map_err(|error| form("getblockheader", &error))
+    }
+
+    /// The height of the last block that the mirror's best chain and the node's have in common.
+    fn fork_height(&self, moment: &Moment) -> Result<u32, SyncError> {
+        let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
+        // Both begin with the same genesis block.
+        let (mut low, mut high) = (0, info.blocks.min(moment.tip.height));
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            let theirs: BlockHash = self.rpc.ask("getblockhash", &json!([middle]))?;
+            if moment.best_at(middle)? == Some(theirs) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        Ok(low)
+    }
+
+    /// The next part of the node's best chain after a block of it.
+    fn headers_after(&self, height: u32, base: BlockHash) -> Result<Vec<Header>, SyncError> {
+        let path = format!("/rest/headers/{PART}/{base}.bin");
+        if let Some(bytes) = self.rpc.rest(&path).ok().flatten() {
+            let headers: Result<Vec<Header>, _> = bytes.chunks(80).map(deserialize).collect();
+            let headers = headers.map_err(|error| form("/rest/headers", &error))?;
+            // The first is the base itself; an empty list says that it is not of the best chain any more.
+            return headers.get(1..).map(<[_]>::to_vec).filter(|headers| !headers.is_empty()).ok_or(SyncError::Moved);
+        }
+        let heights: Vec<Question> =
+            (height + 1..=height.saturating_add(PART)).map(|height| ("getblockhash", json!([height]))).collect();
+        let hashes: Vec<BlockHash> = self.rpc.batch(&heights)?.into_iter().map_while(Result::ok).collect();
+        let questions: Vec<Question> = hashes.iter().map(|hash| ("getblockheader", json!([hash, false]))).collect();
+        let answers = self.rpc.batch::<Hex>(&questions)?;
+        let headers: Result<Vec<Header>, AskError> = answers
+            .into_iter()
+            .map(|answer| deserialize(&answer?.0).map_err(|error| form("getblockheader", &error)))
+            .collect();
+        let headers = headers?;
+        let follows = headers.first().is_some_and(|first| first.prev_blockhash == base);
+        if follows { Ok(headers) } else { Err(SyncError::Moved) }
+    }
+
+    /// Whether the node's best block, a block of the mirror, may be gone back to.
+    fn check_rewind(&self, moment: &Moment, base: BlockHash) -> Result<(), SyncError> {
+        let Some(entry) = moment.entry(&base)?.filter(|entry| moment.is_best(entry).unwrap_or(false)) else {
+            // A known branch: a reorganisation back to it.
+            return Ok(());
+        };
+        let depth = moment.tip.height - entry.height;
+        let tips: Vec<TipAnswer> = self.rpc.ask("getchaintips", &json!([]))?;
+        if self.is_invalid_there(moment, &tips)? {
+            return Ok(());
+        }
+        let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
+        if info.headers >= moment.tip.height || (info.initialblockdownload && depth > self.max_rewind) {
+            return Err(SyncError::Behind { depth });
+        }
+        if depth > self.max_rewind { Err(SyncError::Rewind { depth, limit: self.max_rewind }) } else { Ok(()) }
+    }
+
+    /// Whether the node calls a block of our chain invalid: an operator has said so, and it is followed.
+    fn is_invalid_there(&self, moment: &Moment, tips: &[TipAnswer]) -> Result<bool, MirrorError> {
+        for tip in tips.iter().filter(|tip| tip.status == "invalid") {
+            if moment.entry(&tip.hash)?.is_some_and(|entry| moment.is_best(&entry).unwrap_or(false)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells of a change of the best chain.
+    fn emit_change(&self, change: &Change) -> Result<(), MirrorError> {
+        let tip = self.mirror.moment()?.tip.tip();
+        self.tip.store(Arc::new(tip));
+        let disconnected =
+            change.disconnected.iter().map(|&(hash, height)| NodeEvent::BlockDisconnected { hash, height });
+        let connected = change.connected.iter().map(|&(hash, height)| NodeEvent::BlockConnected { hash, height });
+        let moved = NodeEvent::TipChanged { hash: tip.hash, height: tip.height };
+        disconnected.chain(connected).chain([moved]).for_each(|event| self.emit(&event));
+        Ok(())
+    }
+
+    fn emit(&self, event: &NodeEvent) {
+        let observers = self.observers.lock().clone();
+        observers.iter().for_each(|observer| observer.notify(event.clone()));
+    }
+
+    /// Brings the digest of the mempool to the node's mempool, after the chain.
+    ///
+    /// # Errors
+    /// The node's absence.
+    pub fn sync_mempool(&self) -> Result<(), AskError> {
+        let _following = self.following.lock();
+        for event in self.mempool.sync(&self.rpc)? {
+            self.emit(&event);
+        }
+        Ok(())
+    }
+
+    /// Chain and mempool, as far as the node answers.
+    ///
+    /// # Errors
+    /// As of both.
+    pub fn sync(&self) -> Result<(), SyncError> {
+        self.sync_chain()?;
+        Ok(self.sync_mempool()?)
+    }
+
+    /// The ids of the digest.
+    pub fn mempool_ids(&self) -> Vec<Txid> {
+        self.mempool.ids()
+    }
+}
+
+/// An answer that cannot be read.
+pub fn form(method: &str, error: &dyn std::fmt::Display) -> AskError {
+    AskError::Form { method: method.to_owned(), reason: error.to_string() }
+}

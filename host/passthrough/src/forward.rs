@@ -19,12 +19,17 @@ const STREAM_MIN_BYTES: u64 = 1 << 20;
 /// The longest reply that does not state its length, in bytes: bitcoind states it always.
 const MAX_UNSTATED: usize = 64 << 20;
 
-/// Calls a method of the node. `params` is the JSON text of an array or object.
+/// Calls a method of the node at a path: `/`, or that of one of the node's wallets. `params` is the JSON text of an array or object.
 ///
 /// # Errors
 /// The method's own, and what the node's absence reads as (-28).
-pub(crate) async fn forward(upstream: &Upstream, method: &str, params: &[u8]) -> Result<ResultText, Failure> {
-    let reply = upstream.post(request(method, params), is_read_only(method)).await;
+pub(crate) async fn forward(
+    upstream: &Upstream,
+    path: &str,
+    method: &str,
+    params: &[u8],
+) -> Result<ResultText, Failure> {
+    let reply = upstream.post(path, request(method, params), is_read_only(method)).await;
     result_of(upstream, reply).await
 }
 

@@ -1,18 +1,23 @@
 //! What a node's `help` says: which methods it has, and in which category.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use outrigger_sdk::manifest::MethodSpec;
 
 /// A method of the node.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct NodeMethod {
     /// Its category, as `Blockchain`.
     pub category: String,
     /// Its line: its name and its arguments.
     pub usage: String,
+    /// As the host's own lists have it.
+    spec: Option<Arc<MethodSpec>>,
 }
 
 /// The methods that a node's `help` lists.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
 impl NodeHelp {
@@ -25,7 +30,9 @@ impl NodeHelp {
                 Some(title) => category = title,
                 None => {
                     let name = line.split_whitespace().next().unwrap_or_default();
-                    let method = NodeMethod { category: category.to_owned(), usage: line.to_owned() };
+                    let spec = serde_json::json!({"name": name, "category": category, "help": ""});
+                    let spec = serde_json::from_value(spec).ok().map(Arc::new);
+                    let method = NodeMethod { category: category.to_owned(), usage: line.to_owned(), spec };
                     methods.insert(name.to_owned(), method);
                 }
             }
@@ -36,6 +43,11 @@ impl NodeHelp {
     /// A method of the node.
     pub fn get(&self, method: &str) -> Option<&NodeMethod> {
         self.0.get(method)
+    }
+
+    /// A method of the node as the host's own lists have methods.
+    pub fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+        self.get(method)?.spec.clone()
     }
 
     /// Whether the node lists this method among those of its wallets.

@@ -1,5 +1,6 @@
 //! Which calls are passed on, and what happens around them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use futures_util::future::BoxFuture;
 use outrigger_rpc::{Call, Failure, ResultText};
 use outrigger_upstream::{Outcome, Upstream, UpstreamError, read_reply, request};
 use outrigger_values::{RpcError, RpcErrorCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
@@ -109,7 +111,13 @@ impl Passthrough {
         if let Some(wait) = long_poll::Wait::of(method, params) {
             return wait.answer(self).await.map(ResultText::Bytes);
         }
-        let result = forward(&self.upstream, method, params).await;
+        let path = match (&call.wallet, self.settings.wallets) {
+            (Some(wallet), WalletOwner::Node) => {
+                Cow::from(format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
+            }
+            _ => Cow::from("/"),
+        };
+        let result = forward(&self.upstream, &path, method, params).await;
         if result.is_ok() {
             if submits_transactions(method) {
                 self.taps.mempool_changed().await;
@@ -182,7 +190,7 @@ impl Passthrough {
 /// A result of a node, whole.
 pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
     let failed = |error| failure(upstream, error);
-    let reply = upstream.post(request(method, params), outrigger_upstream::is_read_only(method)).await;
+    let reply = upstream.post("/", request(method, params), outrigger_upstream::is_read_only(method)).await;
     let (status, body) = reply.map_err(failed)?.collect(MAX_SHARED).await.map_err(failed)?;
     match read_reply(status, &body) {
         Outcome::Result(result) => Ok(result),

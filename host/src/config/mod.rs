@@ -9,13 +9,18 @@ mod settings;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use outrigger_standard::work;
+use outrigger_upstream::Endpoint;
 use outrigger_values::params::toml_words;
 use serde::Deserialize;
 
-pub use settings::{Config, LogFormat, PluginConfig, UserConfig, seconds};
+pub use settings::{BackendConfig, Config, LogFormat, PluginConfig, UserConfig, Wallets, seconds};
 
 /// The configuration that `run` uses where no file is named: `config/regtest.toml`.
 pub const BUILT_IN: &str = include_str!("../../../config/regtest.toml");
+
+/// The configuration that `run --bitcoind` uses where no file is named: `config/bitcoind.toml`.
+pub const FOR_BITCOIND: &str = include_str!("../../../config/bitcoind.toml");
 
 /// The most address space that a database may reserve, in GiB.
 const MAX_MAP_GIB: u64 = 65_536;
@@ -64,6 +69,13 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
+impl ConfigError {
+    /// An error about an argument of the command line.
+    pub fn of_argument(argument: &str, reason: String) -> Self {
+        Self { file: argument.to_owned(), line: None, key: None, reason }
+    }
+}
+
 /// A configuration and where it came from.
 pub struct Loaded {
     /// The settings.
@@ -75,8 +87,13 @@ pub struct Loaded {
 impl Loaded {
     /// Reads a file, or takes the built-in configuration, and applies `sets`, each `section.key=value`.
     pub fn read(file: Option<&Path>, sets: &[String]) -> Result<Self, ConfigError> {
+        Self::read_or(file, BUILT_IN, sets)
+    }
+
+    /// Reads a file, or takes a built-in configuration, and applies `sets`.
+    pub fn read_or(file: Option<&Path>, built_in: &str, sets: &[String]) -> Result<Self, ConfigError> {
         let (name, text) = match file {
-            None => (BUILT_IN_NAME.to_owned(), BUILT_IN.to_owned()),
+            None => (BUILT_IN_NAME.to_owned(), built_in.to_owned()),
             Some(path) => {
                 let name = path.display().to_string();
                 match std::fs::read_to_string(path) {
@@ -97,9 +114,12 @@ impl Loaded {
     /// Checks what no type can say.
     pub fn check(&self) -> Result<(), ConfigError> {
         let config = &self.config;
-        if config.network != "regtest" {
+        if config.backend.is_none() && config.network != "regtest" {
             let reason = format!("the embedded chain is regtest; '{}' is not supported", config.network);
             return Err(self.error("network", &config.network, reason));
+        }
+        if let Some(backend) = &config.backend {
+            self.check_backend(backend)?;
         }
         let ranges = [
             ("rpc.threads", config.rpc.threads as u64, 1, 1024),
@@ -126,6 +146,7 @@ impl Loaded {
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
             ("chain.mempool_mb", config.chain.mempool_mb, 5, 1 << 20),
             ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
+            ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
         ];
         for (key, value, least, most) in ranges {
             if !(least..=most).contains(&value) {
@@ -140,6 +161,28 @@ impl Loaded {
             self.check_plugin(position, plugin)?;
         }
         Ok(())
+    }
+
+    fn check_backend(&self, backend: &BackendConfig) -> Result<(), ConfigError> {
+        let network = &self.config.network;
+        if work::network(network).is_err() {
+            let reason = format!("must be main, test, testnet4, signet or regtest, not '{network}'");
+            return Err(self.error("network", network, reason));
+        }
+        if let Err(error) = backend.url.parse::<Endpoint>() {
+            return Err(self.error("backend.url", &backend.url, error.to_string()));
+        }
+        match (&backend.cookie, &backend.user, &backend.password_file) {
+            (Some(_), Some(user), _) => {
+                Err(self.error("backend.user", user, "either a cookie or a user: leave one out".to_owned()))
+            }
+            (_, Some(user), None) => Err(self.error("backend.user", user, "it needs a password_file".to_owned())),
+            (_, None, Some(file)) => {
+                let file = file.display().to_string();
+                Err(self.error("backend.password_file", &file, "it needs a user".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_plugin(&self, position: usize, plugin: &PluginConfig) -> Result<(), ConfigError> {

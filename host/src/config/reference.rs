@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use toml::{Table, Value};
 
 use super::settings::{
-    ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, RpcConfig, UserConfig, WalletConfig,
+    BackendConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, RpcConfig, UserConfig, WalletConfig,
 };
 use super::{BUILT_IN, parse};
 
@@ -98,6 +98,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         ("log", keys::<LogConfig>()),
         ("metrics", keys::<MetricsConfig>()),
         ("plugins", keys::<PluginConfig>()),
+        ("backend", keys::<BackendConfig>()),
     ];
     // The names of methods are the keys of `routes`: any may stand there.
     let named = sections.iter().map(|(name, _)| *name).chain(["network", "datadir", "routes"]);

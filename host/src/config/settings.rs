@@ -16,7 +16,7 @@ use outrigger_rpc::{Limits, Peers};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The chain: `regtest`. The embedded chain is for development only.
+    /// The network: `main`, `test`, `testnet4`, `signet` or `regtest`. The embedded chain is for development only, and is `regtest`.
     #[serde(default = "default_network")]
     pub network: String,
     /// Where everything is kept; `~` is the home directory.
@@ -28,6 +28,9 @@ pub struct Config {
     /// The embedded chain.
     #[serde(default)]
     pub chain: ChainConfig,
+    /// The running bitcoind; without it, the embedded chain.
+    #[serde(default)]
+    pub backend: Option<BackendConfig>,
     /// The wallets.
     #[serde(default)]
     pub wallet: WalletConfig,
@@ -49,8 +52,9 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RpcConfig {
-    /// The address to listen on. Port 0 lets the system choose.
-    pub listen: SocketAddr,
+    /// The address to listen on. Port 0 lets the system choose. By default a port of this machine: 18443 on the embedded chain,
+    /// else the network's default RPC port plus 5.
+    pub listen: Option<SocketAddr>,
     /// Threads that run plugins' code.
     pub threads: usize,
     /// Calls that may wait for a thread; more are answered 503.
@@ -174,7 +178,7 @@ pub struct MetricsConfig {
 impl Default for RpcConfig {
     fn default() -> Self {
         Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 18443)),
+            listen: None,
             threads: 8,
             queue_depth: 256,
             call_deadline_seconds: 120,
@@ -195,6 +199,51 @@ impl Default for RpcConfig {
             users: Vec::new(),
         }
     }
+}
+
+/// The running bitcoind that the host stands in front of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackendConfig {
+    /// Where its RPC server listens: `http://host:port`.
+    pub url: String,
+    /// The cookie file that it writes at each start; bitcoind's default place where neither this nor `user` is given.
+    #[serde(default)]
+    pub cookie: Option<PathBuf>,
+    /// A user of the node, instead of the cookie.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// The file whose first line is that user's password.
+    #[serde(default)]
+    pub password_file: Option<PathBuf>,
+    /// Whose wallets answer wallet methods.
+    #[serde(default)]
+    pub wallets: Wallets,
+    /// Methods that are never passed on.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Requests that the node gets at a time.
+    #[serde(default = "default_connections")]
+    pub connections: usize,
+    /// By how many blocks the node may go back to an ancestor of our best block; by default 144, and any number on regtest.
+    #[serde(default)]
+    pub max_rewind: Option<u32>,
+}
+
+/// Whose wallets answer wallet methods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wallets {
+    /// The host's: those of plugins.
+    #[default]
+    Own,
+    /// The node's.
+    Node,
+}
+
+/// What is left free of bitcoind's 16 threads.
+fn default_connections() -> usize {
+    8
 }
 
 /// The embedded chain.

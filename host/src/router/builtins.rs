@@ -1,5 +1,6 @@
 //! The methods of the host itself.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,9 +15,10 @@ use tokio::sync::watch;
 
 use super::{arguments, openrpc};
 use crate::active::Active;
+use outrigger_passthrough::{NodeHelp, Passthrough};
 use outrigger_plugins::instance::Instance;
 use outrigger_plugins::registry::{ChangeError, Plugin, Registry, RouteTable};
-use outrigger_rpc::{Call, Params};
+use outrigger_rpc::{Call, Failure, Params};
 
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
@@ -63,6 +65,8 @@ pub struct Builtins {
     stop: watch::Sender<bool>,
     /// The calls that are being answered, those of plugins too.
     active: Arc<Active>,
+    /// The node's methods, where calls are passed on.
+    passthrough: Option<Arc<Passthrough>>,
 }
 
 impl Builtins {
@@ -74,10 +78,11 @@ impl Builtins {
         registry: Arc<Registry>,
         stop: watch::Sender<bool>,
         active: Arc<Active>,
+        passthrough: Option<Arc<Passthrough>>,
     ) -> Result<Self, serde_json::Error> {
         let specs: Vec<MethodSpec> = serde_json::from_str(SPECS)?;
         let specs = specs.into_iter().map(Arc::new).collect();
-        Ok(Self { specs, registry, started: Instant::now(), stop, active })
+        Ok(Self { specs, registry, started: Instant::now(), stop, active, passthrough })
     }
 
     /// The description of one of these methods.
@@ -97,6 +102,7 @@ impl Builtins {
         };
         let answer = match spec.name.as_str() {
             "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.user).await,
+            "help" => self.help_of(&params).await,
             name => self.run(name, &params, call),
         };
         Some(answer.map(|value| Bytes::from(value.to_string())))
@@ -104,13 +110,6 @@ impl Builtins {
 
     fn run(&self, name: &str, params: &[Value], call: &Call) -> Result<Value, RpcError> {
         match name {
-            // bitcoind takes a null for no text here, though it may be left out.
-            "help" if params == [Value::Null] => {
-                Err(RpcError::type_error("JSON value of type null is not of expected type string"))
-            }
-            "help" => {
-                self.help(params.first().and_then(Value::as_str).unwrap_or_default(), &self.registry.serving().routes)
-            }
             "stop" => {
                 // Nobody listens only when the host is stopping already.
                 let _ = self.stop.send(true);
@@ -160,7 +159,34 @@ impl Builtins {
         json!({"active_commands": calls, "logpath": ""})
     }
 
-    fn help(&self, command: &str, table: &RouteTable) -> Result<Value, RpcError> {
+    async fn help_of(&self, params: &[Value]) -> Result<Value, RpcError> {
+        // bitcoind takes a null for no text here, though it may be left out.
+        if params == [Value::Null] {
+            return Err(RpcError::type_error("JSON value of type null is not of expected type string"));
+        }
+        let command = params.first().and_then(Value::as_str).unwrap_or_default();
+        let Some(node) = &self.passthrough else { return self.help(command, &self.registry.serving().routes, None) };
+        // Without the node, ours is all there is to tell.
+        let help = node.read_help().await.ok();
+        let is_ours = self.spec(command).is_some() || self.registry.route(command).is_some() || command == GENERATE;
+        if !command.is_empty() && command != DUMP_CONVERSIONS && !is_ours {
+            let shown = help.as_ref().is_none_or(|help| node.shows(command, help));
+            let text = if shown { node.help_text(command).await } else { Ok(unknown_command(command)) };
+            return text.map(Value::from).map_err(|failure| match failure {
+                Failure::Rpc(error) => error,
+                Failure::Overloaded | Failure::Forbidden => RpcError::internal("The node does not answer"),
+            });
+        }
+        let theirs = help.map(|help| (node.clone(), help));
+        self.help(command, &self.registry.serving().routes, theirs)
+    }
+
+    fn help(
+        &self,
+        command: &str,
+        table: &RouteTable,
+        node: Option<(Arc<Passthrough>, Arc<NodeHelp>)>,
+    ) -> Result<Value, RpcError> {
         let all = self.specs.iter().chain(table.values().map(|route| &route.method)).map(|spec| &**spec);
         if command == DUMP_CONVERSIONS {
             return Ok(conversions(all));
@@ -171,10 +197,15 @@ impl Builtins {
             return Ok(match found {
                 Some(spec) => json!(spec.full_help()),
                 None if command == GENERATE => json!(GENERATE_HELP),
-                None => json!(format!("help: unknown command: {command}")),
+                None => json!(unknown_command(command)),
             });
         }
-        let mut lines: Vec<(&str, String)> = all.map(|spec| (spec.category.as_str(), spec.usage())).collect();
+        let mut lines: Vec<(&str, String)> = all.clone().map(|spec| (spec.category.as_str(), spec.usage())).collect();
+        if let Some((through, help)) = &node {
+            let ours: BTreeSet<&str> = all.map(|spec| spec.name.as_str()).collect();
+            let passed = help.iter().filter(|(name, _)| !ours.contains(name) && through.shows(name, help));
+            lines.extend(passed.map(|(_, method)| (method.category.as_str(), method.usage.clone())));
+        }
         lines.sort();
         let mut text = String::new();
         let mut category = "";
@@ -196,6 +227,11 @@ impl Builtins {
         let serving = self.registry.serving();
         serving.plugins.iter().map(|plugin| described(plugin, &serving.routes)).collect()
     }
+}
+
+/// What `help` says of a method that nobody has.
+fn unknown_command(command: &str) -> String {
+    format!("help: unknown command: {command}")
 }
 
 /// What `generate` answers: that it is gone, or with arguments, which it does not have, how it is called.

@@ -27,6 +27,7 @@ use inline::InlineCall;
 use long::LongCalls;
 use outrigger_base::contain::contain;
 use outrigger_base::offload::read_offloaded;
+use outrigger_passthrough::Passthrough;
 use outrigger_plugins::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
@@ -51,6 +52,8 @@ pub struct Router {
     pool: Arc<Pool>,
     long: LongCalls,
     absent: Absent,
+    /// The way to the node, where calls are passed on.
+    passthrough: Option<Arc<Passthrough>>,
 }
 
 impl Router {
@@ -64,7 +67,12 @@ impl Router {
         max_long_calls: usize,
     ) -> Self {
         let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent }
+        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None }
+    }
+
+    /// The same in front of a node that gets the calls that nobody here answers.
+    pub fn in_front_of(self, passthrough: Arc<Passthrough>) -> Self {
+        Self { passthrough: Some(passthrough), ..self }
     }
 
     /// Leases the instance that answers a method, for one call; none when no plugin has the method.
@@ -95,10 +103,12 @@ impl Router {
             return Err(Failure::Rpc(RpcError::internal(message)));
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
+        // A node in another process may be slow: no thread that serves connections waits for it.
+        let may_run_inline = lease.trusted && stuck == 0 && (self.passthrough.is_none() || !method.needs_tip);
         let client = call.client.take();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
-        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, lease.trusted && stuck == 0) else {
+        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, may_run_inline) else {
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
@@ -224,7 +234,8 @@ impl Router {
 
 impl Methods for Router {
     fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
-        self.registry.spec(method).or_else(|| self.builtins.spec(method))
+        let passed = || self.passthrough.as_ref().and_then(|node| node.known_help()?.spec(method));
+        self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
     }
 }
 
@@ -235,10 +246,13 @@ impl Dispatch for Router {
             Some(Err(error)) => Err(Failure::Rpc(error)),
             None => match self.builtins.call(&call).await {
                 Some(answer) => answer.map(ResultText::from).map_err(Failure::Rpc),
-                None => {
-                    self.absent.called(&call.method, &self.registry);
-                    Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
-                }
+                None => match &self.passthrough {
+                    Some(node) => node.call(&call).await,
+                    None => {
+                        self.absent.called(&call.method, &self.registry);
+                        Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
+                    }
+                },
             },
         }
     }

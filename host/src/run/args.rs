@@ -17,6 +17,10 @@ pub struct RunArgs {
     /// The network.
     #[arg(long)]
     pub network: Option<String>,
+    /// The running bitcoind to stand in front of, as http://127.0.0.1:8332; its cookie is looked for in ~/.bitcoin, and it is
+    /// asked for its network.
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    pub bitcoind: Option<String>,
     /// The address to listen on; port 0 lets the system choose.
     #[arg(long, value_name = "ADDR:PORT")]
     pub rpc_listen: Option<SocketAddr>,

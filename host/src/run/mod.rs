@@ -1,7 +1,9 @@
 //! `outrigger run`: listens, puts the parts together, serves, and takes them apart in order.
 
 mod args;
+mod backend;
 mod check;
+mod configuration;
 mod parts;
 mod users;
 
@@ -23,6 +25,7 @@ use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 pub use args::RunArgs;
 pub use check::check;
+use configuration::configuration;
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
     Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
@@ -124,13 +127,14 @@ async fn serve(
         .service(Gateway::new(frame.gate.clone()));
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
-    let server = Server::bind(rpc.listen, service, Arc::new(known), limits)
+    let listen = loaded.config.listen();
+    let server = Server::bind(listen, service, Arc::new(known), limits)
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .with_peers(rpc.peers())
         .with_workers(workers);
-    if rpc.peers().is_local() && !rpc.listen.ip().is_loopback() {
-        tracing::warn!(listen = %rpc.listen, "only this machine's clients are accepted: rpc.allow_from names no network");
+    if rpc.peers().is_local() && !listen.ip().is_loopback() {
+        tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }
     let (address, edge) = (server.local_addr(), server.figures());
     tracing::info!(%address, "listening");
@@ -211,21 +215,6 @@ async fn tell_metrics(
     let address = server.local_addr().map_err(failed)?;
     tokio::spawn(server.serve());
     Ok(Some(address))
-}
-
-/// The configuration with what the command line changes.
-fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
-    let mut loaded = Loaded::read(args.config.as_deref(), &args.set)?;
-    if let Some(datadir) = &args.datadir {
-        loaded.config.datadir = datadir.clone();
-    }
-    if let Some(listen) = args.rpc_listen {
-        loaded.config.rpc.listen = listen;
-    }
-    if let Some(network) = &args.network {
-        loaded.set_network(network)?;
-    }
-    Ok(loaded)
 }
 
 /// The folder of the network's data.

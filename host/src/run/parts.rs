@@ -10,6 +10,7 @@ use outrigger_standard::work;
 use tokio::sync::watch;
 
 use super::RunArgs;
+use super::backend::Backend;
 use super::{RunError, configuration, failed};
 use crate::active::Active;
 use crate::config::{Config, Loaded, seconds};
@@ -126,7 +127,7 @@ impl Parts {
     pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
         frame.gate.stage("Loading the chain…");
-        let node = open_node(config, folder, args.verify)?;
+        let (node, backend) = open_node(config, folder, args.verify)?;
         let scopes = Arc::new(Scopes::default());
         frame.gate.stage("Loading wallets…");
         let manager = open_wallets(config, folder, &node, hub)?;
@@ -154,11 +155,18 @@ impl Parts {
         // Set once: this is the only place that sets them.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
-        let builtins = Builtins::new(registry.clone(), frame.stop.clone(), frame.active.clone())
+        let passthrough = backend
+            .zip(config.backend.as_ref())
+            .map(|(node, backend)| Arc::new(node.passthrough(config, backend, frame.stop.subscribe())));
+        let builtins = Builtins::new(registry.clone(), frame.stop.clone(), frame.active.clone(), passthrough.clone())
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let long = config.rpc.max_long_calls();
         let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long);
+        let router = match passthrough {
+            Some(passthrough) => router.in_front_of(passthrough),
+            None => router,
+        };
         let router = Arc::new(router);
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
         Ok(Self { node, manager, registry, pool, router })
@@ -207,7 +215,12 @@ fn network(config: &Config) -> Result<Network, RunError> {
     work::network(&config.network).map_err(|error| failed("network")(error.into()))
 }
 
-fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<Arc<dyn Node>, RunError> {
+/// The node; where it is a running bitcoind, what passes calls on to it too.
+fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
+    if let Some(backend) = &config.backend {
+        let backend = Backend::open(backend, network(config)?, folder)?;
+        return Ok((backend.node.clone(), Some(backend)));
+    }
     let settings = outrigger_embedded::Settings {
         network: network(config)?,
         map_size: config.chain.map_gib << 30,
@@ -220,7 +233,7 @@ fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<Arc<dyn Nod
         ..outrigger_embedded::Settings::default()
     };
     match EmbeddedNode::open(&folder.join("chain"), settings) {
-        Ok(node) => Ok(node),
+        Ok(node) => Ok((node, None)),
         Err(error) => Err(failed("chain")(NodeError::from(error).into())),
     }
 }

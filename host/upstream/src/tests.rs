@@ -46,7 +46,7 @@ async fn server(
 }
 
 async fn ask(upstream: &Upstream, method: &str) -> Result<Outcome, UpstreamError> {
-    let reply = upstream.post(request(method, b"[]"), is_read_only(method)).await?;
+    let reply = upstream.post("/", request(method, b"[]"), is_read_only(method)).await?;
     let (status, body) = reply.collect(1000).await?;
     Ok(read_reply(status, &body))
 }
@@ -107,7 +107,7 @@ async fn full_queue_whitelist_and_other_servers_are_told_apart() {
 async fn body_that_is_dropped_closes_its_connection() {
     const LONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{\"result\":\"";
     let (upstream, _serving, _folder) = server(vec![vec![LONG], vec![OK]]).await;
-    let mut reply = upstream.post(request("getblock", b"[]"), true).await.unwrap();
+    let mut reply = upstream.post("/", request("getblock", b"[]"), true).await.unwrap();
     assert_eq!(reply.body.length(), Some(1_000_000));
     assert!(reply.body.frame().await.is_some());
     drop(reply);

@@ -67,12 +67,13 @@ impl Upstream {
         &self.figures
     }
 
-    /// Sends the body of a JSON-RPC request. `read_only`: it has no effects, and may be sent twice.
+    /// Sends the body of a JSON-RPC request to a path: `/`, or that of a wallet. `read_only`: it has no effects, and may be sent
+    /// twice.
     ///
     /// # Errors
     /// No reply, or one of the statuses 401, 403 and 503.
-    pub async fn post(&self, body: Bytes, read_only: bool) -> Result<Reply, UpstreamError> {
-        self.send(Method::POST, "/", body, read_only).await
+    pub async fn post(&self, path: &str, body: Bytes, read_only: bool) -> Result<Reply, UpstreamError> {
+        self.send(Method::POST, path, body, read_only).await
     }
 
     /// Sends a request of the node's REST interface.

@@ -32,3 +32,5 @@ mod sync;
 pub use error::OpenError;
 pub use node::{BitcoindNode, Settings};
 pub use probe::{Identity, cookie_of, default_ports};
+pub use rpc::Rpc;
+pub use sync::{Follower, SyncError};

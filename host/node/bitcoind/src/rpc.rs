@@ -88,7 +88,7 @@ impl Rpc {
     pub fn raw(&self, method: &str, params: &Value) -> Result<Bytes, AskError> {
         let (upstream, body, read_only) =
             (self.upstream.clone(), request(method, params.to_string().as_bytes()), is_read_only(method));
-        let answer = self.wait(async move { upstream.post(body, read_only).await?.collect(MAX_ANSWER).await })?;
+        let answer = self.wait(async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await })?;
         match read_reply(answer.0, &answer.1) {
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(AskError::Rpc { method: method.to_owned(), error }),
@@ -122,7 +122,7 @@ impl Rpc {
             .map(|(id, (method, params))| serde_json::json!({"id": id, "method": method, "params": params}))
             .collect();
         let (upstream, body) = (self.upstream.clone(), Bytes::from(Value::Array(elements).to_string()));
-        let (_, reply) = self.wait(async move { upstream.post(body, true).await?.collect(MAX_ANSWER).await })?;
+        let (_, reply) = self.wait(async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await })?;
         let elements: Vec<Element> = read("batch", &reply)?;
         let mut answers: Vec<Option<Result<T, AskError>>> = questions.iter().map(|_| None).collect();
         for Element { result, error, id } in elements {

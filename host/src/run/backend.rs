@@ -1,0 +1,106 @@
+//! A running bitcoind as the node, and what no plugin answers passed on to it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bitcoin::Network;
+use outrigger_bitcoind::{BitcoindNode, Settings};
+use outrigger_node::{Node, NodeEvent, Observer};
+use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
+use outrigger_upstream::{Endpoint, Upstream};
+use tokio::sync::watch;
+
+use super::configuration::login;
+use super::{RunError, failed};
+use crate::config::{BackendConfig, Config, Wallets};
+
+/// By how many blocks a node may go back where nothing is configured: a day. On regtest, any number.
+const MAX_REWIND: u32 = 144;
+
+/// How long the answer of a passed call waits for the host to follow what the call changed.
+const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The node, and the way of calls to it.
+pub struct Backend {
+    /// The node.
+    pub node: Arc<BitcoindNode>,
+    upstream: Arc<Upstream>,
+}
+
+impl Backend {
+    /// Begins to follow the node that is configured.
+    ///
+    /// # Errors
+    /// When it is of another network, or the mirror cannot be opened.
+    pub fn open(config: &BackendConfig, network: Network, folder: &Path) -> Result<Self, RunError> {
+        let endpoint: Endpoint =
+            config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
+        let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
+        let upstream = Arc::new(Upstream::new(endpoint, login, config.connections));
+        let any = if network == Network::Regtest { u32::MAX } else { MAX_REWIND };
+        let settings =
+            Settings { network, folder: folder.join("headers"), max_rewind: config.max_rewind.unwrap_or(any) };
+        let node = BitcoindNode::open(upstream.clone(), &settings).map_err(|error| failed("backend")(error.into()))?;
+        Ok(Self { node, upstream })
+    }
+
+    /// What passes calls on.
+    pub fn passthrough(&self, config: &Config, backend: &BackendConfig, stop: watch::Receiver<bool>) -> Passthrough {
+        let settings = outrigger_passthrough::Settings {
+            wallets: match backend.wallets {
+                Wallets::Own => WalletOwner::Host,
+                Wallets::Node => WalletOwner::Node,
+            },
+            deny: backend.deny.iter().cloned().collect(),
+            max_long_calls: config.rpc.max_long_calls(),
+        };
+        let tip = self.node.tip();
+        let (sender, tips) = watch::channel(NodeTip { hash: tip.hash, height: tip.height });
+        self.node.observe(Arc::new(TipWatch(sender)));
+        Passthrough::new(self.upstream.clone(), settings, Arc::new(NodeTaps(self.node.clone())), tips, stop)
+    }
+}
+
+/// Tells waiting calls of new tips.
+struct TipWatch(watch::Sender<NodeTip>);
+
+impl Observer for TipWatch {
+    fn notify(&self, event: NodeEvent) {
+        if let NodeEvent::TipChanged { hash, height } = event {
+            self.0.send_replace(NodeTip { hash, height });
+        }
+    }
+}
+
+/// Has the host follow what a passed call changed.
+struct NodeTaps(Arc<BitcoindNode>);
+
+impl NodeTaps {
+    fn follow(&self) -> futures_util::future::BoxFuture<'static, ()> {
+        let node = self.0.clone();
+        Box::pin(async move {
+            let following = tokio::task::spawn_blocking(move || {
+                if let Err(error) = node.follower().sync() {
+                    tracing::debug!(%error, "the host follows later what a passed call changed");
+                }
+            });
+            // The call was answered: a host that is slow to follow must not hold its answer up.
+            let _ = tokio::time::timeout(FOLLOW_PATIENCE, following).await;
+        })
+    }
+}
+
+impl Taps for NodeTaps {
+    fn answered(&self) {
+        self.0.follower().note_passed();
+    }
+
+    fn mempool_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
+        self.follow()
+    }
+
+    fn chain_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
+        self.follow()
+    }
+}

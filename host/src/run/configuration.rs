@@ -1,0 +1,94 @@
+//! The configuration with what the command line changes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use outrigger_bitcoind::{Identity, Rpc, cookie_of, default_ports};
+use outrigger_upstream::{Endpoint, Login, Upstream};
+
+use super::RunArgs;
+use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, Loaded, expand_home};
+
+/// The port on the embedded chain: bitcoind's own on regtest.
+const EMBEDDED_PORT: u16 = 18443;
+
+/// What is added to the node's default port.
+const PORT_OFFSET: u16 = 5;
+
+/// bitcoind's data directory where it is not told another.
+const BITCOIND_FOLDER: &str = "~/.bitcoin";
+
+/// Reads the configuration.
+///
+/// # Errors
+/// What cannot be used of it; a node that cannot be asked for its network, where that is to be found out.
+pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
+    let mut loaded = match &args.bitcoind {
+        None => Loaded::read(args.config.as_deref(), &args.set)?,
+        Some(url) => for_node(url, args)?,
+    };
+    if let Some(datadir) = &args.datadir {
+        loaded.config.datadir = datadir.clone();
+    }
+    if let Some(listen) = args.rpc_listen {
+        loaded.config.rpc.listen = Some(listen);
+    }
+    if let Some(network) = &args.network {
+        loaded.set_network(network)?;
+    }
+    Ok(loaded)
+}
+
+/// The built-in configuration for a node, with its address, its cookie and its network.
+fn for_node(url: &str, args: &RunArgs) -> Result<Loaded, ConfigError> {
+    let mut loaded = Loaded::read_or(None, FOR_BITCOIND, &args.set)?;
+    let refuse = |reason: String| ConfigError::of_argument("--bitcoind", reason);
+    let endpoint: Endpoint = url.parse().map_err(|error| refuse(format!("{error}")))?;
+    if let Some(backend) = &mut loaded.config.backend {
+        backend.url = url.to_owned();
+        // A user of the node, or a cookie, that the command line sets.
+        if !args.set.iter().any(|set| set.starts_with("backend.cookie") || set.starts_with("backend.user")) {
+            backend.cookie = None;
+        }
+        let login = login(backend).map_err(&refuse)?;
+        if args.network.is_none() {
+            let rpc =
+                Rpc::start(Arc::new(Upstream::new(endpoint, login, 1))).map_err(|error| refuse(error.to_string()))?;
+            let identity = Identity::ask(&rpc)
+                .map_err(|error| refuse(format!("{url} cannot be asked for its network: {error}")))?;
+            loaded.set_network(identity.network.to_core_arg())?;
+        }
+    }
+    Ok(loaded)
+}
+
+/// What the host shows to the node.
+///
+/// # Errors
+/// No cookie where bitcoind puts it; no home directory.
+pub fn login(backend: &BackendConfig) -> Result<Login, String> {
+    if let (Some(user), Some(file)) = (&backend.user, &backend.password_file) {
+        let file = expand_home(file).map_err(|error| error.to_string())?;
+        return Ok(Login::Password { user: user.clone(), file });
+    }
+    if let Some(cookie) = &backend.cookie {
+        return Ok(Login::Cookie(expand_home(cookie).map_err(|error| error.to_string())?));
+    }
+    let folder = expand_home(&PathBuf::from(BITCOIND_FOLDER)).map_err(|error| error.to_string())?;
+    let port = backend.url.parse::<Endpoint>().map_or(0, |endpoint| endpoint.port());
+    let missing = || format!("no cookie in {}: name it by backend.cookie, or start bitcoind", folder.display());
+    cookie_of(&folder, port).map(Login::Cookie).ok_or_else(missing)
+}
+
+impl Config {
+    /// Where the host listens.
+    pub fn listen(&self) -> SocketAddr {
+        let of_network = |(network, _): &(bitcoin::Network, u16)| network.to_core_arg() == self.network;
+        let port = match &self.backend {
+            None => EMBEDDED_PORT,
+            Some(_) => default_ports().find(of_network).map_or(EMBEDDED_PORT, |(_, port)| port) + PORT_OFFSET,
+        };
+        self.rpc.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+}

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use crate::bitcoind::{Bitcoind, twin};
 use crate::payments::Payer;
 use crate::rows::{list, measure};
 use crate::{Row, median, milliseconds, print_rates};
+use outrigger_tests::bitcoind::{Bitcoind, twin};
 
 /// The sizes of the wallet, in transactions.
 const SIZES: [usize; 4] = [1_000, 20_000, 100_000, 200_000];

@@ -15,8 +15,8 @@ use bitcoin::{Address, CompressedPublicKey, Network, NetworkKind, PrivateKey};
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use crate::bitcoind::Bitcoind;
 use crate::{Row, median, milliseconds};
+use outrigger_tests::bitcoind::Bitcoind;
 
 /// The blocks of the chain that is rescanned.
 const BLOCKS: usize = 20_000;

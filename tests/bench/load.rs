@@ -19,9 +19,9 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use serde_json::{Value, json};
 
-use crate::bitcoind::{Bitcoind, twin};
 use crate::payments::Payer;
 use crate::{Row, memory, milliseconds};
+use outrigger_tests::bitcoind::{Bitcoind, twin};
 
 /// How many connections call at a time, where it is not one.
 const MANY: usize = 32;

@@ -22,7 +22,6 @@
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
-mod bitcoind;
 mod history;
 mod import;
 mod load;
@@ -135,16 +134,16 @@ fn calls(path: Option<&str>) {
         began.elapsed()
     });
     let start = median(starts.collect());
-    let theirs_start = path.map(|path| median((0..3).map(|_| bitcoind::Bitcoind::start(path).1).collect()));
+    let theirs_start = path.map(|path| median((0..3).map(|_| outrigger_tests::Bitcoind::start(path).1).collect()));
     let host = Host::start();
-    let theirs = path.map(|path| bitcoind::Bitcoind::start(path).0);
+    let theirs = path.map(|path| outrigger_tests::Bitcoind::start(path).0);
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     let row = |what: &str, unit, ours, theirs| Row { what: what.to_owned(), unit, ours, theirs }.print();
     row("start to first answer", "ms", milliseconds(start), theirs_start.map(milliseconds));
     row("idle memory", "MiB", memory(host.process_id()), theirs.as_ref().map(|theirs| memory(theirs.process_id())));
     let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
     let mut ours_client = host.client();
-    let mut theirs_client = theirs.as_ref().map(bitcoind::Bitcoind::client);
+    let mut theirs_client = theirs.as_ref().map(outrigger_tests::Bitcoind::client);
     for client in [Some(&mut ours_client), theirs_client.as_mut()].into_iter().flatten() {
         client.call("generatetoaddress", json!([101, address]));
     }

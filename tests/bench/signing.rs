@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use crate::bitcoind::Bitcoind;
 use crate::{Row, median, milliseconds};
+use outrigger_tests::bitcoind::Bitcoind;
 
 /// The inputs of the large transactions, and the number of small ones.
 const MANY: usize = 1_000;

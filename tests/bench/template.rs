@@ -15,9 +15,9 @@ use bitcoin::consensus::encode::serialize_hex;
 use outrigger_tests::{Client, Host, HostOptions, Pending, miner};
 use serde_json::{Value, json};
 
-use crate::bitcoind::Bitcoind;
 use crate::transactions::{INPUTS, Purse, funding};
 use crate::{Row, median, milliseconds};
+use outrigger_tests::bitcoind::Bitcoind;
 
 /// The sizes of mempools that are measured.
 const SIZES: [usize; 2] = [1_500, 20_000];

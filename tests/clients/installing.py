@@ -119,14 +119,16 @@ def bitcoin_cli(prefix):
         library = next((folder / "unpacked").rglob("libc.so.6"), None)
         if loader is None or library is None or not (folder / "unpacked/usr/bin/bitcoin-cli").is_file():
             raise NotInstalled("the packages hold no bitcoin-cli")
-        starter = folder / "bitcoin-cli"
-        starter.write_text(
-            f'#!/bin/sh\nexec "{loader}" --library-path "{library.parent}" "{folder}/unpacked/usr/bin/bitcoin-cli" "$@"\n'
-        )
-        starter.chmod(0o755)
-        attempt([starter, "--version"])
+        # The node comes in the same package: the end-to-end tests stand in front of it.
+        for program_name in ("bitcoin-cli", "bitcoind"):
+            starter = folder / program_name
+            starter.write_text(
+                f'#!/bin/sh\nexec "{loader}" --library-path "{library.parent}" "{folder}/unpacked/usr/bin/{program_name}" "$@"\n'
+            )
+            starter.chmod(0o755)
+            attempt([starter, "--version"])
 
-    return once(prefix / "bitcoin-cli", "bitcoin-knots of sid, unpacked\n", install) / "bitcoin-cli"
+    return once(prefix / "bitcoin-cli", "bitcoin-knots of sid, unpacked, with bitcoind\n", install) / "bitcoin-cli"
 
 
 def python(prefix):

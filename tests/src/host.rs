@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{Client, built};
+use crate::{Bitcoind, Client, bitcoind, built};
 
 /// How a host is started.
 #[derive(Clone, Default)]
@@ -30,6 +30,27 @@ pub struct HostOptions {
     pub file_limit: Option<u64>,
     /// How many files it may have open.
     pub open_files: Option<u64>,
+    /// Arguments of the bitcoind that it is started in front of; without any, its node is the embedded chain, unless the variable
+    /// OUTRIGGER_NODE says `bitcoind`.
+    pub bitcoind: Option<Vec<&'static str>>,
+}
+
+/// Arguments of a node that has all that the embedded chain has.
+const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
+
+impl HostOptions {
+    /// In front of a bitcoind with these arguments.
+    pub fn in_front_of(arguments: &[&'static str]) -> Self {
+        Self { bitcoind: Some(arguments.to_vec()), ..Self::default() }
+    }
+
+    /// The arguments of the node that the host stands in front of.
+    fn node_arguments(&self) -> Option<Vec<&'static str>> {
+        let everywhere = std::env::var_os("OUTRIGGER_NODE").is_some_and(|node| node == "bitcoind");
+        // A test that names a configuration is about that configuration.
+        let asked = everywhere && self.config.is_none();
+        self.bitcoind.clone().or_else(|| asked.then(|| FULL_NODE.to_vec()))
+    }
 }
 
 /// A running host. Dropping it stops it.
@@ -37,6 +58,8 @@ pub struct Host {
     child: Child,
     folder: TempDir,
     options: HostOptions,
+    /// The bitcoind that it stands in front of.
+    pub node: Option<Bitcoind>,
     /// Where it listens.
     pub address: SocketAddr,
     /// Where it tells its metrics, if it does.
@@ -61,7 +84,24 @@ impl Host {
 
     /// Starts a host on a data directory that is there already.
     pub fn start_in(folder: TempDir, options: HostOptions) -> Self {
-        Self::try_start_in(folder, &options).unwrap_or_else(|(_, status)| panic!("the host did not start ({status})"))
+        let node = options.node_arguments().map(|arguments| {
+            let path = bitcoind::installed().expect("a bitcoind, for OUTRIGGER_NODE=bitcoind");
+            Bitcoind::start_with(path, &arguments).0
+        });
+        Self::start_before(folder, options, node)
+    }
+
+    /// Starts a host in front of a bitcoind that runs already.
+    pub fn start_before(folder: TempDir, mut options: HostOptions, node: Option<Bitcoind>) -> Self {
+        if let Some(node) = &node {
+            let file = folder.path().join("bitcoind.toml");
+            std::fs::write(&file, configuration(node)).unwrap();
+            options.config = Some(file);
+        }
+        let host = Self::try_start_in(folder, &options);
+        let mut host = host.unwrap_or_else(|(_, status)| panic!("the host did not start ({status})"));
+        host.node = node;
+        host
     }
 
     /// Runs a host that is expected to end by itself, and gives what it left.
@@ -84,7 +124,7 @@ impl Host {
         let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
         let Some(address) = address else { return Err((folder, child.wait().unwrap())) };
         let metrics = line.split("metrics: http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
-        Ok(Self { child, folder, options: options.clone(), address, metrics })
+        Ok(Self { child, folder, options: options.clone(), node: None, address, metrics })
     }
 
     /// A client with the host's cookie.
@@ -136,7 +176,12 @@ impl Host {
     /// Starts it again on the same data, once it has ended.
     pub fn start_again(mut self) -> Self {
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
-        Self::start_in(folder, self.options.clone())
+        let (options, node) = (self.options.clone(), self.node.take());
+        match node {
+            Some(node) => Self::start_before(folder, options, Some(node)),
+            None => Self::try_start_in(folder, &options)
+                .unwrap_or_else(|(_, status)| panic!("the host did not start ({status})")),
+        }
     }
 
     /// Asks it to stop with SIGTERM and waits for its end.
@@ -171,6 +216,24 @@ impl Drop for Host {
             let _ = rest.read_to_end(&mut Vec::new());
         }
     }
+}
+
+/// The configuration that ships with the project, for this node. Payments that name no feerate pay as on the embedded chain.
+fn configuration(node: &Bitcoind) -> String {
+    let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
+    let replaced = [
+        ("network = \"main\"", "network = \"regtest\"".to_owned()),
+        ("http://127.0.0.1:8332", format!("http://{}", node.address)),
+        ("~/.bitcoin/.cookie", node.cookie().display().to_string()),
+        (
+            "grants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]\n\n",
+            "grants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]\noptions = { fallbackfee = 1000 }\n\n".to_owned(),
+        ),
+    ];
+    replaced.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    })
 }
 
 /// The binary, in a shell that limits it where that is asked for. The signal for a file at its limit is ignored, as there is

@@ -4,6 +4,7 @@
 //! run side by side and leave nothing behind.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failure of the test that called it")]
 
+pub mod bitcoind;
 mod built;
 mod c;
 mod client;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub use bitcoind::Bitcoind;
 pub use built::{Built, built};
 pub use c::{CPlugin, c_header, c_header_of_minor_0, c_plugin, c_sample};
 pub use client::{Client, Pending, Reply, RpcFailure};

@@ -1,0 +1,143 @@
+//! A real bitcoind on a regtest chain.
+
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::Client;
+
+/// How long a node may take to answer.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A running bitcoind. Dropping it stops it.
+pub struct Bitcoind {
+    child: Child,
+    folder: TempDir,
+    program: OsString,
+    arguments: Vec<String>,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+/// The bitcoind that `tests/clients/install` brings, or that of the variable OUTRIGGER_BITCOIND; `None` where there is none, which
+/// is said aloud. It has to be there where that variable says `required`.
+pub fn installed() -> Option<PathBuf> {
+    let given = std::env::var_os("OUTRIGGER_BITCOIND").filter(|path| path != "required" && !path.is_empty());
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let own = || cache.map(|cache| cache.join("outrigger-clients/bitcoin-cli/bitcoind"));
+    let found = given.map(PathBuf::from).or_else(own).filter(|path| path.is_file());
+    if found.is_none() {
+        let required = std::env::var_os("OUTRIGGER_BITCOIND").is_some();
+        assert!(!required, "no bitcoind: tests/clients/install brings one");
+        eprintln!("skipped: no bitcoind here (tests/clients/install brings one, or name it by OUTRIGGER_BITCOIND)");
+    }
+    found
+}
+
+impl Bitcoind {
+    /// Starts it and gives how long it took to answer.
+    pub fn start(path: &str) -> (Self, Duration) {
+        Self::start_with(path, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn start_with(path: impl AsRef<Path>, arguments: &[&str]) -> (Self, Duration) {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let program = path.as_ref().as_os_str().to_owned();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let began = Instant::now();
+        let child = spawn(&program, &arguments, folder.path(), port);
+        let node = Self { child, folder, program, arguments, address };
+        node.wait_until_it_answers();
+        (node, began.elapsed())
+    }
+
+    /// Starts it again on the same data, once it has ended.
+    pub fn start_again(&mut self) {
+        self.child = spawn(&self.program, &self.arguments, self.folder.path(), self.address.port());
+        self.wait_until_it_answers();
+    }
+
+    fn wait_until_it_answers(&self) {
+        let began = Instant::now();
+        while self.try_call().is_none() {
+            assert!(began.elapsed() < START_TIMEOUT, "bitcoind does not answer");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn try_call(&self) -> Option<()> {
+        std::fs::read(self.cookie()).ok()?;
+        std::net::TcpStream::connect(self.address).ok()?;
+        self.client().try_call("getblockcount", json!([])).ok().map(|_| ())
+    }
+
+    /// Its cookie file.
+    pub fn cookie(&self) -> PathBuf {
+        self.folder.path().join("regtest/.cookie")
+    }
+
+    /// A client of it.
+    pub fn client(&self) -> Client {
+        Client::new(self.address, &std::fs::read_to_string(self.cookie()).unwrap())
+    }
+
+    /// The process; a wrapper script that execs keeps its number.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop, and waits for its end.
+    pub fn stop(&mut self) {
+        let _ = self.client().try_call("stop", json!([]));
+        let _ = self.child.wait();
+    }
+
+    /// Kills it with SIGKILL, and waits for its end.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn spawn(program: &OsString, arguments: &[String], folder: &Path, port: u16) -> Child {
+    Command::new(program)
+        .args(["-regtest", "-listen=0", "-connect=0", "-server", "-printtoconsole=0"])
+        .args(arguments)
+        .arg(format!("-rpcport={port}"))
+        .arg(format!("-datadir={}", folder.display()))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+impl Drop for Bitcoind {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.stop();
+        }
+    }
+}
+
+/// A client of a wallet `w` in bitcoind that gives the same addresses as one of ours.
+pub fn twin(mut client: Client, ours: &mut Client) -> Client {
+    client.call("createwallet", json!(["w", false, true]));
+    let mut wallet = client.wallet("w");
+    let listed = ours.call("listdescriptors", json!([true]));
+    let import = |one: &Value| {
+        json!({"desc": one["desc"], "timestamp": "now", "active": one["active"], "internal": one["internal"],
+               "range": one["range"], "next_index": 0})
+    };
+    let imports: Value = listed["descriptors"].as_array().unwrap().iter().map(import).collect();
+    let outcome = wallet.call("importdescriptors", json!([imports]));
+    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    wallet
+}

@@ -62,6 +62,9 @@ pub trait Taps: Send + Sync {
     /// A transaction may have entered the mempool: ends when the wallets have seen it, or after a bounded time.
     fn mempool_changed(&self) -> BoxFuture<'static, ()>;
 
+    /// The node's time was set, in Unix seconds; 0: it is the clock's again (setmocktime).
+    fn time_set(&self, seconds: u64);
+
     /// The best chain may have changed: ends when the host has followed, or after a bounded time.
     fn chain_changed(&self) -> BoxFuture<'static, ()>;
 }
@@ -123,6 +126,10 @@ impl Passthrough {
                 self.taps.mempool_changed().await;
             } else if changes_chain(method) {
                 self.taps.chain_changed().await;
+            } else if method == "setmocktime"
+                && let Some(seconds) = first_number(params)
+            {
+                self.taps.time_set(seconds);
             }
         }
         self.taps.answered();
@@ -184,6 +191,15 @@ impl Passthrough {
     /// A result of the node, whole.
     pub(crate) async fn whole(&self, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
         whole(&self.upstream, method, params).await
+    }
+}
+
+/// The number that is the first parameter, by position or as the only one by name.
+fn first_number(params: &[u8]) -> Option<u64> {
+    match serde_json::from_slice(params).ok()? {
+        Value::Array(values) => values.first()?.as_u64(),
+        Value::Object(values) => values.values().next()?.as_u64(),
+        _ => None,
     }
 }
 

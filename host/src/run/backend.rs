@@ -100,6 +100,10 @@ impl Taps for NodeTaps {
         self.follow()
     }
 
+    fn time_set(&self, seconds: u64) {
+        self.0.follower().set_time(seconds);
+    }
+
     fn chain_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
         self.follow()
     }

@@ -39,24 +39,25 @@ struct State {
 pub struct Mempool(Mutex<State>);
 
 impl Mempool {
-    /// Reads what has changed, and gives the events that tell of it. The caller lets one thread do so at a time.
+    /// Reads what has changed, and gives the events that tell of it, as of `time` in Unix seconds. The caller lets one thread do so
+    /// at a time.
     ///
     /// # Errors
     /// The node's absence.
-    pub fn sync(&self, rpc: &Rpc) -> Result<Vec<NodeEvent>, AskError> {
+    pub fn sync(&self, rpc: &Rpc, time: u64) -> Result<Vec<NodeEvent>, AskError> {
         let mut events = Vec::new();
         for _ in 0..READINGS {
             let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
             if self.0.lock().read.as_ref() == Some(&info) {
                 break;
             }
-            events.extend(self.read(rpc)?);
+            events.extend(self.read(rpc, time)?);
             self.0.lock().read = Some(info);
         }
         Ok(events)
     }
 
-    fn read(&self, rpc: &Rpc) -> Result<Vec<NodeEvent>, AskError> {
+    fn read(&self, rpc: &Rpc, time: u64) -> Result<Vec<NodeEvent>, AskError> {
         let txids: Vec<Txid> = rpc.ask("getrawmempool", &json!([]))?;
         let present: HashSet<Txid> = txids.iter().copied().collect();
         let new: Vec<Txid> = {
@@ -67,13 +68,18 @@ impl Mempool {
         let mut state = self.0.lock();
         let gone: Vec<Txid> = state.entries.keys().filter(|txid| !present.contains(*txid)).copied().collect();
         let mut events: Vec<NodeEvent> = gone.into_iter().map(|txid| state.remove(txid)).collect();
-        events.extend(in_order(fetched).into_iter().map(|(txid, transaction)| state.add(txid, transaction)));
+        events.extend(in_order(fetched).into_iter().map(|(txid, transaction)| state.add(txid, transaction, time)));
         Ok(events)
     }
 
     /// The ids, in the order in which they were seen.
     pub fn ids(&self) -> Vec<Txid> {
         self.0.lock().order.clone()
+    }
+
+    /// Whether a transaction is in it.
+    pub fn has(&self, txid: &Txid) -> bool {
+        self.0.lock().entries.contains_key(txid)
     }
 
     /// How often it has changed.
@@ -98,12 +104,12 @@ impl Mempool {
 }
 
 impl State {
-    fn add(&mut self, txid: Txid, transaction: Transaction) -> NodeEvent {
+    fn add(&mut self, txid: Txid, transaction: Transaction, time: u64) -> NodeEvent {
         self.sequence += 1;
         let outputs = u32::try_from(transaction.output.len()).unwrap_or(u32::MAX);
         self.entries.insert(txid, Entry { interests: interests(&transaction, &txid).collect(), outputs });
         self.order.push(txid);
-        NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time: now(), sequence: self.sequence }
+        NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: self.sequence }
     }
 
     fn remove(&mut self, txid: Txid) -> NodeEvent {
@@ -190,7 +196,7 @@ mod tests {
         assert!(ordered.len() == 3 && at(&first) < at(&second));
         let mempool = Mempool::default();
         let mut state = mempool.0.lock();
-        ordered.into_iter().for_each(|(txid, transaction)| drop(state.add(txid, transaction)));
+        ordered.into_iter().for_each(|(txid, transaction)| drop(state.add(txid, transaction, 0)));
         drop(state);
         let script = script_interest(&ScriptBuf::from_bytes(vec![1]));
         assert_eq!(mempool.concerning(&|interest| interest == script), [first.compute_txid(), second.compute_txid()]);

@@ -142,6 +142,22 @@ impl Mirror {
         txn.commit()?;
         Ok(change)
     }
+
+    /// Keeps the headers of a branch beside the best chain, the first on a header of the mirror.
+    ///
+    /// # Errors
+    /// As of [`Self::extend`].
+    pub fn keep(&self, base: BlockHash, headers: &[Header]) -> Result<()> {
+        let mut txn = self.env.write()?;
+        let mut last = self.tables.entry(&txn, &base)?.ok_or(MirrorError::BadHeader(base))?;
+        let mut times = self.tables.times_up_to(&txn, &last)?;
+        for header in headers {
+            last = last.next(*header, &times).ok_or_else(|| MirrorError::BadHeader(header.block_hash()))?;
+            self.tables.headers.put(&mut txn, last.hash().as_byte_array(), &last.to_bytes())?;
+            times.push(header.time);
+        }
+        Ok(txn.commit()?)
+    }
 }
 
 /// Whether all pages of the file can be read.

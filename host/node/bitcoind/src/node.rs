@@ -18,11 +18,11 @@ use serde_json::json;
 
 use super::answers::{EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
 use super::error::{AskError, OpenError};
-use super::mempool::{fetch, now};
+use super::mempool::fetch;
 use super::mirror::Mirror;
 use super::probe::Identity;
-use super::rpc::{Question, Rpc};
-use super::snapshot::{INVALID_ADDRESS_OR_KEY, NodeSnapshot};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::snapshot::NodeSnapshot;
 use super::submit;
 use super::sync::Follower;
 
@@ -139,7 +139,7 @@ impl Node for BitcoindNode {
     }
 
     fn time(&self) -> u64 {
-        now()
+        self.follower.time()
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
@@ -154,7 +154,9 @@ impl Node for BitcoindNode {
     fn finish(&self) {}
 
     fn set_mock_time(&self, seconds: u64) -> Result<()> {
-        self.unit("setmocktime", &json!([seconds]))
+        self.unit("setmocktime", &json!([seconds]))?;
+        self.follower.set_time(seconds);
+        Ok(())
     }
 
     fn next_block(&self) -> Result<NextBlock> {
@@ -229,7 +231,9 @@ impl Node for BitcoindNode {
     }
 
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
-        let fetched = fetch(self.rpc(), txids)?;
+        // With an index of transactions the node has confirmed ones under these ids too.
+        let present: Vec<Txid> = txids.iter().copied().filter(|txid| self.follower.mempool.has(txid)).collect();
+        let fetched = fetch(self.rpc(), &present)?;
         let found = |txid: &Txid| fetched.iter().find(|(found, _)| found == txid);
         Ok(txids.iter().map(|txid| found(txid).map(|(_, tx)| RawTransaction { raw: Blob(serialize(tx)) })).collect())
     }

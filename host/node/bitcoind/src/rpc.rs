@@ -17,6 +17,9 @@ use tokio::runtime::Runtime;
 
 use super::error::AskError;
 
+/// bitcoind's code for what it does not know.
+pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
+
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 

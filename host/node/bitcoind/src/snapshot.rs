@@ -17,12 +17,9 @@ use super::answers::{BlockAnswer, ChainAnswer, CoinAnswer, Hex, TipAnswer};
 use super::chain::Entry;
 use super::error::AskError;
 use super::mirror::Moment;
-use super::rpc::{Question, Rpc};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::search;
 use super::sync::Follower;
-
-/// bitcoind's code for what it does not know.
-pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
 
 /// bitcoind's code for an error without a code of its own.
 const MISC: i32 = -1;
@@ -53,6 +50,14 @@ struct BlockIds {
 impl NodeSnapshot {
     fn rpc(&self) -> &Rpc {
         &self.follower.rpc
+    }
+
+    /// A header by its hash, also of a branch that the mirror has not seen yet.
+    fn entry(&self, hash: BlockHash) -> Result<Option<Entry>> {
+        match self.moment.entry(&hash)? {
+            Some(entry) => Ok(Some(entry)),
+            None => Ok(self.follower.learn(hash)?),
+        }
     }
 
     pub(crate) fn info_of(&self, entry: &Entry) -> Result<BlockInfo> {
@@ -109,7 +114,7 @@ impl Snapshot for NodeSnapshot {
 
     fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>> {
         let entry = match block {
-            BlockRef::Hash { hash } => self.moment.entry(&hash)?,
+            BlockRef::Hash { hash } => self.entry(hash)?,
             BlockRef::Height { height } => self.moment.entry_at(height)?,
         };
         entry.map(|entry| self.info_of(&entry)).transpose()
@@ -173,9 +178,11 @@ impl Snapshot for NodeSnapshot {
     }
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
-        let Some(mut entry) = self.moment.entry(&hash)? else { return Ok(None) };
+        let Some(mut entry) = self.entry(hash)? else { return Ok(None) };
+        // What was learned a moment ago is in no older view.
+        let now = self.follower.mirror.moment()?;
         while !self.moment.is_best(&entry)? {
-            let parent = self.moment.entry(&entry.header.prev_blockhash)?;
+            let parent = now.entry(&entry.header.prev_blockhash)?;
             entry = parent.ok_or(NodeError::UnknownBlock(entry.header.prev_blockhash))?;
         }
         Ok(Some(self.info_of(&entry)?))

@@ -13,16 +13,20 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
 use super::answers::{ChainAnswer, Hex, TipAnswer};
+use super::chain::Entry;
 use super::error::{AskError, MirrorError};
-use super::mempool::Mempool;
+use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
-use super::rpc::{Question, Rpc};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 
 /// How many headers are fetched one after the other before the fork is searched by heights.
 const WALK: usize = 8;
 
 /// How many headers are fetched and stored at a time.
 const PART: u32 = 2000;
+
+/// The longest branch whose headers are fetched for a question about its end.
+const MAX_BRANCH: usize = 2000;
 
 /// The tip was not confirmed yet.
 const NEVER: u64 = u64::MAX;
@@ -84,6 +88,8 @@ pub struct Follower {
     max_rewind: u32,
     /// Whether the last question was answered.
     reached: AtomicBool,
+    /// The node's mock time, in Unix seconds, as far as it was set through the host; 0: the clock.
+    mock_time: AtomicU64,
 }
 
 impl Follower {
@@ -100,12 +106,26 @@ impl Follower {
             confirmed: AtomicU64::new(NEVER),
             max_rewind,
             reached: AtomicBool::new(false),
+            mock_time: AtomicU64::new(0),
         })
     }
 
     /// The best block, as of the last sync.
     pub fn tip(&self) -> Tip {
         **self.tip.load()
+    }
+
+    /// The node's time, in Unix seconds: the clock's, or its mock time.
+    pub fn time(&self) -> u64 {
+        match self.mock_time.load(Ordering::Relaxed) {
+            0 => now(),
+            set => set,
+        }
+    }
+
+    /// The node's time was set; 0: it is the clock's.
+    pub fn set_time(&self, seconds: u64) {
+        self.mock_time.store(seconds, Ordering::Relaxed);
     }
 
     /// Whether the node answered when it was last asked.
@@ -271,6 +291,30 @@ impl Follower {
         Ok(false)
     }
 
+    /// The header of a block beside the best chain that the mirror has not seen yet; `None` where the node does not know it, or its
+    /// branch is long.
+    ///
+    /// # Errors
+    /// The node's absence.
+    pub(crate) fn learn(&self, hash: BlockHash) -> Result<Option<Entry>, SyncError> {
+        let moment = self.mirror.moment()?;
+        let (mut headers, mut next) = (Vec::new(), hash);
+        while moment.entry(&next)?.is_none() {
+            let header = match self.header(next) {
+                Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
+                header => header?,
+            };
+            if headers.len() >= MAX_BRANCH {
+                return Ok(None);
+            }
+            next = header.prev_blockhash;
+            headers.push(header);
+        }
+        headers.reverse();
+        self.mirror.keep(next, &headers)?;
+        Ok(self.mirror.moment()?.entry(&hash)?)
+    }
+
     /// Tells of a change of the best chain.
     fn emit_change(&self, change: &Change) -> Result<(), MirrorError> {
         let tip = self.mirror.moment()?.tip.tip();
@@ -294,7 +338,7 @@ impl Follower {
     /// The node's absence.
     pub fn sync_mempool(&self) -> Result<(), AskError> {
         let _following = self.following.lock();
-        for event in self.mempool.sync(&self.rpc)? {
+        for event in self.mempool.sync(&self.rpc, self.time())? {
             self.emit(&event);
         }
         Ok(())

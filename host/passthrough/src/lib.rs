@@ -14,6 +14,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
+mod batch;
 mod forward;
 mod help;
 mod long_poll;

@@ -10,12 +10,13 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use outrigger_rpc::{Call, Failure, ResultText};
-use outrigger_upstream::{Outcome, Upstream, UpstreamError, read_reply, request};
+use outrigger_upstream::{Outcome, Upstream, UpstreamError, is_read_only, read_reply, request};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
+use super::batch::forward_all;
 use super::forward::{failure, forward};
 use super::help::NodeHelp;
 use super::long_poll;
@@ -114,12 +115,7 @@ impl Passthrough {
         if let Some(wait) = long_poll::Wait::of(method, params) {
             return wait.answer(self).await.map(ResultText::Bytes);
         }
-        let path = match (&call.wallet, self.settings.wallets) {
-            (Some(wallet), WalletOwner::Node) => {
-                Cow::from(format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
-            }
-            _ => Cow::from("/"),
-        };
+        let path = self.path(call);
         let result = forward(&self.upstream, &path, method, params).await;
         if result.is_ok() {
             if submits_transactions(method) {
@@ -134,6 +130,30 @@ impl Passthrough {
         }
         self.taps.answered();
         result
+    }
+
+    /// The path upstream: that of a wallet only where the node's wallets answer.
+    fn path(&self, call: &Call) -> Cow<'static, str> {
+        match (&call.wallet, self.settings.wallets) {
+            (Some(wallet), WalletOwner::Node) => {
+                Cow::from(format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
+            }
+            _ => Cow::from("/"),
+        }
+    }
+
+    /// Whether calls of a method can be passed on together: those without effects that never wait.
+    pub fn takes_together(&self, method: &str) -> bool {
+        is_read_only(method) && method != "getblocktemplate" && !self.settings.deny.contains(method)
+    }
+
+    /// Passes calls on together, whose methods [`Self::takes_together`].
+    pub async fn call_together(&self, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
+        // All calls of a batch came to the same path.
+        let path = calls.first().map_or(Cow::from("/"), |call| self.path(call));
+        let answers = forward_all(&self.upstream, &path, calls).await;
+        self.taps.answered();
+        answers
     }
 
     /// Whether calls of a method are passed on.
@@ -206,7 +226,7 @@ fn first_number(params: &[u8]) -> Option<u64> {
 /// A result of a node, whole.
 pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
     let failed = |error| failure(upstream, error);
-    let reply = upstream.post("/", request(method, params), outrigger_upstream::is_read_only(method)).await;
+    let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
     let (status, body) = reply.map_err(failed)?.collect(MAX_SHARED).await.map_err(failed)?;
     match read_reply(status, &body) {
         Outcome::Result(result) => Ok(result),

@@ -4,8 +4,8 @@
 //! credentials (401), and only then the body (413).
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -28,6 +28,7 @@ use super::envelope::{self, Content, Reply, ReplyBody};
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
+use super::together::Together;
 use super::unread::Unread;
 
 /// The longest path, in bytes: bitcoind's limit of a head (`MAX_HEADERS_SIZE`).
@@ -51,6 +52,7 @@ pub(super) struct Edge<S> {
     service: S,
     auth: Arc<Authenticator>,
     limits: Limits,
+    together: OnceLock<Arc<dyn Together>>,
     busy_poll: Arc<BusyPoll>,
     attempts: Attempts,
     unread: Arc<Unread>,
@@ -62,7 +64,12 @@ impl<S: RpcService> Edge<S> {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        Self { service, auth, limits, busy_poll, attempts, unread, figures }
+        Self { service, auth, limits, together: OnceLock::new(), busy_poll, attempts, unread, figures }
+    }
+
+    /// Answers calls of batches together by this. Set once.
+    pub(super) fn answer_together_by(&self, together: Arc<dyn Together>) {
+        let _ = self.together.set(together);
     }
 
     pub(super) fn busy_poll(&self) -> &Arc<BusyPoll> {
@@ -126,7 +133,8 @@ impl<S: RpcService> Edge<S> {
         }
         match read_body(&mut body, &self.limits).await {
             Ok(body) => {
-                let reply = envelope::answer(&self.service, &caller, wallet, body, &self.limits).await;
+                let together = self.together.get();
+                let reply = envelope::answer(&self.service, together, &caller, wallet, body, &self.limits).await;
                 into_response(reply)
             }
             Err(refusal) => refusal.into_response(),

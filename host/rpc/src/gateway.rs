@@ -49,6 +49,16 @@ pub(super) struct Origin {
     pub wallet: Option<Arc<str>>,
     /// The body that the parameters are a piece of.
     pub body: Bytes,
+    /// The answer, where the call was answered together with others of its batch.
+    pub ahead: Option<Result<ResultText, Failure>>,
+}
+
+impl Origin {
+    /// A call of this origin.
+    pub fn call(&self, method: String, params: Params) -> Call {
+        let Self { user, only_wallet, folders, allowed, client, wallet, .. } = self.clone();
+        Call { method, params, wallet, user, only_wallet, folders, allowed, client }
+    }
 }
 
 /// The outcome of a call, put in the extensions of the response.
@@ -85,9 +95,9 @@ impl<D: Dispatch> Gateway<D> {
     }
 }
 
-/// The call that `request` asks for. A request that did not come through the envelope has no
+/// The call that `request` asks for, or its answer where it was answered together with others. A request that did not come through the envelope has no
 /// origin: it is nobody's, names no wallet, and its parameters are copied.
-fn call_of(request: Request<'_>) -> Call {
+fn call_of(request: Request<'_>) -> Result<Call, Result<ResultText, Failure>> {
     let Request { method, params, mut extensions, .. } = request;
     let origin = extensions.remove::<Origin>();
     let nobody = || Origin {
@@ -98,10 +108,14 @@ fn call_of(request: Request<'_>) -> Call {
         client: None,
         wallet: None,
         body: Bytes::new(),
+        ahead: None,
     };
-    let Origin { user, only_wallet, folders, allowed, client, wallet, body } = origin.unwrap_or_else(nobody);
-    let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Call { method: method.into_owned(), params, wallet, user, only_wallet, folders, allowed, client }
+    let mut origin = origin.unwrap_or_else(nobody);
+    if let Some(answer) = origin.ahead.take() {
+        return Err(answer);
+    }
+    let params = params.map_or(Params::none(), |raw| Params::of(&raw, &origin.body));
+    Ok(origin.call(method.into_owned(), params))
 }
 
 /// `error` in jsonrpsee's form.
@@ -128,7 +142,11 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
         let dispatcher = Arc::clone(&self.dispatcher);
         async move {
             let id = request.id.clone();
-            carrying(id, dispatcher.dispatch(call_of(request)).await)
+            let answer = match call_of(request) {
+                Ok(call) => dispatcher.dispatch(call).await,
+                Err(answer) => answer,
+            };
+            carrying(id, answer)
         }
     }
 

@@ -39,6 +39,7 @@ mod proof;
 mod result;
 mod server;
 mod threads;
+mod together;
 mod unread;
 
 pub use auth::{Authenticator, RpcUser};
@@ -56,6 +57,7 @@ pub use result::{ResultStream, ResultText};
 pub use server::Drained;
 pub use server::Server;
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
+pub use together::{Answers, Together};
 
 #[cfg(test)]
 mod tests;

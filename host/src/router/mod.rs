@@ -232,6 +232,22 @@ impl Router {
     }
 }
 
+impl Router {
+    /// Whether calls of a method are passed on, and can be together.
+    pub(super) fn takes_together(&self, method: &str) -> bool {
+        let is_ours = || self.registry.route(method).is_some() || self.builtins.spec(method).is_some();
+        self.passthrough.as_ref().is_some_and(|node| node.takes_together(method) && !is_ours())
+    }
+
+    /// Passes calls on together.
+    pub(super) async fn answer_together(&self, calls: Vec<Call>) -> Vec<Result<ResultText, Failure>> {
+        match &self.passthrough {
+            Some(node) => node.call_together(&calls).await,
+            None => calls.iter().map(|_| Err(Failure::Overloaded)).collect(),
+        }
+    }
+}
+
 impl Methods for Router {
     fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         let passed = || self.passthrough.as_ref().and_then(|node| node.known_help()?.spec(method));

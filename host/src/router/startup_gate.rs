@@ -10,7 +10,7 @@ use outrigger_sdk::manifest::MethodSpec;
 
 use super::Router;
 use crate::layers::Methods;
-use outrigger_rpc::{Call, Dispatch, Failure, ResultText};
+use outrigger_rpc::{Answers, Call, Dispatch, Failure, ResultText, Together};
 
 /// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router from then on.
 #[derive(Default)]
@@ -50,6 +50,24 @@ impl Dispatch for StartupGate {
             Some(router) => router.dispatch(call).await,
             None => Err(self.starting()),
         }
+    }
+}
+
+impl Together for StartupGate {
+    fn takes(&self, method: &str) -> bool {
+        self.router.get().is_some_and(|router| router.takes_together(method))
+    }
+
+    fn answer(&self, calls: Vec<Call>) -> Answers {
+        let router = self.router.get().cloned();
+        let starting = self.starting();
+        Box::pin(async move {
+            match router {
+                Some(router) => router.answer_together(calls).await,
+                // Once open, the gate stays so.
+                None => calls.iter().map(|_| Err(starting.clone())).collect(),
+            }
+        })
     }
 }
 

@@ -132,6 +132,7 @@ async fn serve(
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .with_peers(rpc.peers())
+        .with_together(frame.gate.clone())
         .with_workers(workers);
     if rpc.peers().is_local() && !listen.ip().is_loopback() {
         tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");

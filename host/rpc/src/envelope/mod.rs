@@ -6,6 +6,7 @@
 //! The answer to a request without `id` has none; the answer to something that is not a request has `"id":null`.
 //! Each element of a batch is answered in its own dialect; the batch's status is 200, or 204 when all are notifications.
 
+mod batch;
 mod reply;
 mod request;
 mod scan;
@@ -19,9 +20,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use jsonrpsee::types::{Id, Request as RpcRequest};
 use outrigger_values::RpcError;
-use serde_json::value::RawValue;
 use tracing::field;
 
+use self::batch::answer_batch;
 use self::reply::{Writer, status_of};
 use self::request::{Dialect, Document, Rejected, Request, read_document, read_element};
 use super::auth::Caller;
@@ -29,6 +30,7 @@ use super::dispatch::Failure;
 use super::gateway::{Answer, OVERLOADED, Origin, RpcService};
 use super::limits::Limits;
 use super::result::ResultText;
+use super::together::Together;
 use outrigger_base::offload::read_offloaded;
 
 pub(super) use self::reply::{Content, Reply, ReplyBody};
@@ -48,6 +50,7 @@ pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
 /// Answers one HTTP request's `body`, sent by `caller` to `wallet`'s path.
 pub(super) async fn answer<S: RpcService>(
     service: &S,
+    together: Option<&Arc<dyn Together>>,
     caller: &Caller,
     wallet: Option<Arc<str>>,
     body: Bytes,
@@ -61,10 +64,11 @@ pub(super) async fn answer<S: RpcService>(
         client: caller.client().cloned(),
         wallet,
         body: body.clone(),
+        ahead: None,
     };
     match read_offloaded(body.len(), || read_document(&body, limits)) {
         Ok(Document::Single(request)) => answer_single(service, caller, origin, request).await,
-        Ok(Document::Batch(elements)) => answer_batch(service, caller, &origin, &elements).await,
+        Ok(Document::Batch(elements)) => answer_batch(service, together, caller, &origin, &elements).await,
         Err(Rejected { dialect, id, error }) => {
             let status = status_of(error.code);
             let mut writer = Writer::default();
@@ -111,45 +115,6 @@ fn forbidden(caller: &Caller, method: &str) -> Reply {
         "RPC request for a method not allowed to the user"
     );
     Reply::empty(StatusCode::FORBIDDEN)
-}
-
-/// Runs the elements of a batch one after the other. One method that the user may not call refuses
-/// the whole batch before any of it runs, as bitcoind does.
-async fn answer_batch<S: RpcService>(service: &S, caller: &Caller, origin: &Origin, elements: &[&RawValue]) -> Reply {
-    if caller.is_restricted() {
-        let mut methods = elements.iter().filter_map(|element| Some(read_element(element).ok()?.method));
-        if let Some(method) = methods.find(|method| !caller.may_call(method)) {
-            return forbidden(caller, &method);
-        }
-    }
-    let mut writer = Writer::default();
-    let mut separator = "[";
-    for element in elements {
-        // Inline calls never yield by themselves; without this a batch would starve the thread's other connections.
-        tokio::task::coop::consume_budget().await;
-        let (dialect, id, outcome) = match read_element(element) {
-            Ok(request) => {
-                let (dialect, id) = (request.dialect, request.id);
-                let is_notification = request.is_notification();
-                let outcome = call(service, origin.clone(), request).await;
-                if is_notification {
-                    continue;
-                }
-                (dialect, id, outcome.map_err(Failure::into_rpc_error))
-            }
-            Err(rejected) if rejected.is_notification() => continue,
-            Err(Rejected { dialect, id, error }) => (dialect, id, Err(error)),
-        };
-        writer.text(separator);
-        writer.reply(dialect, id, outcome);
-        separator = ",";
-    }
-    match (elements.is_empty(), separator) {
-        (false, "[") => return Reply::empty(StatusCode::NO_CONTENT),
-        (true, _) => writer.text("[]"),
-        _ => writer.text("]"),
-    }
-    Reply::json(StatusCode::OK, writer)
 }
 
 /// The id of every request inside jsonrpsee, which supports only numbers, strings and null.

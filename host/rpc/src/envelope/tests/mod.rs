@@ -51,7 +51,7 @@ async fn ask_as(caller: &Caller, limits: &Limits, body: &[u8]) -> (u16, String, 
     let recorder = Arc::new(Recorder::default());
     let service = RpcServiceBuilder::new().service(Gateway::new(Arc::clone(&recorder)));
     let body = Bytes::copy_from_slice(body);
-    let reply = answer(&service, caller, Some(Arc::from("w")), body, limits).await;
+    let reply = answer(&service, None, caller, Some(Arc::from("w")), body, limits).await;
     let text = reply.body.collect().await.expect("infallible").to_bytes();
     let text = String::from_utf8(text.to_vec()).expect("utf8");
     let calls = std::mem::take(&mut *recorder.0.lock());

@@ -21,6 +21,7 @@ mod groups;
 mod held_up;
 mod history;
 mod import;
+mod in_front;
 mod kills;
 mod metrics;
 mod mining;

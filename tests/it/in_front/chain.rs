@@ -1,0 +1,124 @@
+//! Following the node's chain and mempool.
+
+use outrigger_tests::Client;
+use serde_json::{Value, json};
+
+use super::start;
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// How often what was seen in passing is compared with our own answers.
+fn rounds() -> usize {
+    std::env::var("OUTRIGGER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(200)
+}
+
+/// How many confirmations a wallet's answer counts for the last block.
+fn last_block(wallet: &mut Client) -> Value {
+    wallet.call("listsinceblock", json!([]))["lastblock"].clone()
+}
+
+#[test]
+fn wallet_answers_never_lag_behind_what_was_passed() {
+    let Some(host) = start(&[]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    let mut wallet = host.new_wallet("w");
+    let mut client = host.client();
+    for _ in 0..rounds() {
+        // Mined behind the host's back.
+        node.call("generatetoaddress", json!([1, ADDRESS]));
+        let seen = client.call("getbestblockhash", json!([]));
+        assert_eq!(last_block(&mut wallet), seen);
+    }
+}
+
+#[test]
+fn payments_through_the_host_are_the_wallets_at_once() {
+    let Some(host) = start(&[]) else { return };
+    let mut client = host.client();
+    let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));
+    let address = one.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([101, address]));
+    for count in 1..=10 {
+        let to = two.call("getnewaddress", json!([]));
+        let paid = one.call("sendtoaddress", json!([to, 1]));
+        assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], 0);
+        assert_eq!(one.call("gettransaction", json!([paid]))["confirmations"], 0);
+        assert_eq!(two.call("getbalances", json!([]))["mine"]["untrusted_pending"], json!(f64::from(count)));
+    }
+    // What another client gives to the node is seen by the wallets as soon as the client has its answer.
+    let coin = &one.call("listunspent", json!([]))[0];
+    let to = two.call("getnewaddress", json!([]));
+    let raw = client.call(
+        "createrawtransaction",
+        json!([[{"txid": coin["txid"], "vout": coin["vout"]}], [{to.as_str().unwrap(): 38.0}]]),
+    );
+    let signed = one.call("signrawtransactionwithwallet", json!([raw]));
+    let sent = client.call("sendrawtransaction", json!([signed["hex"], 0]));
+    assert_eq!(two.call("gettransaction", json!([sent]))["amount"], json!(38.0));
+    client.call("generatetoaddress", json!([1, ADDRESS]));
+    assert_eq!(two.call("gettransaction", json!([sent]))["confirmations"], 1);
+}
+
+#[test]
+fn listsinceblock_follows_reorganisations_of_the_node() {
+    let Some(host) = start(&[]) else { return };
+    let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([110, mine]));
+    for depth in [1, 5, 60] {
+        let height = node.call("getblockcount", json!([])).as_u64().unwrap();
+        let stale = node.call("getblockhash", json!([height - depth + 1]));
+        let tip = node.call("getbestblockhash", json!([]));
+        let before: Vec<Value> = wallet.call("listsinceblock", json!([]))["transactions"].as_array().unwrap().clone();
+        // Behind the host's back, and one block further than before.
+        node.call("invalidateblock", json!([stale]));
+        node.call("generatetoaddress", json!([depth + 1, ADDRESS]));
+        let seen = client.call("getbestblockhash", json!([]));
+        let since = wallet.call("listsinceblock", json!([tip]));
+        assert_eq!(since["lastblock"], seen);
+        let removed = since["removed"].as_array().unwrap();
+        let lost = |entry: &&Value| entry["blockheight"].as_u64().is_some_and(|at| at > height - depth);
+        assert_eq!(removed.len(), before.iter().filter(lost).count(), "depth {depth}");
+        assert!(since["transactions"].as_array().unwrap().iter().all(|entry| entry["category"] != "generate"));
+        // To a lower tip, which the node's operator has said.
+        node.call("invalidateblock", json!([seen]));
+        let lower = client.call("getbestblockhash", json!([]));
+        assert_eq!(last_block(&mut wallet), lower);
+        node.call("reconsiderblock", json!([seen]));
+        assert_eq!(client.call("getbestblockhash", json!([])), seen);
+        assert_eq!(last_block(&mut wallet), seen);
+    }
+}
+
+#[test]
+fn importdescriptors_finds_history_with_and_without_filters() {
+    for arguments in [&["-blockfilterindex=1", "-rest=1"][..], &["-blockfilterindex=1"], &["-rest=1"], &[]] {
+        let Some(host) = start(arguments) else { return };
+        let mut client = host.client();
+        let mut one = host.new_wallet("one");
+        let mine = one.call("getnewaddress", json!(["", "bech32"]));
+        client.call("generatetoaddress", json!([103, mine]));
+        let to = one.call("getnewaddress", json!([]));
+        one.call("sendtoaddress", json!([to, 1]));
+        client.call("generatetoaddress", json!([1, ADDRESS]));
+        let described = one.call("listdescriptors", json!([]));
+        let requests: Value = described["descriptors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| json!({"desc": one["desc"], "timestamp": 0, "range": [0, 20]}))
+            .collect();
+        client.call("createwallet", json!(["two", true, true]));
+        let mut two = client.wallet("two");
+        let imported = two.call("importdescriptors", json!([requests]));
+        assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
+        let of = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
+        assert_eq!((of(&mut two), of(&mut one)), (json!(104), json!(104)), "{arguments:?}");
+        assert_eq!(
+            two.call("getbalances", json!([]))["mine"],
+            one.call("getbalances", json!([]))["mine"],
+            "{arguments:?}"
+        );
+    }
+}

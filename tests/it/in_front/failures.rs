@@ -1,0 +1,99 @@
+//! What happens when the node is away, comes back, or is another one.
+
+use std::time::{Duration, Instant};
+
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind};
+use serde_json::json;
+
+use super::start;
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// How long something may take to become so.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks until a call is answered.
+fn until_answered(client: &mut Client, method: &str) -> serde_json::Value {
+    let began = Instant::now();
+    loop {
+        match client.try_call(method, json!([])) {
+            Ok(answer) => return answer,
+            Err(error) => assert!(began.elapsed() < PATIENCE && error.code == -28, "{method}: {error:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn absent_node_reads_as_28_and_its_new_cookie_is_found() {
+    let Some(mut host) = start(&[]) else { return };
+    let mut wallet = host.new_wallet("w");
+    let mut client = host.client();
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([2, mine]));
+    let url = format!("http://{}", host.node.as_ref().unwrap().address);
+    for kill in [false, true] {
+        let mut node = host.node.take().unwrap();
+        if kill {
+            node.kill()
+        } else {
+            node.stop()
+        }
+        let refused = client.refused("getblockcount", json!([]));
+        assert_eq!(refused, (-28, format!("Waiting for bitcoind at {url}...")));
+        let batch =
+            client.post(&json!([{"id": 1, "method": "getblockcount"}, {"id": 2, "method": "uptime"}]).to_string());
+        assert!(batch.body.contains("\"code\":-28") && batch.body.contains("\"id\":2"), "{}", batch.body);
+        // What needs no node is answered.
+        wallet.call("getnewaddress", json!([]));
+        wallet.call("setlabel", json!([mine, "label"]));
+        assert_eq!(client.call("listwallets", json!([])), json!(["w"]));
+        node.start_again();
+        until_answered(&mut client, "getblockcount");
+        node.client().call("generatetoaddress", json!([1, mine]));
+        until_answered(&mut client, "getblockcount");
+        assert_eq!(client.call("getbestblockhash", json!([])), wallet.call("listsinceblock", json!([]))["lastblock"]);
+        host.node = Some(node);
+    }
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(4));
+}
+
+#[test]
+fn host_starts_while_the_node_is_away_and_follows_it_later() {
+    let Some(mut host) = start(&[]) else { return };
+    let mut client = host.client();
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([3, mine]));
+    let mut node = host.node.take().unwrap();
+    node.client().call("generatetoaddress", json!([1, ADDRESS]));
+    node.stop();
+    host.node = Some(node);
+    let mut host = host.restart();
+    let mut client = host.client();
+    assert_eq!(client.refused("getblockcount", json!([])).0, -28);
+    client.call("loadwallet", json!(["w"]));
+    let mut wallet = client.wallet("w");
+    assert_eq!(wallet.call("getaddressinfo", json!([mine]))["ismine"], json!(true));
+    host.node.as_mut().unwrap().start_again();
+    assert_eq!(until_answered(&mut client, "getblockcount"), json!(4));
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], json!(4));
+}
+
+#[test]
+fn node_of_another_network_is_refused_at_the_start() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _): (Bitcoind, _) = Bitcoind::start_with(path, &[]);
+    let text = std::fs::read_to_string(outrigger_tests::groups("bitcoind.toml")).unwrap();
+    let text = text.replace("http://127.0.0.1:8332", &format!("http://{}", node.address));
+    let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("bitcoind.toml");
+    std::fs::write(&config, text).unwrap();
+    let left = Host::fail(&HostOptions { config: Some(config), ..HostOptions::default() });
+    let said = String::from_utf8_lossy(&left.stderr).into_owned();
+    assert!(
+        !left.status.success() && said.contains("the node is on regtest, and the configuration says bitcoin"),
+        "{said}"
+    );
+}

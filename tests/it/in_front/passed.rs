@@ -1,0 +1,199 @@
+//! Calls that are passed on: what the node answers is what the client gets.
+
+use std::io::{Read, Write};
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::start;
+
+/// A P2WPKH address of regtest that nobody has a key of.
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// Body, status and type of a reply.
+fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
+    let reply = client.post(body);
+    let kind = reply.header("content-type").map(str::to_owned);
+    (reply.status, kind, reply.body)
+}
+
+/// Calls without effects, good and bad, of a node with some blocks and a transaction in its mempool.
+fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
+    let hash = node.call("getblockhash", json!([3]));
+    let coinbase = node.call("getblock", json!([hash, 1]))["tx"][0].clone();
+    let none = "00".repeat(32);
+    vec![
+        ("getbestblockhash", json!([])),
+        ("getblock", json!([hash])),
+        ("getblock", json!([hash, 0])),
+        ("getblock", json!([hash, 3])),
+        ("getblock", json!([none])),
+        ("getblock", json!(["x"])),
+        ("getblock", json!({"blockhash": hash, "verbosity": 2})),
+        ("getblock", json!({"wrong": 1})),
+        ("getblockchaininfo", json!([])),
+        ("getblockcount", json!([])),
+        ("getblockcount", json!([1])),
+        ("getblockfilter", json!([hash])),
+        ("getblockhash", json!([1000])),
+        ("getblockheader", json!([hash])),
+        ("getblockheader", json!([hash, false])),
+        ("getblockstats", json!([3])),
+        ("getchaintips", json!([])),
+        ("getchaintxstats", json!([])),
+        ("getdeploymentinfo", json!([])),
+        ("getdescriptorinfo", json!([format!("addr({ADDRESS})")])),
+        ("getdifficulty", json!([])),
+        ("getindexinfo", json!([])),
+        ("getmempoolinfo", json!([])),
+        ("getmininginfo", json!([])),
+        ("getnetworkinfo", json!([])),
+        ("getrawmempool", json!([true])),
+        ("getrawtransaction", json!([coinbase, 2])),
+        ("gettxout", json!([coinbase, 0])),
+        ("gettxoutproof", json!([[coinbase]])),
+        ("gettxoutsetinfo", json!(["muhash"])),
+        ("decodescript", json!(["76a914000000000000000000000000000000000000000088ac"])),
+        ("estimatesmartfee", json!([6])),
+        ("validateaddress", json!([ADDRESS])),
+        ("verifymessage", json!(["a", "b", "c"])),
+        ("testmempoolaccept", json!([["00"]])),
+        ("sendrawtransaction", json!(["00"])),
+        ("submitblock", json!(["00"])),
+        ("scantxoutset", json!(["start", [format!("addr({ADDRESS})")]])),
+    ]
+}
+
+fn with_chain(arguments: &[&'static str]) -> Option<(Host, Client)> {
+    let host = start(arguments)?;
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("generatetoaddress", json!([5, ADDRESS]));
+    Some((host, node))
+}
+
+#[test]
+fn passed_calls_answer_as_the_node_itself() {
+    let Some((host, mut node)) = with_chain(&["-txindex=1", "-blockfilterindex=1"]) else { return };
+    let mut client = host.client();
+    let requests = |(method, params): &(&str, Value)| {
+        let one = json!({"id": "a", "method": method, "params": params});
+        let two = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let notified = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        [one.to_string(), two.to_string(), notified.to_string(), json!([one, two, notified, one]).to_string()]
+    };
+    let questions = questions(&mut node);
+    for request in questions.iter().flat_map(requests) {
+        assert_eq!(reply(&mut client, &request), reply(&mut node, &request), "{request}");
+    }
+    // All in one batch, which goes to the node in parts.
+    let all: Vec<Value> =
+        questions.iter().map(|(method, params)| json!({"id": 1, "method": method, "params": params})).collect();
+    let all: Vec<&Value> = all.iter().cycle().take(600).collect();
+    let all = json!(all).to_string();
+    assert_eq!(reply(&mut client, &all), reply(&mut node, &all));
+}
+
+#[test]
+fn passed_help_lists_the_methods_of_the_node_beside_ours() {
+    let Some(host) = start(&[]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let ours = client.call("help", json!([]));
+    let ours = ours.as_str().unwrap();
+    for line in ["getblock \"blockhash\" ( verbosity )", "listplugins", "== Mining ==", "importmulti"] {
+        assert!(ours.contains(line), "{line}: {ours}");
+    }
+    // A method of the node's wallets that we lack.
+    assert!(!ours.contains("\nbumpfee"), "{ours}");
+    assert_eq!(client.call("help", json!(["getblock"])), node.call("help", json!(["getblock"])));
+    assert_eq!(client.call("help", json!(["bumpfee"])), json!("help: unknown command: bumpfee"));
+    assert!(client.call("help", json!(["stop"])).as_str().unwrap().contains("Outrigger"));
+}
+
+#[test]
+fn wallet_methods_never_reach_the_nodes_wallets() {
+    let Some(host) = start(&[]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    node.call("createwallet", json!(["theirs"]));
+    let theirs = node.wallet("theirs");
+    let listed = node.call("help", json!([]));
+    let (_, wallet) = listed.as_str().unwrap().split_once("== Wallet ==").unwrap();
+    let names: Vec<&str> = wallet.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 40, "{names:?}");
+    let before = node.call("listwallets", json!([]));
+    let mut through = client.wallet("theirs");
+    for name in names {
+        // Whatever we answer, it is not that a wallet of this name did something.
+        let (code, message) = through.refused(name, json!([]));
+        assert!(
+            code == -32601 || code == -18 || code == -8 || code == -1 || code == -3 || code == -35,
+            "{name}: {code} {message}"
+        );
+    }
+    assert_eq!(client.refused("bumpfee", json!(["00"])).0, -32601);
+    assert_eq!(client.refused("sendall", json!([])).0, -32601);
+    assert_eq!(node.call("listwallets", json!([])), before);
+    drop(theirs);
+}
+
+#[test]
+fn denied_methods_are_not_passed_on() {
+    if outrigger_tests::bitcoind::installed().is_none() {
+        return;
+    }
+    let options = outrigger_tests::HostOptions {
+        set: vec![r#"backend.deny=["getpeerinfo", "stop"]"#.to_owned()],
+        ..outrigger_tests::HostOptions::in_front_of(&[])
+    };
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    assert_eq!(client.refused("getpeerinfo", json!([])), (-32601, "Method not found".to_owned()));
+    client.call("getblockcount", json!([]));
+    assert!(!client.call("help", json!([])).as_str().unwrap().contains("getpeerinfo"));
+}
+
+#[test]
+fn node_of_its_own_wallets_gets_wallet_calls_with_their_path() {
+    if outrigger_tests::bitcoind::installed().is_none() {
+        return;
+    }
+    let options = outrigger_tests::HostOptions {
+        set: vec!["backend.wallets=node".to_owned(), "plugins=[]".to_owned()],
+        ..outrigger_tests::HostOptions::in_front_of(&[])
+    };
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    client.call("createwallet", json!(["a b"]));
+    client.call("createwallet", json!(["c"]));
+    let info = client.wallet("a%20b").call("getwalletinfo", json!([]));
+    assert_eq!(info["walletname"], "a b");
+    assert_eq!(client.refused("getwalletinfo", json!([])).0, -19);
+}
+
+#[test]
+fn passed_results_of_any_length_come_whole_and_are_not_held() {
+    let Some((host, mut node)) = with_chain(&["-acceptnonstdtxn=1"]) else { return };
+    // Some megabytes of text: echo gives back what it gets.
+    let mut client = host.client();
+    let block = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
+    let batch: Vec<Value> = (0..300).map(|id| json!({"id": id, "method": "getblock", "params": [block, 3]})).collect();
+    let batch = json!(batch).to_string();
+    assert_eq!(reply(&mut client, &batch), reply(&mut node, &batch));
+    let many = json!({"id": 1, "method": "deriveaddresses", "params": [
+        "wpkh(tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B/1/*)#kft60nuy",
+        [0, 60_000]
+    ]});
+    let asked = many.to_string();
+    let (direct, passed) = (reply(&mut node, &asked), reply(&mut client, &asked));
+    assert_eq!(direct.0, 200, "{}", &direct.2[..200.min(direct.2.len())]);
+    assert!(direct.2.len() > 2 << 20, "a reply that is streamed");
+    assert!(direct == passed);
+    // A client that leaves in the middle of it harms nobody.
+    for _ in 0..3 {
+        let mut stream = client.post_and_stay(&asked);
+        let mut some = [0; 1000];
+        stream.read_exact(&mut some).unwrap();
+        stream.flush().unwrap();
+        drop(stream);
+    }
+    assert_eq!(client.call("getblockcount", json!([])), json!(6));
+}

@@ -69,6 +69,8 @@ impl Wallet {
     /// should know what was in them. Then, if that did not lead to the tip that was told of, reads on from there. Gives
     /// the tip where that takes longer.
     fn follow(&self, events: Vec<NodeEvent>) -> Result<Option<Item>> {
+        // Only while no other block is told after it: its own tip follows, and to read on before would pass over the blocks that
+        // are told until then and have left the chain since.
         let mut tip = None;
         let mut steps = Vec::new();
         let mut size = 0;
@@ -85,12 +87,16 @@ impl Wallet {
                     Ok(block) => {
                         size += block.size;
                         steps.push(Step::Connect(block));
+                        tip = None;
                     }
                     // It has left the chain since, and the node has it no more: the chain is read from where the wallet stands.
                     Err(WalletError::MissingBlock(_)) => tip = Some((hash, height)),
                     Err(error) => return Err(error),
                 },
-                NodeEvent::BlockDisconnected { hash, .. } => steps.push(Step::Disconnect(hash)),
+                NodeEvent::BlockDisconnected { hash, .. } => {
+                    steps.push(Step::Disconnect(hash));
+                    tip = None;
+                }
                 NodeEvent::TipChanged { hash, height } => tip = Some((hash, height)),
             }
             if size > BYTES_PER_STEP {

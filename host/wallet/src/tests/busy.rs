@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
-use outrigger_service::wallet::ImportOutcome;
+use outrigger_service::wallet::{ImportOutcome, TxState};
 use outrigger_service::wire::Secret;
 
-use super::{Harness, descriptor, kind_of};
+use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use crate::follow::feed::Waited;
 use crate::write::CHUNK;
+use outrigger_node::{NodeEvent, Observer as _};
 
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
@@ -73,6 +75,39 @@ fn the_other_wallets_follow_the_chain_while_one_is_busy() {
     assert_eq!(at_once(&harness, |manager| manager.status().len()), 2);
     drop(busy);
     assert_eq!(harness.view().info().unwrap().synced.hash, block);
+}
+
+#[test]
+fn a_wallet_that_was_busy_takes_over_the_blocks_that_are_told_after_a_tip() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some("rent"));
+    let payment = |number| spend(&[elsewhere(number)], &[(&script, 1000)]);
+    let wallet = harness.view().wallet().clone();
+    let connected = |hash| NodeEvent::BlockConnected { hash, height: harness.height_of(hash) };
+    let busy = Busy::begin(&harness);
+    let told = wallet.feed.told();
+    // A block, its tip, and the first half of a reorganisation wait for the wallet together.
+    harness.mine(vec![payment(1)]);
+    harness.disconnect();
+    let next = harness.chain.mine_to(foreign(2), vec![]);
+    harness.manager.notify(connected(next));
+    while wallet.feed.told() < told + 4 {
+        thread::yield_now();
+    }
+    // The node has gone on meanwhile, by a block that it left again.
+    let stale = harness.chain.mine_to(foreign(3), vec![payment(2)]);
+    let left = connected(stale);
+    harness.chain.disconnect();
+    let last = harness.chain.mine_to(foreign(4), vec![]);
+    drop(busy);
+    assert_eq!(harness.manager.follower.wait(&wallet), Waited::Done);
+    assert_eq!(wallet.synced().hash, next);
+    harness.manager.notify(left);
+    harness.manager.notify(NodeEvent::BlockDisconnected { hash: stale, height: harness.height_of(stale) });
+    harness.manager.notify(connected(last));
+    harness.manager.notify(NodeEvent::TipChanged { hash: last, height: harness.height_of(last) });
+    assert_eq!(harness.view().info().unwrap().synced.hash, last);
+    assert_eq!([1, 2].map(|number| harness.known(payment(number).compute_txid()).state), [TxState::Inactive; 2]);
 }
 
 #[test]

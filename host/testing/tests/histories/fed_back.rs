@@ -1,6 +1,6 @@
 //! A shop that calls listsinceblock again and again, each time with the last `lastblock`, misses nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::Txid;
 use proptest::prelude::*;
@@ -20,11 +20,13 @@ struct Shop {
     target: u32,
     /// For each transaction what it was told last: the block, or none, and the confirmations.
     told: BTreeMap<String, (Value, i64)>,
+    /// What was as deep at the last call as it asks for. What was told as deep before is not, once the chain is shorter.
+    deep: BTreeSet<Txid>,
 }
 
 impl Shop {
     fn new(target: u32) -> Self {
-        Self { last: None, target, told: BTreeMap::new() }
+        Self { last: None, target, told: BTreeMap::new(), deep: BTreeSet::new() }
     }
 
     /// Calls, and checks that everything there is to know is known.
@@ -51,6 +53,8 @@ impl Shop {
                 self.knows(world, met.named.txid, &before, &now)?;
             }
         }
+        let deep = world.naive.met.iter().map(|met| met.named.txid);
+        self.deep = deep.filter(|txid| world.naive.depth(*txid) >= i64::from(self.target)).collect();
         Ok(())
     }
 
@@ -80,8 +84,13 @@ impl Shop {
             Some(_) => {}
             None => {
                 let was = before.get(&text).filter(|(_, confirmations)| *confirmations >= i64::from(self.target));
-                // What was told as deep as the shop asks for and is in no block any more is told of at once.
-                if was.is_some() && !now.contains_key(&text) && told.is_some_and(|(block, _)| !block.is_null()) {
+                // What was told as deep as the shop asks for, and was so at the last call, is told of at once when it is in
+                // no block any more.
+                if was.is_some()
+                    && self.deep.contains(&txid)
+                    && !now.contains_key(&text)
+                    && told.is_some_and(|(block, _)| !block.is_null())
+                {
                     return Err(format!("{text} left its block, and nothing was said: {was:?}"));
                 }
             }

@@ -68,6 +68,11 @@ impl Faults {
         self.state.lock().forgotten.insert(hash);
     }
 
+    /// It has this block again.
+    pub fn remember(&self, hash: BlockHash) {
+        self.state.lock().forgotten.remove(&hash);
+    }
+
     /// Does something once, when so many moments of the chain have been looked at and let go.
     pub fn once_looked_at(&self, moments: usize, hook: impl FnOnce() + Send + 'static) {
         self.state.lock().hook = Some((moments, Box::new(hook)));

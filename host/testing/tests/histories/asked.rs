@@ -6,6 +6,8 @@ use outrigger_sdk::testing::TestPlugin;
 use outrigger_testing::TestHost;
 use serde_json::{Value, json};
 
+use super::world::WALLET;
+
 /// A started plugin.
 pub struct Asked(TestPlugin<HistoryPlugin>);
 
@@ -16,6 +18,8 @@ impl Asked {
 
     /// The answer to a call, as the bytes that a client gets, or the error's message.
     pub fn call(&self, method: &str, arguments: Value) -> Result<String, String> {
-        self.0.call_json(method, arguments).map_err(|error| error.message)
+        let call = self.0.begin_for(Some(WALLET), method, arguments);
+        let answer = call.json().unwrap_or_else(|| panic!("{method} gave no answer"));
+        answer.map_err(|error| error.message)
     }
 }

@@ -1,6 +1,6 @@
 //! Truth through time: random histories (payments, blocks, reorganisations, double spends, replacements, abandons, late
 //! imports, restarts), after every step of which each answer of the history's operations is compared, byte by byte, with
-//! a naive recomputation from the raw blocks and the mempool.
+//! a naive recomputation from the raw blocks and the mempool. `faulty.rs` plays them on a node that fails now and then.
 //!
 //! The histories are the same in every run. `OUTRIGGER_HISTORIES=N` plays N of them instead of those few, and
 //! `OUTRIGGER_SEED=S` others. One that fails is shrunk, and its steps are printed.
@@ -8,9 +8,13 @@
 
 mod answers;
 mod asked;
+mod bystander;
 mod cast;
+mod clients;
+mod faulty;
 mod fed_back;
 mod naive;
+mod outages;
 mod steps;
 mod world;
 
@@ -99,7 +103,8 @@ fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool,
     let mut questions = vec![(None, 1, false, true), (None, 3, true, false)];
     questions.push((Some(naive.tip().hash), 2, true, true));
     questions.push((Some(naive.chain[0].hash), 6, false, true));
-    let (on, off): (Vec<_>, Vec<_>) = naive.blocks.values().partition(|block| naive.is_in_chain(block));
+    let known = naive.blocks.values().filter(|block| world.is_known(block));
+    let (on, off): (Vec<_>, Vec<_>) = known.partition(|block| naive.is_in_chain(block));
     for blocks in [on, off].iter().filter(|blocks| !blocks.is_empty()) {
         for n in 0..BLOCKS_ASKED {
             let block = blocks[(number * BLOCKS_ASKED + n) % blocks.len()];

@@ -40,6 +40,7 @@ pub struct RawBlock {
 }
 
 /// A transaction that the wallet has met.
+#[derive(Clone)]
 pub struct Met {
     pub named: Rc<Named>,
     pub received: u64,
@@ -56,7 +57,7 @@ pub struct Place {
 const AHEAD: u64 = 300;
 
 /// What is known.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Naive {
     /// Every block that was ever seen.
     pub blocks: BTreeMap<BlockHash, Rc<RawBlock>>,
@@ -79,8 +80,7 @@ impl Naive {
     // What happens.
 
     /// A block came to the best chain.
-    pub fn connect(&mut self, block: RawBlock, now: u64) {
-        let block = Rc::new(block);
+    pub fn connect(&mut self, block: Rc<RawBlock>, now: u64) {
         self.blocks.insert(block.hash, block.clone());
         self.chain.push(block.clone());
         self.read(&block, now);
@@ -143,6 +143,19 @@ impl Naive {
         for named in self.pool.clone() {
             self.meet(&named, now, None);
         }
+    }
+
+    /// The wallet catches up with a chain and a mempool that it has not seen change.
+    pub fn catch_up(&mut self, with: &Self, now: u64) {
+        while !with.is_in_chain(self.tip()) {
+            self.disconnect();
+        }
+        for block in &with.chain[self.chain.len()..] {
+            self.connect(block.clone(), now);
+        }
+        // All of the mempool is read: some of it may concern the wallet that did not before.
+        self.pool.clear();
+        self.set_pool(with.pool.clone(), now);
     }
 
     /// A script is the wallet's from now on.

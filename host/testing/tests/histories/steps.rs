@@ -71,12 +71,54 @@ pub enum Step {
     Tick(u64),
     /// The host is stopped and started.
     Restart,
+    /// The node fails for a while: with its first block, during some steps, and until its last block.
+    Outage { fault: Fault, first: Plan, steps: Vec<Step>, last: Plan },
+    /// The node goes back to an ancestor of its tip without telling that, as after a crash.
+    GoBack {
+        depth: usize,
+        /// Whether it tells its new tip. Else the wallet finds that out by itself.
+        told: bool,
+        after: After,
+    },
+    /// The node forgets a block that its chain has left.
+    Forget(usize),
+    /// A block comes and gives way to others, and is forgotten before the wallet is told of it.
+    ForgetUntold {
+        block: Plan,
+        /// The mempool does not take back what was in the block.
+        lost: bool,
+        plans: Vec<Plan>,
+    },
+}
+
+/// What a node does wrong for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It takes long to give a block.
+    Slow,
+    /// It answers nothing.
+    Hanging,
+    /// It cannot be reached.
+    Absent,
+    /// Its new blocks cannot be read. All other answers come.
+    Unreadable,
+}
+
+/// What follows once a node has gone back.
+#[derive(Clone, Debug)]
+pub enum After {
+    /// The same blocks come again.
+    Again,
+    /// Other blocks come, or none.
+    Others(Vec<Plan>),
 }
 
 /// The texts that labels and remarks are chosen from.
 pub const TEXTS: [&str; 4] = ["", "rent", "a \"b\"", "mine"];
 /// The keys of remarks.
 pub const REMARKS: [&str; 3] = ["comment", "to", "replaces_txid"];
+/// How many steps there are during a fault of the node, at most.
+pub const STEPS_DURING_FAULT: usize = 8;
 
 fn pick() -> impl Strategy<Value = Pick> {
     prop_oneof![
@@ -101,27 +143,100 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn plans(most: usize) -> impl Strategy<Value = Vec<Plan>> {
+    prop::collection::vec(plan(), 0..most)
+}
+
+/// The mempool changes, or the chain grows.
+fn growth() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => make().prop_map(Step::Pay),
         9 => plan().prop_map(Step::Mine),
-        1 => (97..102_u32).prop_map(Step::Age),
-        5 => (1..5_usize, prop::collection::vec(plan(), 0..6), prop::bool::weighted(0.3))
-            .prop_map(|(depth, plans, lost)| Step::Reorganise { depth, plans, lost }),
-        2 => (0..64_usize).prop_map(Step::Return),
         2 => (0..64_usize).prop_map(Step::Expire),
         2 => (0..64_usize).prop_map(Step::Again),
+    ]
+}
+
+/// The chain or the mempool changes.
+fn change() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        25 => growth(),
+        1 => (97..102_u32).prop_map(Step::Age),
+        5 => (1..5_usize, plans(6), prop::bool::weighted(0.3))
+            .prop_map(|(depth, plans, lost)| Step::Reorganise { depth, plans, lost }),
+        2 => (0..64_usize).prop_map(Step::Return),
+    ]
+}
+
+fn label() -> impl Strategy<Value = Step> {
+    (0..ROLES, 0..TEXTS.len()).prop_map(|(role, label)| Step::Label { role, label })
+}
+
+fn remark() -> impl Strategy<Value = Step> {
+    (0..64_usize, 0..REMARKS.len(), 0..TEXTS.len()).prop_map(|(which, key, value)| Step::Remark { which, key, value })
+}
+
+fn tick() -> impl Strategy<Value = Step> {
+    (1..2000_u64).prop_map(Step::Tick)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        33 => change(),
         3 => (0..64_usize).prop_map(Step::Abandon),
         3 => (0..LATE, prop::bool::weighted(0.7)).prop_map(|(number, rescan)| Step::Import { number, rescan }),
-        1 => (0..ROLES, 0..TEXTS.len()).prop_map(|(role, label)| Step::Label { role, label }),
-        1 => (0..64_usize, 0..REMARKS.len(), 0..TEXTS.len())
-            .prop_map(|(which, key, value)| Step::Remark { which, key, value }),
-        3 => (1..2000_u64).prop_map(Step::Tick),
+        1 => label(),
+        1 => remark(),
+        3 => tick(),
         1 => Just(Step::Restart),
     ]
+}
+
+fn go_back() -> impl Strategy<Value = Step> {
+    let after = prop_oneof![Just(After::Again), plans(4).prop_map(After::Others)];
+    (1..5_usize, any::<bool>(), after).prop_map(|(depth, told, after)| Step::GoBack { depth, told, after })
+}
+
+fn forget() -> impl Strategy<Value = Step> {
+    (0..64_usize).prop_map(Step::Forget)
+}
+
+fn forget_untold() -> impl Strategy<Value = Step> {
+    (plan(), any::<bool>(), prop::collection::vec(plan(), 1..4)).prop_map(|(block, lost, plans)| Step::ForgetUntold {
+        block,
+        lost,
+        plans,
+    })
+}
+
+/// What happens while a node has a fault: of what the wallet sees of it then, the model must know whether and in which
+/// order it does.
+fn steps_during(fault: Fault) -> BoxedStrategy<Vec<Step>> {
+    let step = match fault {
+        Fault::Slow => prop_oneof![6 => step(), 1 => go_back(), 1 => forget_untold()].boxed(),
+        Fault::Hanging => prop_oneof![12 => change(), 1 => label(), 1 => tick()].boxed(),
+        Fault::Absent => {
+            let node = prop_oneof![12 => change(), 2 => go_back(), 1 => forget()];
+            prop_oneof![15 => node, 1 => label(), 1 => remark(), 1 => tick(), 1 => Just(Step::Restart)].boxed()
+        }
+        Fault::Unreadable => prop_oneof![12 => growth(), 1 => label(), 1 => tick()].boxed(),
+    };
+    prop::collection::vec(step, 0..=STEPS_DURING_FAULT).boxed()
+}
+
+fn outage() -> impl Strategy<Value = Step> {
+    let fault = prop_oneof![1 => Just(Fault::Slow), 4 => Just(Fault::Hanging), 4 => Just(Fault::Absent), 2 => Just(Fault::Unreadable)];
+    let steps = fault.prop_flat_map(|fault| (Just(fault), plan(), steps_during(fault), plan()));
+    steps.prop_map(|(fault, first, steps, last)| Step::Outage { fault, first, steps, last })
 }
 
 /// Histories of at most so many steps.
 pub fn histories(most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..=most)
+}
+
+/// Histories of at most so many steps, in which the node fails now and then.
+pub fn faulty_histories(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![12 => step(), 4 => outage(), 2 => go_back(), 1 => forget(), 1 => forget_untold()];
+    prop::collection::vec(step, 1..=most)
 }

@@ -4,20 +4,19 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, TxOut, Txid};
 use outrigger_service::chain::{BlockRef, Coin};
-use outrigger_service::events::Event;
-use outrigger_service::wallet::{ImportOutcome, Ownership, WalletCoin};
+use outrigger_service::wallet::WalletCoin;
 use outrigger_service::{Chain, Mempool, Scope};
 use outrigger_wallet_engine::WalletView;
-use serde_json::json;
 
 use super::asked::Asked;
-use super::cast::{INDEXES, Late, NOTE, Role, STRANGER, first_imports, foreign, late, roles, spend};
+use super::bystander::Bystander;
+use super::cast::{INDEXES, NOTE, Role, STRANGER, first_imports, foreign, late, roles, spend};
 use super::naive::{Naive, Named, RawBlock};
+use super::outages::Outage;
 use super::steps::{Make, Pick, Plan, REMARKS, Step, TEXTS};
 use outrigger_node::{Node, NodeEvent, Removal};
 use outrigger_scripted_node::ScriptedNode;
@@ -33,11 +32,23 @@ const AHEAD: u64 = 1000;
 /// How much later each block is found by the clock; by its own header it is ten minutes.
 const BLOCK_SECONDS: u64 = 500;
 
+/// The wallet that a history is about.
+pub const WALLET: &str = "w";
+
 /// The node and the wallet, and what is known of both.
 pub struct World {
     pub host: TestHost<ScriptedNode>,
     pub asked: Asked,
+    /// What the wallet knows.
     pub naive: Naive,
+    /// The node's chain and mempool, of which the wallet does not see all while the node fails.
+    pub node: Naive,
+    /// The blocks that the node has forgotten.
+    pub forgotten: BTreeSet<BlockHash>,
+    /// What goes wrong with the node now.
+    pub outage: Option<Outage>,
+    /// Who works with another wallet meanwhile.
+    pub bystander: Option<Bystander>,
     pub roles: Vec<Role>,
     /// Every transaction there ever was.
     pub made: Vec<Rc<Named>>,
@@ -47,9 +58,9 @@ pub struct World {
 }
 
 /// Blocks that went on or off the best chain: hash and height.
-type Moved = Vec<(BlockHash, u32)>;
+pub type Moved = Vec<(BlockHash, u32)>;
 
-fn nth<T>(items: impl IntoIterator<Item = T>, number: usize) -> Option<T> {
+pub fn nth<T>(items: impl IntoIterator<Item = T>, number: usize) -> Option<T> {
     let mut items: Vec<T> = items.into_iter().collect();
     if items.is_empty() { None } else { Some(items.swap_remove(number % items.len())) }
 }
@@ -57,7 +68,7 @@ fn nth<T>(items: impl IntoIterator<Item = T>, number: usize) -> Option<T> {
 impl World {
     pub fn new() -> Self {
         let host = TestHost::over(ScriptedNode::new());
-        host.create_wallet("w", |options| options.blank = true).unwrap();
+        host.create_wallet(WALLET, |options| options.blank = true).unwrap();
         let genesis = host.node.tip();
         host.node.chain.set_mock_time(Scope::NONE, u64::from(genesis.time) + AHEAD).unwrap();
         let asked = Asked::of(&host);
@@ -65,14 +76,20 @@ impl World {
             host,
             asked,
             naive: Naive::default(),
+            node: Naive::default(),
+            forgotten: BTreeSet::new(),
+            outage: None,
+            bystander: None,
             roles: roles(),
             made: Vec::new(),
             has_read_all: true,
             fresh: 0,
         };
-        let block = world.raw(genesis.hash);
-        world.naive.blocks.insert(genesis.hash, Rc::new(world.raw(genesis.hash)));
-        world.naive.chain.push(Rc::new(block));
+        let block = Rc::new(world.raw(genesis.hash));
+        for model in [&mut world.naive, &mut world.node] {
+            model.blocks.insert(genesis.hash, block.clone());
+            model.chain.push(block.clone());
+        }
         for (role, index) in INDEXES {
             world.naive.indexes.push((index, world.roles[role].script.clone()));
         }
@@ -86,13 +103,13 @@ impl World {
     pub fn play(&mut self, step: &Step) -> Result<(), String> {
         match step {
             Step::Pay(make) => {
-                if let Some((named, mut pool)) = self.make(make, self.naive.pool.clone()) {
+                if let Some((named, mut pool)) = self.make(make, self.node.pool.clone()) {
                     pool.push(named);
                     self.set_pool(pool);
                 }
             }
             Step::Mine(plan) => {
-                let waiting = self.naive.pool.clone();
+                let waiting = self.node.pool.clone();
                 let on = vec![self.mine(plan, &waiting)];
                 self.settle(Vec::new(), on, Vec::new());
             }
@@ -103,26 +120,26 @@ impl World {
             }
             Step::Reorganise { depth, plans, lost } => {
                 let (off, back) = self.leave(*depth);
-                let waiting: Vec<_> = back.iter().chain(&self.naive.pool).cloned().collect();
+                let waiting: Vec<_> = back.iter().chain(&self.node.pool).cloned().collect();
                 let on = plans.iter().map(|plan| self.mine(plan, &waiting)).collect();
                 self.settle(off, on, if *lost { Vec::new() } else { back });
             }
             Step::Return(number) => self.go_back_to(*number),
             Step::Expire(number) => {
-                if let Some(gone) = nth(self.naive.pool.clone(), *number) {
-                    let pool = without(self.naive.pool.clone(), gone.txid);
+                if let Some(gone) = nth(self.node.pool.clone(), *number) {
+                    let pool = without(self.node.pool.clone(), gone.txid);
                     self.set_pool(pool);
                 }
             }
             Step::Again(number) => {
                 let nowhere = self.made.iter().filter(|named| {
-                    let known = self.naive.in_pool(named.txid) || self.naive.place(named.txid).is_some();
+                    let known = self.node.in_pool(named.txid) || self.node.place(named.txid).is_some();
                     !known && !named.tx.is_coinbase()
                 });
                 if let Some(named) = nth(nowhere.cloned(), *number)
-                    && self.fits(&named, &self.naive.pool)
+                    && self.fits(&named, &self.node.pool)
                 {
-                    let mut pool = self.naive.pool.clone();
+                    let mut pool = self.node.pool.clone();
                     pool.push(named);
                     self.set_pool(pool);
                 }
@@ -135,29 +152,24 @@ impl World {
                     self.rescan();
                 }
             }
-            Step::Label { role, label } => {
-                let (role, label) = (&self.roles[*role], TEXTS[*label]);
-                self.view().wallet().set_label(role.script.clone(), label.into()).unwrap();
-                if let Some(address) = role.address_script.clone() {
-                    self.naive.labels.insert(address, label.into());
-                }
-            }
+            Step::Label { role, label } => self.label(*role, TEXTS[*label]),
             Step::Remark { which, key, value } => self.remark(*which, REMARKS[*key], TEXTS[*value]),
             Step::Tick(seconds) => self.tick(*seconds),
-            Step::Restart => {
-                self.view();
-                self.host.restart(|_| {});
-                self.asked = Asked::of(&self.host);
-                self.naive.read_pool(self.now());
-                self.adopt();
-            }
+            Step::Restart => self.restart(),
+            Step::Outage { fault, first, steps, last } => self.fail(*fault, first, steps, last)?,
+            Step::GoBack { depth, told, after } => self.go_back(*depth, *told, after),
+            Step::Forget(number) => self.forget(*number),
+            Step::ForgetUntold { block, lost, plans } => self.forget_untold(block, *lost, plans),
         }
         Ok(())
     }
 
-    /// The wallet, as far as the chain goes.
-    fn view(&self) -> WalletView {
-        self.host.wallet("w").unwrap()
+    /// The wallet, as far as the chain goes, or as it stands while the node fails.
+    pub fn view(&self) -> WalletView {
+        match self.outage {
+            None => self.host.wallet(WALLET).unwrap(),
+            Some(_) => self.host.wallets.select_as_it_stands(Some(WALLET)).unwrap(),
+        }
     }
 
     /// The wallet's coins.
@@ -178,11 +190,15 @@ impl World {
         info.unwrap().unwrap().height
     }
 
-    fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         self.host.node.time()
     }
 
-    fn tick(&mut self, seconds: u64) {
+    pub fn tick(&mut self, seconds: u64) {
+        if let Some(outage) = &mut self.outage {
+            outage.seconds += seconds;
+            return;
+        }
         // What came before is taken over by the clock of before.
         self.view();
         self.host.node.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
@@ -242,7 +258,7 @@ impl World {
                     inputs.insert(nth(coins, *number)?)
                 }
                 Pick::Contested(number) => {
-                    let open = self.made.iter().filter(|named| self.naive.place(named.txid).is_none());
+                    let open = self.made.iter().filter(|named| self.node.place(named.txid).is_none());
                     let contested = nth(open.flat_map(|named| named.inputs()), *number)?;
                     let rivals: Vec<Txid> = with
                         .iter()
@@ -270,7 +286,7 @@ impl World {
             tx.input[0].sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
         }
         let named = Named::new(tx);
-        if !self.fits(&named, &with) || self.naive.place(named.txid).is_some() {
+        if !self.fits(&named, &with) || self.node.place(named.txid).is_some() {
             return None;
         }
         if !self.made.contains(&named) {
@@ -282,32 +298,40 @@ impl World {
     /// The mempool becomes this.
     fn set_pool(&mut self, pool: Vec<Rc<Named>>) {
         self.settle_pool(pool, Vec::new());
+        self.tell_tip();
     }
 
+    pub fn tell_tip(&self) {
+        let tip = self.host.node.tip();
+        self.host.node.tell([NodeEvent::TipChanged { hash: tip.hash, height: tip.height }]);
+    }
+
+    /// The mempool becomes this; all but the tip is told.
     fn settle_pool(&mut self, pool: Vec<Rc<Named>>, mut events: Vec<NodeEvent>) {
         self.host.node.mempool.clear();
         pool.iter().for_each(|named| self.host.node.mempool.add(named.tx.clone(), FEE));
         let time = self.now();
-        for gone in self.naive.pool.iter().rev().filter(|named| !pool.contains(named)) {
-            let confirmed = self.naive.place(gone.txid).is_some();
+        for gone in self.node.pool.iter().rev().filter(|named| !pool.contains(named)) {
+            let confirmed = self.node.place(gone.txid).is_some();
             let reason = if confirmed { Removal::Confirmed } else { Removal::Dropped };
             events.push(NodeEvent::TransactionRemoved { txid: gone.txid, reason, sequence: 0 });
         }
-        for new in pool.iter().filter(|named| !self.naive.pool.contains(named)) {
+        for new in pool.iter().filter(|named| !self.node.pool.contains(named)) {
             let transaction = Arc::new(new.tx.clone());
             events.push(NodeEvent::TransactionAdded { transaction, time, sequence: 0 });
         }
-        self.naive.set_pool(pool, time);
-        let tip = self.host.node.tip();
+        if self.is_seen() {
+            self.naive.set_pool(pool.clone(), time);
+        }
+        self.node.set_pool(pool, time);
         self.host.node.tell(events);
-        self.host.node.tell([NodeEvent::TipChanged { hash: tip.hash, height: tip.height }]);
     }
 
     /// Takes over what the wallet itself has offered to the mempool.
-    fn adopt(&mut self) {
+    pub fn adopt(&mut self) {
         let ids = self.host.node.mempool.ids(Scope::NONE).unwrap();
-        let mut pool = self.naive.pool.clone();
-        for txid in ids.into_iter().filter(|txid| !self.naive.in_pool(*txid)) {
+        let mut pool = self.node.pool.clone();
+        for txid in ids.into_iter().filter(|txid| !self.node.in_pool(*txid)) {
             pool.push(self.made.iter().find(|named| named.txid == txid).unwrap().clone());
         }
         self.set_pool(pool);
@@ -315,11 +339,11 @@ impl World {
 
     // Blocks.
 
-    fn mine(&mut self, plan: &Plan, waiting: &[Rc<Named>]) -> (BlockHash, u32) {
+    pub fn mine(&mut self, plan: &Plan, waiting: &[Rc<Named>]) -> (BlockHash, u32) {
         let mut chosen = Vec::new();
         for (number, named) in waiting.iter().enumerate() {
             let wanted = plan.take >> (number % 16) & 1 == 1;
-            if wanted && self.naive.place(named.txid).is_none() && self.fits(named, &chosen) {
+            if wanted && self.node.place(named.txid).is_none() && self.fits(named, &chosen) {
                 chosen.push(named.clone());
             }
         }
@@ -335,22 +359,31 @@ impl World {
     }
 
     fn connected(&mut self, hash: BlockHash) -> (BlockHash, u32) {
-        let block = self.raw(hash);
+        // The very block that was forgotten may come again.
+        self.forgotten.remove(&hash);
+        self.host.node.faults.remember(hash);
+        let block = Rc::new(self.raw(hash));
         let height = block.height;
         if !self.made.contains(&block.transactions[0]) {
             self.made.push(block.transactions[0].clone());
         }
-        self.naive.connect(block, self.now());
+        if self.is_seen() {
+            self.naive.connect(block.clone(), self.now());
+        }
+        self.node.connect(block, self.now());
         (hash, height)
     }
 
     /// Takes blocks off the chain. Gives them and what was in them.
-    fn leave(&mut self, depth: usize) -> (Moved, Vec<Rc<Named>>) {
+    pub fn leave(&mut self, depth: usize) -> (Moved, Vec<Rc<Named>>) {
         let (mut off, mut back) = (Vec::new(), Vec::new());
-        while off.len() < depth && self.naive.tip().height > 0 {
-            let tip = self.naive.chain.last().unwrap().clone();
+        while off.len() < depth && self.node.tip().height > 0 {
+            let tip = self.node.chain.last().unwrap().clone();
             self.host.node.chain.disconnect();
-            self.naive.disconnect();
+            if self.is_seen() {
+                self.naive.disconnect();
+            }
+            self.node.disconnect();
             off.push((tip.hash, tip.height));
             back.splice(0..0, tip.transactions[1..].iter().cloned());
         }
@@ -358,14 +391,20 @@ impl World {
     }
 
     fn go_back_to(&mut self, number: usize) {
-        let left = self.naive.blocks.values().filter(|block| !self.naive.is_in_chain(block));
-        let Some(mut block) = nth(left.cloned(), number) else { return };
-        let mut path = Vec::new();
-        while !self.naive.is_in_chain(&block) {
-            path.push(block.hash);
-            block = self.naive.blocks[&block.previous].clone();
+        let left = self.node.blocks.values().filter(|block| !self.node.is_in_chain(block) && self.is_known(block));
+        if let Some(block) = nth(left.cloned(), number) {
+            self.return_to(block);
         }
-        let (off, back) = self.leave((self.naive.tip().height - block.height) as usize);
+    }
+
+    /// The chain goes back to a block that it left, and whose branch is known.
+    pub fn return_to(&mut self, mut block: Rc<RawBlock>) {
+        let mut path = Vec::new();
+        while !self.node.is_in_chain(&block) {
+            path.push(block.hash);
+            block = self.node.blocks[&block.previous].clone();
+        }
+        let (off, back) = self.leave((self.node.tip().height - block.height) as usize);
         let mut on = Vec::new();
         for hash in path.into_iter().rev() {
             self.host.node.chain.reconsider_block(Scope::NONE, hash).unwrap();
@@ -375,74 +414,24 @@ impl World {
     }
 
     /// After a change of the chain: the mempool keeps, and takes back, what still fits; all is told at once.
-    fn settle(&mut self, off: Moved, on: Moved, back: Vec<Rc<Named>>) {
-        let mut pool: Vec<Rc<Named>> = Vec::new();
-        for named in back.into_iter().chain(self.naive.pool.clone()) {
-            if self.naive.place(named.txid).is_none() && self.fits(&named, &pool) {
-                pool.push(named);
-            }
-        }
+    pub fn settle(&mut self, off: Moved, on: Moved, back: Vec<Rc<Named>>) {
         let off = off.into_iter().map(|(hash, height)| NodeEvent::BlockDisconnected { hash, height });
         let found = on.len() as u64;
         let on = on.into_iter().map(|(hash, height)| NodeEvent::BlockConnected { hash, height });
-        self.settle_pool(pool, off.chain(on).collect());
+        self.settle_untold(off.chain(on).collect(), back);
+        self.tell_tip();
         self.tick(found * BLOCK_SECONDS);
     }
 
-    // Clients.
-
-    fn abandon(&mut self, number: usize) -> Result<(), String> {
-        let Some(named) = nth(self.made.clone(), number) else { return Ok(()) };
-        let expected = self.naive.abandon(named.txid).map(|()| "null".to_owned()).map_err(str::to_owned);
-        let answer = self.asked.call("abandontransaction", json!([named.txid.to_string()]));
-        if answer == expected { Ok(()) } else { Err(format!("abandontransaction: {answer:?}, wanted {expected:?}")) }
-    }
-
-    fn remark(&mut self, which: usize, key: &str, value: &str) {
-        let Some(met) = nth(&self.naive.met, which) else { return };
-        let txid = met.named.txid;
-        self.view().wallet().set_metadata(txid, key.into(), value.into()).unwrap();
-        let remarks = self.naive.remarks.entry(txid).or_default();
-        remarks.remove(key);
-        if !value.is_empty() {
-            remarks.insert(key.into(), value.into());
+    /// As [`Self::settle`], with these events; the tip is not told.
+    pub fn settle_untold(&mut self, events: Vec<NodeEvent>, back: Vec<Rc<Named>>) {
+        let mut pool: Vec<Rc<Named>> = Vec::new();
+        for named in back.into_iter().chain(self.node.pool.clone()) {
+            if self.node.place(named.txid).is_none() && self.fits(&named, &pool) {
+                pool.push(named);
+            }
         }
-    }
-
-    fn import(&mut self, late: Late) {
-        let outcome = self.view().wallet().import(vec![late.import]).unwrap().remove(0);
-        if let Some(role) = late.unless_spendable
-            && self.naive.owned.get(&self.roles[role].script).is_some_and(|(own, _)| *own == Ownership::Spendable)
-        {
-            assert_eq!(outcome, ImportOutcome::AlreadyOwned { script: self.roles[role].script.clone() });
-            return;
-        }
-        assert_eq!(outcome, ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false });
-        if late.activates {
-            self.naive.next_index = Some(0);
-        }
-        for owned in late.owned {
-            self.naive.own(&self.roles[owned.role].script.clone(), owned.ownership, owned.parent);
-        }
-        if let Some((role, label)) = late.label
-            && let Some(address) = self.roles[role].address_script.clone()
-        {
-            self.naive.labels.insert(address, label.into());
-        }
-    }
-
-    fn rescan(&mut self) {
-        let view = self.view();
-        let rescan = view.wallet().rescan_reserve().unwrap();
-        view.wallet().rescan_start(rescan, 0).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
-        let ended = |event: &Event| matches!(event, Event::RescanFinished { rescan: number, .. } if *number == rescan);
-        while !self.host.take_events().iter().any(ended) {
-            assert!(Instant::now() < deadline, "the rescan does not end");
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        self.naive.rescan(self.now());
-        self.adopt();
+        self.settle_pool(pool, events);
     }
 }
 

@@ -1,0 +1,202 @@
+//! The node fails: it is slow, hangs, cannot be reached, gives no blocks, goes back, or forgets blocks.
+//!
+//! Of a node that cannot be reached, or whose blocks cannot be read, the wallet sees nothing from the first block on. Once
+//! the node is back the wallet goes from where it stood to where the node is, and does not learn what was between.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use outrigger_node::{Node as _, NodeEvent};
+use outrigger_service::ErrorKind;
+
+use super::asked::Asked;
+use super::bystander::Bystander;
+use super::cast::STRANGER;
+use super::naive::RawBlock;
+use super::steps::{After, Fault, Make, Pick, Plan, STEPS_DURING_FAULT, Step};
+use super::world::{WALLET, World, nth};
+
+/// How long a slow node takes for a block.
+const SLOW: Duration = Duration::from_micros(200);
+
+/// What goes wrong with the node.
+pub struct Outage {
+    fault: Fault,
+    /// By how many seconds the clock goes on once the wallet has caught up: until then it does not know when it meets what.
+    pub seconds: u64,
+}
+
+impl World {
+    /// Whether the wallet sees, sooner or later, all that happens now.
+    pub fn is_seen(&self) -> bool {
+        let fault = self.outage.as_ref().map(|outage| outage.fault);
+        !matches!(fault, Some(Fault::Absent | Fault::Unreadable))
+    }
+
+    /// Whether the node knows a block and its branch.
+    pub fn is_known(&self, block: &RawBlock) -> bool {
+        let mut block = block;
+        while !self.node.is_in_chain(block) {
+            if self.forgotten.contains(&block.hash) {
+                return false;
+            }
+            block = &self.node.blocks[&block.previous];
+        }
+        true
+    }
+
+    /// The node fails during some steps. An error says what was answered otherwise than it should have been.
+    pub fn fail(&mut self, fault: Fault, first: &Plan, steps: &[Step], last: &Plan) -> Result<(), String> {
+        match fault {
+            Fault::Slow => self.host.node.faults.set_slow(SLOW),
+            fault => self.begin(fault, first),
+        }
+        self.work_beside(fault)?;
+        for step in steps {
+            self.play(step)?;
+            self.work_beside(fault)?;
+        }
+        match fault {
+            Fault::Slow => self.host.node.faults.set_slow(Duration::ZERO),
+            _ => self.end(last),
+        }
+        Ok(())
+    }
+
+    /// While the node hangs, the bystander works.
+    fn work_beside(&self, fault: Fault) -> Result<(), String> {
+        let bystander = self.bystander.as_ref().filter(|_| fault == Fault::Hanging);
+        bystander.map_or(Ok(()), Bystander::works)
+    }
+
+    /// The node fails, and the wallet notices that by a block.
+    fn begin(&mut self, fault: Fault, first: &Plan) {
+        self.view();
+        let faults = &self.host.node.faults;
+        match fault {
+            Fault::Slow => {}
+            Fault::Hanging => faults.set_hanging(true),
+            Fault::Absent => faults.set_absent(true),
+            Fault::Unreadable => {
+                let height = self.host.node.tip().height;
+                (height..).skip(1).take(STEPS_DURING_FAULT + 2).for_each(|height| faults.set_unreadable(height));
+            }
+        }
+        self.outage = Some(Outage { fault, seconds: 0 });
+        self.come_new(first);
+        match fault {
+            Fault::Slow => {}
+            Fault::Hanging => self.host.node.faults.wait_for_a_victim(),
+            Fault::Absent => assert!(self.host.wallet(WALLET).is_ok(), "what the wallet knows it tells"),
+            Fault::Unreadable => {
+                assert_eq!(self.host.wallet(WALLET).err().map(|error| error.kind), Some(ErrorKind::Storage));
+            }
+        }
+        let lags = self.host.wallets.status().iter().any(|status| status.name == WALLET && status.lagging);
+        assert_eq!(lags, !self.is_seen(), "{fault:?}");
+    }
+
+    /// The node is back. One that was away tells its last block.
+    fn end(&mut self, last: &Plan) {
+        let is_seen = self.is_seen();
+        if !is_seen {
+            // Before the node is back, so that the wallet has only one chain and one mempool to catch up with.
+            self.come_new(last);
+            let _ = self.host.wallet(WALLET);
+        }
+        let faults = &self.host.node.faults;
+        faults.set_hanging(false);
+        faults.set_absent(false);
+        faults.set_readable();
+        if !is_seen {
+            self.naive.catch_up(&self.node, self.now());
+            let tip = self.host.node.tip();
+            self.host.node.tell([NodeEvent::BlockConnected { hash: tip.hash, height: tip.height }]);
+        }
+        let outage = self.outage.take();
+        self.view();
+        assert!(self.host.wallets.status().iter().all(|status| !status.lagging || status.name != WALLET));
+        self.tick(outage.map_or(0, |outage| outage.seconds));
+    }
+
+    /// A block comes.
+    fn come(&mut self, plan: &Plan) {
+        let waiting = self.node.pool.clone();
+        let on = vec![self.mine(plan, &waiting)];
+        self.settle(Vec::new(), on, Vec::new());
+    }
+
+    /// A block comes that was never there before: the wallet may know one that was without asking the node.
+    fn come_new(&mut self, plan: &Plan) {
+        let mut plan = plan.clone();
+        plan.makes.push(Make { inputs: vec![Pick::Fresh], outputs: vec![(STRANGER, 1)], signals: false });
+        self.come(&plan);
+    }
+
+    /// The node goes back to an ancestor of its tip, of which it tells no more than its tip.
+    pub fn go_back(&mut self, depth: usize, told: bool, after: &After) {
+        let tip = self.node.chain.last().cloned();
+        let (_, back) = self.leave(depth);
+        self.settle_untold(Vec::new(), back);
+        if told {
+            self.tell_tip();
+        }
+        self.view();
+        match (after, tip) {
+            (After::Again, Some(tip)) if !self.node.is_in_chain(&tip) => self.return_to(tip),
+            (After::Others(plans), _) => plans.iter().for_each(|plan| self.come(plan)),
+            _ => {}
+        }
+    }
+
+    /// The node forgets a block that its chain has left.
+    pub fn forget(&mut self, number: usize) {
+        let left = self.node.blocks.values().filter(|block| !self.node.is_in_chain(block));
+        if let Some(block) = nth(left.cloned(), number) {
+            self.forget_block(&block);
+        }
+    }
+
+    fn forget_block(&mut self, block: &Rc<RawBlock>) {
+        self.forgotten.insert(block.hash);
+        self.host.node.faults.forget(block.hash);
+    }
+
+    /// A block comes and gives way to others, and is forgotten before the wallet is told of it.
+    pub fn forget_untold(&mut self, block: &Plan, lost: bool, plans: &[Plan]) {
+        self.view();
+        let known = (self.naive.clone(), self.node.pool.clone());
+        let (hash, height) = self.mine(block, &known.1);
+        let (_, back) = self.leave(1);
+        // The wallet never sees it.
+        self.naive = known.0;
+        let stale = self.node.blocks[&hash].clone();
+        self.forget_block(&stale);
+        let waiting: Vec<_> = back.iter().chain(&self.node.pool).cloned().collect();
+        let on = plans.iter().map(|plan| self.mine(plan, &waiting)).collect();
+        self.host.node.tell([NodeEvent::BlockConnected { hash, height }]);
+        self.settle(vec![(hash, height)], on, if lost { Vec::new() } else { back });
+    }
+
+    /// The host is stopped and started. A wallet whose node cannot be reached stands where it stood.
+    pub fn restart(&mut self) {
+        self.view();
+        self.host.restart(|_| {});
+        self.asked = Asked::of(&self.host);
+        if let Some(bystander) = &mut self.bystander {
+            bystander.start(&self.host);
+        }
+        if self.is_seen() {
+            self.naive.read_pool(self.now());
+            self.adopt();
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // The node knows the wallets, and they know it: without this their threads would outlive the history.
+        self.host.node.faults.set_hanging(false);
+        self.host.wallets.shutdown();
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use outrigger_tests::{Host, HostOptions, built};
+use outrigger_tests::{Host, HostOptions, built, skip_unprivileged};
 use serde_json::json;
 
 /// What a file may grow beyond the largest plugin, whose copy must fit, in bytes: enough for a chain and a wallet.
@@ -72,7 +72,7 @@ impl SmallDisk {
         image.as_file().set_len(bytes).unwrap();
         let made = Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).arg(image.path()).status();
         if !made.is_ok_and(|status| status.success()) {
-            eprintln!("no ext4 can be made here: that file system is not tried");
+            skip_unprivileged("no ext4 can be made here");
             return None;
         }
         let path = image.path().to_str().unwrap().to_owned();
@@ -82,7 +82,7 @@ impl SmallDisk {
     fn mount(arguments: &[&str], folder: tempfile::TempDir, image: Option<tempfile::NamedTempFile>) -> Option<Self> {
         let mounted = Command::new("mount").args(arguments).arg(folder.path()).status();
         if !mounted.is_ok_and(|status| status.success()) {
-            eprintln!("nothing can be mounted here: {arguments:?} is not tried");
+            skip_unprivileged(&format!("nothing can be mounted here, not with {arguments:?}"));
             return None;
         }
         Some(Self { folder, _image: image })

@@ -11,6 +11,7 @@ mod client;
 mod gate;
 mod host;
 pub mod miner;
+mod privileges;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub use c::{CPlugin, c_header, c_header_of_minor_0, c_plugin, c_sample};
 pub use client::{Client, Pending, Reply, RpcFailure};
 pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups};
+pub use privileges::skip_unprivileged;
 
 /// A recorded data file, as text.
 pub fn data(name: &str) -> String {

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use outrigger_tests::{
-    CPlugin, Client, Host, HostOptions, built, c_header, c_header_of_minor_0, c_plugin, c_sample, groups,
+    CPlugin, Client, Host, HostOptions, built, c_header, c_header_of_minor_0, c_plugin, c_sample, groups, wait_for,
 };
 use serde_json::{Value, json};
 
@@ -115,12 +115,10 @@ fn c_plugin_checks_its_arguments_and_answers_with_codes() {
 
 /// Waits until as many calls wait in the plugin, and gives what else it tells.
 fn until_waiting(client: &mut Client, calls: u64) -> Value {
-    loop {
+    wait_for(&format!("{calls} calls wait"), || {
         let events = client.call("cevents", json!([]));
-        if events["waiting"] == json!(calls) {
-            return events;
-        }
-    }
+        (events["waiting"] == json!(calls)).then_some(events)
+    })
 }
 
 #[test]

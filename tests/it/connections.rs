@@ -10,27 +10,22 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host, HostOptions, skip_unprivileged};
+use outrigger_tests::{Client, Host, HostOptions, skip_unprivileged, wait_until};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Value, json};
-
-/// How often the host is asked whether the long poll still waits.
-const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 #[test]
 fn connections_that_are_reset_end_their_calls() {
     let host = Host::start_with(HostOptions { set: vec!["rpc.threads=2".into()], ..HostOptions::default() });
     let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-    for _ in 0..2 {
-        host.client()
-            .post_and_leave(&json!({"method": "generatetoaddress", "params": [10_000_000, address]}).to_string());
-    }
-    // Both threads were taken; an answer shows that the calls ended with their clients.
     let mut client = host.client();
-    client.call("getblockcount", json!([]));
-    client.call("getblockcount", json!([]));
+    let endless = json!({"method": "generatetoaddress", "params": [10_000_000, address]}).to_string();
+    let connections = [client.post_and_stay(&endless), client.post_and_stay(&endless)];
+    wait_until("both calls are being answered", || active(&mut client) == 3);
+    drop(connections);
+    // No other call ends them: what is left is the one that asks.
+    wait_until("the calls end with their clients", || active(&mut client) == 1);
 }
 
 #[test]
@@ -63,11 +58,7 @@ fn connections_have_tcp_keepalive() {
         })
     };
     let connection = client.connect();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !watched(&connection) {
-        assert!(Instant::now() < deadline, "nobody asks for the client's machine");
-        thread::yield_now();
-    }
+    wait_until("the host asks for the client's machine", || watched(&connection));
 }
 
 /// A network namespace of its own.
@@ -120,6 +111,7 @@ fn machines() -> Option<(Machine, Machine)> {
     Some((ours, theirs))
 }
 
+/// How many calls are being answered, the one that asks with them.
 fn active(client: &mut Client) -> usize {
     client.call("getrpcinfo", json!([]))["active_commands"].as_array().unwrap().len()
 }
@@ -143,13 +135,10 @@ fn connections_of_a_vanished_machine_end_with_their_long_poll() {
     });
     ours.run(|| {
         let mut client = host.client();
-        while active(&mut client) < 2 {}
+        wait_until("the long poll waits", || active(&mut client) == 2);
         // The link of the host itself stays up, as with a machine behind a switch.
         theirs.configure("address delete 10.0.0.2/24 dev cable");
-        // Without an end of it the test's own time limit ends this.
-        while active(&mut client) > 1 {
-            thread::sleep(ASKED_EVERY);
-        }
+        wait_until("the long poll ends", || active(&mut client) == 1);
     });
     drop(poll);
 }

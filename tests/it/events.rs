@@ -3,7 +3,7 @@
 use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
 use serde_json::{Value, json};
 
-use crate::faults::check_others;
+use crate::faults::{await_told, check_others, faulty};
 
 /// How many events wait for a plugin before newer ones are dropped.
 const QUEUE_DEPTH: u64 = 4096;
@@ -16,11 +16,6 @@ fn start() -> Host {
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), text).unwrap();
     Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
-}
-
-fn faulty(client: &mut Client) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
 }
 
 /// Waits for an event on a topic.
@@ -57,7 +52,7 @@ fn events_tell_of_the_shutdown_before_plugins_are_stopped() {
     let mut host = start();
     let mut client = host.client();
     let waiting = client.begin(r#"{"id": 1, "method": "faultevents", "params": [1]}"#);
-    while faulty(&mut client)["waiting"] != json!(1) {}
+    await_told(&mut client, "waiting", &json!(1));
     assert!(host.terminate().success());
     let reply: Value = serde_json::from_str(&waiting.finish().body).unwrap();
     assert_eq!(reply["result"], json!([{"topic": "shutdown"}]));

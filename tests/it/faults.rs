@@ -1,7 +1,7 @@
 //! Faults of a plugin stay with it: its caller gets an error, the host and the other plugins go on, and `listplugins` shows
 //! what happened.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, wait_until};
 use serde_json::{Value, json};
 
 /// A host with all groups and `faulty`; `rest` belongs to its section.
@@ -17,9 +17,15 @@ fn start(rest: &str) -> Host {
     host
 }
 
-fn faulty(client: &mut Client) -> Value {
+pub fn faulty(client: &mut Client) -> Value {
     let plugins = client.call("listplugins", json!([]));
     plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
+}
+
+/// Waits until `listplugins` says something of the plugin.
+#[track_caller]
+pub fn await_told(client: &mut Client, key: &str, value: &Value) {
+    wait_until(&format!("{key} of the plugin is {value}"), || faulty(client)[key] == *value);
 }
 
 /// The other plugins answer, each with something that takes its services.
@@ -41,7 +47,7 @@ fn faults_by_panic_are_errors_and_the_plugin_is_started_again() {
     assert_eq!(client.refused("faultpanic", json!([])), (INTERNAL, "Internal error".into()));
     check_others(&mut client);
     // The new instance comes up beside the old one; which of them answers meanwhile is open.
-    while client.call("faultwho", json!([]))["instance"] != json!(2) {}
+    wait_until("the second instance answers", || client.call("faultwho", json!([]))["instance"] == json!(2));
     let state = faulty(&mut client);
     let told = (&state["state"], &state["faults"], &state["restarts"], &state["last_fault"]);
     let fault = json!("the call of faultpanic ended with status 18");
@@ -54,11 +60,11 @@ fn faults_again_and_again_leave_the_plugin_unhealthy() {
     let mut client = host.client();
     for restarts in 1..=5 {
         client.refused("faultpanic", json!([]));
-        while faulty(&mut client)["restarts"] != json!(restarts) {}
+        await_told(&mut client, "restarts", &json!(restarts));
     }
     client.refused("faultpanic", json!([]));
     // The client has its answer before the host has seen the call end.
-    while faulty(&mut client)["faults"] != json!(6) {}
+    await_told(&mut client, "faults", &json!(6));
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(6));
     let state = faulty(&mut client);
     assert_eq!((&state["state"], &state["faults"]), (&json!("unhealthy"), &json!(6)));
@@ -77,7 +83,7 @@ fn faults_in_answers_reach_no_client() {
     assert_eq!(client.refused("faultbadtext", json!([])), (-1, "\u{fffd}\u{fffd}".into()));
     assert_eq!(client.call("faulttwice", json!([])), json!(1));
     // The second answer comes when the first is under way already.
-    while faulty(&mut client)["stale_answers"] != json!(1) {}
+    await_told(&mut client, "stale_answers", &json!(1));
     let state = faulty(&mut client);
     assert_eq!((&state["errors"], &state["stale_answers"], &state["faults"]), (&json!(5), &json!(1), &json!(0)));
 }
@@ -96,7 +102,7 @@ fn faults_by_forged_tokens_answer_no_other_plugins_call() {
         let plugins = client.call("listplugins", json!([]));
         plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "mining").unwrap()["waiting"].clone()
     };
-    while mining(&mut client) != json!(1) {}
+    wait_until("the long poll waits", || mining(&mut client) == json!(1));
     const STALE: i64 = 1;
     for token in 1..100 {
         assert_eq!(client.call("faultforge", json!([token])), json!(STALE), "token {token}");
@@ -116,7 +122,7 @@ fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline() {
     assert_eq!(client.refused("faultendless", json!([gate.address()])), late("faultendless"));
     gate.wait().gone();
     assert_eq!(client.refused("faultsilent", json!([])), late("faultsilent"));
-    while faulty(&mut client)["stuck"] != json!(0) {}
+    await_told(&mut client, "stuck", &json!(0));
     // One that does not look keeps its thread.
     assert_eq!(client.refused("faultblocked", json!([gate.address()])), late("faultblocked"));
     let blocked = gate.wait();
@@ -125,7 +131,7 @@ fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline() {
     check_others(&mut client);
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(1));
     drop(blocked);
-    while faulty(&mut client)["state"] != json!("running") {}
+    await_told(&mut client, "state", &json!("running"));
 }
 
 #[test]
@@ -146,7 +152,7 @@ fn faults_that_take_all_threads_of_a_plugin_leave_the_others_theirs() {
         assert_eq!(call.join().unwrap().0, INTERNAL);
     }
     // None of its threads came back: it is started again beside them.
-    while faulty(&mut client)["restarts"] != json!(1) {}
+    await_told(&mut client, "restarts", &json!(1));
     assert_eq!(client.call("faultwho", json!([]))["instance"], json!(2));
     check_others(&mut client);
     drop(blocked);

@@ -3,6 +3,8 @@
 use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups};
 use serde_json::{Value, json};
 
+use crate::faults::{await_told, faulty};
+
 const INTERNAL: i64 = -32603;
 
 /// A host with all groups and `faulty`, whose calls may take a second; `rest` belongs to its section.
@@ -16,16 +18,6 @@ fn start(rest: &str) -> Host {
     std::fs::write(config.path(), text).unwrap();
     // The host reads it anew only where a plugin is started by hand.
     Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
-}
-
-fn faulty(client: &mut Client) -> Value {
-    let plugins = client.call("listplugins", json!([]));
-    plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap().clone()
-}
-
-/// Waits until `listplugins` says something of the plugin.
-fn await_told(client: &mut Client, key: &str, value: &Value) {
-    while faulty(client)[key] != *value {}
 }
 
 /// Calls a method that waits at a gate, so many times at once, from clients that go away when all have come there.

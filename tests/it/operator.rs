@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
-use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_for, wait_until};
 use serde_json::json;
 
 /// A host whose log is kept, and all that it holds so far.
@@ -20,10 +20,8 @@ fn signal_sighup_is_logged_and_the_host_goes_on() {
     let (mut host, log) = logged(&["log.level=info"]);
     let mut client = host.client();
     host.hang_up();
-    // Without an answer here the host has ended.
-    while !log().contains("SIGHUP") {
-        client.call("getblockcount", json!([]));
-    }
+    wait_until("the log tells of SIGHUP", || log().contains("SIGHUP"));
+    // Without an answer the host has ended.
     client.call("getblockcount", json!([]));
     assert!(host.terminate().success());
     assert!(!host.network_folder().join(".cookie").exists(), "the cookie outlives the host");
@@ -55,13 +53,11 @@ fn output_that_takes_nothing_is_logged_and_the_host_goes_on() {
     command.args(["run", "--rpc-listen", "127.0.0.1:0", "--set", "chain.map_gib=16", "--datadir"]).arg(folder.path());
     command.stdout(File::create("/dev/full").unwrap()).stderr(File::create(log.path()).unwrap());
     let mut child = command.spawn().unwrap();
-    let text = loop {
+    let text = wait_for("the host is ready, or ends", || {
         let text = std::fs::read_to_string(log.path()).unwrap();
-        if text.contains("Outrigger is ready") || child.try_wait().unwrap().is_some() {
-            break text;
-        }
-        std::thread::yield_now();
-    };
+        let over = text.contains("Outrigger is ready") || child.try_wait().unwrap().is_some();
+        over.then_some(text)
+    });
     let address = text.split("is ready: http://").nth(1).and_then(|rest| rest.split('/').next());
     let address = address.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
     assert!(text.contains("standard output takes nothing"), "{text}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use outrigger_tests::{CPlugin, Gate, Host, HostOptions, built, c_plugin};
+use outrigger_tests::{CPlugin, Gate, Host, HostOptions, built, c_plugin, wait_for};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -76,13 +76,10 @@ impl Logged {
 
     /// Waits for the log's only line with this message.
     fn line(&self, message: &str) -> Value {
-        loop {
-            // Without a line here the test's own time limit ends it.
-            if let [line] = self.lines(message).as_slice() {
-                return line.clone();
-            }
-            std::thread::yield_now();
-        }
+        wait_for(&format!("one line of the log says: {message}"), || match self.lines(message).as_slice() {
+            [line] => Some(line.clone()),
+            _ => None,
+        })
     }
 }
 

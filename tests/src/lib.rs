@@ -12,6 +12,7 @@ mod gate;
 mod host;
 pub mod miner;
 mod privileges;
+mod wait;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use client::{Client, Pending, Reply, RpcFailure};
 pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups};
 pub use privileges::skip_unprivileged;
+pub use wait::{wait_for, wait_until};
 
 /// A recorded data file, as text.
 pub fn data(name: &str) -> String {

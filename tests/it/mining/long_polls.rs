@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::sync::mpsc;
 
-use outrigger_tests::{Client, Host, HostOptions, miner};
+use outrigger_tests::{Client, Host, HostOptions, miner, wait_until};
 use serde_json::{Value, json};
 
 use super::{anyone, calls_of_mining, request};
@@ -26,6 +26,7 @@ fn getblocktemplate_longpoll_returns_at_new_tip_and_at_stop() {
         let (mut waiting, poll, sender) = (host.client(), poll.clone(), sender.clone());
         std::thread::spawn(move || sender.send(waiting.try_call("getblocktemplate", poll)).unwrap());
     }
+    until_calls(&mut client, 4);
     let template = client.call("getblocktemplate", request());
     let block = miner::build(&template, anyone());
     assert!(answers.try_recv().is_err(), "a long poll did not wait");
@@ -40,8 +41,7 @@ fn getblocktemplate_longpoll_returns_at_new_tip_and_at_stop() {
     let mut waiting = host.client();
     let poll = json!([{"rules": ["segwit"], "longpollid": longpollid}]);
     let thread = std::thread::spawn(move || waiting.try_call("getblocktemplate", poll));
-    // The poll is known to wait once the plugin has counted its call.
-    while calls_of_mining(&mut client) < 9 {}
+    until_calls(&mut client, 2);
     client.call("stop", json!([]));
     let error = thread.join().unwrap().unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-9, "Shutting down"));
@@ -59,7 +59,7 @@ fn getblocktemplate_longpolls_by_thousands_share_one_template_and_hold_nobody_up
     let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
     let before = calls_of_mining(&mut client);
     let waiting: Vec<_> = (0..polls).map(|_| client.begin(&body)).collect();
-    while calls_of_mining(&mut client) < before + polls {}
+    wait_until("the plugin has all long polls", || calls_of_mining(&mut client) >= before + polls);
     // They hold no thread: other calls are answered while all of them wait.
     assert_eq!(client.call("getblocktemplate", request())["longpollid"], template["longpollid"]);
     let block = miner::build(&template, anyone());
@@ -105,8 +105,7 @@ fn calls(client: &mut Client) -> usize {
 /// Asks until so many calls are being answered, the one that asks with them.
 #[track_caller]
 fn until_calls(client: &mut Client, count: usize) {
-    // Without an end this would go on for ever.
-    assert!((0..100_000).any(|_| calls(client) == count), "never {count} calls");
+    wait_until(&format!("{count} calls are being answered"), || calls(client) == count);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use bitcoin::hashes::{Hash, sha256d};
 use bitcoin::hex::{DisplayHex, FromHex};
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, transaction};
-use outrigger_tests::{Client, Host, miner};
+use outrigger_tests::{Client, Host, miner, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -200,7 +200,7 @@ fn getblocktemplate_lets_two_miners_compete_by_longpolls_and_proposals() {
         let calls = calls_of_mining(&mut winner.client);
         let poll = Miner::request(json!({"longpollid": loser.template["longpollid"]}));
         let waiting = loser.client.begin(&json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string());
-        while calls_of_mining(&mut winner.client) == calls {}
+        wait_until("the long poll waits", || calls_of_mining(&mut winner.client) > calls);
         // What is proposed need not be solved, must be right, and is not kept.
         let mut work = Work::on(&winner.template, tag);
         work.header[40] ^= 1;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use outrigger_abi::{ABI_MAJOR, ABI_MINOR};
 use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
 use serde_json::json;
 
@@ -35,16 +36,17 @@ fn startup_names_a_plugin_file_that_is_missing_or_no_plugin() {
     std::fs::write(text.path(), "#!/bin/sh\n").unwrap();
     let error = refused(&format!("[[plugins]]\nfile = \"{}\"\n", text.path().display()));
     assert!(error.contains("FILE:2: plugins.file: ") && error.contains("is not an Outrigger plugin"), "{error}");
-    let library = system_library();
+    let folder = tempfile::tempdir().unwrap();
+    let library = system_library(folder.path());
     let error = refused(&format!("[[plugins]]\nfile = \"{}\"\n", library.display()));
     assert!(error.contains("it exports no symbol outrigger_manifest"), "{error}");
 }
 
-/// A real library that is no plugin.
-fn system_library() -> PathBuf {
+/// Copies a real library that is no plugin to a folder.
+fn system_library(folder: &Path) -> PathBuf {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let library = maps.lines().filter_map(|line| line.split(' ').next_back()).find(|path| path.contains("libc.so"));
-    let copy = std::env::temp_dir().join(format!("outrigger-no-plugin-{}.so", std::process::id()));
+    let copy = folder.join("no-plugin.so");
     std::fs::copy(library.unwrap(), &copy).unwrap();
     copy
 }
@@ -53,15 +55,14 @@ fn system_library() -> PathBuf {
 fn startup_refuses_a_plugin_of_a_newer_abi_with_both_versions() {
     let acme = std::fs::read(built().library("outrigger_acme_mining")).unwrap();
     let at = acme.windows(8).position(|bytes| bytes == b"OUTRIGMF").unwrap();
-    for (offset, versions) in
-        [(8, "needs plugin ABI 9.0, this host has 1.1"), (12, "needs plugin ABI 1.9, this host has 1.1")]
-    {
+    let own = format!("this host has {ABI_MAJOR}.{ABI_MINOR}");
+    for (offset, needed) in [(8, "9.0".to_owned()), (12, format!("{ABI_MAJOR}.9"))] {
         let mut newer = acme.clone();
         newer[at + offset] = 9;
         let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
         std::fs::write(file.path(), newer).unwrap();
         let error = refused(&format!("[[plugins]]\nfile = \"{}\"\n", file.path().display()));
-        assert!(error.contains(versions), "{error}");
+        assert!(error.contains(&format!("needs plugin ABI {needed}, {own}")), "{error}");
     }
 }
 

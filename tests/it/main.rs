@@ -6,6 +6,7 @@ mod architecture;
 mod call;
 mod chain;
 mod check;
+mod circles;
 mod compile_fail;
 mod connections;
 mod control;

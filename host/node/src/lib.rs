@@ -38,6 +38,15 @@ pub trait Node: Send + Sync {
     /// The best block. Answered from memory.
     fn tip(&self) -> Tip;
 
+    /// Makes [`Node::tip`] no older than any block that a client can have seen past the host. A node that is reached through the
+    /// host alone has nothing to do. Where the node is away, the tip stays as it is.
+    ///
+    /// # Errors
+    /// When what is known of the chain cannot be read.
+    fn catch_up(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The node's time, in Unix seconds, or the mock time. Answered from memory.
     fn time(&self) -> u64;
 

@@ -128,7 +128,9 @@ impl Passthrough {
                 self.taps.time_set(seconds);
             }
         }
-        self.taps.answered();
+        if is_of_node(&result) {
+            self.taps.answered();
+        }
         result
     }
 
@@ -152,7 +154,9 @@ impl Passthrough {
         // All calls of a batch came to the same path.
         let path = calls.first().map_or(Cow::from("/"), |call| self.path(call));
         let answers = forward_all(&self.upstream, &path, calls).await;
-        self.taps.answered();
+        if answers.iter().any(is_of_node) {
+            self.taps.answered();
+        }
         answers
     }
 
@@ -211,6 +215,15 @@ impl Passthrough {
     /// A result of the node, whole.
     pub(crate) async fn whole(&self, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
         whole(&self.upstream, method, params).await
+    }
+}
+
+/// Whether an answer is the node's own.
+fn is_of_node(answer: &Result<ResultText, Failure>) -> bool {
+    match answer {
+        Ok(_) => true,
+        Err(Failure::Rpc(error)) => error.code != RpcErrorCode::IN_WARMUP,
+        Err(Failure::Overloaded | Failure::Forbidden) => false,
     }
 }
 

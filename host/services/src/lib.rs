@@ -128,7 +128,11 @@ impl CallScope {
 
     /// The tip as this call sees it: its snapshot's, or, without opening one, the newest.
     fn tip(&self, node: &dyn Node) -> Result<Tip> {
-        Ok(self.chain.lock().as_ref().map_or_else(|| node.tip(), |snapshot| snapshot.tip()))
+        if let Some(snapshot) = self.chain.lock().as_ref() {
+            return Ok(snapshot.tip());
+        }
+        node.catch_up()?;
+        Ok(node.tip())
     }
 
     /// Reads the wallet as this call sees it.

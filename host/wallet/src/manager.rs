@@ -155,6 +155,7 @@ impl WalletManager {
     /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`, `ShuttingDown`; `Storage` when it cannot follow the chain.
     pub fn select(&self, name: Option<&str>) -> ServiceResult<WalletView> {
         let wallet = &self.find(name)?;
+        self.shared.node.catch_up()?;
         let tip = self.shared.node.tip();
         // What it was told it has worked in before the snapshot is taken, so that this shows all of it.
         if self.follower.is_done(wallet) && wallet.lag.lock().is_none() {

@@ -106,7 +106,7 @@ fn passed_help_lists_the_methods_of_the_node_beside_ours() {
     assert!(!ours.contains("\nbumpfee"), "{ours}");
     assert_eq!(client.call("help", json!(["getblock"])), node.call("help", json!(["getblock"])));
     assert_eq!(client.call("help", json!(["bumpfee"])), json!("help: unknown command: bumpfee"));
-    assert!(client.call("help", json!(["stop"])).as_str().unwrap().contains("Outrigger"));
+    assert_ne!(client.call("help", json!(["stop"])), node.call("help", json!(["stop"])), "the host's own");
 }
 
 #[test]
@@ -117,17 +117,20 @@ fn wallet_methods_never_reach_the_nodes_wallets() {
     let theirs = node.wallet("theirs");
     let listed = node.call("help", json!([]));
     let (_, wallet) = listed.as_str().unwrap().split_once("== Wallet ==").unwrap();
-    let names: Vec<&str> = wallet.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let names = wallet.lines().filter_map(|line| line.split_whitespace().next());
+    let names: Vec<&str> = names.filter(|name| *name != "==").collect();
     assert!(names.len() > 40, "{names:?}");
     let before = node.call("listwallets", json!([]));
     let mut through = client.wallet("theirs");
+    let ours = client.call("help", json!([]));
     for name in names {
-        // Whatever we answer, it is not that a wallet of this name did something.
-        let (code, message) = through.refused(name, json!([]));
-        assert!(
-            code == -32601 || code == -18 || code == -8 || code == -1 || code == -3 || code == -35,
-            "{name}: {code} {message}"
-        );
+        let answered = through.try_call(name, json!([]));
+        let is_ours = ours.as_str().unwrap().lines().any(|line| line.split_whitespace().next() == Some(name));
+        // What we have answers for our wallets, of which none has this name; what we lack is refused.
+        match answered {
+            Ok(_) => assert!(is_ours, "{name}"),
+            Err(error) => assert_eq!(error.code == -32601, !is_ours, "{name}: {error:?}"),
+        }
     }
     assert_eq!(client.refused("bumpfee", json!(["00"])).0, -32601);
     assert_eq!(client.refused("sendall", json!([])).0, -32601);
@@ -179,7 +182,7 @@ fn passed_results_of_any_length_come_whole_and_are_not_held() {
     let batch = json!(batch).to_string();
     assert_eq!(reply(&mut client, &batch), reply(&mut node, &batch));
     let many = json!({"id": 1, "method": "deriveaddresses", "params": [
-        "wpkh(tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B/1/*)#kft60nuy",
+        "wpkh(tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B/1/*)#gaxlxt8m",
         [0, 60_000]
     ]});
     let asked = many.to_string();

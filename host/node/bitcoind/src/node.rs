@@ -138,6 +138,11 @@ impl Node for BitcoindNode {
         self.follower.tip()
     }
 
+    fn catch_up(&self) -> Result<()> {
+        self.follower.catch_up();
+        Ok(())
+    }
+
     fn time(&self) -> u64 {
         self.follower.time()
     }

@@ -73,11 +73,12 @@ impl Rpc {
     /// Runs a future on the runtime of the questions, and waits for it.
     fn wait<T: Send + 'static>(
         &self,
+        limit: Duration,
         work: impl Future<Output = Result<T, UpstreamError>> + Send + 'static,
     ) -> Result<T, UpstreamError> {
         let (done, answer) = sync_channel(1);
         self.runtime.spawn(async move {
-            let answer = tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(UpstreamError::TimedOut));
+            let answer = tokio::time::timeout(limit, work).await.unwrap_or(Err(UpstreamError::TimedOut));
             // Whoever asked waits below.
             let _ = done.send(answer);
         });
@@ -89,9 +90,14 @@ impl Rpc {
     /// # Errors
     /// The node's absence, or the method's error.
     pub fn raw(&self, method: &str, params: &Value) -> Result<Bytes, AskError> {
+        self.raw_within(TIMEOUT, method, params)
+    }
+
+    fn raw_within(&self, limit: Duration, method: &str, params: &Value) -> Result<Bytes, AskError> {
         let (upstream, body, read_only) =
             (self.upstream.clone(), request(method, params.to_string().as_bytes()), is_read_only(method));
-        let answer = self.wait(async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await })?;
+        let answer =
+            self.wait(limit, async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await })?;
         match read_reply(answer.0, &answer.1) {
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(AskError::Rpc { method: method.to_owned(), error }),
@@ -105,6 +111,19 @@ impl Rpc {
     /// As of [`Self::raw`], and where the result has another form.
     pub fn ask<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, AskError> {
         read(method, &self.raw(method, params)?)
+    }
+
+    /// A method's result, if it comes in time.
+    ///
+    /// # Errors
+    /// As of [`Self::ask`].
+    pub fn ask_within<T: DeserializeOwned>(
+        &self,
+        limit: Duration,
+        method: &str,
+        params: &Value,
+    ) -> Result<T, AskError> {
+        read(method, &self.raw_within(limit, method, params)?)
     }
 
     /// The results of several calls without effects, in their order.
@@ -125,7 +144,8 @@ impl Rpc {
             .map(|(id, (method, params))| serde_json::json!({"id": id, "method": method, "params": params}))
             .collect();
         let (upstream, body) = (self.upstream.clone(), Bytes::from(Value::Array(elements).to_string()));
-        let (_, reply) = self.wait(async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await })?;
+        let (_, reply) =
+            self.wait(TIMEOUT, async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await })?;
         let elements: Vec<Element> = read("batch", &reply)?;
         let mut answers: Vec<Option<Result<T, AskError>>> = questions.iter().map(|_| None).collect();
         for Element { result, error, id } in elements {
@@ -153,7 +173,7 @@ impl Rpc {
     /// The node's absence.
     pub fn rest(&self, path: &str) -> Result<Option<Bytes>, AskError> {
         let (upstream, path) = (self.upstream.clone(), path.to_owned());
-        let (status, body) = self.wait(async move { upstream.get(&path).await?.collect(MAX_ANSWER).await })?;
+        let (status, body) = self.wait(TIMEOUT, async move { upstream.get(&path).await?.collect(MAX_ANSWER).await })?;
         Ok((status.as_u16() == 200).then_some(body))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bitcoin::block::Header;
@@ -27,6 +28,9 @@ const PART: u32 = 2000;
 
 /// The longest branch whose headers are fetched for a question about its end.
 const MAX_BRANCH: usize = 2000;
+
+/// How long a wallet's answer waits for the node to say what its best block is.
+const CATCH_UP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The tip was not confirmed yet.
 const NEVER: u64 = u64::MAX;
@@ -140,19 +144,28 @@ impl Follower {
 
     /// An answer of the node went to a client: it may have shown a block that is not mirrored yet.
     pub fn note_passed(&self) {
+        self.reached.store(true, Ordering::Relaxed);
         self.passed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Makes the mirror no older than what any client was shown. While the node is away, or takes long, it stays as it is.
+    pub(crate) fn catch_up(&self) {
+        let passed = self.passed.load(Ordering::SeqCst);
+        if self.is_confirmed(passed) || !self.is_reached() {
+            return;
+        }
+        let Some(following) = self.following.try_lock_for(CATCH_UP_PATIENCE) else { return };
+        // Another thread may have confirmed it while this one waited.
+        if !self.is_confirmed(passed)
+            && let Err(error) = self.confirm(&following)
+        {
+            tracing::debug!(%error, "answered by what is known of the chain");
+        }
     }
 
     /// A moment of the mirror that is not older than what any client was shown.
     pub(crate) fn moment(&self) -> Result<Moment, NodeError> {
-        let passed = self.passed.load(Ordering::SeqCst);
-        if !self.is_confirmed(passed) {
-            let following = self.following.lock();
-            // Another thread may have confirmed it while this one waited.
-            if !self.is_confirmed(passed) {
-                self.confirm(&following)?;
-            }
-        }
+        self.catch_up();
         Ok(self.mirror.moment()?)
     }
 
@@ -184,7 +197,7 @@ impl Follower {
         let mut changed = false;
         // A long chain comes in parts, and more may come meanwhile.
         loop {
-            let best: BlockHash = self.rpc.ask("getbestblockhash", &json!([]))?;
+            let best: BlockHash = self.rpc.ask_within(CATCH_UP_PATIENCE, "getbestblockhash", &json!([]))?;
             if best == self.tip().hash {
                 return Ok(changed);
             }

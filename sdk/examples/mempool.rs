@@ -1,18 +1,18 @@
 //! Reading the mempool: how much of it pays a feerate.
 #![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
 
-use outrigger_sdk::Host;
-use outrigger_sdk::bitcoin::{Transaction, absolute::LockTime, transaction::Version};
+use outrigger_sdk::bitcoin::{Amount, Transaction, absolute::LockTime, transaction::Version};
 use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::testing::StubHost;
+use outrigger_sdk::{FeeRate, Host};
 
-/// How many virtual bytes pay at least a feerate, in satoshi per 1000 virtual bytes.
-fn paying(host: &Host, scope: Scope, feerate: u64) -> Result<u64, ServiceError> {
+/// How many virtual bytes pay at least a feerate.
+fn paying(host: &Host, scope: Scope, feerate: FeeRate) -> Result<u64, ServiceError> {
     let ids = host.mempool.ids(scope)?;
     let mut size = 0;
     // One request for all of them. A transaction that has left the pool meanwhile is none.
     for entry in host.mempool.entries(scope, ids)?.into_iter().flatten() {
-        if entry.fee * 1000 >= feerate * entry.virtual_size {
+        if Amount::from_sat(entry.fee) >= feerate.fee(entry.virtual_size) {
             size += entry.virtual_size;
         }
     }
@@ -24,8 +24,8 @@ fn main() {
     let size = transaction.vsize() as u64;
     let test = StubHost::new();
     test.mempool.add(transaction, 5 * size);
-    assert_eq!(paying(&test.handle(), Scope::NONE, 5000), Ok(size));
-    assert_eq!(paying(&test.handle(), Scope::NONE, 5001), Ok(0));
+    assert_eq!(paying(&test.handle(), Scope::NONE, FeeRate::from_sat_per_kvb(5000)), Ok(size));
+    assert_eq!(paying(&test.handle(), Scope::NONE, FeeRate::from_sat_per_kvb(5001)), Ok(0));
 }
 
 #[test]

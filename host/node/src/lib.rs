@@ -1,7 +1,7 @@
 //! The host's interface to a node: chain, mempool, and the events of both.
 //!
 //! Services, wallets, metrics and the host's main loop use a node only through [`Node`] and [`Snapshot`], so supporting another
-//! node takes one more crate. This crate has no I/O and no database; of the project it depends only on the services' messages.
+//! node takes one more crate. This crate has no I/O and no database; of the project it depends only on the services' messages and their values.
 //! Only the binary depends on an implementation.
 //!
 //! A function that returns no `Result` answers from memory and never blocks. A function that returns a `Result` may block, since
@@ -22,6 +22,7 @@ use outrigger_service::chain::{
 };
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
+use outrigger_values::FeeRate;
 
 pub use error::NodeError;
 pub use events::{NodeEvent, Observer, Removal};
@@ -108,16 +109,15 @@ pub trait Node: Send + Sync {
     /// Whether each of these mempool transactions was submitted here and no peer has requested it yet (`unbroadcast`).
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>>;
 
-    /// Submits a transaction to the mempool, unless its feerate exceeds `max_feerate`, in satoshi per 1000 virtual bytes; 0 means
-    /// no limit (sendrawtransaction).
-    fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission>;
+    /// Submits a transaction to the mempool, unless its feerate exceeds `max_feerate`; [`FeeRate::ZERO`] means no limit
+    /// (sendrawtransaction).
+    fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission>;
 
     /// What [`Node::submit`] would answer; the mempool stays as it is (testmempoolaccept).
-    fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission>;
+    fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission>;
 
-    /// The feerate estimated to confirm within `blocks` blocks, in satoshi per 1000 virtual bytes; none without an estimate
-    /// (estimatesmartfee).
-    fn fee_estimate(&self, blocks: u32) -> Result<Option<u64>>;
+    /// The feerate estimated to confirm within `blocks` blocks; none without an estimate (estimatesmartfee).
+    fn fee_estimate(&self, blocks: u32) -> Result<Option<FeeRate>>;
 
     /// The transactions selected for the next block; none if version `known` of the selection is still current.
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>>;

@@ -6,6 +6,7 @@ use bitcoin::{OutPoint, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Mempool, Result, Scope};
+use outrigger_values::FeeRate;
 
 use super::OwnScopes;
 use outrigger_node::Node;
@@ -39,12 +40,12 @@ impl Mempool for MempoolService {
         Ok(self.node.mempool_spenders(&outpoints)?)
     }
 
-    fn submit(&self, scope: Scope, raw: Blob, max_feerate: u64) -> Result<Admission> {
+    fn submit(&self, scope: Scope, raw: Blob, max_feerate: FeeRate) -> Result<Admission> {
         self.scopes.get(scope)?.refresh();
         Ok(self.node.submit(&raw, max_feerate)?)
     }
 
-    fn try_submit(&self, _: Scope, raw: Blob, max_feerate: u64) -> Result<Admission> {
+    fn try_submit(&self, _: Scope, raw: Blob, max_feerate: FeeRate) -> Result<Admission> {
         Ok(self.node.try_submit(&raw, max_feerate)?)
     }
 
@@ -64,7 +65,7 @@ impl Mempool for MempoolService {
         Ok(self.node.mempool_unbroadcast(&txids)?)
     }
 
-    fn fee_estimate(&self, _: Scope, blocks: u32) -> Result<Option<u64>> {
+    fn fee_estimate(&self, _: Scope, blocks: u32) -> Result<Option<FeeRate>> {
         Ok(self.node.fee_estimate(blocks)?)
     }
 }

@@ -80,7 +80,7 @@ impl Standing {
         )?;
         page.gauge("mempool_memory_bytes", "Memory that the mempool takes", number(mempool.usage))?;
         let help = "Least feerate that the mempool takes, in satoshi per 1000 virtual bytes";
-        page.gauge("mempool_min_feerate", help, number(mempool.min_feerate))
+        page.gauge("mempool_min_feerate", help, number(mempool.min_feerate.to_sat_per_kvb()))
     }
 
     fn wallets(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bitcoin::Network;
 use outrigger_service::events::Event;
 use outrigger_standard::work;
+use outrigger_values::FeeRate;
 use tokio::sync::watch;
 
 use super::RunArgs;
@@ -227,7 +228,7 @@ fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<(Arc<dyn No
         verify,
         mempool: MempoolLimits {
             max_usage: config.chain.mempool_mb * 1_000_000,
-            relay_feerate: config.chain.min_relay_feerate,
+            relay_feerate: FeeRate::from_sat_per_kvb(config.chain.min_relay_feerate),
             ..MempoolLimits::default()
         },
         ..outrigger_embedded::Settings::default()

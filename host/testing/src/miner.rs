@@ -9,6 +9,7 @@ use bitcoin::{
     transaction,
 };
 use outrigger_embedded::EmbeddedNode;
+use outrigger_sdk::FeeRate;
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::{Admission, Candidate};
 
@@ -45,7 +46,7 @@ impl TestHost {
     /// When the mempool refuses it.
     #[allow(clippy::expect_used, reason = "a test's own failure")]
     pub fn send(&self, transaction: &Transaction) {
-        let admission = self.node.submit(&serialize(transaction), 0).expect("the node answers");
+        let admission = self.node.submit(&serialize(transaction), FeeRate::ZERO).expect("the node answers");
         assert!(matches!(admission, Admission::Accepted { .. }), "the mempool refuses it: {admission:?}");
     }
 }

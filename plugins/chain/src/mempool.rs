@@ -31,9 +31,9 @@ pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
         "usage": info.usage,
         "total_fee": money(info.total_fee),
         "maxmempool": info.max_usage,
-        "mempoolminfee": money(info.min_feerate),
-        "minrelaytxfee": money(info.relay_feerate),
-        "incrementalrelayfee": money(info.incremental_feerate),
+        "mempoolminfee": info.min_feerate.to_json(),
+        "minrelaytxfee": info.relay_feerate.to_json(),
+        "incrementalrelayfee": info.incremental_feerate.to_json(),
         // Without peers, what was sent here waits for them for ever.
         "unbroadcastcount": info.unbroadcast,
         "fullrbf": true,

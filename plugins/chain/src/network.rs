@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use crate::blocks::hash_argument;
 use crate::error::ChainError;
-use crate::mempool::money;
 use crate::{Context, Outcome, args};
 
 /// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
@@ -44,8 +43,8 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
     put("connections_in", json!(0));
     put("connections_out", json!(0));
     put("networks", NETWORKS.iter().map(network).collect());
-    put("relayfee", money(mempool.relay_feerate));
-    put("incrementalfee", money(mempool.incremental_feerate));
+    put("relayfee", mempool.relay_feerate.to_json());
+    put("incrementalfee", mempool.incremental_feerate.to_json());
     put("localaddresses", json!([]));
     put("warnings", json!(context.host.chain.info(context.scope)?.warnings));
     Ok(Value::Object(object))

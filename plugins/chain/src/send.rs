@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Transaction, Txid};
+use bitcoin::{Amount, Transaction, Txid};
+use outrigger_sdk::FeeRate;
 use outrigger_sdk::amount::{self, COIN};
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::mempool::Admission;
@@ -11,18 +12,21 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
 use crate::limits::MAX_TRIED;
+use crate::mempool::money;
 use crate::{Context, Outcome, args};
 
 /// The most that several transactions weigh together, in weight units.
 const MAX_PACKAGE_WEIGHT: u64 = 404_000;
-/// The feerate above which a transaction is refused unless told otherwise, in satoshi per 1000 virtual bytes.
-const DEFAULT_MAX_FEERATE: u64 = COIN.unsigned_abs() / 10;
+/// The feerate above which a transaction is refused unless told otherwise: 0.1 BTC/kvB.
+const DEFAULT_MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(COIN.unsigned_abs() / 10);
+/// The feerate from which a client's bound is refused: 1 BTC/kvB.
+const FEERATE_BOUND: FeeRate = FeeRate::from_sat_per_kvb(COIN.unsigned_abs());
 
-/// The bound on the feerate in the second argument, in satoshi per 1000 virtual bytes; 0 is no bound.
-fn max_feerate(context: &Context<'_>) -> Result<u64, ChainError> {
+/// The bound on the feerate in the second argument; zero is no bound.
+fn max_feerate(context: &Context<'_>) -> Result<FeeRate, ChainError> {
     let Some(value) = context.params.given(1) else { return Ok(DEFAULT_MAX_FEERATE) };
-    let feerate = amount::from_json(value)?;
-    if feerate >= COIN.unsigned_abs() { Err(ChainError::FeerateBound) } else { Ok(feerate) }
+    let feerate = FeeRate::from_btc_per_kvb(value)?;
+    if feerate >= FEERATE_BOUND { Err(ChainError::FeerateBound) } else { Ok(feerate) }
 }
 
 /// Whether a transaction has an output that can never be spent and holds more than `most` satoshi.
@@ -145,11 +149,12 @@ fn describe(admission: &Admission, result: &mut Map<String, Value>) -> bool {
         Admission::Accepted { wtxid, virtual_size, fee, .. } => {
             result.insert("allowed".into(), json!(true));
             result.insert("vsize".into(), json!(virtual_size));
-            let fee = i64::try_from(*fee).unwrap_or(i64::MAX);
-            let size = i64::try_from(*virtual_size).unwrap_or(i64::MAX).max(1);
-            let feerate = amount::to_json(fee.saturating_mul(1000) / size);
-            let fees =
-                json!({"base": amount::to_json(fee), "effective-feerate": feerate, "effective-includes": [wtxid]});
+            let feerate = FeeRate::paid(Amount::from_sat(*fee), *virtual_size);
+            let fees = json!({
+                "base": money(*fee),
+                "effective-feerate": feerate.to_json(),
+                "effective-includes": [wtxid],
+            });
             result.insert("fees".into(), fees);
             true
         }

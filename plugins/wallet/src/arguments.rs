@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use bitcoin::{Network, ScriptBuf};
 use outrigger_sdk::RpcError;
-use outrigger_sdk::amount::{self, MAX_MONEY};
 use outrigger_sdk::params::{Type, text};
 use outrigger_sdk::service::wallet::{AddressType, MAX_LABEL_LEN, WalletInfo};
 use outrigger_sdk::standard::address;
@@ -69,21 +68,6 @@ pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, 
     Ok(scripts)
 }
 
-/// A feerate in satoshi per virtual byte with at most three decimals, as satoshi per 1000 virtual bytes.
-pub fn feerate(value: &Value) -> Result<u64, WalletError> {
-    const DECIMALS: u32 = 3;
-    let text = match value {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        _ => return Err(RpcError::type_error("Amount is not a number or string").into()),
-    };
-    let feerate = amount::parse_fixed_point(&text, DECIMALS).ok_or_else(|| RpcError::type_error("Invalid amount"))?;
-    if !(0..=MAX_MONEY).contains(&feerate) {
-        return Err(RpcError::type_error("Amount out of range").into());
-    }
-    Ok(feerate.unsigned_abs())
-}
-
 /// `avoid_reuse`, which may be true only for a wallet that has the flag.
 pub fn avoid_reuse(value: Option<&Value>, wallet: &WalletInfo) -> Result<bool, WalletError> {
     let asked = value.map(outrigger_sdk::params::flag).transpose()?.unwrap_or(wallet.avoid_reuse);
@@ -121,15 +105,6 @@ mod tests {
         let longest = "x".repeat(MAX_LABEL_LEN);
         assert_eq!(label(Some(&json!(longest))), Ok(longest.clone()));
         assert_eq!(label(Some(&json!(longest + "x"))), Err(WalletError::LabelTooLong(MAX_LABEL_LEN + 1)));
-    }
-
-    #[test]
-    fn fee_rate_has_three_decimals() {
-        assert_eq!(feerate(&json!("5.555")), Ok(5555));
-        assert_eq!(feerate(&json!(1)), Ok(1000));
-        assert_eq!(message(feerate(&json!("5.5555"))), "Invalid amount");
-        assert_eq!(message(feerate(&json!(-1))), "Amount out of range");
-        assert_eq!(message(feerate(&json!(true))), "Amount is not a number or string");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use outrigger_sdk::service::wallet::{MAX_LABEL_LEN, MAX_TEXT_LEN};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::{RpcError, RpcErrorCode};
+use outrigger_sdk::{FeeRate, RpcError, RpcErrorCode};
 
 /// RPC_METHOD_DEPRECATED: what `getbalance` answers to an account name.
 const DEPRECATED: RpcErrorCode = RpcErrorCode(-32);
@@ -149,13 +149,13 @@ pub enum WalletError {
     /// A payment from a wallet that may not hold private keys.
     #[error("Error: Private keys are disabled for this wallet")]
     PrivateKeysDisabled,
-    /// A feerate below what is relayed, both in satoshi per 1000 virtual bytes.
-    #[error("Fee rate ({}) is lower than the minimum fee rate setting ({})", per_vbyte(*.feerate), per_vbyte(*.minimum))]
+    /// A feerate below what is relayed.
+    #[error("Fee rate ({}) is lower than the minimum fee rate setting ({})", feerate.to_sat_per_vb_text(), minimum.to_sat_per_vb_text())]
     FeerateTooLow {
         /// What was asked for.
-        feerate: u64,
+        feerate: FeeRate,
         /// The least.
-        minimum: u64,
+        minimum: FeeRate,
     },
     /// An amount that would be dust.
     #[error("Transaction amount too small")]
@@ -209,11 +209,6 @@ pub enum WalletError {
     /// The mempool refused the payment; nothing was stored.
     #[error("Error: The transaction was rejected! Reason given: {0}")]
     Rejected(String),
-}
-
-/// A feerate of satoshi per 1000 virtual bytes, as text in satoshi per virtual byte with three decimals.
-fn per_vbyte(feerate: u64) -> String {
-    format!("{}.{:03} sat/vB", feerate / 1000, feerate % 1000)
 }
 
 impl From<ErrorKind> for WalletError {
@@ -324,7 +319,10 @@ mod tests {
             "Error: running with an unencrypted wallet, but walletlock was called.",
         );
         check(
-            WalletError::FeerateTooLow { feerate: 500, minimum: 1000 },
+            WalletError::FeerateTooLow {
+                feerate: FeeRate::from_sat_per_kvb(500),
+                minimum: FeeRate::from_sat_per_kvb(1000),
+            },
             -6,
             "Fee rate (0.500 sat/vB) is lower than the minimum fee rate setting (1.000 sat/vB)",
         );

@@ -36,32 +36,32 @@ use outrigger_sdk::params::Params;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use error::WalletError;
 
-/// The greatest `fallbackfee`, in satoshi per 1000 virtual bytes: one bitcoin.
+/// The greatest `fallbackfee`, in satoshi per 1000 virtual bytes: 1 BTC/kvB.
 const MAX_FALLBACK_FEERATE: u64 = 100_000_000;
 
 /// The plugin.
 pub struct WalletPlugin {
     host: Host,
-    /// The feerate of payments that name none, in satoshi per 1000 virtual bytes; none: they are refused.
-    fallback_feerate: Option<u64>,
+    /// The feerate of payments that name none; none: they are refused.
+    fallback_feerate: Option<FeeRate>,
     /// Held while a payment is made.
     paying: Mutex<()>,
 }
 
 impl Plugin for WalletPlugin {
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
-        let fallback_feerate = options
+        let satoshi = options
             .get("fallbackfee")
             .and_then(Value::as_u64)
-            .filter(|feerate| *feerate <= MAX_FALLBACK_FEERATE)
+            .filter(|satoshi| *satoshi <= MAX_FALLBACK_FEERATE)
             .ok_or_else(|| format!("option 'fallbackfee' must be between 0 and {MAX_FALLBACK_FEERATE}"))?;
-        let fallback_feerate = Some(fallback_feerate).filter(|feerate| *feerate > 0);
+        let fallback_feerate = Some(FeeRate::from_sat_per_kvb(satoshi)).filter(|feerate| *feerate > FeeRate::ZERO);
         Ok(Self { host, fallback_feerate, paying: Mutex::new(()) })
     }
 

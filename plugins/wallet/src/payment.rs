@@ -6,6 +6,7 @@
 use bitcoin::absolute::LockTime;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
+use outrigger_sdk::FeeRate;
 
 use crate::error::WalletError;
 use crate::select::{Goal, select, select_lighter};
@@ -17,8 +18,8 @@ pub const MAX_FEE: u64 = 10_000_000;
 /// The greatest weight that is relayed, in weight units: Bitcoin Core's `MAX_STANDARD_TX_WEIGHT`.
 pub const MAX_WEIGHT: u64 = 400_000;
 
-/// The feerate at which an output must be worth spending, in satoshi per 1000 virtual bytes: Bitcoin Core 29's `-dustrelayfee`.
-const DUST_FEERATE: u64 = 3000;
+/// The feerate at which an output must be worth spending: Bitcoin Core 29's `-dustrelayfee`.
+const DUST_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(3000);
 
 /// The number of [`Rank`]s.
 pub const RANKS: u8 = 4;
@@ -58,8 +59,8 @@ pub struct PaymentRequest {
     /// The recipients. If the fee is subtracted from the amounts of several, they pay equal shares, and the first of them
     /// also the remainder.
     pub recipients: Vec<Recipient>,
-    /// The feerate, in satoshi per 1000 virtual bytes.
-    pub feerate: u64,
+    /// The feerate.
+    pub feerate: FeeRate,
 }
 
 /// What the fee and the least change depend on: the size of the change script, and of spending it.
@@ -90,7 +91,7 @@ impl ChangeScript {
     }
 
     /// The least change, in satoshi: no dust, and worth more than spending it costs.
-    fn least(&self, feerate: u64) -> u64 {
+    fn least(&self, feerate: FeeRate) -> u64 {
         dust(self.len, self.witness_program).max(fee(feerate, self.spending.weight(false)).saturating_add(1))
     }
 }
@@ -106,14 +107,13 @@ pub struct FeeSplit {
     pub fee: u64,
 }
 
-/// The fee of a transaction's weight, in satoshi. The feerate is in satoshi per 1000 virtual bytes.
-pub fn fee(feerate: u64, weight: u64) -> u64 {
-    const PER_KILO: u128 = 1000;
-    let fee = (u128::from(feerate) * u128::from(weight.div_ceil(WITNESS_SCALE))).div_ceil(PER_KILO);
-    u64::try_from(fee).unwrap_or(u64::MAX)
+/// The fee of a transaction's weight, in satoshi.
+pub fn fee(feerate: FeeRate, weight: u64) -> u64 {
+    feerate.fee(weight.div_ceil(WITNESS_SCALE)).to_sat()
 }
 
-/// The shares of a satoshi: a weight unit costs `feerate` shares, so that the fees of the parts of a transaction are exact.
+/// The shares of a satoshi: a weight unit costs as many shares as the feerate has satoshi per
+/// 1000 virtual bytes, so that the fees of the parts of a transaction are exact.
 /// 21 million bitcoin in shares are less than half of what 64 bits hold.
 const SHARES: u64 = 1000 * WITNESS_SCALE;
 
@@ -123,8 +123,8 @@ fn shares(satoshi: u64) -> u64 {
 }
 
 /// The fee of a part of a transaction, in shares.
-fn fee_share(feerate: u64, weight: u64) -> u64 {
-    feerate.saturating_mul(weight)
+fn fee_share(feerate: FeeRate, weight: u64) -> u64 {
+    feerate.to_sat_per_kvb().saturating_mul(weight)
 }
 
 /// The value below which an output with a script of this length is dust, in satoshi (Bitcoin Core's `GetDustThreshold`).
@@ -132,7 +132,7 @@ fn dust(script_len: usize, witness_program: bool) -> u64 {
     const SPENDING_WITNESS_PROGRAM: u64 = 67;
     const SPENDING_OTHERS: u64 = 148;
     let spending = if witness_program { SPENDING_WITNESS_PROGRAM } else { SPENDING_OTHERS };
-    (output_len(script_len) + spending) * DUST_FEERATE / 1000
+    DUST_FEERATE.fee(output_len(script_len) + spending).to_sat()
 }
 
 /// Whether a value would be dust in an output with this script. An OP_RETURN output never is: it is not spent.

@@ -6,7 +6,6 @@ use std::sync::PoisonError;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::{Rng, thread_rng};
 use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Txid, consensus};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::amount;
 use outrigger_sdk::params::{flag, int32, text};
 use outrigger_sdk::service::ErrorKind;
@@ -16,9 +15,10 @@ use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Ownership, ScriptInfo, TxStat
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::Blob;
+use outrigger_sdk::{FeeRate, RpcError};
 use serde_json::{Value, json};
 
-use crate::arguments::{self, avoid_reuse};
+use crate::arguments::avoid_reuse;
 use crate::change::Change;
 use crate::error::WalletError;
 use crate::payment::{PaymentRequest, Rank, Recipient, Spendable, check_dust, output, unsigned};
@@ -43,10 +43,9 @@ const SHORT_CHAIN: u64 = 2;
 /// The most unconfirmed transactions that may build on one another, the payment included.
 const MAX_CHAIN: u64 = 25;
 
-/// What a payment pays per virtual byte, and why.
-struct Feerate {
-    /// In satoshi per 1000 virtual bytes.
-    feerate: u64,
+/// The feerate of a payment, and why it is that.
+struct ReasonedFeeRate {
+    feerate: FeeRate,
     /// bitcoind's name of the reason.
     reason: &'static str,
 }
@@ -80,7 +79,7 @@ pub fn send_many(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result
 fn send(
     context: &CallContext<'_>,
     plugin: &WalletPlugin,
-    read: fn(&CallContext<'_>, Option<u64>, &WalletInfo) -> Result<Request, WalletError>,
+    read: fn(&CallContext<'_>, Option<FeeRate>, &WalletInfo) -> Result<Request, WalletError>,
 ) -> Result<Value, WalletError> {
     let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
     let request = read(context, plugin.fallback_feerate, &context.wallet()?)?;
@@ -118,13 +117,13 @@ fn metadata(
 impl Request {
     fn new(
         context: &CallContext<'_>,
-        explicit: Option<u64>,
-        fallback: Option<u64>,
+        explicit: Option<FeeRate>,
+        fallback: Option<FeeRate>,
         recipients: Vec<Recipient>,
         replaceable: Option<bool>,
     ) -> Result<Self, WalletError> {
         check_dust(&recipients)?;
-        let Feerate { feerate, reason } = feerate(context, explicit, fallback)?;
+        let ReasonedFeeRate { feerate, reason } = feerate(context, explicit, fallback)?;
         let payment = PaymentRequest { recipients, feerate };
         payment.check()?;
         let sequence = if replaceable.unwrap_or(true) { REPLACEABLE } else { FINAL };
@@ -132,7 +131,11 @@ impl Request {
     }
 
     /// Reads the arguments of `sendtoaddress` in Bitcoin Core 29's order of checks.
-    fn to_address(context: &CallContext<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
+    fn to_address(
+        context: &CallContext<'_>,
+        fallback: Option<FeeRate>,
+        wallet: &WalletInfo,
+    ) -> Result<Self, WalletError> {
         let params = &context.params;
         let metadata = metadata(context, &[(2, "comment"), (3, "to")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
@@ -157,7 +160,7 @@ impl Request {
 
     /// Reads the arguments of `sendmany`, whose recipients are looked at before the wallet is. It spends coins of used
     /// addresses also from a wallet that avoids reuse, as bitcoind's does.
-    fn to_many(context: &CallContext<'_>, fallback: Option<u64>, wallet: &WalletInfo) -> Result<Self, WalletError> {
+    fn to_many(context: &CallContext<'_>, fallback: Option<FeeRate>, wallet: &WalletInfo) -> Result<Self, WalletError> {
         let params = &context.params;
         recipients::check_dummy(params.given(0))?;
         let metadata = metadata(context, &[(3, "comment")])?;
@@ -181,12 +184,12 @@ impl Request {
     }
 }
 
-/// The explicit feerate of a call, in satoshi per 1000 virtual bytes; it excludes a target and a mode.
+/// The explicit feerate of a call; it excludes a target and a mode.
 fn fee_options(
     target: Option<&Value>,
     mode: Option<&Value>,
     feerate: Option<&Value>,
-) -> Result<Option<u64>, WalletError> {
+) -> Result<Option<FeeRate>, WalletError> {
     let mode = mode.map(text).transpose()?;
     if let Some(feerate) = feerate {
         if target.is_some() {
@@ -195,7 +198,7 @@ fn fee_options(
         if mode.is_some_and(|mode| mode != "unset") {
             return Err(WalletError::FeerateAndMode);
         }
-        return arguments::feerate(feerate).map(Some);
+        return Ok(Some(FeeRate::from_sat_per_vb(feerate)?));
     }
     if mode.is_some_and(|mode| !ESTIMATE_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode))) {
         return Err(WalletError::EstimateMode);
@@ -209,20 +212,24 @@ fn fee_options(
 }
 
 /// The feerate to pay: the explicit one, or the fallback, which rises to what the mempool takes now.
-fn feerate(context: &CallContext<'_>, explicit: Option<u64>, fallback: Option<u64>) -> Result<Feerate, WalletError> {
+fn feerate(
+    context: &CallContext<'_>,
+    explicit: Option<FeeRate>,
+    fallback: Option<FeeRate>,
+) -> Result<ReasonedFeeRate, WalletError> {
     let mempool = context.host.mempool.info(context.scope)?;
     let minimum = mempool.relay_feerate;
     match (explicit, fallback) {
         (Some(feerate), _) if feerate < minimum => Err(WalletError::FeerateTooLow { feerate, minimum }),
-        (Some(feerate), _) => Ok(Feerate { feerate, reason: "PayTxFee set" }),
+        (Some(feerate), _) => Ok(ReasonedFeeRate { feerate, reason: "PayTxFee set" }),
         (None, None) => Err(WalletError::NoFeerate),
         (None, Some(fallback)) if fallback < mempool.min_feerate && mempool.min_feerate > minimum => {
-            Ok(Feerate { feerate: mempool.min_feerate, reason: "Mempool Min Fee" })
+            Ok(ReasonedFeeRate { feerate: mempool.min_feerate, reason: "Mempool Min Fee" })
         }
         (None, Some(fallback)) if fallback < minimum => {
-            Ok(Feerate { feerate: minimum, reason: "Minimum Required Fee" })
+            Ok(ReasonedFeeRate { feerate: minimum, reason: "Minimum Required Fee" })
         }
-        (None, Some(fallback)) => Ok(Feerate { feerate: fallback, reason: "Fallback fee" }),
+        (None, Some(fallback)) => Ok(ReasonedFeeRate { feerate: fallback, reason: "Fallback fee" }),
     }
 }
 
@@ -337,7 +344,7 @@ fn sign(
 /// Gives the payment to the mempool. A refused one is stored nowhere.
 fn submit(context: &CallContext<'_>, signed: &Transaction) -> Result<Txid, WalletError> {
     /// The limit of the fee has been checked.
-    const NO_LIMIT: u64 = 0;
+    const NO_LIMIT: FeeRate = FeeRate::ZERO;
     let raw = Blob(consensus::serialize(signed));
     match context.host.mempool.submit(context.scope, raw, NO_LIMIT)? {
         Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(txid),

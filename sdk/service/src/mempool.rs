@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use bitcoin::{OutPoint, Txid, Wtxid};
+use outrigger_values::FeeRate;
 
 use super::chain::NextBlock;
 use super::service;
@@ -26,11 +27,11 @@ wire_struct! {
         /// The limit of `usage`, in bytes.
         pub max_usage: u64,
         /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
-        pub min_feerate: u64,
+        pub min_feerate: FeeRate,
         /// The least feerate that is relayed, in satoshi per 1000 virtual bytes.
-        pub relay_feerate: u64,
+        pub relay_feerate: FeeRate,
         /// The feerate by which a replacement must pay more, in satoshi per 1000 virtual bytes.
-        pub incremental_feerate: u64,
+        pub incremental_feerate: FeeRate,
         /// Counts every change of the mempool, and every block; a poller compares it.
         pub sequence: u64,
         /// Counts the transactions that came and those that left, for whatever reason: `mempool_sequence` of getrawmempool.
@@ -261,9 +262,9 @@ service! {
         /// The transactions of the mempool that spend these outpoints, in their order.
         fn spenders(outpoints: Vec<OutPoint>) -> Vec<Option<Txid>>;
         /// Offers a transaction. `max_feerate` bounds its feerate in satoshi per 1000 virtual bytes, 0 being no bound.
-        fn submit(raw: Blob, max_feerate: u64) -> Admission;
+        fn submit(raw: Blob, max_feerate: FeeRate) -> Admission;
         /// As `submit`, keeping nothing.
-        fn try_submit(raw: Blob, max_feerate: u64) -> Admission;
+        fn try_submit(raw: Blob, max_feerate: FeeRate) -> Admission;
         /// The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
         /// caller knows, so that what has not changed is not handed over again.
         fn candidate(known: Option<u64>) -> Option<Candidate>;
@@ -278,6 +279,6 @@ service! {
         /// The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
         /// bytes; none where the node has no estimate.
         #[since(1)]
-        fn fee_estimate(blocks: u32) -> Option<u64>;
+        fn fee_estimate(blocks: u32) -> Option<FeeRate>;
     }
 }

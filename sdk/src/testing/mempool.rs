@@ -12,6 +12,10 @@ use outrigger_service::mempool::{
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, Mempool, Result, Scope};
+use outrigger_values::FeeRate;
+
+/// Every feerate that it names.
+const FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1000);
 
 #[derive(Default)]
 struct State {
@@ -186,9 +190,9 @@ impl Mempool for StubMempool {
             usage: 0,
             total_fee: state.entries.iter().map(|(_, fee)| fee).sum(),
             max_usage: 300_000_000,
-            min_feerate: 1000,
-            relay_feerate: 1000,
-            incremental_feerate: 1000,
+            min_feerate: FEERATE,
+            relay_feerate: FEERATE,
+            incremental_feerate: FEERATE,
             sequence: state.sequence,
             moves: state.moves,
             // All entries count as submitted here.
@@ -219,7 +223,7 @@ impl Mempool for StubMempool {
         Ok(outpoints.iter().map(|outpoint| state.spender(outpoint)).collect())
     }
 
-    fn submit(&self, _: Scope, raw: Blob, _: u64) -> Result<Admission> {
+    fn submit(&self, _: Scope, raw: Blob, _: FeeRate) -> Result<Admission> {
         Ok(match self.check(&raw)? {
             Ok((transaction, fee)) => {
                 let admission = accepted(&transaction, fee);
@@ -230,7 +234,7 @@ impl Mempool for StubMempool {
         })
     }
 
-    fn try_submit(&self, _: Scope, raw: Blob, _: u64) -> Result<Admission> {
+    fn try_submit(&self, _: Scope, raw: Blob, _: FeeRate) -> Result<Admission> {
         Ok(self.check(&raw)?.map_or_else(|admission| admission, |(transaction, fee)| accepted(&transaction, fee)))
     }
 
@@ -272,7 +276,7 @@ impl Mempool for StubMempool {
         Ok(txids.into_iter().map(|txid| state.position(txid).is_some()).collect())
     }
 
-    fn fee_estimate(&self, _: Scope, _: u32) -> Result<Option<u64>> {
+    fn fee_estimate(&self, _: Scope, _: u32) -> Result<Option<FeeRate>> {
         Ok(None)
     }
 }

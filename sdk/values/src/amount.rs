@@ -45,16 +45,24 @@ pub fn to_text(satoshi: i64) -> String {
 /// -3 as bitcoind: `Amount is not a number or string`, `Invalid amount` for text that is no decimal number of at most eight
 /// places, `Amount out of range` below zero or above 21 million bitcoin.
 pub fn from_json(value: &Value) -> Result<u64, RpcError> {
+    /// One bitcoin is 10^8 satoshi.
+    const DECIMALS: u32 = 8;
+    from_json_within(value, DECIMALS, MAX_MONEY)
+}
+
+/// Reads a number of at most `decimals` places from 0 to `max`, with the errors of [`from_json`]. Both `max` and what is
+/// returned are in units of `10^-decimals`.
+pub(crate) fn from_json_within(value: &Value, decimals: u32, max: i64) -> Result<u64, RpcError> {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
         _ => return Err(RpcError::type_error("Amount is not a number or string")),
     };
-    let satoshi = parse_fixed_point(&text, 8).ok_or_else(|| RpcError::type_error("Invalid amount"))?;
-    if !(0..=MAX_MONEY).contains(&satoshi) {
+    let units = parse_fixed_point(&text, decimals).ok_or_else(|| RpcError::type_error("Invalid amount"))?;
+    if !(0..=max).contains(&units) {
         return Err(RpcError::type_error("Amount out of range"));
     }
-    Ok(satoshi.unsigned_abs())
+    Ok(units.unsigned_abs())
 }
 
 /// The magnitude from which a fixed-point number is refused: 10^18, as bitcoind's parser.

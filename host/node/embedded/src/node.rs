@@ -12,6 +12,7 @@ use outrigger_service::chain::{
 };
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
+use outrigger_values::FeeRate;
 
 use super::{ChainSnapshot, EmbeddedNode};
 
@@ -107,15 +108,15 @@ impl Node for EmbeddedNode {
         Ok(self.mempool_unbroadcast(txids))
     }
 
-    fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+    fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         Ok(self.submit(raw, max_feerate)?)
     }
 
-    fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+    fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         Ok(self.try_submit(raw, max_feerate)?)
     }
 
-    fn fee_estimate(&self, _: u32) -> Result<Option<u64>> {
+    fn fee_estimate(&self, _: u32) -> Result<Option<FeeRate>> {
         Ok(None)
     }
 

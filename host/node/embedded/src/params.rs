@@ -7,6 +7,8 @@ use bitcoin::Network;
 use bitcoin::constants::genesis_block;
 use bitcoin::{Block, BlockHash, params};
 
+use outrigger_values::FeeRate;
+
 use super::EmbeddedError;
 
 /// The largest amount of money there can be, in satoshi.
@@ -70,14 +72,14 @@ impl ChainParams {
 pub struct MempoolLimits {
     /// The memory the transactions may take, in bytes.
     pub max_usage: u64,
-    /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
-    pub relay_feerate: u64,
-    /// The feerate by which a replacement must pay more, in satoshi per 1000 virtual bytes.
-    pub incremental_feerate: u64,
-    /// The feerate that says what an output is worth spending at, in satoshi per 1000 virtual bytes.
-    pub dust_feerate: u64,
-    /// The least feerate that is put into blocks, in satoshi per 1000 virtual bytes.
-    pub block_feerate: u64,
+    /// The least feerate that is accepted.
+    pub relay_feerate: FeeRate,
+    /// The feerate by which a replacement must pay more.
+    pub incremental_feerate: FeeRate,
+    /// The feerate at which an output must be worth spending.
+    pub dust_feerate: FeeRate,
+    /// The least feerate that is put into blocks.
+    pub block_feerate: FeeRate,
     /// Unconfirmed transactions one may build on, itself included.
     pub max_ancestors: u64,
     /// Their virtual size together, in virtual bytes.
@@ -98,10 +100,10 @@ impl Default for MempoolLimits {
     fn default() -> Self {
         Self {
             max_usage: 300_000_000,
-            relay_feerate: 1_000,
-            incremental_feerate: 1_000,
-            dust_feerate: 3_000,
-            block_feerate: 1,
+            relay_feerate: FeeRate::from_sat_per_kvb(1_000),
+            incremental_feerate: FeeRate::from_sat_per_kvb(1_000),
+            dust_feerate: FeeRate::from_sat_per_kvb(3_000),
+            block_feerate: FeeRate::from_sat_per_kvb(1),
             max_ancestors: 25,
             max_ancestor_size: 101_000,
             max_descendants: 25,

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, Transaction, Txid};
+use bitcoin::{Amount, OutPoint, Transaction, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::decode::decode_transaction;
-use super::mempool::{Admissible, Entry, FeeRate, Offer, Pool, Rejection, Terms, View};
+use super::mempool::{Admissible, Entry, Offer, Pool, Rejection, Terms, View};
 use super::validation::{check_transaction, verify_transaction};
 use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
+use outrigger_values::FeeRate;
 
 impl EmbeddedNode {
     /// The mempool as a whole.
@@ -94,12 +95,11 @@ impl EmbeddedNode {
         outcome
     }
 
-    /// Offers a transaction to the mempool. `max_feerate` bounds its feerate in satoshi per 1000 virtual bytes, 0 being
-    /// no bound.
+    /// Offers a transaction to the mempool. `max_feerate` bounds its feerate; [`FeeRate::ZERO`] is no bound.
     ///
     /// # Errors
     /// When the node fails; a transaction that is refused is an [`Admission`].
-    pub fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission, EmbeddedError> {
+    pub fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission, EmbeddedError> {
         self.offer(raw, max_feerate, true)
     }
 
@@ -107,11 +107,11 @@ impl EmbeddedNode {
     ///
     /// # Errors
     /// As [`EmbeddedNode::submit`].
-    pub fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission, EmbeddedError> {
+    pub fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission, EmbeddedError> {
         self.offer(raw, max_feerate, false)
     }
 
-    fn offer(&self, raw: &[u8], max_feerate: u64, keep: bool) -> Result<Admission, EmbeddedError> {
+    fn offer(&self, raw: &[u8], max_feerate: FeeRate, keep: bool) -> Result<Admission, EmbeddedError> {
         let Some(tx) = decode_transaction(raw) else { return Ok(Admission::Undecodable) };
         let offer = Offer::new(tx, raw);
         self.verify_ahead(&offer)?;
@@ -152,10 +152,10 @@ impl EmbeddedNode {
         Ok(())
     }
 
-    fn admit(&self, admissible: Admissible, max_feerate: u64, keep: bool) -> Admission {
+    fn admit(&self, admissible: Admissible, max_feerate: FeeRate, keep: bool) -> Admission {
         let Entry { txid, wtxid, fee, .. } = admissible.entry;
         let virtual_size = admissible.entry.virtual_size();
-        if max_feerate > 0 && fee > FeeRate(max_feerate).fee(virtual_size) {
+        if max_feerate > FeeRate::ZERO && Amount::from_sat(fee) > max_feerate.fee(virtual_size) {
             return Admission::FeeTooHigh { fee };
         }
         if keep {

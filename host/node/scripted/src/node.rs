@@ -8,6 +8,7 @@ use bitcoin::{Block, BlockHash, Network, OutPoint, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
 use outrigger_node::{Findings, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
+use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::StubChain;
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
@@ -142,17 +143,17 @@ impl Node for ScriptedNode {
         self.mempool.unbroadcast(Scope::NONE, txids.to_vec()).map_err(node_error)
     }
 
-    fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+    fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         self.faults.pass()?;
         self.mempool.submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error)
     }
 
-    fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+    fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         self.faults.pass()?;
         self.mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error)
     }
 
-    fn fee_estimate(&self, _: u32) -> Result<Option<u64>> {
+    fn fee_estimate(&self, _: u32) -> Result<Option<FeeRate>> {
         Ok(None)
     }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use bitcoin::{BlockHash, Transaction, Txid};
 use heed::RoTxn;
 use outrigger_service::wallet::{TxState, WalletTransaction};
+use outrigger_values::FeeRate;
 
 use super::blocks::{TIME_PER_TURN, synced_at};
 use super::decoded::Decoded;
@@ -352,7 +353,7 @@ impl Wallet {
         let idle = idle_transactions(self)?;
         let offered = idle.len();
         for raw in idle {
-            let _ = self.shared.node.submit(&raw, 0)?;
+            let _ = self.shared.node.submit(&raw, FeeRate::ZERO)?;
         }
         Ok(offered)
     }

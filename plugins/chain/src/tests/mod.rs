@@ -2,10 +2,10 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
-use outrigger_sdk::Plugin;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::testing::{StubHost, TestPlugin};
+use outrigger_sdk::{FeeRate, Plugin};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
@@ -299,9 +299,9 @@ fn sendrawtransaction_and_testmempoolaccept_offer_and_try() {
     let orphan = pay(OutPoint::new(Txid::all_zeros(), 3), 1, &[0x51]);
     let (txid, wtxid) = (good.compute_txid(), good.compute_wtxid());
     let tried = plugin.call_json("testmempoolaccept", json!([[hex(&good)]])).unwrap();
-    let feerate = 20_000 * 1000 / good.vsize();
+    let feerate = FeeRate::paid(Amount::from_sat(20_000), good.vsize() as u64).to_json();
     let expected = format!(
-        r#"[{{"txid":"{txid}","wtxid":"{wtxid}","allowed":true,"vsize":{},"fees":{{"base":0.00020000,"effective-feerate":0.{feerate:08},"effective-includes":["{wtxid}"]}}}}]"#,
+        r#"[{{"txid":"{txid}","wtxid":"{wtxid}","allowed":true,"vsize":{},"fees":{{"base":0.00020000,"effective-feerate":{feerate},"effective-includes":["{wtxid}"]}}}}]"#,
         good.vsize()
     );
     assert_eq!(tried, expected);

@@ -4,6 +4,7 @@ use super::*;
 use crate::error::WalletError;
 use crate::payment::{ChangeScript, FeeSplit, PaymentRequest, Recipient, Spendable, check_dust, fee};
 use crate::weight::InputSize;
+use outrigger_sdk::FeeRate;
 use outrigger_sdk::service::wallet::AddressType;
 
 fn spendable(value: u64, number: u32, rank: u8) -> Spendable {
@@ -14,13 +15,13 @@ fn spendable(value: u64, number: u32, rank: u8) -> Spendable {
 
 fn request(amount: u64, subtract_fee: bool, feerate: u64) -> PaymentRequest {
     let recipient = Recipient { script: TestKey::new(2).script(Form::Wpkh), amount, subtract_fee };
-    PaymentRequest { recipients: vec![recipient], feerate }
+    PaymentRequest { recipients: vec![recipient], feerate: FeeRate::from_sat_per_kvb(feerate) }
 }
 
 /// A request with several recipients: the amount of each, and whether the fee is subtracted from it.
 fn many(amounts: &[(u64, bool)]) -> PaymentRequest {
     let recipients = amounts.iter().flat_map(|(amount, subtract)| request(*amount, *subtract, 1000).recipients);
-    PaymentRequest { recipients: recipients.collect(), feerate: 1000 }
+    PaymentRequest { recipients: recipients.collect(), feerate: FeeRate::from_sat_per_kvb(1000) }
 }
 
 fn change() -> ChangeScript {
@@ -40,6 +41,7 @@ fn pay(values: &[(u64, u8)], request: &PaymentRequest) -> Result<(Vec<u64>, FeeS
 
 #[test]
 fn payment_fee_is_rounded_up() {
+    let fee = |satoshi, weight| fee(FeeRate::from_sat_per_kvb(satoshi), weight);
     assert_eq!(fee(1000, 561), 141);
     assert_eq!(fee(1001, 561), 142);
     assert_eq!(fee(1, 4), 1);
@@ -206,7 +208,8 @@ fn payment_fee_is_shared_by_those_who_pay_it() {
 #[test]
 fn payment_data_output_is_no_dust_and_pays_no_fee() {
     let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: 0, subtract_fee: false };
-    let with = |recipient: Recipient| PaymentRequest { recipients: vec![recipient], feerate: 1000 };
+    let with =
+        |recipient: Recipient| PaymentRequest { recipients: vec![recipient], feerate: FeeRate::from_sat_per_kvb(1000) };
     assert_eq!((check_dust(std::slice::from_ref(&data)), with(data.clone()).check()), (Ok(()), Ok(())));
     let (_, split) = pay(&[(10_000, 0)], &with(data.clone())).unwrap();
     assert_eq!((split.paid, split.fee), (vec![0], 122));

@@ -1,4 +1,5 @@
 use bitcoin::{Sequence, Transaction, consensus};
+use outrigger_sdk::FeeRate;
 use outrigger_sdk::service::Mempool;
 
 use super::*;
@@ -63,7 +64,7 @@ fn sendtoaddress_spends_every_form_at_the_exact_feerate() {
             let arguments = json!([foreign_address(Form::Wpkh), 1.5, "", "", false, true, null, null, null, rate]);
             test.call("sendtoaddress", arguments).unwrap();
             let entry = last_entry(&test);
-            let wanted = crate::payment::fee(feerate, entry.weight);
+            let wanted = crate::payment::fee(FeeRate::from_sat_per_kvb(feerate), entry.weight);
             // The fee assumes the longest signatures; a shorter one makes the payment a little smaller.
             let slack = feerate / 1000 + 1;
             assert!((wanted..=wanted + slack).contains(&entry.fee), "{form:?} at {rate}: {} for {wanted}", entry.fee);
@@ -78,7 +79,7 @@ fn sendtoaddress_of_mixed_inputs_pays_enough() {
     test.call("sendtoaddress", arguments).unwrap();
     let entry = last_entry(&test);
     assert_eq!(sent(&test)[0].input.len(), 8);
-    let wanted = crate::payment::fee(3000, entry.weight);
+    let wanted = crate::payment::fee(FeeRate::from_sat_per_kvb(3000), entry.weight);
     assert!((wanted..wanted + 30).contains(&entry.fee), "{} for {wanted}", entry.fee);
 }
 

@@ -1,7 +1,8 @@
-//! The wire encodings of rust-bitcoin's types.
+//! The wire encodings of rust-bitcoin's types, and of the feerate that stands beside them.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
+use outrigger_values::FeeRate;
 
 use super::{FieldShape, Reader, Shape, StructShape, Wire, WireError, Writer, put_len};
 
@@ -79,6 +80,17 @@ impl Wire for Amount {
     }
 }
 
+/// Encoded as satoshi per 1000 virtual bytes.
+impl Wire for FeeRate {
+    const SHAPE: &'static Shape = &Shape::U64;
+    fn put(&self, out: &mut Writer) {
+        self.to_sat_per_kvb().put(out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self::from_sat_per_kvb(u64::get(reader)?))
+    }
+}
+
 impl Wire for TxOut {
     const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
         name: "TxOut",
@@ -101,6 +113,13 @@ impl Wire for TxOut {
 mod tests {
     use super::*;
     use crate::wire::{from_bytes, to_bytes};
+
+    #[test]
+    fn feerate_is_encoded_as_its_satoshi() {
+        let feerate = FeeRate::from_sat_per_kvb(0x0102_0304);
+        assert_eq!(to_bytes(&feerate), to_bytes(&0x0102_0304_u64));
+        assert_eq!(from_bytes(&to_bytes(&feerate)), Ok(feerate));
+    }
 
     #[test]
     fn network_name_that_bitcoind_does_not_know_is_an_error() {

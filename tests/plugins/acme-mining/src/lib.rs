@@ -1,25 +1,26 @@
 //! A third party's mining plugin: it takes getblocktemplate over and mines only what pays well.
 
+use outrigger_sdk::bitcoin::Amount;
 use outrigger_sdk::service::mempool::Selected;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
 
 /// The plugin.
 pub struct AcmeMining {
     host: Host,
-    min_feerate: u64,
+    min_feerate: FeeRate,
 }
 
 impl Plugin for AcmeMining {
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
         let min_feerate = options["min_feerate"].as_u64().ok_or("min_feerate must not be negative")?;
-        Ok(Self { host, min_feerate })
+        Ok(Self { host, min_feerate: FeeRate::from_sat_per_kvb(min_feerate) })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
         let answer = match call.method {
-            "getacmepolicy" => Ok(json!({"min_feerate": self.min_feerate})),
+            "getacmepolicy" => Ok(json!({"min_feerate": self.min_feerate.to_sat_per_kvb()})),
             _ => self.template(call.scope).map_err(RpcError::from),
         };
         reply.send(answer);
@@ -29,8 +30,8 @@ impl Plugin for AcmeMining {
 impl AcmeMining {
     /// Whether a transaction pays enough. One that builds on others is left out: its parents may not pay.
     fn pays(&self, selected: &Selected) -> bool {
-        let virtual_size = selected.weight.div_ceil(4).max(1);
-        selected.depends.is_empty() && selected.fee * 1000 / virtual_size >= self.min_feerate
+        let virtual_size = selected.weight.div_ceil(4);
+        selected.depends.is_empty() && FeeRate::paid(Amount::from_sat(selected.fee), virtual_size) >= self.min_feerate
     }
 
     fn template(&self, scope: Scope) -> Result<Value, ServiceError> {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use bitcoin::{Transaction, Txid};
 use outrigger_service::chain::Coin;
+use outrigger_values::FeeRate;
 
-use super::entry::{Entry, EntryTime, FeeRate, Offer, Totals, virtual_size};
+use super::entry::{Entry, EntryTime, Offer, Totals, virtual_size};
 use super::policy::{check_dust, check_size, check_spends, check_standard};
 use super::replace::{Measured, check_replacement};
 use super::{Pool, View};
@@ -192,8 +193,8 @@ impl Pool {
     }
 
     fn check_feerate(&self, size: u64, modified_fee: i64, now: u64) -> Result<(), ValidationError> {
-        let check = |rate: u64, reason: &'static str| {
-            let needed = FeeRate(rate).fee(size);
+        let check = |rate: FeeRate, reason: &'static str| {
+            let needed = rate.fee(size).to_sat();
             let short = i128::from(modified_fee) < i128::from(needed);
             if short {
                 Err(ValidationError::new(reason).with_detail(format!("{modified_fee} < {needed}")))

@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bitcoin::{Transaction, Txid, Wtxid};
+use bitcoin::{Amount, Transaction, Txid, Wtxid};
 use outrigger_service::mempool::MempoolEntry;
+use outrigger_values::FeeRate;
 
 use crate::decode::Ids;
 
@@ -75,6 +76,11 @@ impl Totals {
         self.size = self.size.saturating_sub(other.size);
         self.fees = self.fees.saturating_sub(other.fees);
         self.sigops = self.sigops.saturating_sub(other.sigops);
+    }
+
+    /// Their feerate in whole satoshi; zero if they pay less than nothing.
+    pub fn feerate(&self) -> FeeRate {
+        FeeRate::paid(Amount::from_sat(self.fees.max(0).unsigned_abs()), self.size)
     }
 
     /// What they pay for what they take.
@@ -222,43 +228,9 @@ impl Entry {
     }
 }
 
-/// A feerate in satoshi per 1000 virtual bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FeeRate(pub u64);
-
-impl FeeRate {
-    /// The rate that pays `fee` satoshi for `size` virtual bytes, rounded down.
-    pub fn paid(fee: i64, size: u64) -> Self {
-        let rate = i128::from(fee.max(0)) * 1_000 / i128::from(size.max(1));
-        Self(u64::try_from(rate).unwrap_or(u64::MAX))
-    }
-
-    /// What `size` virtual bytes cost at this rate, in satoshi, rounded up.
-    pub fn fee(self, size: u64) -> u64 {
-        let fee = (u128::from(self.0) * u128::from(size)).div_ceil(1_000);
-        u64::try_from(fee).unwrap_or(u64::MAX)
-    }
-}
-
-impl std::fmt::Display for FeeRate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{:08} BTC/kvB", self.0 / 100_000_000, self.0 % 100_000_000)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn feerates_round_as_bitcoinds() {
-        assert_eq!(FeeRate(100).fee(110), 11);
-        assert_eq!(FeeRate(1_000).fee(110), 110);
-        assert_eq!(FeeRate(1).fee(1), 1);
-        assert_eq!(FeeRate::paid(10_000, 110), FeeRate(90_909));
-        assert_eq!(FeeRate(90_909).to_string(), "0.00090909 BTC/kvB");
-        assert_eq!(FeeRate::paid(-5, 0), FeeRate(0));
-    }
 
     #[test]
     fn many_signature_operations_make_a_transaction_large() {

@@ -1,6 +1,8 @@
 //! The minimum feerate after evictions: it rises with each package that was evicted, and decays with time once a block has
 //! made room.
 
+use outrigger_values::FeeRate;
+
 /// After how many seconds the feerate has halved, while the mempool is more than half full.
 const HALF_LIFE: f64 = 12.0 * 3_600.0;
 /// It is reckoned anew only after more than so many seconds.
@@ -13,8 +15,8 @@ pub struct Fullness {
     pub usage: u64,
     /// The memory allowed, in bytes.
     pub max_usage: u64,
-    /// The least step between feerates, in satoshi per 1000 virtual bytes.
-    pub incremental: u64,
+    /// The least step between feerates.
+    pub incremental: FeeRate,
 }
 
 impl Fullness {
@@ -30,9 +32,10 @@ impl Fullness {
     }
 }
 
-/// The feerate, in satoshi per 1000 virtual bytes. It is no amount of money, and decays by fractions as bitcoind's does.
+/// The feerate. It decays by fractions of a satoshi, as bitcoind's does.
 #[derive(Clone, Copy, Default)]
 pub struct RollingMinFeerate {
+    /// In satoshi per 1000 virtual bytes.
     rate: f64,
     /// When it was reckoned last, in seconds.
     since: u64,
@@ -41,12 +44,12 @@ pub struct RollingMinFeerate {
 }
 
 impl RollingMinFeerate {
-    /// The feerate at a time in seconds; 0 while there is no demand.
-    pub fn at(&self, now: u64, fullness: Fullness) -> u64 {
+    /// The feerate at a time in seconds; zero while there is no demand.
+    pub fn at(&self, now: u64, fullness: Fullness) -> FeeRate {
         let Self { rate, falling, .. } = self.fallen(now, fullness);
         // Neither is negative, and a feerate beyond 64 bits is beyond all money.
-        let rounded = rate.round() as u64;
-        if falling && rounded > 0 { rounded.max(fullness.incremental) } else { rounded }
+        let rounded = FeeRate::from_sat_per_kvb(rate.round() as u64);
+        if falling && rounded > FeeRate::ZERO { rounded.max(fullness.incremental) } else { rounded }
     }
 
     /// The same at a later time.
@@ -55,14 +58,14 @@ impl RollingMinFeerate {
             return self;
         }
         let rate = self.rate / 2_f64.powf((now - self.since) as f64 / fullness.half_life());
-        let rate = if rate < fullness.incremental as f64 / 2.0 { 0.0 } else { rate };
+        let rate = if rate < fullness.incremental.to_sat_per_kvb() as f64 / 2.0 { 0.0 } else { rate };
         Self { rate, since: now, ..self }
     }
 
     /// Notes that a package had to go, whose feerate with the least step above it is `rate`.
-    pub fn raise(&mut self, rate: u64, now: u64, fullness: Fullness) {
+    pub fn raise(&mut self, rate: FeeRate, now: u64, fullness: Fullness) {
         *self = self.fallen(now, fullness);
-        let rate = rate as f64;
+        let rate = rate.to_sat_per_kvb() as f64;
         if rate > self.rate {
             self.rate = rate;
             self.falling = false;
@@ -82,37 +85,41 @@ mod tests {
     const HOUR: u64 = 3_600;
 
     fn full(usage: u64) -> Fullness {
-        Fullness { usage, max_usage: 1_000, incremental: 1_000 }
+        Fullness { usage, max_usage: 1_000, incremental: rate(1_000) }
+    }
+
+    const fn rate(satoshi: u64) -> FeeRate {
+        FeeRate::from_sat_per_kvb(satoshi)
     }
 
     #[test]
     fn min_feerate_stays_until_a_block_comes_and_halves_from_then_on() {
         let mut min_feerate = RollingMinFeerate::default();
-        assert_eq!(min_feerate.at(5, full(0)), 0);
-        min_feerate.raise(16_000, 5, full(900));
-        min_feerate.raise(8_000, 5, full(900));
-        assert_eq!(min_feerate.at(1_000 * HOUR, full(900)), 16_000);
+        assert_eq!(min_feerate.at(5, full(0)), rate(0));
+        min_feerate.raise(rate(16_000), 5, full(900));
+        min_feerate.raise(rate(8_000), 5, full(900));
+        assert_eq!(min_feerate.at(1_000 * HOUR, full(900)), rate(16_000));
         min_feerate.block(1_000 * HOUR, full(900));
-        assert_eq!(min_feerate.at(1_000 * HOUR + STEP, full(900)), 16_000);
-        assert_eq!(min_feerate.at(1_012 * HOUR, full(900)), 8_000);
-        assert_eq!(min_feerate.at(1_012 * HOUR, full(499)), 4_000);
-        assert_eq!(min_feerate.at(1_012 * HOUR, full(249)), 1_000);
+        assert_eq!(min_feerate.at(1_000 * HOUR + STEP, full(900)), rate(16_000));
+        assert_eq!(min_feerate.at(1_012 * HOUR, full(900)), rate(8_000));
+        assert_eq!(min_feerate.at(1_012 * HOUR, full(499)), rate(4_000));
+        assert_eq!(min_feerate.at(1_012 * HOUR, full(249)), rate(1_000));
         // Below half a step there is no demand any more.
-        assert_eq!(min_feerate.at(1_060 * HOUR, full(900)), 1_000);
-        assert_eq!(min_feerate.at(1_061 * HOUR, full(900)), 0);
+        assert_eq!(min_feerate.at(1_060 * HOUR, full(900)), rate(1_000));
+        assert_eq!(min_feerate.at(1_061 * HOUR, full(900)), rate(0));
     }
 
     #[test]
     fn min_feerate_stops_falling_when_it_rises() {
         let mut min_feerate = RollingMinFeerate::default();
-        min_feerate.raise(16_000, HOUR, full(900));
+        min_feerate.raise(rate(16_000), HOUR, full(900));
         min_feerate.block(HOUR, full(900));
-        min_feerate.raise(16_001, 13 * HOUR, full(900));
-        assert_eq!(min_feerate.at(100 * HOUR, full(900)), 16_001);
-        min_feerate.raise(20_000, 13 * HOUR, full(900));
-        assert_eq!(min_feerate.at(100 * HOUR, full(900)), 20_000);
+        min_feerate.raise(rate(16_001), 13 * HOUR, full(900));
+        assert_eq!(min_feerate.at(100 * HOUR, full(900)), rate(16_001));
+        min_feerate.raise(rate(20_000), 13 * HOUR, full(900));
+        assert_eq!(min_feerate.at(100 * HOUR, full(900)), rate(20_000));
         min_feerate.block(100 * HOUR, full(900));
         min_feerate.block(112 * HOUR, full(900));
-        assert_eq!(min_feerate.at(124 * HOUR, full(900)), 5_000);
+        assert_eq!(min_feerate.at(124 * HOUR, full(900)), rate(5_000));
     }
 }

@@ -20,10 +20,11 @@ use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_service::chain::{Coin, Tip};
 use outrigger_service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
+use outrigger_values::FeeRate;
 use parking_lot::RwLock;
 
 pub use admit::{Admissible, Rejection, Terms};
-pub use entry::{Entry, EntryTime, FeeRate, Offer, Rate, Totals};
+pub use entry::{Entry, EntryTime, Offer, Rate, Totals};
 
 use super::params::MempoolLimits;
 use super::persistence::{Contents, Records};
@@ -181,8 +182,8 @@ impl Pool {
         }
     }
 
-    /// The feerate demanded because the mempool was full, in satoshi per 1000 virtual bytes; 0 for none.
-    fn demanded_feerate(&self, now: u64) -> u64 {
+    /// The feerate demanded because the mempool was full; zero for none.
+    fn demanded_feerate(&self, now: u64) -> FeeRate {
         self.min_feerate.at(now, self.fullness())
     }
 
@@ -300,8 +301,7 @@ impl Pool {
         self.remove_all(expired, Removal::Dropped, events);
         while self.graph.usage > self.limits.max_usage {
             let Some(worst) = self.graph.worst() else { break };
-            let paid = FeeRate::paid(worst.descendants.fees, worst.descendants.size).0;
-            let rate = paid.saturating_add(self.limits.incremental_feerate);
+            let rate = worst.descendants.feerate().saturating_add(self.limits.incremental_feerate);
             let txid = worst.txid;
             self.min_feerate.raise(rate, now, self.fullness());
             self.remove_all([txid], Removal::Dropped, events);

@@ -2,15 +2,14 @@
 
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Instruction;
-use bitcoin::{Script, Transaction, TxOut, Witness, WitnessVersion};
+use bitcoin::{Amount, Script, Transaction, TxOut, Witness, WitnessVersion};
 use outrigger_service::chain::Coin;
+use outrigger_values::FeeRate;
 
 use crate::params::MempoolLimits;
 use crate::validation::ValidationError;
 use outrigger_script::parse::is_unspendable;
 use outrigger_script::script_sigop_count;
-
-use super::entry::FeeRate;
 
 /// The weight a transaction may have.
 const MAX_WEIGHT: u64 = 400_000;
@@ -152,14 +151,13 @@ pub fn check_dust(tx: &Transaction, fee: u64, delta: i64, limits: &MempoolLimits
 }
 
 fn dust_count(tx: &Transaction, limits: &MempoolLimits) -> usize {
-    let rate = FeeRate(limits.dust_feerate);
-    tx.output.iter().filter(|output| output.value.to_sat() < dust_limit(output, rate)).count()
+    tx.output.iter().filter(|output| output.value < dust_limit(output, limits.dust_feerate)).count()
 }
 
-/// The value below which an output is dust, in satoshi (bitcoind's `GetDustThreshold`).
-fn dust_limit(output: &TxOut, rate: FeeRate) -> u64 {
+/// The value below which an output is dust (bitcoind's `GetDustThreshold`).
+fn dust_limit(output: &TxOut, rate: FeeRate) -> Amount {
     if is_unspendable(output.script_pubkey.as_bytes()) {
-        return 0;
+        return Amount::ZERO;
     }
     let spend = if output.script_pubkey.is_witness_program() { WITNESS_SPEND } else { PLAIN_SPEND };
     rate.fee(output.size() as u64 + spend)
@@ -231,7 +229,7 @@ fn is_standard_witness(witness: &Witness, script_sig: &Script, spent: &Script) -
 mod tests {
     use bitcoin::absolute::LockTime;
     use bitcoin::transaction::Version;
-    use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TxIn};
+    use bitcoin::{OutPoint, ScriptBuf, Sequence, TxIn};
 
     use super::*;
 
@@ -276,8 +274,8 @@ mod tests {
 
     #[test]
     fn dust_limits_are_bitcoinds() {
-        let rate = FeeRate(3_000);
-        let limit = |script: Vec<u8>| dust_limit(&paying(vec![(0, script)]).output[0], rate);
+        let rate = MempoolLimits::default().dust_feerate;
+        let limit = |script: Vec<u8>| dust_limit(&paying(vec![(0, script)]).output[0], rate).to_sat();
         assert_eq!(limit(wpkh()), 294);
         assert_eq!(limit([&[0x76, 0xa9, 20][..], &[1; 20], &[0x88, 0xac]].concat()), 546);
         assert_eq!(limit([&[0x51, 32][..], &[1; 32]].concat()), 330);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::{Transaction, Txid};
+use bitcoin::{Amount, Transaction, Txid};
+use outrigger_values::FeeRate;
 
-use super::entry::FeeRate;
 use super::graph::Graph;
 use crate::params::MempoolLimits;
 use crate::validation::{Money, ValidationError};
@@ -17,6 +17,13 @@ pub(super) struct Measured {
     pub parents: BTreeSet<Txid>,
     pub ancestors: BTreeSet<Txid>,
     pub conflicts: BTreeSet<Txid>,
+}
+
+impl Measured {
+    /// Its feerate in whole satoshi; zero if it pays less than nothing.
+    fn feerate(&self) -> FeeRate {
+        FeeRate::paid(Amount::from_sat(self.modified_fee.max(0).unsigned_abs()), self.size)
+    }
 }
 
 /// How many transactions may be replaced at once, those that build on them included.
@@ -37,11 +44,11 @@ pub fn check_replacement(
     }
     let txid = offered.txid;
     let insufficient = |detail: String| ValidationError::new("insufficient fee").with_detail(detail);
-    let rate = FeeRate::paid(offered.modified_fee, offered.size);
+    let rate = offered.feerate();
     let conflicting = || offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
     for conflict in conflicting() {
-        let old = FeeRate::paid(conflict.modified_fee(), conflict.virtual_size());
-        if rate.0 <= old.0 {
+        let old = conflict.own().feerate();
+        if rate <= old {
             return Err(insufficient(format!("rejecting replacement {txid}; new feerate {rate} <= old feerate {old}")));
         }
     }
@@ -78,7 +85,7 @@ fn check_fee(limits: &MempoolLimits, offered: &Measured, old_fees: i64) -> Resul
             money(old_fees)
         ));
     }
-    let needed = FeeRate(limits.incremental_feerate).fee(offered.size);
+    let needed = limits.incremental_feerate.fee(offered.size).to_sat();
     if more.unsigned_abs() < needed {
         return refuse(format!(
             "rejecting replacement {txid}, not enough additional fees to relay; {} < {}",

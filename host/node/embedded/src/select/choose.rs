@@ -10,7 +10,7 @@ use std::iter::Peekable;
 use bitcoin::Txid;
 use outrigger_service::mempool::{Selected, SharedBlob};
 
-use crate::mempool::{Entry, FeeRate, Pool, Rate, Totals};
+use crate::mempool::{Entry, Pool, Rate, Totals};
 use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, Settings, WITNESS_SCALE_FACTOR};
 use crate::validation::is_final;
 
@@ -90,7 +90,7 @@ impl<'a> Builder<'a> {
         let mut failures = 0;
         let mut others = self.pool.graph().best_first().peekable();
         while let Some((entry, package)) = self.next(&mut others) {
-            let least = FeeRate(self.settings.mempool.block_feerate).fee(package.size);
+            let least = self.settings.mempool.block_feerate.fee(package.size).to_sat();
             if i128::from(package.fees) < i128::from(least) {
                 // Everything that follows pays less.
                 break;

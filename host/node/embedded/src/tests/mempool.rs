@@ -5,6 +5,7 @@ use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, Txid, Witness};
 use outrigger_service::chain::{BlockRef, Verdict};
 use outrigger_service::mempool::Admission;
+use outrigger_values::FeeRate;
 
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
@@ -21,8 +22,8 @@ pub fn funded(count: u32) -> (TestNode, Vec<Txid>) {
 }
 
 pub fn submit(node: &EmbeddedNode, tx: &Transaction) -> Admission {
-    let tried = node.try_submit(&serialize(tx), 0).unwrap();
-    let submitted = node.submit(&serialize(tx), 0).unwrap();
+    let tried = node.try_submit(&serialize(tx), FeeRate::ZERO).unwrap();
+    let submitted = node.submit(&serialize(tx), FeeRate::ZERO).unwrap();
     if !matches!(submitted, Admission::AlreadyInChain) {
         assert_eq!(tried, submitted);
     }
@@ -76,7 +77,7 @@ fn mempool_takes_a_valid_transaction_and_tells_observers() {
     extend(&node, std::slice::from_ref(&tx));
     assert!(node.mempool_ids().is_empty());
     assert_eq!(submit(&node, &tx), Admission::AlreadyInChain);
-    assert_eq!(node.try_submit(&raw, 0).unwrap(), Admission::AlreadyInChain);
+    assert_eq!(node.try_submit(&raw, FeeRate::ZERO).unwrap(), Admission::AlreadyInChain);
 }
 
 #[test]
@@ -117,14 +118,14 @@ fn mempool_refusals_have_the_words_of_bitcoind() {
     let missing = spend(&[(Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros()), 0)], &[1_000]);
     assert_eq!(submit(&node, &missing), Admission::MissingInputs);
     let coinbase = extend(&node, &[]).txdata[0].clone();
-    assert_eq!(refusal(node.try_submit(&serialize(&coinbase), 0).unwrap()), "coinbase");
-    assert_eq!(node.submit(&serialize(&coinbase), 0).unwrap(), Admission::AlreadyInChain);
-    assert_eq!(node.submit(&[0; 9], 0).unwrap(), Admission::Undecodable);
+    assert_eq!(refusal(node.try_submit(&serialize(&coinbase), FeeRate::ZERO).unwrap()), "coinbase");
+    assert_eq!(node.submit(&serialize(&coinbase), FeeRate::ZERO).unwrap(), Admission::AlreadyInChain);
+    assert_eq!(node.submit(&[0; 9], FeeRate::ZERO).unwrap(), Admission::Undecodable);
     // sendrawtransaction: ten bytes of zeros are a transaction without inputs and outputs.
-    assert_eq!(refusal(node.submit(&[0; 10], 0).unwrap()), "bad-txns-vin-empty");
-    assert_eq!(node.submit(&[0; 11], 0).unwrap(), Admission::Undecodable);
+    assert_eq!(refusal(node.submit(&[0; 10], FeeRate::ZERO).unwrap()), "bad-txns-vin-empty");
+    assert_eq!(node.submit(&[0; 11], FeeRate::ZERO).unwrap(), Admission::Undecodable);
     let longer = [serialize(&dust), vec![0]].concat();
-    assert_eq!(node.submit(&longer, 0).unwrap(), Admission::Undecodable);
+    assert_eq!(node.submit(&longer, FeeRate::ZERO).unwrap(), Admission::Undecodable);
     assert!(node.mempool_ids().is_empty());
 }
 
@@ -133,10 +134,10 @@ fn mempool_submission_can_bound_the_feerate() {
     let (node, coinbases) = funded(1);
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let size = tx.vsize() as u64;
-    let bound = 10_000 * 1_000 / size;
-    assert_eq!(node.submit(&serialize(&tx), bound - 100).unwrap(), Admission::FeeTooHigh { fee: 10_000 });
+    let bound = |more: u64| FeeRate::paid(Amount::from_sat(9_990 + more), size);
+    assert_eq!(node.submit(&serialize(&tx), bound(0)).unwrap(), Admission::FeeTooHigh { fee: 10_000 });
     assert!(node.mempool_ids().is_empty());
-    assert!(matches!(node.submit(&serialize(&tx), bound + 100).unwrap(), Admission::Accepted { .. }));
+    assert!(matches!(node.submit(&serialize(&tx), bound(20)).unwrap(), Admission::Accepted { .. }));
 }
 
 #[test]
@@ -146,9 +147,9 @@ fn the_same_transaction_with_another_witness_is_not_taken() {
     accept(&node, &tx);
     let mut other = tx.clone();
     other.input[0].witness = Witness::from_slice(&[&[][..], &[0x51]]);
-    let tried = node.try_submit(&serialize(&other), 0).unwrap();
+    let tried = node.try_submit(&serialize(&other), FeeRate::ZERO).unwrap();
     assert_eq!(refusal(tried), "txn-same-nonwitness-data-in-mempool");
-    assert_eq!(node.submit(&serialize(&other), 0).unwrap(), Admission::Known { txid: tx.compute_txid() });
+    assert_eq!(node.submit(&serialize(&other), FeeRate::ZERO).unwrap(), Admission::Known { txid: tx.compute_txid() });
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn replacements_pay_for_what_they_replace() {
     let with_fee = |fee: u64| spend(&[from], &[COINBASE - fee]);
     let txid = |fee| with_fee(fee).compute_txid();
     let size = first.vsize() as u64;
-    let rate = |fee: u64| format!("{}.{:08} BTC/kvB", 0, fee * 1_000 / size);
+    let rate = |fee: u64| FeeRate::paid(Amount::from_sat(fee), size);
     assert_eq!(
         refusal(submit(&node, &with_fee(9_999))),
         format!(
@@ -306,7 +307,7 @@ fn spends_of_coinbases_that_are_young_again_are_dropped() {
     assert_eq!(node.mempool_ids(), [tx.compute_txid()]);
     node.invalidate_block(at(100)).unwrap();
     assert!(node.mempool_ids().is_empty());
-    let admission = node.submit(&serialize(&tx), 0).unwrap();
+    let admission = node.submit(&serialize(&tx), FeeRate::ZERO).unwrap();
     assert!(refusal(admission).ends_with("tried to spend coinbase at depth 99"));
 }
 
@@ -323,18 +324,19 @@ fn a_full_mempool_drops_what_pays_least_and_demands_more() {
     accept(&node, &paying(3, 6_000));
     assert_eq!(node.mempool_ids().len(), 3);
     assert_eq!(node.mempool_spenders(&[OutPoint { txid: coinbases[1], vout: 0 }]), [None]);
-    assert!(node.mempool_info().min_feerate > 30_000);
+    assert!(node.mempool_info().min_feerate > FeeRate::from_sat_per_kvb(30_000));
     let said = refusal(submit(&node, &paying(4, 1_000)));
     assert!(said.starts_with("mempool min fee not met, 1000 < "), "{said}");
     // Time alone makes no room; with a block it starts to count.
     let demanded = node.mempool_info().min_feerate;
+    let half = FeeRate::from_sat_per_kvb(demanded.to_sat_per_kvb().div_ceil(2));
     node.set_mock_time(2_000_000_000 + 7 * 12 * 3_600);
     assert_eq!(node.mempool_info().min_feerate, demanded);
     extend(&node, &[]);
     node.set_mock_time(2_000_000_000 + 8 * 12 * 3_600);
-    assert_eq!(node.mempool_info().min_feerate, demanded.div_ceil(2));
+    assert_eq!(node.mempool_info().min_feerate, half);
     node.set_mock_time(2_000_000_000 + 14 * 12 * 3_600);
-    assert_eq!(node.mempool_info().min_feerate, 1_000);
+    assert_eq!(node.mempool_info().min_feerate, FeeRate::from_sat_per_kvb(1_000));
 }
 
 #[test]

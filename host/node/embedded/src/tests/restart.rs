@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bitcoin::consensus::serialize;
 use bitcoin::{Transaction, Txid};
 use outrigger_service::mempool::{Admission, MempoolEntry};
+use outrigger_values::FeeRate;
 
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
@@ -14,7 +15,7 @@ const COINBASE: u64 = 5_000_000_000;
 const START: u64 = 2_000_000_000;
 
 fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
-    let admission = node.submit(&serialize(tx), 0).unwrap();
+    let admission = node.submit(&serialize(tx), FeeRate::ZERO).unwrap();
     assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
     tx.compute_txid()
 }
@@ -106,7 +107,8 @@ fn restart_judges_transactions_by_the_rules_of_today() {
     let prioritised = accept(&node, &paying(2, 500));
     node.prioritise(prioritised, 9_500).unwrap();
     assert_eq!(node.mempool_ids(), [cheap, child, rich, prioritised]);
-    node.settings.mempool = MempoolLimits { relay_feerate: 20_000, ..MempoolLimits::default() };
+    node.settings.mempool =
+        MempoolLimits { relay_feerate: FeeRate::from_sat_per_kvb(20_000), ..MempoolLimits::default() };
     node.reopen();
     assert_eq!(node.mempool_ids(), [rich, prioritised]);
     // They do not come back when the rules change again.

@@ -7,6 +7,7 @@ use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Transaction, Txid};
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry};
+use outrigger_values::FeeRate;
 
 use super::super::mempool::Rate;
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
@@ -16,7 +17,7 @@ use super::miner::{Draft, extend, extend_by, spend};
 const COINBASE: u64 = 5_000_000_000;
 
 fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
-    let admission = node.submit(&serialize(tx), 0).unwrap();
+    let admission = node.submit(&serialize(tx), FeeRate::ZERO).unwrap();
     assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
     tx.compute_txid()
 }
@@ -57,7 +58,7 @@ fn selection_counts_child_fees_for_parents_and_orders_parents_first() {
 
 #[test]
 fn selection_is_given_once_per_version() {
-    let limits = MempoolLimits { block_feerate: 20_000, ..MempoolLimits::default() };
+    let limits = MempoolLimits { block_feerate: FeeRate::from_sat_per_kvb(20_000), ..MempoolLimits::default() };
     let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
     let coinbases = extend_by(&node, 103);
     accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 50_000]));
@@ -115,7 +116,7 @@ fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
         let from: Vec<_> = inputs.iter().map(|(txid, vout, _)| (*txid, *vout)).collect();
         let tx = spend(&from, &vec![each; usize::try_from(outputs).unwrap()]);
         // Some exceed the limits of ancestors.
-        match node.submit(&serialize(&tx), 0).unwrap() {
+        match node.submit(&serialize(&tx), FeeRate::ZERO).unwrap() {
             Admission::Accepted { txid, .. } => open.extend((0..).zip(&tx.output).map(|(vout, _)| (txid, vout, each))),
             _ => open.extend(inputs),
         }
@@ -215,7 +216,7 @@ fn selection_is_bounded_by_weight_and_feerate() {
     let one = spend(&[(Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros()), 0)], &[1]).weight().to_wu();
     // Room for two, and for a little less than three.
     settings.reserved_weight = 4_000_000 - 3 * one;
-    settings.mempool.block_feerate = 20_000;
+    settings.mempool.block_feerate = FeeRate::from_sat_per_kvb(20_000);
     let node = TestNode::with(settings);
     let coinbases = extend_by(&node, 104);
     let paying: Vec<_> = [3_000, 4_000, 1_000, 5_000]

@@ -1,0 +1,134 @@
+//! Feerates: whole satoshi per 1000 virtual bytes, as bitcoind's `CFeeRate`.
+
+use std::fmt;
+
+use bitcoin::Amount;
+use serde_json::Value;
+
+use crate::amount::{self, MAX_MONEY};
+use crate::error::RpcError;
+
+/// The virtual bytes that a feerate is stated for.
+const KVB: u64 = 1_000;
+
+/// A feerate in whole satoshi per 1000 virtual bytes.
+///
+/// rust-bitcoin 0.32 counts whole satoshi per 1000 weight units, which are 250 virtual bytes: too coarse for the rates that
+/// bitcoind knows. It is printed in BTC/kvB.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct FeeRate(u64);
+
+impl FeeRate {
+    /// No fee. As a limit that a caller states, it means that there is none.
+    pub const ZERO: Self = Self(0);
+
+    /// The greatest feerate there is, beyond all money.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// So many satoshi per 1000 virtual bytes.
+    pub const fn from_sat_per_kvb(satoshi: u64) -> Self {
+        Self(satoshi)
+    }
+
+    /// The satoshi per 1000 virtual bytes.
+    pub const fn to_sat_per_kvb(self) -> u64 {
+        self.0
+    }
+
+    /// The feerate of a transaction that pays `fee` for `size` virtual bytes, rounded down; zero for no bytes.
+    pub fn paid(fee: Amount, size: u64) -> Self {
+        let rate = (u128::from(fee.to_sat()) * u128::from(KVB)).checked_div(u128::from(size)).unwrap_or(0);
+        Self(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// The fee of `size` virtual bytes at this rate, rounded up.
+    pub fn fee(self, size: u64) -> Amount {
+        let fee = (u128::from(self.0) * u128::from(size)).div_ceil(u128::from(KVB));
+        Amount::from_sat(u64::try_from(fee).unwrap_or(u64::MAX))
+    }
+
+    /// The sum of two feerates, [`FeeRate::MAX`] at most.
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The feerate in BTC/kvB as a JSON number with eight decimals, as bitcoind writes it.
+    pub fn to_json(self) -> Value {
+        amount::to_json(i64::try_from(self.0).unwrap_or(i64::MAX))
+    }
+
+    /// Reads a feerate in BTC/kvB from a JSON number or string.
+    ///
+    /// # Errors
+    /// As [`amount::from_json`].
+    pub fn from_btc_per_kvb(value: &Value) -> Result<Self, RpcError> {
+        amount::from_json(value).map(Self)
+    }
+
+    /// Reads a feerate in sat/vB with at most three decimals from a JSON number or string.
+    ///
+    /// # Errors
+    /// As [`amount::from_json`].
+    pub fn from_sat_per_vb(value: &Value) -> Result<Self, RpcError> {
+        /// 1 sat/vB is 10^3 sat/kvB.
+        const DECIMALS: u32 = 3;
+        amount::from_json_within(value, DECIMALS, MAX_MONEY).map(Self)
+    }
+
+    /// The feerate in sat/vB with three decimals and the unit, as bitcoind writes it where a client states it so.
+    pub fn to_sat_per_vb_text(self) -> String {
+        format!("{}.{:03} sat/vB", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+impl fmt::Display for FeeRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let coin = amount::COIN.unsigned_abs();
+        write!(f, "{}.{:08} BTC/kvB", self.0 / coin, self.0 % coin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const fn rate(satoshi: u64) -> FeeRate {
+        FeeRate::from_sat_per_kvb(satoshi)
+    }
+
+    #[test]
+    fn fee_is_rounded_up_as_bitcoinds() {
+        for (satoshi, size, fee) in
+            [(100, 110, 11), (1_000, 110, 110), (1, 1, 1), (123, 9, 2), (0, 500, 0), (u64::MAX, u64::MAX, u64::MAX)]
+        {
+            assert_eq!(rate(satoshi).fee(size), Amount::from_sat(fee), "{satoshi} for {size}");
+        }
+    }
+
+    #[test]
+    fn feerate_that_was_paid_is_rounded_down_as_bitcoinds() {
+        let paid = |fee, size| FeeRate::paid(Amount::from_sat(fee), size);
+        assert_eq!(paid(10_000, 110), rate(90_909));
+        assert_eq!((paid(5, 0), paid(0, 5)), (FeeRate::ZERO, FeeRate::ZERO));
+        assert_eq!(paid(u64::MAX, 1), FeeRate::MAX);
+    }
+
+    #[test]
+    fn feerates_are_written_in_both_units() {
+        assert_eq!(rate(90_909).to_string(), "0.00090909 BTC/kvB");
+        assert_eq!(rate(90_909).to_json().to_string(), "0.00090909");
+        assert_eq!(rate(90_909).to_sat_per_vb_text(), "90.909 sat/vB");
+    }
+
+    #[test]
+    fn feerates_are_read_in_both_units() {
+        assert_eq!(FeeRate::from_btc_per_kvb(&json!("0.00001")), Ok(rate(1_000)));
+        assert_eq!(FeeRate::from_sat_per_vb(&json!("5.555")), Ok(rate(5_555)));
+        assert_eq!(FeeRate::from_sat_per_vb(&json!(1)), Ok(rate(1_000)));
+        let refused = |value| FeeRate::from_sat_per_vb(&value).unwrap_err().message;
+        assert_eq!(refused(json!("5.5555")), "Invalid amount");
+        assert_eq!(refused(json!(-1)), "Amount out of range");
+        assert_eq!(refused(json!(true)), "Amount is not a number or string");
+    }
+}

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
 
 use outrigger_sdk::Host;
-use outrigger_sdk::bitcoin::{OutPoint, ScriptBuf};
+use outrigger_sdk::amount::Saturating;
+use outrigger_sdk::bitcoin::{Amount, OutPoint, ScriptBuf};
 use outrigger_sdk::service::wallet::{Ownership, TxState, WalletCoin};
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::testing::{StubHost, WalletState};
@@ -10,13 +11,15 @@ use outrigger_sdk::testing::{StubHost, WalletState};
 /// The most coins that are asked for at a time.
 const BATCH: u32 = 256;
 
-/// What can be spent of the coins with a label, in satoshi.
-fn labelled(host: &Host, scope: Scope, label: &str) -> Result<u64, ServiceError> {
-    let (mut total, mut after) = (0, None);
+/// What can be spent of the coins with a label.
+fn labelled(host: &Host, scope: Scope, label: &str) -> Result<Amount, ServiceError> {
+    let (mut total, mut after) = (Amount::ZERO, None);
     loop {
         let batch = host.wallet.coins(scope, after, BATCH)?;
         let coins = batch.coins.iter().filter(|coin| coin.ownership == Ownership::Spendable);
-        total += coins.filter(|coin| coin.label.as_deref() == Some(label)).map(|coin| coin.value).sum::<u64>();
+        let labelled = coins.filter(|coin| coin.label.as_deref() == Some(label));
+        // The operators of amounts panic on overflow.
+        total = labelled.map(|coin| coin.value).fold(total, Amount::saturating_add);
         match batch.next {
             None => return Ok(total),
             next => after = next,
@@ -27,7 +30,7 @@ fn labelled(host: &Host, scope: Scope, label: &str) -> Result<u64, ServiceError>
 fn main() {
     let coin = |vout: u32, label: &str| WalletCoin {
         outpoint: OutPoint { vout, ..OutPoint::null() },
-        value: 1000,
+        value: Amount::from_sat(1000),
         script: ScriptBuf::new(),
         state: TxState::InMempool,
         coinbase: false,
@@ -42,7 +45,7 @@ fn main() {
     let mut wallet = WalletState::empty("home");
     wallet.coins = vec![coin(0, "rent"), coin(1, "food"), coin(2, "rent")];
     test.wallet.set(Some(wallet));
-    assert_eq!(labelled(&test.handle(), Scope::NONE, "rent"), Ok(2000));
+    assert_eq!(labelled(&test.handle(), Scope::NONE, "rent"), Ok(Amount::from_sat(2000)));
 }
 
 #[test]

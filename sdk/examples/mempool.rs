@@ -12,7 +12,7 @@ fn paying(host: &Host, scope: Scope, feerate: FeeRate) -> Result<u64, ServiceErr
     let mut size = 0;
     // One request for all of them. A transaction that has left the pool meanwhile is none.
     for entry in host.mempool.entries(scope, ids)?.into_iter().flatten() {
-        if Amount::from_sat(entry.fee) >= feerate.fee(entry.virtual_size) {
+        if entry.fee >= feerate.fee(entry.virtual_size) {
             size += entry.virtual_size;
         }
     }
@@ -23,7 +23,7 @@ fn main() {
     let transaction = Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input: vec![], output: vec![] };
     let size = transaction.vsize() as u64;
     let test = StubHost::new();
-    test.mempool.add(transaction, 5 * size);
+    test.mempool.add(transaction, Amount::from_sat(5 * size));
     assert_eq!(paying(&test.handle(), Scope::NONE, FeeRate::from_sat_per_kvb(5000)), Ok(size));
     assert_eq!(paying(&test.handle(), Scope::NONE, FeeRate::from_sat_per_kvb(5001)), Ok(0));
 }

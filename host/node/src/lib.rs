@@ -15,7 +15,7 @@ pub mod search;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Network, OutPoint, Transaction, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
@@ -122,8 +122,8 @@ pub trait Node: Send + Sync {
     /// The transactions selected for the next block; none if version `known` of the selection is still current.
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>>;
 
-    /// Adds `fee_delta`, in satoshi, to the fee by which a transaction is selected (prioritisetransaction).
-    fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()>;
+    /// Adds `fee_delta` to the fee by which a transaction is selected (prioritisetransaction).
+    fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()>;
 
     /// The transactions that have a fee delta (getprioritisedtransactions).
     fn prioritised(&self) -> Result<Vec<Prioritised>>;

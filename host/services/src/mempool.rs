@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, Txid};
+use bitcoin::{OutPoint, SignedAmount, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Mempool, Result, Scope};
@@ -53,7 +53,7 @@ impl Mempool for MempoolService {
         Ok(self.node.candidate(known)?)
     }
 
-    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: i64) -> Result<()> {
+    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
         Ok(self.node.prioritise(txid, fee_delta)?)
     }
 

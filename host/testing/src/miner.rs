@@ -10,6 +10,7 @@ use bitcoin::{
 };
 use outrigger_embedded::EmbeddedNode;
 use outrigger_sdk::FeeRate;
+use outrigger_sdk::amount::Saturating;
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::{Admission, Candidate};
 
@@ -68,10 +69,7 @@ fn block(node: &EmbeddedNode, candidate: &Candidate, script: &Script) -> Block {
             witness: Witness::from_slice(&[[0; 32]]),
             ..TxIn::default()
         }],
-        output: vec![TxOut {
-            value: Amount::from_sat(next.subsidy + candidate.fees),
-            script_pubkey: script.to_owned(),
-        }],
+        output: vec![TxOut { value: next.subsidy.saturating_add(candidate.fees), script_pubkey: script.to_owned() }],
     };
     coinbase.output.push(commitment(&chosen));
     let header = Header {

@@ -1,9 +1,9 @@
 //! `gettxoutsetinfo`: sums and hashes over all unspent outputs.
 
-use bitcoin::OutPoint;
 use bitcoin::consensus::Encodable;
 use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
-use outrigger_sdk::amount;
+use bitcoin::{Amount, OutPoint};
+use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::UnspentOutput;
 use serde_json::{Map, Value, json};
@@ -78,7 +78,7 @@ pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
         return Err(ChainError::NoCoinIndex);
     }
     let info = context.host.chain.info(context.scope)?;
-    let (mut outputs, mut transactions, mut size, mut total) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let (mut outputs, mut transactions, mut size, mut total) = (0_u64, 0_u64, 0_u64, Amount::ZERO);
     let mut last: Option<OutPoint> = None;
     loop {
         let batch = context.host.chain.coins_after(context.scope, last, BATCH)?;
@@ -89,7 +89,7 @@ pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
             outputs += 1;
             transactions += u64::from(last.is_none_or(|last| last.txid != output.outpoint.txid));
             size += BOGO_OVERHEAD + output.coin.output.script_pubkey.len() as u64;
-            total = total.saturating_add(output.coin.output.value.to_sat());
+            total = total.saturating_add(output.coin.output.value);
             hash.add(output);
             last = Some(output.outpoint);
         }
@@ -103,7 +103,7 @@ pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
     if let Some((name, hash)) = hash.finish() {
         put(name, json!(hash));
     }
-    put("total_amount", amount::to_json(total.cast_signed()));
+    put("total_amount", amount::to_json(total));
     put("transactions", json!(transactions));
     put("disk_size", json!(info.size_on_disk.unwrap_or_default()));
     Ok(Value::Object(object))

@@ -103,7 +103,7 @@ fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, ChainError> {
             outputs.push(data_output(value)?);
             continue;
         }
-        let value = Amount::from_sat(amount::from_json(value)?);
+        let value = amount::from_json(value)?;
         let script_pubkey = to_script(key, network).map_err(|_| ChainError::Address(key.clone()))?;
         if !paid.insert(script_pubkey.clone()) {
             return Err(ChainError::DuplicateAddress(key.clone()));

@@ -17,11 +17,6 @@ use crate::{Context, Outcome, args};
 /// The names of estimate modes, in any case.
 const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
 
-/// Satoshi as an amount in a result.
-pub fn money(satoshi: u64) -> Value {
-    amount::to_json(i64::try_from(satoshi).unwrap_or(i64::MAX))
-}
-
 pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
     let info = context.host.mempool.info(context.scope)?;
     Ok(json!({
@@ -29,11 +24,11 @@ pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
         "size": info.transactions,
         "bytes": info.virtual_size,
         "usage": info.usage,
-        "total_fee": money(info.total_fee),
+        "total_fee": amount::to_json(info.total_fee),
         "maxmempool": info.max_usage,
-        "mempoolminfee": info.min_feerate.to_json(),
-        "minrelaytxfee": info.relay_feerate.to_json(),
-        "incrementalrelayfee": info.incremental_feerate.to_json(),
+        "mempoolminfee": amount::to_json(info.min_feerate),
+        "minrelaytxfee": amount::to_json(info.relay_feerate),
+        "incrementalrelayfee": amount::to_json(info.incremental_feerate),
         // Without peers, what was sent here waits for them for ever.
         "unbroadcastcount": info.unbroadcast,
         "fullrbf": true,
@@ -138,7 +133,7 @@ fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
         "ancestorsize": entry.ancestor_size,
         "wtxid": entry.wtxid,
         "fees": {
-            "base": money(entry.fee),
+            "base": amount::to_json(entry.fee),
             "modified": amount::to_json(entry.modified_fee),
             "ancestor": amount::to_json(entry.ancestor_fees),
             "descendant": amount::to_json(entry.descendant_fees),

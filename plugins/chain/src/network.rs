@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use outrigger_sdk::amount;
 use outrigger_sdk::service::chain::{BlockRef, BlockState};
 use serde_json::{Map, Value, json};
 
@@ -43,8 +44,8 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
     put("connections_in", json!(0));
     put("connections_out", json!(0));
     put("networks", NETWORKS.iter().map(network).collect());
-    put("relayfee", mempool.relay_feerate.to_json());
-    put("incrementalfee", mempool.incremental_feerate.to_json());
+    put("relayfee", amount::to_json(mempool.relay_feerate));
+    put("incrementalfee", amount::to_json(mempool.incremental_feerate));
     put("localaddresses", json!([]));
     put("warnings", json!(context.host.chain.info(context.scope)?.warnings));
     Ok(Value::Object(object))

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Amount, Transaction, Txid};
+use bitcoin::{Amount, Transaction, Txid, Weight};
 use outrigger_sdk::FeeRate;
-use outrigger_sdk::amount::{self, COIN};
+use outrigger_sdk::amount::{self, COIN, Saturating};
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::mempool::Admission;
 use outrigger_sdk::standard::{has_valid_ops, sendable_from_hex, transaction_to_bytes};
@@ -12,15 +12,14 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
 use crate::limits::MAX_TRIED;
-use crate::mempool::money;
 use crate::{Context, Outcome, args};
 
-/// The most that several transactions weigh together, in weight units.
-const MAX_PACKAGE_WEIGHT: u64 = 404_000;
+/// The most that several transactions weigh together.
+const MAX_PACKAGE_WEIGHT: Weight = Weight::from_wu(404_000);
 /// The feerate above which a transaction is refused unless told otherwise: 0.1 BTC/kvB.
-const DEFAULT_MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(COIN.unsigned_abs() / 10);
+const DEFAULT_MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(COIN / 10);
 /// The feerate from which a client's bound is refused: 1 BTC/kvB.
-const FEERATE_BOUND: FeeRate = FeeRate::from_sat_per_kvb(COIN.unsigned_abs());
+const FEERATE_BOUND: FeeRate = FeeRate::from_sat_per_kvb(COIN);
 
 /// The bound on the feerate in the second argument; zero is no bound.
 fn max_feerate(context: &Context<'_>) -> Result<FeeRate, ChainError> {
@@ -29,11 +28,11 @@ fn max_feerate(context: &Context<'_>) -> Result<FeeRate, ChainError> {
     if feerate >= FEERATE_BOUND { Err(ChainError::FeerateBound) } else { Ok(feerate) }
 }
 
-/// Whether a transaction has an output that can never be spent and holds more than `most` satoshi.
-fn burns(transaction: &Transaction, most: u64) -> bool {
+/// Whether a transaction has an output that can never be spent and holds more than `most`.
+fn burns(transaction: &Transaction, most: Amount) -> bool {
     transaction.output.iter().any(|output| {
         let script = &output.script_pubkey;
-        (is_unspendable(script.as_bytes()) || !has_valid_ops(script)) && output.value.to_sat() > most
+        (is_unspendable(script.as_bytes()) || !has_valid_ops(script)) && output.value > most
     })
 }
 
@@ -45,7 +44,7 @@ fn full_reason(reason: &str, detail: &str) -> String {
 pub fn send_raw_transaction(context: &Context<'_>) -> Outcome {
     let text = args::text(context.params.get(0))?;
     let max_feerate = max_feerate(context)?;
-    let max_burn = context.params.given(2).map_or(Ok(0), amount::from_json)?;
+    let max_burn = context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)?;
     let transaction = sendable_from_hex(text).ok_or(ChainError::NothingToSend)?;
     if burns(&transaction, max_burn) {
         return Err(ChainError::Burns);
@@ -103,7 +102,7 @@ fn malformed_package(transactions: &[Transaction]) -> Option<&'static str> {
     if transactions.len() < 2 {
         return None;
     }
-    let weight: u64 = transactions.iter().map(|transaction| transaction.weight().to_wu()).sum();
+    let weight = transactions.iter().map(Transaction::weight).fold(Weight::ZERO, Weight::saturating_add);
     if weight > MAX_PACKAGE_WEIGHT {
         return Some("package-too-large");
     }
@@ -149,10 +148,10 @@ fn describe(admission: &Admission, result: &mut Map<String, Value>) -> bool {
         Admission::Accepted { wtxid, virtual_size, fee, .. } => {
             result.insert("allowed".into(), json!(true));
             result.insert("vsize".into(), json!(virtual_size));
-            let feerate = FeeRate::paid(Amount::from_sat(*fee), *virtual_size);
+            let feerate = FeeRate::paid(*fee, *virtual_size);
             let fees = json!({
-                "base": money(*fee),
-                "effective-feerate": feerate.to_json(),
+                "base": amount::to_json(*fee),
+                "effective-feerate": amount::to_json(feerate),
                 "effective-includes": [wtxid],
             });
             result.insert("fees".into(), fees);

@@ -121,7 +121,7 @@ pub fn get_tx_out(context: &Context<'_>) -> Outcome {
     Ok(json!({
         "bestblock": tip.hash,
         "confirmations": confirmations,
-        "value": amount::to_json(coin.output.value.to_sat().cast_signed()),
+        "value": amount::to_json(coin.output.value),
         "scriptPubKey": script_json(&coin.output.script_pubkey, context.network()?),
         "coinbase": coin.coinbase,
     }))

@@ -177,8 +177,8 @@ pub fn hashes<H: bitcoin::hashes::Hash<Bytes = [u8; 32]>>(out: &mut Vec<u8>, has
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bitcoin::Txid;
     use bitcoin::hashes::Hash;
+    use bitcoin::{SignedAmount, Txid};
     use outrigger_sdk::amount::Btc;
     use proptest::prelude::*;
 
@@ -244,7 +244,7 @@ mod tests {
             let expected = serde_json::to_string(&unsigned_number).unwrap();
             prop_assert_eq!(written(|out| unsigned(out, unsigned_number)), expected);
             prop_assert_eq!(written(|out| signed(out, signed_number)), serde_json::to_string(&signed_number).unwrap());
-            let expected = serde_json::to_string(&Btc(signed_number)).unwrap();
+            let expected = serde_json::to_string(&Btc::from(SignedAmount::from_sat(signed_number))).unwrap();
             prop_assert_eq!(written(|out| bitcoin(out, signed_number)), expected);
             let expected = serde_json::to_string(&outrigger_sdk::params::encode_hex(&bytes)).unwrap();
             prop_assert_eq!(written(|out| hex(out, &bytes)), expected);

@@ -12,6 +12,7 @@ use bitcoin::{
     Amount, Block, BlockHash, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn,
     TxMerkleNode, TxOut, Txid, Witness, transaction,
 };
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{self, Type, encode_hex};
 use outrigger_sdk::service::Scope;
@@ -103,7 +104,7 @@ pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
     }
     let submitted = context.params.flag_or(2, true)?;
     let next = context.host.chain.next_block(Scope::NONE)?;
-    let mut block = assemble(&next, script, 0, transactions);
+    let mut block = assemble(&next, script, Amount::ZERO, transactions);
     match context.host.chain.check_block(Scope::NONE, serialize(&block).into())? {
         Verdict::Valid => {}
         Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(MiningError::InvalidBlock(reason)),
@@ -160,7 +161,7 @@ fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, MiningEr
 }
 
 /// A block without its proof of work.
-fn assemble(next: &NextBlock, script: ScriptBuf, fees: u64, transactions: Vec<Transaction>) -> Block {
+fn assemble(next: &NextBlock, script: ScriptBuf, fees: Amount, transactions: Vec<Transaction>) -> Block {
     let height = i64::from(next.tip.height) + 1;
     let commitment = commitment(transactions.iter().map(Transaction::compute_wtxid));
     let input = TxIn {
@@ -175,7 +176,7 @@ fn assemble(next: &NextBlock, script: ScriptBuf, fees: u64, transactions: Vec<Tr
         lock_time: LockTime::ZERO,
         input: vec![input],
         output: vec![
-            TxOut { value: Amount::from_sat(next.subsidy.saturating_add(fees)), script_pubkey: script },
+            TxOut { value: next.subsidy.saturating_add(fees), script_pubkey: script },
             TxOut { value: Amount::ZERO, script_pubkey: commitment },
         ],
     };

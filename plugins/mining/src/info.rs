@@ -1,7 +1,7 @@
 //! What miners want to know, and what they prefer.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, CompactTarget, Network, Txid};
+use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid};
 use outrigger_sdk::params;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
@@ -117,7 +117,7 @@ pub fn prioritise_transaction(context: &Context<'_>) -> Outcome {
         return Err(MiningError::Priority);
     }
     let fee_delta = params::int64(context.params.get(2))?;
-    context.host.mempool.prioritise(context.scope, txid, fee_delta)?;
+    context.host.mempool.prioritise(context.scope, txid, SignedAmount::from_sat(fee_delta))?;
     Ok(json!(true))
 }
 
@@ -125,10 +125,10 @@ pub fn get_prioritised_transactions(context: &Context<'_>) -> Outcome {
     let mut object = Map::new();
     for prioritised in context.host.mempool.prioritised(context.scope)? {
         let mut entry = Map::new();
-        entry.insert("fee_delta".to_owned(), json!(prioritised.fee_delta));
+        entry.insert("fee_delta".to_owned(), json!(prioritised.fee_delta.to_sat()));
         entry.insert("in_mempool".to_owned(), json!(prioritised.modified_fee.is_some()));
         if let Some(modified_fee) = prioritised.modified_fee {
-            entry.insert("modified_fee".to_owned(), json!(modified_fee));
+            entry.insert("modified_fee".to_owned(), json!(modified_fee.to_sat()));
         }
         object.insert(prioritised.txid.to_string(), Value::Object(entry));
     }

@@ -8,8 +8,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, CompactTarget, ScriptBuf, WitnessMerkleNode, Wtxid, merkle_tree, opcodes};
+use bitcoin::{Amount, Block, CompactTarget, ScriptBuf, Weight, WitnessMerkleNode, Wtxid, merkle_tree, opcodes};
 use outrigger_sdk::Host;
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::NextBlock;
@@ -27,8 +28,8 @@ const REFRESH_AGE: u64 = 5;
 const SIGOP_LIMIT: u32 = 80_000;
 /// The most bytes of a block's serialisation, and the most weight units of a block (BIP 141).
 const WEIGHT_LIMIT: u32 = 4_000_000;
-/// What a template leaves for header and coinbase, in weight units.
-const RESERVED_WEIGHT: u64 = 8_000;
+/// What a template leaves for header and coinbase.
+const RESERVED_WEIGHT: Weight = Weight::from_wu(8_000);
 /// What an answer takes beside its transactions, in bytes.
 const FRAME_SIZE: usize = 2_048;
 /// What the output begins with that commits to the witnesses (BIP 141).
@@ -43,8 +44,8 @@ struct Template {
     sequence: u64,
     /// The host's time when it was made, in seconds.
     made: u64,
-    /// The sum of its transactions' fees, in satoshi.
-    fees: u64,
+    /// The sum of its transactions' fees.
+    fees: Amount,
     commitment: ScriptBuf,
     /// The whole answer.
     answer: Arc<Vec<u8>>,
@@ -68,7 +69,7 @@ pub struct Templates {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastBlock {
     /// Its weight, in weight units.
-    pub weight: u64,
+    pub weight: Weight,
     /// Its transactions, without the coinbase.
     pub transactions: usize,
 }
@@ -122,7 +123,10 @@ impl LastBlock {
     /// The block that a selection makes.
     pub fn of(candidate: &Candidate) -> Self {
         let weights = candidate.transactions.iter().map(|selected| selected.weight);
-        Self { weight: RESERVED_WEIGHT + weights.sum::<u64>(), transactions: candidate.transactions.len() }
+        Self {
+            weight: weights.fold(RESERVED_WEIGHT, Weight::saturating_add),
+            transactions: candidate.transactions.len(),
+        }
     }
 }
 
@@ -205,7 +209,7 @@ impl Template {
         let next = &self.next;
         let after = json!({
             "coinbaseaux": {},
-            "coinbasevalue": next.subsidy.saturating_add(self.fees),
+            "coinbasevalue": next.subsidy.saturating_add(self.fees).to_sat(),
             "longpollid": format!("{}{}", next.tip.hash, self.sequence),
             "target": work::target_hex(CompactTarget::from_consensus(next.bits)),
             "mintime": next.min_time,

@@ -51,7 +51,7 @@ fn push_rest(json: &mut Vec<u8>, selected: &Selected) {
     for (index, position) in selected.depends.iter().enumerate() {
         push_text(json, format_args!("{}{position}", if index > 0 { "," } else { "" }));
     }
-    let Selected { fee, sigops, weight, .. } = selected;
+    let (fee, sigops, weight) = (selected.fee.to_sat(), selected.sigops, selected.weight.to_wu());
     push_text(json, format_args!("],\"fee\":{fee},\"sigops\":{sigops},\"weight\":{weight}}}"));
 }
 
@@ -79,7 +79,7 @@ fn push_text(json: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use bitcoin::Txid;
+    use bitcoin::{Amount, Txid, Weight};
 
     use super::*;
 
@@ -88,9 +88,9 @@ mod tests {
             raw: vec![number; 3].into(),
             txid: Txid::from_byte_array([number; 32]),
             wtxid: Wtxid::from_byte_array([number + 1; 32]),
-            fee: 7,
+            fee: Amount::from_sat(7),
             sigops: 8,
-            weight: 9,
+            weight: Weight::from_wu(9),
             depends,
         }
     }

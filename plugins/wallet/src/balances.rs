@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use outrigger_sdk::amount;
+use bitcoin::Amount;
+use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::wallet::{Ownership, Synced, WalletInfo};
 use serde_json::{Value, json};
@@ -10,15 +11,15 @@ use serde_json::{Value, json};
 use crate::error::WalletError;
 use crate::{CallContext, arguments, coins, reuse};
 
-/// Sums of coins of one ownership, in satoshi.
+/// Sums of coins of one ownership.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     /// Confirmed coins, and unconfirmed ones of trusted transactions (`CachedTxIsTrusted` in Bitcoin Core).
-    pub trusted: u64,
+    pub trusted: Amount,
     /// Unconfirmed coins of the mempool that are not trusted.
-    pub untrusted_pending: u64,
+    pub untrusted_pending: Amount,
     /// Immature coinbase outputs.
-    pub immature: u64,
+    pub immature: Amount,
 }
 
 /// The sums of a wallet's coins, by ownership.
@@ -28,8 +29,8 @@ pub struct Balances {
     pub mine: Totals,
     /// Watch-only coins; none if there are none.
     pub watch_only: Option<Totals>,
-    /// Spendable coins whose scripts were spent from, in satoshi. They are in no other sum (`avoid_reuse`).
-    pub used: u64,
+    /// Spendable coins whose scripts were spent from. They are in no other sum (`avoid_reuse`).
+    pub used: Amount,
 }
 
 /// Sums up the wallet's coins; trusted ones count from `min_depth` confirmations. With `avoid_reuse`, mature coins of scripts
@@ -66,11 +67,6 @@ pub fn balances(
     Ok(balances)
 }
 
-/// An amount in satoshi as JSON.
-pub fn money(satoshi: u64) -> Value {
-    amount::to_json(i64::try_from(satoshi).unwrap_or(i64::MAX))
-}
-
 /// `lastprocessedblock`: the block up to which the wallet has followed the chain.
 pub fn last_processed_block(synced: &Synced) -> Value {
     json!({"hash": synced.hash, "height": synced.height})
@@ -78,14 +74,14 @@ pub fn last_processed_block(synced: &Synced) -> Value {
 
 impl Totals {
     /// The JSON object, with `used` if the wallet has the flag `avoid_reuse`.
-    fn to_json(self, used: Option<u64>) -> Value {
+    fn to_json(self, used: Option<Amount>) -> Value {
         let mut object = json!({
-            "trusted": money(self.trusted),
-            "untrusted_pending": money(self.untrusted_pending),
-            "immature": money(self.immature),
+            "trusted": amount::to_json(self.trusted),
+            "untrusted_pending": amount::to_json(self.untrusted_pending),
+            "immature": amount::to_json(self.immature),
         });
         if let (Some(used), Some(object)) = (used, object.as_object_mut()) {
-            object.insert("used".into(), money(used));
+            object.insert("used".into(), amount::to_json(used));
         }
         object
     }
@@ -116,6 +112,6 @@ pub fn get_balance(context: &mut CallContext<'_>) -> Result<Value, WalletError> 
     let watch_only = params.flag_or(2, !wallet.private_keys_enabled)?;
     let avoid_reuse = arguments::avoid_reuse(params.given(3), &wallet)?;
     let balances = balances(context, &wallet, min_depth, avoid_reuse)?;
-    let watched = balances.watch_only.filter(|_| watch_only).map_or(0, |totals| totals.trusted);
-    Ok(money(balances.mine.trusted.saturating_add(watched)))
+    let watched = balances.watch_only.filter(|_| watch_only).map_or(Amount::ZERO, |totals| totals.trusted);
+    Ok(amount::to_json(balances.mine.trusted.saturating_add(watched)))
 }

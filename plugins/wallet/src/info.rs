@@ -1,10 +1,12 @@
 //! `getwalletinfo` and `getwalletbackupinfo`.
 
+use bitcoin::Amount;
+use outrigger_sdk::amount;
 use outrigger_sdk::service::wallet::{WalletInfo, WalletKind};
 use serde_json::{Map, Value, json};
 
 use crate::CallContext;
-use crate::balances::{balances, last_processed_block, money};
+use crate::balances::{balances, last_processed_block};
 use crate::error::WalletError;
 
 /// The `walletversion` of Bitcoin Core 29: that of the last change which older releases could not read.
@@ -27,9 +29,9 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     put("walletname", json!(wallet.name));
     put("walletversion", json!(WALLET_VERSION));
     put("format", json!("lmdb"));
-    put("balance", money(mine.trusted));
-    put("unconfirmed_balance", money(mine.untrusted_pending));
-    put("immature_balance", money(mine.immature));
+    put("balance", amount::to_json(mine.trusted));
+    put("unconfirmed_balance", amount::to_json(mine.untrusted_pending));
+    put("immature_balance", amount::to_json(mine.immature));
     put("txcount", json!(wallet.transactions));
     if let Some(oldest) = keypool_oldest {
         put("keypoololdest", json!(oldest));
@@ -40,7 +42,7 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
         put("unlocked_until", json!(wallet.unlocked_until));
     }
     // There is no settxfee here: the feerate is that of each payment, or the plugin's.
-    put("paytxfee", money(0));
+    put("paytxfee", amount::to_json(Amount::ZERO));
     put("private_keys_enabled", json!(wallet.private_keys_enabled));
     put("avoid_reuse", json!(wallet.avoid_reuse));
     put("scanning", scanning);

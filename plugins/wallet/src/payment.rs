@@ -1,22 +1,23 @@
 //! Makes an unsigned payment from coins and a payment request: coin selection, the recipients' amounts, fee and change.
 //!
-//! All values are integers, in satoshi and weight units. The fee of a payment is its feerate times its virtual size, rounded
-//! up; a payment without change also pays what was too little for change.
+//! The fee of a payment is its feerate times its virtual size, rounded up; a payment without change also pays what was too
+//! little for change.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::transaction::Version;
-use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Weight, Witness};
 use outrigger_sdk::FeeRate;
+use outrigger_sdk::amount::Saturating;
 
 use crate::error::WalletError;
 use crate::select::{Goal, select, select_lighter};
-use crate::weight::{InputSize, WITNESS_SCALE, compact_len, output_len};
+use crate::weight::{InputSize, compact_len, output_len, output_weight};
 
-/// The greatest fee of a payment, in satoshi: Bitcoin Core 29's `-maxtxfee`.
-pub const MAX_FEE: u64 = 10_000_000;
+/// The greatest fee of a payment: Bitcoin Core 29's `-maxtxfee`.
+pub const MAX_FEE: Amount = Amount::from_sat(10_000_000);
 
-/// The greatest weight that is relayed, in weight units: Bitcoin Core's `MAX_STANDARD_TX_WEIGHT`.
-pub const MAX_WEIGHT: u64 = 400_000;
+/// The greatest weight that is relayed: Bitcoin Core's `MAX_STANDARD_TX_WEIGHT`.
+pub const MAX_WEIGHT: Weight = Weight::from_wu(400_000);
 
 /// The feerate at which an output must be worth spending: Bitcoin Core 29's `-dustrelayfee`.
 const DUST_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(3000);
@@ -32,8 +33,8 @@ pub type Rank = u8;
 pub struct Spendable {
     /// Its outpoint.
     pub outpoint: OutPoint,
-    /// Its value, in satoshi.
-    pub value: u64,
+    /// Its value.
+    pub value: Amount,
     /// Its script.
     pub script: ScriptBuf,
     /// The size of the input that spends it.
@@ -42,13 +43,20 @@ pub struct Spendable {
     pub rank: Rank,
 }
 
+impl Spendable {
+    /// Its output.
+    pub fn output(&self) -> TxOut {
+        TxOut { value: self.value, script_pubkey: self.script.clone() }
+    }
+}
+
 /// Who is paid, and how much.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recipient {
     /// Its script.
     pub script: ScriptBuf,
-    /// Its amount, in satoshi.
-    pub amount: u64,
+    /// Its amount.
+    pub amount: Amount,
     /// Whether a share of the fee is subtracted from the amount.
     pub subtract_fee: bool,
 }
@@ -86,57 +94,58 @@ impl ChangeScript {
         Self::new(Script::new(), None)
     }
 
-    fn output_weight(&self) -> u64 {
-        output_len(self.len) * WITNESS_SCALE
+    fn output_weight(&self) -> Weight {
+        output_weight(self.len)
     }
 
-    /// The least change, in satoshi: no dust, and worth more than spending it costs.
-    fn least(&self, feerate: FeeRate) -> u64 {
-        dust(self.len, self.witness_program).max(fee(feerate, self.spending.weight(false)).saturating_add(1))
+    /// The least change: no dust, and worth more than spending it costs.
+    fn least(&self, feerate: FeeRate) -> Amount {
+        let spending = fee(feerate, self.spending.weight(false));
+        dust(self.len, self.witness_program).max(spending.saturating_add(Amount::ONE_SAT))
     }
 }
 
-/// What the selected coins are split into: payments, change and fee, in satoshi.
+/// What the selected coins are split into: payments, change and fee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FeeSplit {
     /// What the recipients get, in their order.
-    pub paid: Vec<u64>,
+    pub paid: Vec<Amount>,
     /// The change, if it is worth an output.
-    pub change: Option<u64>,
+    pub change: Option<Amount>,
     /// The fee.
-    pub fee: u64,
+    pub fee: Amount,
 }
 
-/// The fee of a transaction's weight, in satoshi.
-pub fn fee(feerate: FeeRate, weight: u64) -> u64 {
-    feerate.fee(weight.div_ceil(WITNESS_SCALE)).to_sat()
+/// The fee of a transaction's weight.
+pub fn fee(feerate: FeeRate, weight: Weight) -> Amount {
+    feerate.fee(weight.to_vbytes_ceil())
 }
 
 /// The shares of a satoshi: a weight unit costs as many shares as the feerate has satoshi per
 /// 1000 virtual bytes, so that the fees of the parts of a transaction are exact.
 /// 21 million bitcoin in shares are less than half of what 64 bits hold.
-const SHARES: u64 = 1000 * WITNESS_SCALE;
+const SHARES: u64 = 1000 * Weight::WITNESS_SCALE_FACTOR;
 
-/// Satoshi in shares.
-fn shares(satoshi: u64) -> u64 {
-    satoshi.saturating_mul(SHARES)
+/// An amount in shares.
+fn shares(amount: Amount) -> u64 {
+    amount.to_sat().saturating_mul(SHARES)
 }
 
 /// The fee of a part of a transaction, in shares.
-fn fee_share(feerate: FeeRate, weight: u64) -> u64 {
-    feerate.to_sat_per_kvb().saturating_mul(weight)
+fn fee_share(feerate: FeeRate, weight: Weight) -> u64 {
+    feerate.to_sat_per_kvb().saturating_mul(weight.to_wu())
 }
 
-/// The value below which an output with a script of this length is dust, in satoshi (Bitcoin Core's `GetDustThreshold`).
-fn dust(script_len: usize, witness_program: bool) -> u64 {
+/// The value below which an output with a script of this length is dust (Bitcoin Core's `GetDustThreshold`).
+fn dust(script_len: usize, witness_program: bool) -> Amount {
     const SPENDING_WITNESS_PROGRAM: u64 = 67;
     const SPENDING_OTHERS: u64 = 148;
     let spending = if witness_program { SPENDING_WITNESS_PROGRAM } else { SPENDING_OTHERS };
-    DUST_FEERATE.fee(output_len(script_len) + spending).to_sat()
+    DUST_FEERATE.fee(output_len(script_len) + spending)
 }
 
 /// Whether a value would be dust in an output with this script. An OP_RETURN output never is: it is not spent.
-fn is_dust(value: u64, script: &ScriptBuf) -> bool {
+fn is_dust(value: Amount, script: &ScriptBuf) -> bool {
     !script.is_op_return() && value < dust(script.len(), script.is_witness_program())
 }
 
@@ -147,9 +156,9 @@ pub fn check_dust(recipients: &[Recipient]) -> Result<(), WalletError> {
 }
 
 impl PaymentRequest {
-    /// The sum of the recipients' amounts, in satoshi.
-    fn amount(&self) -> u64 {
-        self.recipients.iter().fold(0, |sum, recipient| sum.saturating_add(recipient.amount))
+    /// The sum of the recipients' amounts.
+    fn amount(&self) -> Amount {
+        self.recipients.iter().map(|recipient| recipient.amount).fold(Amount::ZERO, Amount::saturating_add)
     }
 
     /// Whether any recipient pays the fee.
@@ -159,26 +168,26 @@ impl PaymentRequest {
 
     /// Refuses to subtract the fee from a payment of nothing.
     pub fn check(&self) -> Result<(), WalletError> {
-        if self.subtract_fee() && self.amount() == 0 { Err(WalletError::NothingToPay) } else { Ok(()) }
+        if self.subtract_fee() && self.amount() == Amount::ZERO { Err(WalletError::NothingToPay) } else { Ok(()) }
     }
 
     /// The weight of a transaction without its inputs.
-    fn weight_without_inputs(&self, inputs: usize, witness: bool, change: Option<&ChangeScript>) -> u64 {
+    fn weight_without_inputs(&self, inputs: usize, witness: bool, change: Option<&ChangeScript>) -> Weight {
         const VERSION_AND_LOCK_TIME: usize = 8;
-        const MARKER_AND_FLAG: u64 = 2;
+        const MARKER_AND_FLAG: Weight = Weight::from_witness_data_size(2);
         let outputs = self.recipients.len() + usize::from(change.is_some());
-        let fixed = (VERSION_AND_LOCK_TIME + compact_len(outputs) + compact_len(inputs)) as u64;
-        let paid: u64 = self.recipients.iter().map(|recipient| output_len(recipient.script.len())).sum();
-        (fixed + paid) * WITNESS_SCALE
-            + change.map_or(0, ChangeScript::output_weight)
-            + if witness { MARKER_AND_FLAG } else { 0 }
+        let fixed = VERSION_AND_LOCK_TIME + compact_len(outputs) + compact_len(inputs);
+        let paid = self.recipients.iter().map(|recipient| output_weight(recipient.script.len()));
+        paid.chain(change.map(ChangeScript::output_weight))
+            .chain(witness.then_some(MARKER_AND_FLAG))
+            .fold(Weight::from_non_witness_data_size(fixed as u64), Weight::saturating_add)
     }
 
     /// The weight of the signed transaction that spends these coins.
-    fn weight(&self, coins: &[&Spendable], change: Option<&ChangeScript>) -> u64 {
+    fn weight(&self, coins: &[&Spendable], change: Option<&ChangeScript>) -> Weight {
         let witness = coins.iter().any(|coin| coin.size.witness.is_some());
-        let inputs: u64 = coins.iter().map(|coin| coin.size.weight(witness)).sum();
-        inputs + self.weight_without_inputs(coins.len(), witness, change)
+        let inputs = coins.iter().map(|coin| coin.size.weight(witness));
+        inputs.fold(self.weight_without_inputs(coins.len(), witness, change), Weight::saturating_add)
     }
 
     /// Chooses coins, among those up to the lowest rank that suffices.
@@ -212,7 +221,8 @@ impl PaymentRequest {
             return Ok(chosen);
         }
         // Rounding up to whole virtual bytes, then to whole satoshi.
-        let room = fee_share(self.feerate, WITNESS_SCALE - 1).saturating_add(SHARES - 1);
+        let rounding = Weight::from_wu(Weight::WITNESS_SCALE_FACTOR - 1);
+        let room = fee_share(self.feerate, rounding).saturating_add(SHARES - 1);
         self.choose_with_room(coins, change, room)
     }
 
@@ -244,7 +254,7 @@ impl PaymentRequest {
         if fits(&chosen) {
             return Ok(chosen);
         }
-        let weights: Vec<u64> = useful.iter().map(|(coin, _)| coin.size.weight(witness)).collect();
+        let weights: Vec<Weight> = useful.iter().map(|(coin, _)| coin.size.weight(witness)).collect();
         let lighter = select_lighter(&values, &weights, goal);
         lighter.into_iter().map(pick).find(fits).ok_or(WalletError::TooManyInputs)
     }
@@ -273,7 +283,7 @@ impl PaymentRequest {
     /// # Errors
     /// When the amounts do not suffice for the fee, or the fee or the weight is beyond its limit.
     pub fn divide(&self, coins: &[&Spendable], change: ChangeScript) -> Result<FeeSplit, WalletError> {
-        let total = coins.iter().fold(0_u64, |sum, coin| sum.saturating_add(coin.value));
+        let total = coins.iter().map(|coin| coin.value).fold(Amount::ZERO, Amount::saturating_add);
         let surplus = total.checked_sub(self.amount()).ok_or(WalletError::InsufficientFunds)?;
         let with = self.weight(coins, Some(&change));
         let without = self.weight(coins, None);
@@ -282,15 +292,15 @@ impl PaymentRequest {
         let left = if subtract_fee { Some(surplus) } else { surplus.checked_sub(fee_with) };
         let split = match left.filter(|left| *left >= change.least(self.feerate)) {
             Some(left) => {
-                let paid = self.paid(if subtract_fee { fee_with } else { 0 })?;
+                let paid = self.paid(if subtract_fee { fee_with } else { Amount::ZERO })?;
                 FeeSplit { paid, change: Some(left), fee: fee_with }
             }
             None if subtract_fee => {
                 let missing = fee_without.saturating_sub(surplus);
-                FeeSplit { paid: self.paid(missing)?, change: None, fee: surplus + missing }
+                FeeSplit { paid: self.paid(missing)?, change: None, fee: surplus.saturating_add(missing) }
             }
             None if surplus < fee_without => return Err(WalletError::InsufficientFunds),
-            None => FeeSplit { paid: self.paid(0)?, change: None, fee: surplus },
+            None => FeeSplit { paid: self.paid(Amount::ZERO)?, change: None, fee: surplus },
         };
         if split.fee > MAX_FEE {
             return Err(WalletError::FeeTooHigh);
@@ -303,12 +313,15 @@ impl PaymentRequest {
 
     /// What the recipients get when `fee` is subtracted from their amounts: in equal shares, the first of those who pay
     /// also paying the remainder, as in bitcoind.
-    fn paid(&self, fee: u64) -> Result<Vec<u64>, WalletError> {
+    fn paid(&self, fee: Amount) -> Result<Vec<Amount>, WalletError> {
         let payers = self.recipients.iter().filter(|recipient| recipient.subtract_fee).count() as u64;
-        let share = fee.checked_div(payers).unwrap_or(0);
-        let mut left_over = fee.checked_rem(payers).unwrap_or(0);
+        let share = fee.checked_div(payers).unwrap_or_default();
+        let mut left_over = fee.checked_rem(payers).unwrap_or_default();
         let get = |recipient: &Recipient| {
-            let cost = if recipient.subtract_fee { share + std::mem::take(&mut left_over) } else { 0 };
+            let cost = match recipient.subtract_fee {
+                true => share.saturating_add(std::mem::take(&mut left_over)),
+                false => Amount::ZERO,
+            };
             let paid = recipient.amount.checked_sub(cost).ok_or(WalletError::AmountBelowFee)?;
             if is_dust(paid, &recipient.script) { Err(WalletError::DustAfterFee) } else { Ok(paid) }
         };
@@ -325,9 +338,4 @@ pub fn unsigned(coins: &[&Spendable], output: Vec<TxOut>, sequence: Sequence, lo
         witness: Witness::new(),
     };
     Transaction { version: Version::TWO, lock_time, input: coins.iter().map(input).collect(), output }
-}
-
-/// An output of a value in satoshi.
-pub fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
-    TxOut { value: Amount::from_sat(value), script_pubkey }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bitcoin::script::PushBytesBuf;
-use bitcoin::{Network, ScriptBuf, opcodes};
+use bitcoin::{Amount, Network, ScriptBuf, opcodes};
 use outrigger_sdk::params::{self, Type, int32};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::{RpcError, amount};
@@ -43,7 +43,7 @@ pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Resu
     for (position, (key, value)) in amounts.iter().enumerate() {
         let subtract_fee = payers.contains(&position);
         if key == DATA {
-            recipients.push(Recipient { script: data_script(value)?, amount: 0, subtract_fee });
+            recipients.push(Recipient { script: data_script(value)?, amount: Amount::ZERO, subtract_fee });
             continue;
         }
         let script = address::to_script(key, network).map_err(|_| WalletError::AddressAmong(key.clone()))?;

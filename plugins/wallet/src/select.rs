@@ -5,6 +5,8 @@
 //! change is not worth its cost. Where it finds none, the smallest single coin that suffices is taken, or else as few as
 //! possible, the largest first.
 
+use bitcoin::Weight;
+
 /// The most steps of the search.
 const MAX_STEPS: usize = 100_000;
 
@@ -32,15 +34,16 @@ pub fn select(values: &[u64], goal: Goal) -> Option<Vec<usize>> {
 
 /// Positions to take where what [`select`] chose is too heavy: the fewest values, then those with the most value for their
 /// weight; each with change, then where it must be without. None when all together do not suffice.
-pub fn select_lighter(values: &[u64], weights: &[u64], goal: Goal) -> Vec<Vec<usize>> {
+pub fn select_lighter(values: &[u64], weights: &[Weight], goal: Goal) -> Vec<Vec<usize>> {
     let coin = |position: usize| Some((*values.get(position)?, *weights.get(position)?));
-    let coins: Vec<(usize, u64, u64)> =
+    let coins: Vec<(usize, u64, Weight)> =
         (0..values.len()).filter_map(|at| coin(at).map(|(value, weight)| (at, value, weight))).collect();
     let mut by_value = coins.clone();
     by_value.sort_by_key(|(_, value, _)| std::cmp::Reverse(*value));
     let mut by_density = coins;
-    by_density
-        .sort_by_key(|(_, value, weight)| std::cmp::Reverse(u128::from(*value) * DENSITY / u128::from(*weight).max(1)));
+    by_density.sort_by_key(|(_, value, weight)| {
+        std::cmp::Reverse(u128::from(*value) * DENSITY / u128::from(weight.to_wu()).max(1))
+    });
     let wanted = [goal.with_change.max(goal.target), goal.target];
     let choices = wanted.into_iter().flat_map(|sum| [leading(&by_value, sum), leading(&by_density, sum)]);
     choices.flatten().collect()
@@ -51,7 +54,7 @@ const DENSITY: u128 = 1 << 40;
 
 /// The first of these coins (position, value, weight) that come to a sum, without those that it does without; none when all
 /// do not suffice. The positions are in rising order.
-fn leading(coins: &[(usize, u64, u64)], wanted: u64) -> Option<Vec<usize>> {
+fn leading(coins: &[(usize, u64, Weight)], wanted: u64) -> Option<Vec<usize>> {
     let (mut taken, mut sum) = (Vec::new(), 0_u64);
     for coin in coins {
         if sum >= wanted {
@@ -153,6 +156,10 @@ mod tests {
         Goal { target, tolerance, with_change }
     }
 
+    fn wu(weights: &[u64]) -> Vec<Weight> {
+        weights.iter().copied().map(Weight::from_wu).collect()
+    }
+
     #[track_caller]
     fn check(values: &[u64], goal: Goal, expect: Option<&[usize]>) {
         assert_eq!(select(values, goal).as_deref(), expect);
@@ -201,7 +208,7 @@ mod tests {
 
     #[test]
     fn coin_selection_lighter_choice_leaves_change_where_it_can() {
-        let lighter = |values: &[u64], weights: &[u64], goal| select_lighter(values, weights, goal);
+        let lighter = |values: &[u64], weights: &[u64], goal| select_lighter(values, &wu(weights), goal);
         assert_eq!(lighter(&[60, 50, 40, 10], &[1; 4], goal(100, 5, 105))[0], [0, 1]);
         // Not enough for change: the target is enough.
         assert_eq!(lighter(&[60, 41], &[1; 2], goal(100, 5, 105)), [[0, 1], [0, 1]]);
@@ -211,10 +218,10 @@ mod tests {
     #[test]
     fn coin_selection_lightest_choice_takes_the_most_value_for_its_weight() {
         // Two heavy coins are fewest, three light ones lightest.
-        let choices = select_lighter(&[60, 60, 40, 40, 40], &[100, 100, 10, 10, 10], goal(110, 0, 115));
+        let choices = select_lighter(&[60, 60, 40, 40, 40], &wu(&[100, 100, 10, 10, 10]), goal(110, 0, 115));
         assert_eq!(choices, [vec![0, 1], vec![2, 3, 4], vec![0, 1], vec![2, 3, 4]]);
         // What the last coin makes needless is left out.
-        assert_eq!(select_lighter(&[5, 100], &[1, 30], goal(100, 0, 100))[1], [1]);
+        assert_eq!(select_lighter(&[5, 100], &wu(&[1, 30]), goal(100, 0, 100))[1], [1]);
     }
 
     proptest! {

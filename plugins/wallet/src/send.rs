@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::arguments::avoid_reuse;
 use crate::change::Change;
 use crate::error::WalletError;
-use crate::payment::{PaymentRequest, Rank, Recipient, Spendable, check_dust, output, unsigned};
+use crate::payment::{PaymentRequest, Rank, Recipient, Spendable, check_dust, unsigned};
 use crate::signable::signable_keys;
 use crate::weight::input_size;
 use crate::{CallContext, WalletPlugin, coins, locktime, recipients, reuse};
@@ -257,10 +257,14 @@ fn pay(
     })?;
     let split = payment.divide(&chosen, sized)?;
     let paid = split.paid.iter().zip(&payment.recipients);
-    let mut outputs: Vec<TxOut> = paid.map(|(value, recipient)| output(*value, recipient.script.clone())).collect();
+    let mut outputs: Vec<TxOut> =
+        paid.map(|(value, recipient)| TxOut { value: *value, script_pubkey: recipient.script.clone() }).collect();
     if let Some(value) = split.change {
         // Where the change stands must not tell it from the rest.
-        outputs.insert(thread_rng().gen_range(0..=outputs.len()), output(value, change.script()?.clone()));
+        outputs.insert(
+            thread_rng().gen_range(0..=outputs.len()),
+            TxOut { value, script_pubkey: change.script()?.clone() },
+        );
     }
     let now = context.host.chain.time(context.scope)?;
     let lock_time = locktime::against_fee_sniping(&wallet.synced, now, &mut thread_rng());
@@ -334,7 +338,7 @@ fn sign(
             known.add(&coin.script, info.solving.clone());
         }
     }
-    let spent: Vec<Option<TxOut>> = chosen.iter().map(|coin| Some(output(coin.value, coin.script.clone()))).collect();
+    let spent: Vec<Option<TxOut>> = chosen.iter().map(|coin| Some(coin.output())).collect();
     let owned: HashSet<&ScriptBuf> = chosen.iter().map(|coin| &coin.script).collect();
     let keys = WalletKeys::new(&*context.host.signer, context.scope, owned.into_iter().cloned().collect());
     let errors = sign_transaction(&mut transaction, &spent, &known, &keys, Sighash::DEFAULT)?;

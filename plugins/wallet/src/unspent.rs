@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Network, ScriptBuf};
+use bitcoin::{Amount, Network, ScriptBuf};
 use outrigger_sdk::RpcError;
-use outrigger_sdk::amount::{self, MAX_MONEY};
+use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex, int32, int64};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
@@ -13,15 +13,14 @@ use serde_json::{Map, Value, json};
 
 use crate::address_info::{redeem_script, witness_script};
 use crate::arguments::{addresses, wrong_type};
-use crate::balances::money;
 use crate::error::WalletError;
 use crate::{CallContext, coins, reuse};
 
 /// The default of `maxconf`.
 const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
 
-/// No less than any amount, in satoshi.
-const UNLIMITED: u64 = MAX_MONEY.unsigned_abs();
+/// No less than any amount.
+const UNLIMITED: Amount = Amount::MAX_MONEY;
 
 /// Which coins to list.
 #[derive(Debug)]
@@ -34,13 +33,13 @@ struct Filter {
     options: Options,
 }
 
-/// `query_options`; amounts in satoshi.
+/// `query_options`.
 #[derive(PartialEq, Eq, Debug)]
 struct Options {
-    minimum_amount: u64,
-    maximum_amount: u64,
+    minimum_amount: Amount,
+    maximum_amount: Amount,
     /// Where to stop once the coins come to as much; [`UNLIMITED`] never.
-    minimum_sum_amount: u64,
+    minimum_sum_amount: Amount,
     /// Where to stop; 0 never.
     maximum_count: u64,
     include_immature_coinbase: bool,
@@ -49,7 +48,7 @@ struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            minimum_amount: 0,
+            minimum_amount: Amount::ZERO,
             maximum_amount: UNLIMITED,
             minimum_sum_amount: UNLIMITED,
             maximum_count: 0,
@@ -81,7 +80,7 @@ impl Options {
             number => int64(number),
         };
         Ok(Self {
-            minimum_amount: amount("minimumAmount", 0)?,
+            minimum_amount: amount("minimumAmount", Amount::ZERO)?,
             maximum_amount: amount("maximumAmount", UNLIMITED)?,
             minimum_sum_amount: amount("minimumSumAmount", UNLIMITED)?,
             // A negative count limits nothing.
@@ -122,7 +121,7 @@ impl Filter {
 
     /// The coins to list. What comes beyond the wanted sum or count is left out.
     fn select(&self, coins: Vec<WalletCoin>, wallet: &WalletInfo) -> Vec<WalletCoin> {
-        let (mut taken, mut total) = (Vec::new(), 0_u64);
+        let (mut taken, mut total) = (Vec::new(), Amount::ZERO);
         for coin in coins.into_iter().filter(|coin| self.takes(coin, wallet)) {
             total = total.saturating_add(coin.value);
             taken.push(coin);
@@ -189,12 +188,12 @@ fn entry(coin: &WalletCoin, about: &About<'_>, network: Network) -> Value {
         }
     }
     put("scriptPubKey", json!(encode_hex(coin.script.as_bytes())));
-    put("amount", money(coin.value));
+    put("amount", amount::to_json(coin.value));
     put("confirmations", json!(depth));
     if let Some(waiting) = waiting.filter(|_| depth == 0) {
         put("ancestorcount", json!(waiting.ancestor_count));
         put("ancestorsize", json!(waiting.ancestor_size));
-        put("ancestorfees", json!(waiting.ancestor_fees));
+        put("ancestorfees", json!(waiting.ancestor_fees.to_sat()));
     }
     put("spendable", json!(coin.ownership == Ownership::Spendable));
     put("solvable", json!(solvable));
@@ -240,9 +239,9 @@ mod tests {
         let all = json!({"minimumAmount": "0.5", "maximumAmount": 2, "maximumCount": 3, "minimumSumAmount": 1,
             "include_immature_coinbase": true});
         let wanted = Options {
-            minimum_amount: 50_000_000,
-            maximum_amount: 200_000_000,
-            minimum_sum_amount: 100_000_000,
+            minimum_amount: Amount::from_sat(50_000_000),
+            maximum_amount: Amount::from_sat(200_000_000),
+            minimum_sum_amount: Amount::from_sat(100_000_000),
             maximum_count: 3,
             include_immature_coinbase: true,
         };

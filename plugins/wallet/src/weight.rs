@@ -3,16 +3,13 @@
 //! ECDSA signatures are counted with the 71 bytes of one with low R and low S and its type byte; one in 256 is a byte shorter.
 //! A coin that the wallet's keys cannot spend by one of the plain forms has no size and is not chosen.
 
-use bitcoin::Script;
+use bitcoin::{Script, Weight};
 #[cfg(test)]
 use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::service::wallet::SolvingData;
 use outrigger_sdk::standard::{ScriptKind, classify};
 
 use crate::address_info::{public_key, redeem_script, witness_script};
-
-/// Weight units of a byte outside of witnesses (BIP 141).
-pub const WITNESS_SCALE: u64 = 4;
 
 /// An ECDSA signature with its type byte, in bytes.
 const ECDSA_LEN: usize = 71;
@@ -35,11 +32,11 @@ pub struct InputSize {
 }
 
 impl InputSize {
-    /// The input's weight, in weight units. In a transaction with witnesses an input without one has an empty one.
-    pub fn weight(&self, in_witness_transaction: bool) -> u64 {
+    /// The input's weight. In a transaction with witnesses an input without one has an empty one.
+    pub fn weight(&self, in_witness_transaction: bool) -> Weight {
         let base = INPUT_FIXED_LEN + compact_len(self.script_sig) + self.script_sig;
         let witness = self.witness.unwrap_or(usize::from(in_witness_transaction));
-        base as u64 * WITNESS_SCALE + witness as u64
+        Weight::from_wu(base as u64 * Weight::WITNESS_SCALE_FACTOR + witness as u64)
     }
 
     /// What a P2WPKH output in P2SH takes to spend.
@@ -64,6 +61,11 @@ impl InputSize {
 pub fn output_len(script_len: usize) -> u64 {
     const VALUE_LEN: usize = 8;
     (VALUE_LEN + compact_len(script_len) + script_len) as u64
+}
+
+/// The weight of an output.
+pub fn output_weight(script_len: usize) -> Weight {
+    Weight::from_non_witness_data_size(output_len(script_len))
 }
 
 /// The length of a count or length before what it counts, in bytes.
@@ -192,7 +194,7 @@ mod tests {
     }
 
     fn weight(script: &Script, solving: &SolvingData) -> Option<u64> {
-        input_size(script, solving, &|key| key == KEY || key == [7; 32]).map(|size| size.weight(false))
+        input_size(script, solving, &|key| key == KEY || key == [7; 32]).map(|size| size.weight(false).to_wu())
     }
 
     fn multisig(required: u8, keys: &[[u8; 33]]) -> ScriptBuf {
@@ -215,11 +217,11 @@ mod tests {
         assert_eq!(weight(&wpkh, &known), Some(41 * 4 + 107));
         assert_eq!(weight(&sh, &known), None);
         assert_eq!(weight(&sh, &solving(&[&wpkh])), Some(64 * 4 + 107));
-        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(false), 147 * 4);
-        assert_eq!(InputSize::of_type(AddressType::Bech32).weight(true), 41 * 4 + 107);
-        assert_eq!(InputSize::of_type(AddressType::P2shSegwit).weight(true), 64 * 4 + 107);
-        assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true), 41 * 4 + 66);
-        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(true), 147 * 4 + 1);
+        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(false).to_wu(), 147 * 4);
+        assert_eq!(InputSize::of_type(AddressType::Bech32).weight(true).to_wu(), 41 * 4 + 107);
+        assert_eq!(InputSize::of_type(AddressType::P2shSegwit).weight(true).to_wu(), 64 * 4 + 107);
+        assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true).to_wu(), 41 * 4 + 66);
+        assert_eq!(InputSize::of_type(AddressType::Legacy).weight(true).to_wu(), 147 * 4 + 1);
     }
 
     #[test]

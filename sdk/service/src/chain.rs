@@ -2,7 +2,7 @@
 //!
 //! The example `blocks` of the SDK shows it in use.
 
-use bitcoin::{BlockHash, Network, OutPoint, TxOut, Txid};
+use bitcoin::{Amount, BlockHash, Network, OutPoint, TxOut, Txid};
 
 use super::service;
 use crate::wire::{Blob, wire_enum, wire_struct};
@@ -133,7 +133,7 @@ wire_struct! {
         /// The time to put in its header: now, but at least `min_time`, in seconds.
         pub time: u32,
         /// The subsidy of its height, in satoshi.
-        pub subsidy: u64,
+        pub subsidy: Amount,
         /// The names of the rules it is under, in order, `!`-prefixed where a client must know the rule.
         pub rules: Vec<String>,
         /// Deployments that can be signalled: name and bit.

@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, Txid, Wtxid};
+use bitcoin::{Amount, OutPoint, SignedAmount, Txid, Weight, Wtxid};
 use outrigger_values::FeeRate;
 
 use super::chain::NextBlock;
@@ -23,7 +23,7 @@ wire_struct! {
         /// The memory they take, in bytes.
         pub usage: u64,
         /// The sum of their fees, in satoshi.
-        pub total_fee: u64,
+        pub total_fee: Amount,
         /// The limit of `usage`, in bytes.
         pub max_usage: u64,
         /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
@@ -52,13 +52,13 @@ wire_struct! {
         /// Its id with witness.
         pub wtxid: Wtxid,
         /// Its weight, in weight units.
-        pub weight: u64,
+        pub weight: Weight,
         /// Its virtual size by weight and signature operations, in virtual bytes.
         pub virtual_size: u64,
         /// Its fee, in satoshi.
-        pub fee: u64,
+        pub fee: Amount,
         /// Its fee with what prioritisetransaction added, in satoshi.
-        pub modified_fee: i64,
+        pub modified_fee: SignedAmount,
         /// When it came, in seconds.
         pub time: u64,
         /// The tip's height when it came.
@@ -68,13 +68,13 @@ wire_struct! {
         /// The same: their virtual size.
         pub ancestor_size: u64,
         /// The same: their fees with what was added, in satoshi.
-        pub ancestor_fees: i64,
+        pub ancestor_fees: SignedAmount,
         /// Transactions of the mempool that build on it, itself included: their number.
         pub descendant_count: u64,
         /// The same: their virtual size.
         pub descendant_size: u64,
         /// The same: their fees with what was added, in satoshi.
-        pub descendant_fees: i64,
+        pub descendant_fees: SignedAmount,
         /// The transactions of the mempool whose outputs it spends.
         pub depends: Vec<Txid>,
         /// The transactions of the mempool that spend its outputs.
@@ -127,11 +127,11 @@ wire_struct! {
         /// Its id with witness.
         pub wtxid: Wtxid,
         /// Its fee, in satoshi.
-        pub fee: u64,
+        pub fee: Amount,
         /// Its cost in signature operations (BIP 141).
         pub sigops: u64,
         /// Its weight, in weight units.
-        pub weight: u64,
+        pub weight: Weight,
         /// For each input that spends an earlier selected one: that one's position, counted from 1.
         pub depends: Vec<u32>,
     }
@@ -179,7 +179,7 @@ wire_struct! {
         /// In an order in which parents precede their children.
         pub transactions: Selection,
         /// The sum of their fees, in satoshi.
-        pub fees: u64,
+        pub fees: Amount,
         /// The mempool's sequence when it was made.
         pub sequence: u64,
     }
@@ -192,9 +192,9 @@ wire_struct! {
         /// The transaction, which need not be known.
         pub txid: Txid,
         /// What was added, in satoshi; below 0 it was taken away. Never 0.
-        pub fee_delta: i64,
+        pub fee_delta: SignedAmount,
         /// The fee with it, in satoshi; none where the transaction is not in the mempool.
-        pub modified_fee: Option<i64>,
+        pub modified_fee: Option<SignedAmount>,
     }
 }
 
@@ -211,7 +211,7 @@ wire_enum! {
             /// Its virtual size, in virtual bytes.
             virtual_size: u64,
             /// Its fee, in satoshi.
-            fee: u64,
+            fee: Amount,
         } = 0,
         /// In the mempool already.
         Known {
@@ -234,7 +234,7 @@ wire_enum! {
         /// Its feerate is above what the caller allows.
         FeeTooHigh {
             /// The fee, in satoshi.
-            fee: u64,
+            fee: Amount,
         } = 6,
     }
 }
@@ -269,7 +269,7 @@ service! {
         /// caller knows, so that what has not changed is not handed over again.
         fn candidate(known: Option<u64>) -> Option<Candidate>;
         /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
-        fn prioritise(txid: Txid, fee_delta: i64) -> ();
+        fn prioritise(txid: Txid, fee_delta: SignedAmount) -> ();
         /// All that was added and stands, by txid.
         fn prioritised() -> Vec<Prioritised>;
         /// For each of these ids whether it is of a transaction of the mempool that was offered by `submit` and that no peer

@@ -20,8 +20,8 @@ use outrigger_service::chain::{
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Result, Scope};
 
-/// The subsidy of every block here, in satoshi.
-const SUBSIDY: u64 = 50 * 100_000_000;
+/// The subsidy of every block here.
+const SUBSIDY: Amount = Amount::from_int_btc(50);
 
 /// Seconds between the blocks that are mined here.
 const SPACING: u32 = 600;
@@ -76,7 +76,7 @@ impl StubChain {
                 sequence: Sequence::MAX,
                 witness: Witness::new(),
             }],
-            output: vec![TxOut { value: Amount::from_sat(SUBSIDY), script_pubkey: script }],
+            output: vec![TxOut { value: SUBSIDY, script_pubkey: script }],
         };
         let tip = state.tip_block();
         let mut block = Block {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use bitcoin::{BlockHash, OutPoint, Transaction, Txid, consensus};
+use bitcoin::{Amount, BlockHash, OutPoint, SignedAmount, Transaction, Txid, consensus};
 
 use super::chain::StubChain;
 use super::lock;
@@ -13,17 +13,26 @@ use outrigger_service::mempool::{
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, Mempool, Result, Scope};
 use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
 
 /// Every feerate that it names.
 const FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1000);
 
+fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+    amounts.fold(Amount::ZERO, Amount::saturating_add)
+}
+
+fn signed(fee: Amount) -> SignedAmount {
+    fee.to_signed().unwrap_or(SignedAmount::MAX)
+}
+
 #[derive(Default)]
 struct State {
-    entries: Vec<(Transaction, u64)>,
+    entries: Vec<(Transaction, Amount)>,
     sequence: u64,
     /// The number of additions and removals.
     moves: u64,
-    deltas: BTreeMap<Txid, i64>,
+    deltas: BTreeMap<Txid, SignedAmount>,
     /// The version of the current selection for the next block.
     version: u64,
     /// The tip and mempool sequence of that version.
@@ -42,8 +51,8 @@ impl StubMempool {
         Self { chain, state: Mutex::default() }
     }
 
-    /// Adds a transaction with a fee, in satoshi, without any check.
-    pub fn add(&self, transaction: Transaction, fee: u64) {
+    /// Adds a transaction with a fee, without any check.
+    pub fn add(&self, transaction: Transaction, fee: Amount) {
         let mut state = lock(&self.state);
         state.entries.push((transaction, fee));
         state.sequence += 1;
@@ -68,8 +77,8 @@ impl StubMempool {
         state.sequence += 1;
     }
 
-    /// Checks a submission: the transaction and its fee in satoshi, or the answer that refuses it.
-    fn check(&self, raw: &[u8]) -> Result<std::result::Result<(Transaction, u64), Admission>> {
+    /// Checks a submission: the transaction and its fee, or the answer that refuses it.
+    fn check(&self, raw: &[u8]) -> Result<std::result::Result<(Transaction, Amount), Admission>> {
         let Ok(transaction) = consensus::deserialize::<Transaction>(raw) else {
             return Ok(Err(Admission::Undecodable));
         };
@@ -78,7 +87,7 @@ impl StubMempool {
         if state.entries.iter().any(|(known, _)| known.compute_txid() == txid) {
             return Ok(Err(Admission::Known { txid }));
         }
-        let mut value = 0;
+        let mut value = Amount::ZERO;
         for input in &transaction.input {
             let previous = input.previous_output;
             if state.spender(&previous).is_some() {
@@ -88,12 +97,12 @@ impl StubMempool {
             let unconfirmed = unconfirmed.and_then(|(parent, _)| parent.output.get(previous.vout as usize));
             let confirmed = self.chain.coins(Scope::NONE, vec![previous])?.pop().flatten();
             match (unconfirmed, confirmed) {
-                (Some(output), _) => value += output.value.to_sat(),
-                (None, Some(coin)) => value += coin.output.value.to_sat(),
+                (Some(output), _) => value = value.saturating_add(output.value),
+                (None, Some(coin)) => value = value.saturating_add(coin.output.value),
                 (None, None) => return Ok(Err(Admission::MissingInputs)),
             }
         }
-        let spent: u64 = transaction.output.iter().map(|output| output.value.to_sat()).sum();
+        let spent = sum(transaction.output.iter().map(|output| output.value));
         Ok(match value.checked_sub(spent) {
             Some(fee) => Ok((transaction, fee)),
             None => Err(Admission::Rejected { reason: "bad-txns-in-belowout".into(), detail: String::new() }),
@@ -103,13 +112,13 @@ impl StubMempool {
 
 impl State {
     fn selection(&self) -> Selection {
-        let select = |(transaction, fee): &(Transaction, u64)| Selected {
+        let select = |(transaction, fee): &(Transaction, Amount)| Selected {
             raw: consensus::serialize(transaction).into(),
             txid: transaction.compute_txid(),
             wtxid: transaction.compute_wtxid(),
             fee: *fee,
             sigops: 0,
-            weight: transaction.weight().to_wu(),
+            weight: transaction.weight(),
             depends: transaction
                 .input
                 .iter()
@@ -121,7 +130,7 @@ impl State {
     }
 }
 
-fn accepted(transaction: &Transaction, fee: u64) -> Admission {
+fn accepted(transaction: &Transaction, fee: Amount) -> Admission {
     Admission::Accepted {
         txid: transaction.compute_txid(),
         wtxid: transaction.compute_wtxid(),
@@ -159,21 +168,22 @@ impl State {
         let spent_by: Vec<Txid> =
             self.entries.iter().filter(|(child, _)| spends(child)).map(|(child, _)| child.compute_txid()).collect();
         let size = transaction.vsize() as u64;
+        let signed = signed(*fee);
         Some(MempoolEntry {
             txid,
             wtxid: transaction.compute_wtxid(),
-            weight: transaction.weight().to_wu(),
+            weight: transaction.weight(),
             virtual_size: size,
             fee: *fee,
-            modified_fee: *fee as i64,
+            modified_fee: signed,
             time: 0,
             height: 0,
             ancestor_count: 1 + depends.len() as u64,
             ancestor_size: size,
-            ancestor_fees: *fee as i64,
+            ancestor_fees: signed,
             descendant_count: 1 + spent_by.len() as u64,
             descendant_size: size,
-            descendant_fees: *fee as i64,
+            descendant_fees: signed,
             depends,
             spent_by,
             replaceable: self.is_replaceable(transaction),
@@ -188,7 +198,7 @@ impl Mempool for StubMempool {
             transactions: state.entries.len() as u64,
             virtual_size: state.entries.iter().map(|(transaction, _)| transaction.vsize() as u64).sum(),
             usage: 0,
-            total_fee: state.entries.iter().map(|(_, fee)| fee).sum(),
+            total_fee: sum(state.entries.iter().map(|(_, fee)| *fee)),
             max_usage: 300_000_000,
             min_feerate: FEERATE,
             relay_feerate: FEERATE,
@@ -249,23 +259,24 @@ impl Mempool for StubMempool {
         if known == Some(state.version) {
             return Ok(None);
         }
-        let fees = state.entries.iter().map(|(_, fee)| fee).sum();
+        let fees = sum(state.entries.iter().map(|(_, fee)| *fee));
         let (version, sequence) = (state.version, state.sequence);
         Ok(Some(Candidate { version, next, transactions: state.selection(), fees, sequence }))
     }
 
-    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: i64) -> Result<()> {
+    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
         let mut state = lock(&self.state);
-        *state.deltas.entry(txid).or_default() += fee_delta;
-        state.deltas.retain(|_, delta| *delta != 0);
+        let delta = state.deltas.entry(txid).or_default();
+        *delta = delta.saturating_add(fee_delta);
+        state.deltas.retain(|_, delta| *delta != SignedAmount::ZERO);
         state.sequence += 1;
         Ok(())
     }
 
     fn prioritised(&self, _: Scope) -> Result<Vec<Prioritised>> {
         let state = lock(&self.state);
-        let describe = |(txid, delta): (&Txid, &i64)| {
-            let modified_fee = state.entry(*txid).map(|entry| entry.fee.cast_signed() + delta);
+        let describe = |(txid, delta): (&Txid, &SignedAmount)| {
+            let modified_fee = state.entry(*txid).map(|entry| signed(entry.fee).saturating_add(*delta));
             Prioritised { txid: *txid, fee_delta: *delta, modified_fee }
         };
         Ok(state.deltas.iter().map(describe).collect())

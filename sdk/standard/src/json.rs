@@ -1,6 +1,6 @@
 //! Decoded transactions, as `decoderawtransaction` and its like show them in Bitcoin Core 29.
 
-use bitcoin::{Network, Script, Transaction, TxIn};
+use bitcoin::{Amount, Network, Script, SignedAmount, Transaction, TxIn};
 use serde_json::{Map, Value, json};
 
 use super::address::from_script;
@@ -43,7 +43,7 @@ pub fn transaction_json_with(
         .enumerate()
         .map(|(index, output)| {
             json!({
-                "value": amount::to_json(output.value.to_sat().cast_signed()),
+                "value": amount::to_json(signed(output.value)),
                 "n": index,
                 "scriptPubKey": script_json(&output.script_pubkey, network),
             })
@@ -69,9 +69,14 @@ pub fn transaction_json_with(
         let total = |values: &mut dyn Iterator<Item = u64>| values.fold(0_i64, |sum, v| sum.wrapping_add_unsigned(v));
         let paid = total(&mut spent.coins.iter().map(|coin| coin.output.value.to_sat()));
         let received = total(&mut transaction.output.iter().map(|output| output.value.to_sat()));
-        object.insert("fee".into(), amount::to_json(paid.wrapping_sub(received)));
+        object.insert("fee".into(), amount::to_json(SignedAmount::from_sat(paid.wrapping_sub(received))));
     }
     object
+}
+
+/// A value as bitcoind reads it, whose amounts are signed: that of a transaction that is only decoded may be any integer.
+fn signed(value: Amount) -> SignedAmount {
+    SignedAmount::from_sat(value.to_sat().cast_signed())
 }
 
 fn input_json(input: &TxIn, coinbase: bool, prevout: Option<&Coin>, network: Network) -> Map<String, Value> {
@@ -92,7 +97,7 @@ fn input_json(input: &TxIn, coinbase: bool, prevout: Option<&Coin>, network: Net
         let prevout = json!({
             "generated": coin.coinbase,
             "height": coin.height,
-            "value": amount::to_json(coin.output.value.to_sat().cast_signed()),
+            "value": amount::to_json(signed(coin.output.value)),
             "scriptPubKey": script_json(&coin.output.script_pubkey, network),
         });
         object.insert("prevout".into(), prevout);

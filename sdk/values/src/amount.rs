@@ -1,68 +1,111 @@
 //! Amounts of money: integers of satoshi inside, decimal text with eight places outside, never a float.
+//!
+//! The types are rust-bitcoin's. Their operators panic on overflow, so use their checked functions or [`Saturating`].
 
 use std::str::FromStr;
 
+use bitcoin::{Amount, SignedAmount, Weight};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
+use crate::FeeRate;
 use crate::error::RpcError;
 
 /// Satoshi in one bitcoin.
-pub const COIN: i64 = 100_000_000;
+pub const COIN: u64 = 100_000_000;
 
-/// The most money there can be, in satoshi.
-pub const MAX_MONEY: i64 = 21_000_000 * COIN;
+/// Sums and differences that stop at the bounds of the type.
+pub trait Saturating {
+    /// The sum, or the greatest value there is.
+    fn saturating_add(self, other: Self) -> Self;
 
-/// `satoshi` as a JSON number with exactly eight decimals, as bitcoind writes it.
-pub fn to_json(satoshi: i64) -> Value {
-    // The text is a number by construction; a null would be seen by every test.
-    Number::from_str(&to_text(satoshi)).map_or(Value::Null, Value::Number)
+    /// The difference, or the least value there is.
+    fn saturating_sub(self, other: Self) -> Self;
 }
 
-/// An amount in satoshi that is serialised as [`to_json`] does, without a tree of values in between.
+macro_rules! saturating {
+    ($($type:ty, $from:ident, $to:ident);*) => {$(
+        impl Saturating for $type {
+            fn saturating_add(self, other: Self) -> Self {
+                Self::$from(self.$to().saturating_add(other.$to()))
+            }
+
+            fn saturating_sub(self, other: Self) -> Self {
+                Self::$from(self.$to().saturating_sub(other.$to()))
+            }
+        }
+    )*};
+}
+saturating!(Amount, from_sat, to_sat; SignedAmount, from_sat, to_sat; Weight, from_wu, to_wu);
+
+/// An amount, or a feerate for 1000 virtual bytes, as a number of bitcoin with exactly eight decimals, as bitcoind writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Btc(pub i64);
+pub struct Btc(SignedAmount);
+
+impl From<SignedAmount> for Btc {
+    fn from(amount: SignedAmount) -> Self {
+        Self(amount)
+    }
+}
+
+impl From<Amount> for Btc {
+    fn from(amount: Amount) -> Self {
+        // What exceeds a signed integer is beyond all money.
+        Self(amount.to_signed().unwrap_or(SignedAmount::MAX))
+    }
+}
+
+impl From<FeeRate> for Btc {
+    fn from(feerate: FeeRate) -> Self {
+        Amount::from_sat(feerate.to_sat_per_kvb()).into()
+    }
+}
+
+/// The JSON number of [`Btc`].
+pub fn to_json(amount: impl Into<Btc>) -> Value {
+    // The text is a number by construction; a null would be seen by every test.
+    Number::from_str(&to_text(amount)).map_or(Value::Null, Value::Number)
+}
 
 impl Serialize for Btc {
+    /// Writes the number without a tree of values in between.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let number = RawValue::from_string(to_text(self.0)).map_err(serde::ser::Error::custom)?;
+        let number = RawValue::from_string(to_text(*self)).map_err(serde::ser::Error::custom)?;
         number.serialize(serializer)
     }
 }
 
-/// `satoshi` as text with exactly eight decimals.
-pub fn to_text(satoshi: i64) -> String {
+/// The text of [`Btc`].
+pub fn to_text(amount: impl Into<Btc>) -> String {
+    let satoshi = amount.into().0.to_sat();
     let sign = if satoshi < 0 { "-" } else { "" };
     let magnitude = satoshi.unsigned_abs();
-    let coin = COIN.unsigned_abs();
-    format!("{sign}{}.{:08}", magnitude / coin, magnitude % coin)
+    format!("{sign}{}.{:08}", magnitude / COIN, magnitude % COIN)
 }
 
-/// Reads an amount from a JSON number or string, in satoshi.
+/// Reads an amount of bitcoin from a JSON number or string.
 ///
 /// # Errors
 /// -3 as bitcoind: `Amount is not a number or string`, `Invalid amount` for text that is no decimal number of at most eight
 /// places, `Amount out of range` below zero or above 21 million bitcoin.
-pub fn from_json(value: &Value) -> Result<u64, RpcError> {
+pub fn from_json(value: &Value) -> Result<Amount, RpcError> {
     /// One bitcoin is 10^8 satoshi.
     const DECIMALS: u32 = 8;
-    from_json_within(value, DECIMALS, MAX_MONEY)
+    from_json_scaled(value, DECIMALS).map(Amount::from_sat)
 }
 
-/// Reads a number of at most `decimals` places from 0 to `max`, with the errors of [`from_json`]. Both `max` and what is
-/// returned are in units of `10^-decimals`.
-pub(crate) fn from_json_within(value: &Value, decimals: u32, max: i64) -> Result<u64, RpcError> {
+/// Reads a number of at most `decimals` places as an integer of `10^-decimals`, from 0 to as many as there are satoshi, with
+/// the errors of [`from_json`].
+pub(crate) fn from_json_scaled(value: &Value, decimals: u32) -> Result<u64, RpcError> {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
         _ => return Err(RpcError::type_error("Amount is not a number or string")),
     };
     let units = parse_fixed_point(&text, decimals).ok_or_else(|| RpcError::type_error("Invalid amount"))?;
-    if !(0..=max).contains(&units) {
-        return Err(RpcError::type_error("Amount out of range"));
-    }
-    Ok(units.unsigned_abs())
+    let units = u64::try_from(units).ok().filter(|units| *units <= Amount::MAX_MONEY.to_sat());
+    units.ok_or_else(|| RpcError::type_error("Amount out of range"))
 }
 
 /// The magnitude from which a fixed-point number is refused: 10^18, as bitcoind's parser.
@@ -134,29 +177,45 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// 21 million bitcoin, in satoshi.
+    const MAX_MONEY: i64 = 2_100_000_000_000_000;
+
+    #[test]
+    fn saturating_sums_stop_at_the_bounds() {
+        assert_eq!(Amount::MAX.saturating_add(Amount::ONE_SAT), Amount::MAX);
+        assert_eq!(Amount::ZERO.saturating_sub(Amount::ONE_SAT), Amount::ZERO);
+        assert_eq!(SignedAmount::MIN.saturating_sub(SignedAmount::ONE_SAT), SignedAmount::MIN);
+        assert_eq!(Weight::MAX.saturating_add(Weight::from_wu(1)), Weight::MAX);
+        assert_eq!(Amount::ONE_BTC.saturating_add(Amount::ONE_SAT), Amount::from_sat(COIN + 1));
+    }
+
     #[test]
     fn amounts_are_written_with_eight_decimals() {
         for (satoshi, text) in
             [(0, "0.00000000"), (-10_000_000, "-0.10000000"), (1, "0.00000001"), (MAX_MONEY, "21000000.00000000")]
         {
-            assert_eq!(serde_json::to_string(&to_json(satoshi)).unwrap(), text);
-            assert_eq!(serde_json::to_string(&Btc(satoshi)).unwrap(), text);
+            let amount = SignedAmount::from_sat(satoshi);
+            assert_eq!(serde_json::to_string(&to_json(amount)).unwrap(), text);
+            assert_eq!(serde_json::to_string(&Btc::from(amount)).unwrap(), text);
         }
+        assert_eq!(to_text(Amount::from_sat(1)), "0.00000001");
+        assert_eq!(to_text(FeeRate::from_sat_per_kvb(1_000)), "0.00001000");
     }
 
     #[test]
     fn amounts_are_read_as_decimal_text() {
         for (text, satoshi) in [
             ("1e-8", 1),
-            ("1", COIN as u64),
+            ("1", COIN),
             ("0.00000001000000", 1),
             ("0.10", 10_000_000),
             ("21000000", MAX_MONEY as u64),
             ("0e100", 0),
         ] {
-            assert_eq!(from_json(&json!(text)), Ok(satoshi), "{text}");
+            let amount = Amount::from_sat(satoshi);
+            assert_eq!(from_json(&json!(text)), Ok(amount), "{text}");
             let number: Value = serde_json::from_str(text).unwrap();
-            assert_eq!(from_json(&number), Ok(satoshi), "{text} as a number");
+            assert_eq!(from_json(&number), Ok(amount), "{text} as a number");
         }
         for text in ["0.000000001", "", "1.", ".5", "+1", " 1", "01", "1e10", "x", "1e", "1e+", "-"] {
             assert_eq!(from_json(&json!(text)).unwrap_err().message, "Invalid amount", "{text}");

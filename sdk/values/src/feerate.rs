@@ -5,7 +5,7 @@ use std::fmt;
 use bitcoin::Amount;
 use serde_json::Value;
 
-use crate::amount::{self, MAX_MONEY};
+use crate::amount;
 use crate::error::RpcError;
 
 /// The virtual bytes that a feerate is stated for.
@@ -14,7 +14,8 @@ const KVB: u64 = 1_000;
 /// A feerate in whole satoshi per 1000 virtual bytes.
 ///
 /// rust-bitcoin 0.32 counts whole satoshi per 1000 weight units, which are 250 virtual bytes: too coarse for the rates that
-/// bitcoind knows. It is printed in BTC/kvB.
+/// bitcoind knows. It is printed in BTC/kvB, and as JSON by
+/// [`amount::to_json`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct FeeRate(u64);
 
@@ -52,17 +53,12 @@ impl FeeRate {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The feerate in BTC/kvB as a JSON number with eight decimals, as bitcoind writes it.
-    pub fn to_json(self) -> Value {
-        amount::to_json(i64::try_from(self.0).unwrap_or(i64::MAX))
-    }
-
     /// Reads a feerate in BTC/kvB from a JSON number or string.
     ///
     /// # Errors
     /// As [`amount::from_json`].
     pub fn from_btc_per_kvb(value: &Value) -> Result<Self, RpcError> {
-        amount::from_json(value).map(Self)
+        amount::from_json(value).map(|amount| Self(amount.to_sat()))
     }
 
     /// Reads a feerate in sat/vB with at most three decimals from a JSON number or string.
@@ -72,7 +68,7 @@ impl FeeRate {
     pub fn from_sat_per_vb(value: &Value) -> Result<Self, RpcError> {
         /// 1 sat/vB is 10^3 sat/kvB.
         const DECIMALS: u32 = 3;
-        amount::from_json_within(value, DECIMALS, MAX_MONEY).map(Self)
+        amount::from_json_scaled(value, DECIMALS).map(Self)
     }
 
     /// The feerate in sat/vB with three decimals and the unit, as bitcoind writes it where a client states it so.
@@ -83,8 +79,7 @@ impl FeeRate {
 
 impl fmt::Display for FeeRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let coin = amount::COIN.unsigned_abs();
-        write!(f, "{}.{:08} BTC/kvB", self.0 / coin, self.0 % coin)
+        write!(f, "{}.{:08} BTC/kvB", self.0 / amount::COIN, self.0 % amount::COIN)
     }
 }
 
@@ -117,7 +112,6 @@ mod tests {
     #[test]
     fn feerates_are_written_in_both_units() {
         assert_eq!(rate(90_909).to_string(), "0.00090909 BTC/kvB");
-        assert_eq!(rate(90_909).to_json().to_string(), "0.00090909");
         assert_eq!(rate(90_909).to_sat_per_vb_text(), "90.909 sat/vB");
     }
 

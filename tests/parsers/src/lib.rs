@@ -102,10 +102,10 @@ pub fn manifest(bytes: &[u8]) {
 /// Amounts, and the other values of arguments.
 pub fn amount(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice(bytes) else { return };
-    if let Ok(satoshi) = outrigger_sdk::amount::from_json(&value) {
-        let text = outrigger_sdk::amount::to_text(i64::try_from(satoshi).unwrap());
+    if let Ok(amount) = outrigger_sdk::amount::from_json(&value) {
+        let text = outrigger_sdk::amount::to_text(amount);
         let again = serde_json::from_str(&text).unwrap();
-        assert_eq!(outrigger_sdk::amount::from_json(&again), Ok(satoshi));
+        assert_eq!(outrigger_sdk::amount::from_json(&again), Ok(amount));
     }
     drop(outrigger_sdk::params::descriptor_range(&value));
     drop(outrigger_sdk::params::hash(&value, "txid"));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Network, OutPoint, Transaction, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::{Findings, Node, Observer, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
@@ -124,7 +124,7 @@ impl Node for EmbeddedNode {
         Ok(self.candidate(known)?)
     }
 
-    fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()> {
+    fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
         Ok(self.prioritise(txid, fee_delta)?)
     }
 

@@ -5,16 +5,12 @@
 
 use bitcoin::Network;
 use bitcoin::constants::genesis_block;
-use bitcoin::{Block, BlockHash, params};
+use bitcoin::{Amount, Block, BlockHash, Weight, params};
 
 use outrigger_values::FeeRate;
 
 use super::EmbeddedError;
 
-/// The largest amount of money there can be, in satoshi.
-pub const MAX_MONEY: u64 = 2_100_000_000_000_000;
-/// The weight a block may have (BIP 141).
-pub const MAX_BLOCK_WEIGHT: u64 = 4_000_000;
 /// The cost of signature operations a block may have (BIP 141).
 pub const MAX_BLOCK_SIGOPS_COST: u64 = 80_000;
 /// What a byte outside of the witness weighs.
@@ -39,8 +35,8 @@ pub struct ChainParams {
     pub genesis_hash: BlockHash,
     /// The target of every block, in compact form.
     pub bits: u32,
-    /// The subsidy of the first blocks, in satoshi.
-    pub initial_subsidy: u64,
+    /// The subsidy of the first blocks.
+    pub initial_subsidy: Amount,
     /// How many blocks the subsidy stays the same.
     pub halving_interval: u32,
 }
@@ -57,13 +53,14 @@ impl ChainParams {
         }
         let genesis = genesis_block(&params::Params::REGTEST);
         let genesis_hash = genesis.block_hash();
-        Ok(Self { genesis, genesis_hash, bits: 0x207f_ffff, initial_subsidy: 5_000_000_000, halving_interval: 150 })
+        let initial_subsidy = Amount::from_int_btc(50);
+        Ok(Self { genesis, genesis_hash, bits: 0x207f_ffff, initial_subsidy, halving_interval: 150 })
     }
 
-    /// What the coinbase of a block may create beside the fees, in satoshi.
-    pub fn subsidy(&self, height: u32) -> u64 {
+    /// What the coinbase of a block may create beside the fees.
+    pub fn subsidy(&self, height: u32) -> Amount {
         let halvings = height / self.halving_interval;
-        self.initial_subsidy.checked_shr(halvings).unwrap_or(0)
+        Amount::from_sat(self.initial_subsidy.to_sat().checked_shr(halvings).unwrap_or(0))
     }
 }
 
@@ -132,7 +129,7 @@ pub struct Settings {
     /// The mempool's limits.
     pub mempool: MempoolLimits,
     /// The weight left free for the header and the coinbase when transactions are selected for a block.
-    pub reserved_weight: u64,
+    pub reserved_weight: Weight,
     /// The signature operations left free for the coinbase.
     pub reserved_sigops: u64,
     /// The number of threads that verify the scripts of a large block.
@@ -148,7 +145,7 @@ impl Default for Settings {
             verify: false,
             always_checked: 256 << 20,
             mempool: MempoolLimits::default(),
-            reserved_weight: 8_000,
+            reserved_weight: Weight::from_wu(8_000),
             reserved_sigops: 400,
             script_threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
@@ -162,12 +159,12 @@ mod tests {
     #[test]
     fn the_subsidy_halves_until_nothing_is_left() {
         let params = ChainParams::of(Network::Regtest).unwrap();
-        assert_eq!(params.subsidy(1), 5_000_000_000);
-        assert_eq!(params.subsidy(149), 5_000_000_000);
-        assert_eq!(params.subsidy(150), 2_500_000_000);
-        assert_eq!(params.subsidy(301), 1_250_000_000);
-        assert_eq!(params.subsidy(150 * 33), 0);
-        assert_eq!(params.subsidy(u32::MAX), 0);
+        assert_eq!(params.subsidy(1), Amount::from_sat(5_000_000_000));
+        assert_eq!(params.subsidy(149), Amount::from_sat(5_000_000_000));
+        assert_eq!(params.subsidy(150), Amount::from_sat(2_500_000_000));
+        assert_eq!(params.subsidy(301), Amount::from_sat(1_250_000_000));
+        assert_eq!(params.subsidy(150 * 33), Amount::from_sat(0));
+        assert_eq!(params.subsidy(u32::MAX), Amount::from_sat(0));
     }
 
     #[test]

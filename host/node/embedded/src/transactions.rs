@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{Amount, OutPoint, Transaction, Txid};
+use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::decode::decode_transaction;
@@ -67,11 +67,11 @@ impl EmbeddedNode {
         }))
     }
 
-    /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
+    /// Adds to (or takes from) the fee that a transaction is selected by.
     ///
     /// # Errors
     /// When the node fails.
-    pub fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<(), EmbeddedError> {
+    pub fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<(), EmbeddedError> {
         let _chain = self.lock_chain()?;
         self.change_pool(|pool| pool.prioritise(txid, fee_delta));
         Ok(())
@@ -155,7 +155,7 @@ impl EmbeddedNode {
     fn admit(&self, admissible: Admissible, max_feerate: FeeRate, keep: bool) -> Admission {
         let Entry { txid, wtxid, fee, .. } = admissible.entry;
         let virtual_size = admissible.entry.virtual_size();
-        if max_feerate > FeeRate::ZERO && Amount::from_sat(fee) > max_feerate.fee(virtual_size) {
+        if max_feerate > FeeRate::ZERO && fee > max_feerate.fee(virtual_size) {
             return Admission::FeeTooHigh { fee };
         }
         if keep {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Block, BlockHash, OutPoint, ScriptBuf, Transaction, Txid};
+use bitcoin::{Amount, Block, BlockHash, OutPoint, ScriptBuf, Transaction, Txid};
 use outrigger_node::{Node as _, NodeEvent, Observer, Removal};
 use outrigger_sdk::testing::{StubChain, StubMempool};
 use outrigger_service::{Mempool, Scope};
@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 
 pub use faults::Faults;
 
-/// What the transactions of these tests pay, in satoshi.
-const FEE: u64 = 1_000;
+/// What the transactions of these tests pay.
+const FEE: Amount = Amount::from_sat(1_000);
 
 /// A chain and a mempool that stay in step as those of a node do: what a block confirms leaves the mempool, with what it makes
 /// impossible; what a disconnected block had comes back to it.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Block, BlockHash, Network, OutPoint, Transaction, Txid};
+use bitcoin::{Block, BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
 use outrigger_node::{Findings, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
@@ -162,7 +162,7 @@ impl Node for ScriptedNode {
         self.mempool.candidate(Scope::NONE, known).map_err(node_error)
     }
 
-    fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()> {
+    fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
         self.faults.pass()?;
         self.mempool.prioritise(Scope::NONE, txid, fee_delta).map_err(node_error)
     }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use outrigger_values::amount;
+use bitcoin::Amount;
+use outrigger_values::amount::{self, Saturating};
 use serde_json::{Value, json};
 
 use super::connection::{CallError, Connection};
@@ -139,14 +140,13 @@ fn of_wallet(connection: &Connection) -> Result<Option<String>, Failed> {
 /// What several wallets hold, and all of them together.
 fn of_wallets(balances: &[(&str, Value)]) -> String {
     let mut text = "Balances\n".to_owned();
-    let mut total = 0i64;
+    let mut total = Amount::ZERO;
     // Amounts stand below each other, as bitcoin-cli has it.
     let widths = balances.iter().map(|(_, balances)| balances["mine"]["trusted"].to_string().len());
     let width = widths.max().unwrap_or_default();
     for (name, balances) in balances {
         let trusted = &balances["mine"]["trusted"];
-        let satoshi = amount::from_json(trusted).ok().and_then(|satoshi| i64::try_from(satoshi).ok());
-        total = total.saturating_add(satoshi.unwrap_or_default());
+        total = total.saturating_add(amount::from_json(trusted).unwrap_or_default());
         let _ = writeln!(text, "{:>width$} {}", trusted.to_string(), shown(Some(name)));
     }
     let _ = write!(text, "\nTotal balance: {}", amount::to_text(total));

@@ -146,7 +146,7 @@ fn coins_agree(world: &World) -> Result<(), String> {
         }
     }
     let own = world.coins().into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
-    let own: BTreeMap<OutPoint, u64> = own.map(|coin| (coin.outpoint, coin.value)).collect();
+    let own: BTreeMap<OutPoint, u64> = own.map(|coin| (coin.outpoint, coin.value.to_sat())).collect();
     let wanted: BTreeMap<OutPoint, u64> = coins.into_iter().map(|(at, output)| (at, output.value.to_sat())).collect();
     if own == wanted { Ok(()) } else { Err(format!("the coins are {own:#?}, wanted {wanted:#?}")) }
 }

@@ -309,7 +309,7 @@ impl World {
     /// The mempool becomes this; all but the tip is told.
     fn settle_pool(&mut self, pool: Vec<Rc<Named>>, mut events: Vec<NodeEvent>) {
         self.host.node.mempool.clear();
-        pool.iter().for_each(|named| self.host.node.mempool.add(named.tx.clone(), FEE));
+        pool.iter().for_each(|named| self.host.node.mempool.add(named.tx.clone(), Amount::from_sat(FEE)));
         let time = self.now();
         for gone in self.node.pool.iter().rev().filter(|named| !pool.contains(named)) {
             let confirmed = self.node.place(gone.txid).is_some();

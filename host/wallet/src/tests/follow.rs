@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, Sequence};
+use bitcoin::{Amount, OutPoint, Sequence};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
 use outrigger_service::{ErrorKind, Mempool as _, Scope};
@@ -81,7 +81,9 @@ fn follow_debits_what_is_spent_and_tells_change() {
     assert!(sent.trusted);
     let coins = harness.coins();
     assert_eq!(coins.len(), 1);
-    assert!(coins[0].change && coins[0].trusted && coins[0].from_us && coins[0].value == SUBSIDY - 1010);
+    assert!(
+        coins[0].change && coins[0].trusted && coins[0].from_us && coins[0].value == Amount::from_sat(SUBSIDY - 1010)
+    );
 
     // Entered in the address book it is change no more, at once.
     harness.view().wallet().set_label(change, "mine".into()).unwrap();
@@ -170,7 +172,7 @@ fn a_transaction_of_a_disconnected_block_goes_back_to_the_mempool_or_to_nowhere(
     let script = harness.address(Some(""));
     let (kept, lost) = (spend(&[elsewhere(1)], &[(&script, 1)]), spend(&[elsewhere(2)], &[(&script, 2)]));
     harness.mine(vec![kept.clone(), lost.clone()]);
-    harness.mempool.add(kept.clone(), 10);
+    harness.mempool.add(kept.clone(), Amount::from_sat(10));
     harness.disconnect();
     assert_eq!(harness.known(kept.compute_txid()).state, TxState::InMempool);
     assert_eq!(harness.known(lost.compute_txid()).state, TxState::Inactive);
@@ -206,7 +208,7 @@ fn follow_finds_what_was_in_the_mempool_at_the_start() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some(""));
     let payment = spend(&[elsewhere(1)], &[(&script, 5)]);
-    harness.restart(|harness| harness.mempool.add(payment.clone(), 10));
+    harness.restart(|harness| harness.mempool.add(payment.clone(), Amount::from_sat(10)));
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
 }
 
@@ -320,7 +322,7 @@ fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
     harness.accept(&parent);
     assert_eq!(harness.known(child.compute_txid()).debit_spendable, 40);
     let coins = harness.coins();
-    assert_eq!((coins.len(), coins[0].value), (1, 30));
+    assert_eq!((coins.len(), coins[0].value), (1, Amount::from_sat(30)));
 }
 
 #[test]

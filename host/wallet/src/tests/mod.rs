@@ -152,7 +152,7 @@ impl Harness {
 
     fn accept(&self, transaction: &Transaction) {
         self.pool.lock().push(transaction.clone());
-        self.mempool.add(transaction.clone(), 1000);
+        self.mempool.add(transaction.clone(), Amount::from_sat(1000));
         let transaction = Arc::new(transaction.clone());
         self.manager.notify(NodeEvent::TransactionAdded {
             transaction,
@@ -170,7 +170,7 @@ impl Harness {
             return;
         }
         self.mempool.clear();
-        pool.iter().for_each(|transaction| self.mempool.add(transaction.clone(), 1000));
+        pool.iter().for_each(|transaction| self.mempool.add(transaction.clone(), Amount::from_sat(1000)));
         drop(pool);
         self.manager.notify(NodeEvent::TransactionRemoved { txid, reason, sequence: 0 });
     }

@@ -101,8 +101,9 @@ fn run(steps: Vec<Step>) {
                 let coins = harness.coins();
                 let usable: Vec<_> = coins.iter().filter(|coin| !matches!(coin.state, TxState::Inactive)).collect();
                 if let Some(coin) = usable.get(coin % usable.len().max(1)) {
-                    let part = coin.value / 2;
-                    let outputs = [(&foreign(1), part), (&scripts[change], coin.value - part)];
+                    let value = coin.value.to_sat();
+                    let part = value / 2;
+                    let outputs = [(&foreign(1), part), (&scripts[change], value - part)];
                     let payment = spend(&[coin.outpoint], &outputs);
                     harness.accept(&payment);
                     sent.0.push((payment, false));
@@ -125,7 +126,7 @@ fn run(steps: Vec<Step>) {
             .into_iter()
             // What is neither in the chain nor in the mempool is the wallet's alone.
             .filter(|coin| coin.state != TxState::Inactive)
-            .map(|coin| (coin.outpoint, (coin.value, matches!(coin.state, TxState::Confirmed { .. }))))
+            .map(|coin| (coin.outpoint, (coin.value.to_sat(), matches!(coin.state, TxState::Confirmed { .. }))))
             .collect();
         assert_eq!(found, expected);
     }

@@ -55,7 +55,7 @@ fn history(chain: &StubChain) {
 
 /// What the coins are worth, the least first.
 fn values(harness: &Harness) -> Vec<u64> {
-    let mut values: Vec<u64> = harness.coins().iter().map(|coin| coin.value).collect();
+    let mut values: Vec<u64> = harness.coins().iter().map(|coin| coin.value.to_sat()).collect();
     values.sort_unstable();
     values
 }

@@ -5,7 +5,7 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, T
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::testing::{StubHost, TestPlugin};
-use outrigger_sdk::{FeeRate, Plugin};
+use outrigger_sdk::{FeeRate, Plugin, amount};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
@@ -161,7 +161,7 @@ fn getrawtransaction_finds_in_mempool_chain_and_blocks() {
     let confirmed = pay(outpoint, 4_999_990_000, &[0x51]);
     let (txid, block) = (confirmed.compute_txid(), host.chain.mine(vec![confirmed.clone()]));
     let unconfirmed = pay(OutPoint::new(txid, 0), 1000, &[0x52]);
-    host.mempool.add(unconfirmed.clone(), 500);
+    host.mempool.add(unconfirmed.clone(), Amount::from_sat(500));
     let pending = unconfirmed.compute_txid();
     check(
         &plugin,
@@ -215,7 +215,7 @@ fn gettxout_counts_the_mempool_unless_told_otherwise() {
     assert_eq!(keys(&shown), ["bestblock", "confirmations", "value", "scriptPubKey", "coinbase"]);
     assert_eq!((shown["value"].to_string(), &shown["coinbase"]), ("50.00000000".into(), &json!(true)));
     let spending = pay(outpoint, 1000, &[0x51]);
-    host.mempool.add(spending.clone(), 500);
+    host.mempool.add(spending.clone(), Amount::from_sat(500));
     check(
         &plugin,
         "gettxout",
@@ -232,8 +232,8 @@ fn getrawmempool_getmempoolentry_and_gettxspendingprevout_tell_the_mempool() {
     let plugin = start(&host);
     let parent = pay(outpoint, 1000, &[0x51]);
     let child = pay(OutPoint::new(parent.compute_txid(), 0), 500, &[0x51]);
-    host.mempool.add(parent.clone(), 2540);
-    host.mempool.add(child.clone(), 500);
+    host.mempool.add(parent.clone(), Amount::from_sat(2540));
+    host.mempool.add(child.clone(), Amount::from_sat(500));
     let ids = json!([parent.compute_txid(), child.compute_txid()]);
     check(
         &plugin,
@@ -299,7 +299,7 @@ fn sendrawtransaction_and_testmempoolaccept_offer_and_try() {
     let orphan = pay(OutPoint::new(Txid::all_zeros(), 3), 1, &[0x51]);
     let (txid, wtxid) = (good.compute_txid(), good.compute_wtxid());
     let tried = plugin.call_json("testmempoolaccept", json!([[hex(&good)]])).unwrap();
-    let feerate = FeeRate::paid(Amount::from_sat(20_000), good.vsize() as u64).to_json();
+    let feerate = amount::to_json(FeeRate::paid(Amount::from_sat(20_000), good.vsize() as u64));
     let expected = format!(
         r#"[{{"txid":"{txid}","wtxid":"{wtxid}","allowed":true,"vsize":{},"fees":{{"base":0.00020000,"effective-feerate":{feerate},"effective-includes":["{wtxid}"]}}}}]"#,
         good.vsize()

@@ -1,6 +1,6 @@
 //! Statistics of blocks, the UTXO set and the mempool; deployments and indexes.
 
-use bitcoin::OutPoint;
+use bitcoin::{Amount, OutPoint};
 use outrigger_sdk::testing::StubHost;
 use serde_json::json;
 
@@ -148,7 +148,7 @@ fn getmempoolancestors_and_getmempooldescendants_follow_all_generations() {
     let third = pay(OutPoint::new(second.compute_txid(), 0), 1000, &[0x51]);
     let ids = [&first, &second, &third].map(|transaction| transaction.compute_txid());
     for transaction in [first, second, third] {
-        host.mempool.add(transaction, 500);
+        host.mempool.add(transaction, Amount::from_sat(500));
     }
     let sorted = |mut pair: [bitcoin::Txid; 2]| {
         pair.sort();

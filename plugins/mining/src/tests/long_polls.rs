@@ -54,7 +54,7 @@ fn getblocktemplate_longpoll_ends_when_a_change_of_the_mempool_is_looked_at() {
     let call = long_poll(&plugin, template(&plugin)["longpollid"].clone());
     std::thread::sleep(Duration::from_millis(200));
     assert!(call.answer().is_none());
-    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), Amount::from_sat(100));
     assert!(eventually(&call).unwrap().is_ok());
     plugin.stop();
 }
@@ -109,7 +109,7 @@ fn getblocktemplate_longpoll_ends_with_a_template_when_the_instance_is_replaced(
 fn getblocktemplate_longpolls_share_one_template_at_a_new_tip() {
     const POLLS: u64 = 2_000;
     let host = StubHost::new();
-    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), Amount::from_sat(100));
     let plugin = start(&host);
     let id = template(&plugin)["longpollid"].clone();
     let sink = Arc::new(Sink::default());

@@ -108,8 +108,8 @@ fn getblocktemplate_transactions_are_whole_and_depend_by_position() {
     let plugin = start(&host);
     let parent = spend(OutPoint::new(Txid::all_zeros(), 0));
     let child = spend(OutPoint::new(parent.compute_txid(), 0));
-    host.mempool.add(parent.clone(), 150);
-    host.mempool.add(child.clone(), 250);
+    host.mempool.add(parent.clone(), Amount::from_sat(150));
+    host.mempool.add(child.clone(), Amount::from_sat(250));
     let template = template(&plugin);
     let entry = |transaction: &Transaction, fee: u64, depends: Value| {
         json!({
@@ -139,7 +139,7 @@ fn getblocktemplate_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
     let set_time = |time| plugin.host.chain.set_mock_time(Scope::NONE, time).unwrap();
     set_time(1_700_000_000);
     let first = template(&plugin);
-    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), Amount::from_sat(100));
     set_time(1_700_000_005);
     let kept = template(&plugin);
     assert_eq!((&kept["longpollid"], &kept["transactions"]), (&first["longpollid"], &json!([])));
@@ -170,7 +170,7 @@ fn getblocktemplate_unchanged_is_the_same_bytes() {
     let host = StubHost::new();
     let set_time = |seconds| host.handle().chain.set_mock_time(Scope::NONE, seconds).unwrap();
     set_time(1_700_000_000);
-    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), 100);
+    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), Amount::from_sat(100));
     let plugin = start(&host);
     let sink = Arc::new(Sink::default());
     let ask = |token| {
@@ -390,7 +390,7 @@ fn prioritisetransaction_and_preciousblock_check_their_arguments() {
     assert_eq!(plugin.call("getprioritisedtransactions", json!([])), Ok(expected));
     let transaction = spend(OutPoint::new(Txid::all_zeros(), 0));
     let txid = transaction.compute_txid();
-    host.mempool.add(transaction, 100);
+    host.mempool.add(transaction, Amount::from_sat(100));
     assert_eq!(plugin.call("prioritisetransaction", json!([txid, 0, -150])), Ok(json!(true)));
     assert_eq!(plugin.call("prioritisetransaction", json!([hash, 0, -990])), Ok(json!(true)));
     let expected = json!({txid.to_string(): {"fee_delta": -150, "in_mempool": true, "modified_fee": -50}});

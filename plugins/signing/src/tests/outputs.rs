@@ -2,7 +2,7 @@
 
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, Transaction, Txid};
+use bitcoin::{Amount, OutPoint, Transaction, Txid};
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::testing::{StubHost, TestPlugin};
 use serde_json::{Value, json};
@@ -31,9 +31,9 @@ fn signing_looks_in_the_mempool_before_the_chain() {
     host.chain.add_coin(outpoint(1, 0), coin(5_000));
     let parent = spend(&[outpoint(1, 0)]);
     let parent_txid = parent.compute_txid();
-    host.mempool.add(parent, 4_000);
+    host.mempool.add(parent, Amount::from_sat(4_000));
     let child = spend(&[OutPoint { txid: parent_txid, vout: 0 }]);
-    host.mempool.add(child.clone(), 0);
+    host.mempool.add(child.clone(), Amount::from_sat(0));
 
     // An output that another mempool transaction spends is found nevertheless.
     assert_eq!(sign(&plugin, &child, json!(null))["complete"], true);

@@ -30,7 +30,7 @@ fn last(test: &Fixture) -> (Vec<(ScriptBuf, u64)>, Sequence, u64) {
     let raw = test.host.mempool.transactions(Scope::NONE, vec![id]).unwrap().pop().flatten().unwrap().raw;
     let payment: bitcoin::Transaction = consensus::deserialize(&raw).unwrap();
     let outputs = payment.output.into_iter().map(|output| (output.script_pubkey, output.value.to_sat())).collect();
-    (outputs, payment.input[0].sequence, entry.fee)
+    (outputs, payment.input[0].sequence, entry.fee.to_sat())
 }
 
 fn value(outputs: &[(ScriptBuf, u64)], script: &ScriptBuf) -> u64 {
@@ -72,7 +72,8 @@ fn change_type(paid: &[Form], sources: &[AddressType]) -> AddressType {
     let mut info = WalletState::empty("w").info;
     info.sources = sources.iter().map(|kind| AddressSource { kind: *kind, internal: true, available: true }).collect();
     let scripts = paid.iter().map(|form| TestKey::new(91).script(*form));
-    let recipients = scripts.map(|script| crate::payment::Recipient { script, amount: 1, subtract_fee: false });
+    let recipients =
+        scripts.map(|script| crate::payment::Recipient { script, amount: Amount::ONE_SAT, subtract_fee: false });
     crate::change::change_type(&recipients.collect::<Vec<_>>(), &info)
 }
 

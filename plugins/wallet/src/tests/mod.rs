@@ -13,7 +13,7 @@ mod unspent;
 mod upkeep;
 
 use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, PubkeyHash, ScriptBuf, Txid, WPubkeyHash};
+use bitcoin::{Amount, OutPoint, PubkeyHash, ScriptBuf, TxOut, Txid, WPubkeyHash};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::service::Chain;
 use outrigger_sdk::service::Scope;
@@ -108,7 +108,7 @@ impl Fixture {
 
     fn add(&self, coin: WalletCoin) -> OutPoint {
         let outpoint = coin.outpoint;
-        let output = crate::payment::output(coin.value, coin.script.clone());
+        let output = TxOut { value: coin.value, script_pubkey: coin.script.clone() };
         if let TxState::Confirmed { height, .. } = coin.state {
             self.host.chain.add_coin(outpoint, Coin { output, height, coinbase: coin.coinbase });
         }
@@ -121,13 +121,18 @@ fn confirmed(height: u32) -> TxState {
     TxState::Confirmed { block: Hash::all_zeros(), height, index: 1, time: 0 }
 }
 
+/// An output of a value in satoshi.
+fn output(value: u64, script: &ScriptBuf) -> TxOut {
+    TxOut { value: Amount::from_sat(value), script_pubkey: script.clone() }
+}
+
 /// A trusted coin of ours; the number makes its transaction's id.
 fn coin(script: &ScriptBuf, value: u64, number: u32) -> WalletCoin {
     let mut id = [0; 32];
     id[..4].copy_from_slice(&(number + 1).to_be_bytes());
     WalletCoin {
         outpoint: OutPoint::new(Txid::from_byte_array(id), 0),
-        value,
+        value: Amount::from_sat(value),
         script: script.clone(),
         state: confirmed(100),
         coinbase: false,

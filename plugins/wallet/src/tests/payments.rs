@@ -4,16 +4,19 @@ use super::*;
 use crate::error::WalletError;
 use crate::payment::{ChangeScript, FeeSplit, PaymentRequest, Recipient, Spendable, check_dust, fee};
 use crate::weight::InputSize;
+use bitcoin::Weight;
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::service::wallet::AddressType;
 
 fn spendable(value: u64, number: u32, rank: u8) -> Spendable {
     let script = TestKey::new(1).script(Form::Wpkh);
     let outpoint = coin(&script, value, number).outpoint;
+    let value = Amount::from_sat(value);
     Spendable { outpoint, value, script, size: InputSize::of_type(AddressType::Bech32), rank }
 }
 
 fn request(amount: u64, subtract_fee: bool, feerate: u64) -> PaymentRequest {
+    let amount = Amount::from_sat(amount);
     let recipient = Recipient { script: TestKey::new(2).script(Form::Wpkh), amount, subtract_fee };
     PaymentRequest { recipients: vec![recipient], feerate: FeeRate::from_sat_per_kvb(feerate) }
 }
@@ -34,27 +37,33 @@ fn pay(values: &[(u64, u8)], request: &PaymentRequest) -> Result<(Vec<u64>, FeeS
         (0..).zip(values).map(|(number, (value, rank))| spendable(*value, number, *rank)).collect();
     let chosen = request.choose(&coins, change())?;
     let split = request.divide(&chosen, change())?;
-    let total: u64 = chosen.iter().map(|coin| coin.value).sum();
-    assert_eq!(split.paid.iter().sum::<u64>() + split.change.unwrap_or(0) + split.fee, total, "money is kept");
-    Ok((chosen.iter().map(|coin| coin.value).collect(), split))
+    let values: Vec<u64> = chosen.iter().map(|coin| coin.value.to_sat()).collect();
+    let parts = split.paid.iter().copied().chain(split.change).chain([split.fee]);
+    assert_eq!(parts.map(Amount::to_sat).sum::<u64>(), values.iter().sum::<u64>(), "money is kept");
+    Ok((values, split))
+}
+
+fn split_of(paid: Vec<u64>, change: Option<u64>, fee: u64) -> FeeSplit {
+    let paid = paid.into_iter().map(Amount::from_sat).collect();
+    FeeSplit { paid, change: change.map(Amount::from_sat), fee: Amount::from_sat(fee) }
 }
 
 #[test]
 fn payment_fee_is_rounded_up() {
-    let fee = |satoshi, weight| fee(FeeRate::from_sat_per_kvb(satoshi), weight);
+    let fee = |satoshi, weight| fee(FeeRate::from_sat_per_kvb(satoshi), Weight::from_wu(weight)).to_sat();
     assert_eq!(fee(1000, 561), 141);
     assert_eq!(fee(1001, 561), 142);
     assert_eq!(fee(1, 4), 1);
-    assert_eq!(fee(u64::MAX, u64::MAX), u64::MAX);
+    assert_eq!(fee(u64::MAX, 1 << 40), u64::MAX);
 }
 
 #[test]
 fn payment_of_one_input_with_change_pays_for_141_virtual_bytes() {
     let (chosen, split) = pay(&[(100_000, 0)], &request(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [100_000]);
-    assert_eq!(split, FeeSplit { paid: vec![50_000], change: Some(49_859), fee: 141 });
+    assert_eq!(split, split_of(vec![50_000], Some(49_859), 141));
     let (_, split) = pay(&[(100_000, 0)], &request(50_000, false, 5500)).unwrap();
-    assert_eq!(split.fee, 776);
+    assert_eq!(split.fee, Amount::from_sat(776));
 }
 
 #[test]
@@ -62,7 +71,7 @@ fn payment_that_a_coin_matches_needs_no_change() {
     // One input and one output: 110 virtual bytes.
     let (chosen, split) = pay(&[(90_000, 0), (50_110, 0)], &request(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [50_110]);
-    assert_eq!(split, FeeSplit { paid: vec![50_000], change: None, fee: 110 });
+    assert_eq!(split, split_of(vec![50_000], None, 110));
     // A satoshi less does not suffice, so the other coin is chosen.
     let (chosen, _) = pay(&[(90_000, 0), (50_109, 0)], &request(50_000, false, 1000)).unwrap();
     assert_eq!(chosen, [90_000]);
@@ -72,8 +81,8 @@ fn payment_that_a_coin_matches_needs_no_change() {
 fn payment_change_of_dust_is_left_to_the_miner() {
     // 294 satoshi are the dust limit of a P2WPKH output.
     let with = |value| pay(&[(value, 0)], &request(50_000, false, 1000)).unwrap().1;
-    assert_eq!(with(50_000 + 141 + 294), FeeSplit { paid: vec![50_000], change: Some(294), fee: 141 });
-    assert_eq!(with(50_000 + 141 + 293), FeeSplit { paid: vec![50_000], change: None, fee: 141 + 293 });
+    assert_eq!(with(50_000 + 141 + 294), split_of(vec![50_000], Some(294), 141));
+    assert_eq!(with(50_000 + 141 + 293), split_of(vec![50_000], None, 141 + 293));
 }
 
 #[test]
@@ -81,20 +90,20 @@ fn payment_change_that_costs_more_than_it_is_worth_is_left_to_the_miner() {
     // At 20 satoshi per virtual byte an input costs 1355 satoshi.
     let with = |value| pay(&[(value, 0)], &request(50_000, false, 20_000)).unwrap().1;
     assert_eq!(with(50_000 + 2820 + 1355).change, None);
-    assert_eq!(with(50_000 + 2820 + 1361).change, Some(1361));
+    assert_eq!(with(50_000 + 2820 + 1361).change, Some(Amount::from_sat(1361)));
 }
 
 #[test]
 fn payment_fee_can_be_taken_off_the_amount() {
     let (_, split) = pay(&[(100_000, 0)], &request(100_000, true, 1000)).unwrap();
-    assert_eq!(split, FeeSplit { paid: vec![99_890], change: None, fee: 110 });
+    assert_eq!(split, split_of(vec![99_890], None, 110));
     let (_, split) = pay(&[(100_000, 0)], &request(60_000, true, 1000)).unwrap();
-    assert_eq!(split, FeeSplit { paid: vec![59_859], change: Some(40_000), fee: 141 });
+    assert_eq!(split, split_of(vec![59_859], Some(40_000), 141));
     // What is too little for change pays for the fee first.
     let (_, split) = pay(&[(100_000, 0)], &request(99_950, true, 1000)).unwrap();
-    assert_eq!(split, FeeSplit { paid: vec![99_890], change: None, fee: 110 });
+    assert_eq!(split, split_of(vec![99_890], None, 110));
     let (_, split) = pay(&[(100_000, 0)], &request(99_800, true, 1000)).unwrap();
-    assert_eq!(split, FeeSplit { paid: vec![99_800], change: None, fee: 200 });
+    assert_eq!(split, split_of(vec![99_800], None, 200));
 }
 
 #[test]
@@ -173,7 +182,7 @@ fn sendtoaddress_weighs_change_by_its_own_script() {
         let coins = [spendable(100_000, 0, 0)];
         let request = request(50_000, false, 1000);
         let chosen = request.choose(&coins, change).unwrap();
-        request.divide(&chosen, change).unwrap().fee
+        request.divide(&chosen, change).unwrap().fee.to_sat()
     };
     let program = [&[0, 32][..], &[7; 32]].concat();
     // A P2WSH output is 12 bytes longer than a P2WPKH output, whether or not the wallet knows how it is spent.
@@ -185,9 +194,9 @@ fn sendtoaddress_weighs_change_by_its_own_script() {
 fn payment_weighs_each_recipient_by_its_script() {
     // 31 virtual bytes for each output more.
     let (_, split) = pay(&[(100_000, 0)], &many(&[(10_000, false); 3])).unwrap();
-    assert_eq!(split, FeeSplit { paid: vec![10_000; 3], change: Some(70_000 - 203), fee: 203 });
+    assert_eq!(split, split_of(vec![10_000; 3], Some(70_000 - 203), 203));
     // From 253 outputs on, change included, their count takes two bytes more.
-    let fee_of = |outputs| pay(&[(1_000_000, 0)], &many(&vec![(1000, false); outputs])).unwrap().1.fee;
+    let fee_of = |outputs| pay(&[(1_000_000, 0)], &many(&vec![(1000, false); outputs])).unwrap().1.fee.to_sat();
     assert_eq!(fee_of(251), 141 + 250 * 31);
     assert_eq!(fee_of(252), 141 + 251 * 31 + 2);
 }
@@ -197,21 +206,21 @@ fn payment_fee_is_shared_by_those_who_pay_it() {
     let divide = |amounts: &[(u64, bool)], value| pay(&[(value, 0)], &many(amounts));
     // 203 satoshi in two shares; the first payer also pays the odd one.
     let (_, split) = divide(&[(10_000, false), (10_000, true), (10_000, true)], 100_000).unwrap();
-    assert_eq!(split, FeeSplit { paid: vec![10_000, 9898, 9899], change: Some(70_000), fee: 203 });
+    assert_eq!(split, split_of(vec![10_000, 9898, 9899], Some(70_000), 203));
     // Without change the fee is 172 satoshi, of which the surplus pays 72.
     let (_, split) = divide(&[(10_000, true), (10_000, true), (10_000, true)], 30_072).unwrap();
-    assert_eq!(split, FeeSplit { paid: vec![9966, 9967, 9967], change: None, fee: 172 });
+    assert_eq!(split, split_of(vec![9966, 9967, 9967], None, 172));
     assert_eq!(divide(&[(50_000, false), (80, true)], 100_000).unwrap_err(), WalletError::AmountBelowFee);
     assert_eq!(divide(&[(50_000, true), (350, true)], 100_000).unwrap_err(), WalletError::DustAfterFee);
 }
 
 #[test]
 fn payment_data_output_is_no_dust_and_pays_no_fee() {
-    let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: 0, subtract_fee: false };
+    let data = Recipient { script: ScriptBuf::from_bytes(vec![0x6a, 1, 0]), amount: Amount::ZERO, subtract_fee: false };
     let with =
         |recipient: Recipient| PaymentRequest { recipients: vec![recipient], feerate: FeeRate::from_sat_per_kvb(1000) };
     assert_eq!((check_dust(std::slice::from_ref(&data)), with(data.clone()).check()), (Ok(()), Ok(())));
     let (_, split) = pay(&[(10_000, 0)], &with(data.clone())).unwrap();
-    assert_eq!((split.paid, split.fee), (vec![0], 122));
+    assert_eq!((split.paid, split.fee), (vec![Amount::ZERO], Amount::from_sat(122)));
     assert_eq!(with(Recipient { subtract_fee: true, ..data }).check(), Err(WalletError::NothingToPay));
 }

@@ -32,10 +32,10 @@ fn listunspent_unconfirmed_coins_tell_their_ancestors() {
         version: bitcoin::transaction::Version::TWO,
         lock_time: LockTime::ZERO,
         input: vec![bitcoin::TxIn { sequence: Sequence::MAX, ..Default::default() }],
-        output: vec![crate::payment::output(5000, script.clone())],
+        output: vec![output(5000, &script)],
     };
     let outpoint = OutPoint::new(parent.compute_txid(), 0);
-    test.host.mempool.add(parent, 77);
+    test.host.mempool.add(parent, Amount::from_sat(77));
     test.add(WalletCoin { outpoint, state: TxState::InMempool, trusted: false, ..coin(&script, 5000, 0) });
     assert_eq!(test.call("listunspent", json!([])), Ok(json!([])));
     assert_eq!(test.call("listunspent", json!([0, 9, [], false])), Ok(json!([])));
@@ -49,7 +49,8 @@ fn listunspent_unconfirmed_coins_tell_their_ancestors() {
 /// The amounts, in satoshi, that a call lists.
 fn amounts(test: &Fixture, arguments: Value) -> Vec<u64> {
     let answer = test.call("listunspent", arguments).unwrap();
-    answer.as_array().unwrap().iter().map(|entry| outrigger_sdk::amount::from_json(&entry["amount"]).unwrap()).collect()
+    let amount = |entry: &Value| outrigger_sdk::amount::from_json(&entry["amount"]).unwrap().to_sat();
+    answer.as_array().unwrap().iter().map(amount).collect()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A wallet's transactions and coins, as `wallet/1` tells them.
 
-use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 
 use super::Ownership;
 use crate::wire::{Blob, Framed, ListView, view_by_value, wire_enum, wire_struct, wire_view};
@@ -231,7 +231,7 @@ wire_struct! {
         /// Which.
         pub outpoint: OutPoint,
         /// Its value, in satoshi.
-        pub value: u64,
+        pub value: Amount,
         /// Its script.
         pub script: ScriptBuf,
         /// Where its transaction stands: confirmed, in the mempool or inactive.

@@ -1,7 +1,7 @@
 //! The wire encodings of rust-bitcoin's types, and of the feerate that stands beside them.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid, Wtxid};
+use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight, Wtxid};
 use outrigger_values::FeeRate;
 
 use super::{FieldShape, Reader, Shape, StructShape, Wire, WireError, Writer, put_len};
@@ -70,26 +70,25 @@ impl Wire for ScriptBuf {
     }
 }
 
-impl Wire for Amount {
-    const SHAPE: &'static Shape = &Shape::U64;
-    fn put(&self, out: &mut Writer) {
-        self.to_sat().put(out);
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self::from_sat(u64::get(reader)?))
-    }
+macro_rules! wire_unit {
+    ($($type:ty = $int:ty, $from:ident, $to:ident);*) => {$(
+        impl Wire for $type {
+            const SHAPE: &'static Shape = <$int>::SHAPE;
+            fn put(&self, out: &mut Writer) {
+                self.$to().put(out);
+            }
+            fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                <$int>::get(reader).map(Self::$from)
+            }
+        }
+    )*};
 }
-
-/// Encoded as satoshi per 1000 virtual bytes.
-impl Wire for FeeRate {
-    const SHAPE: &'static Shape = &Shape::U64;
-    fn put(&self, out: &mut Writer) {
-        self.to_sat_per_kvb().put(out);
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self::from_sat_per_kvb(u64::get(reader)?))
-    }
-}
+wire_unit!(
+    Amount = u64, from_sat, to_sat;
+    SignedAmount = i64, from_sat, to_sat;
+    Weight = u64, from_wu, to_wu;
+    FeeRate = u64, from_sat_per_kvb, to_sat_per_kvb
+);
 
 impl Wire for TxOut {
     const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
@@ -115,10 +114,13 @@ mod tests {
     use crate::wire::{from_bytes, to_bytes};
 
     #[test]
-    fn feerate_is_encoded_as_its_satoshi() {
+    fn units_are_encoded_as_their_integers() {
         let feerate = FeeRate::from_sat_per_kvb(0x0102_0304);
         assert_eq!(to_bytes(&feerate), to_bytes(&0x0102_0304_u64));
         assert_eq!(from_bytes(&to_bytes(&feerate)), Ok(feerate));
+        assert_eq!(to_bytes(&Amount::MAX), to_bytes(&u64::MAX));
+        assert_eq!(to_bytes(&SignedAmount::from_sat(-2)), to_bytes(&-2_i64));
+        assert_eq!(to_bytes(&Weight::from_wu(7)), to_bytes(&7_u64));
     }
 
     #[test]

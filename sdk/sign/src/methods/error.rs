@@ -105,7 +105,7 @@ impl From<SigningError> for RpcError {
 
 /// An output as bitcoind prints it for its developers.
 fn show_output(output: &TxOut) -> String {
-    let value = amount::to_text(i64::try_from(output.value.to_sat()).unwrap_or(i64::MAX));
+    let value = amount::to_text(output.value);
     format!("CTxOut(nValue={value}, scriptPubKey={})", script_start(&output.script_pubkey))
 }
 

@@ -105,7 +105,7 @@ impl Prevouts {
             return Err(SigningError::ScriptPubKeyMismatch { known, given: script_pubkey });
         }
         let value = match element.get("amount") {
-            Some(value) => Amount::from_sat(amount::from_json(value)?),
+            Some(value) => amount::from_json(value)?,
             None => UNKNOWN_AMOUNT,
         };
         self.0.insert(outpoint, TxOut { value, script_pubkey: script_pubkey.clone() });

@@ -1,5 +1,6 @@
 //! A third party's mining plugin: it takes getblocktemplate over and mines only what pays well.
 
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::bitcoin::Amount;
 use outrigger_sdk::service::mempool::Selected;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
@@ -30,8 +31,8 @@ impl Plugin for AcmeMining {
 impl AcmeMining {
     /// Whether a transaction pays enough. One that builds on others is left out: its parents may not pay.
     fn pays(&self, selected: &Selected) -> bool {
-        let virtual_size = selected.weight.div_ceil(4);
-        selected.depends.is_empty() && FeeRate::paid(Amount::from_sat(selected.fee), virtual_size) >= self.min_feerate
+        let virtual_size = selected.weight.to_vbytes_ceil();
+        selected.depends.is_empty() && FeeRate::paid(selected.fee, virtual_size) >= self.min_feerate
     }
 
     fn template(&self, scope: Scope) -> Result<Value, ServiceError> {
@@ -41,17 +42,17 @@ impl AcmeMining {
         };
         let next = candidate.next;
         let mined: Vec<&Selected> = candidate.transactions.iter().filter(|selected| self.pays(selected)).collect();
-        let fees: u64 = mined.iter().map(|selected| selected.fee).sum();
+        let fees = mined.iter().map(|selected| selected.fee).fold(next.subsidy, Amount::saturating_add);
         let transactions: Vec<Value> = mined
             .iter()
-            .map(|selected| json!({"txid": selected.txid, "fee": selected.fee, "weight": selected.weight}))
+            .map(|selected| json!({"txid": selected.txid, "fee": selected.fee.to_sat(), "weight": selected.weight}))
             .collect();
         Ok(json!({
             "acme": true,
             "previousblockhash": next.tip.hash,
             "height": next.tip.height + 1,
             "transactions": transactions,
-            "coinbasevalue": next.subsidy + fees,
+            "coinbasevalue": fees.to_sat(),
         }))
     }
 }

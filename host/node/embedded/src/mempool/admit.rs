@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::{Transaction, Txid};
+use bitcoin::{Amount, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::Coin;
 use outrigger_values::FeeRate;
 
-use super::entry::{Entry, EntryTime, Offer, Totals, virtual_size};
+use super::entry::{Entry, EntryTime, Offer, Totals, modified_fee, pays, virtual_size};
 use super::policy::{check_dust, check_size, check_spends, check_standard};
 use super::replace::{Measured, check_replacement};
 use super::{Pool, View};
@@ -148,15 +148,22 @@ impl Pool {
         Ok(Some(coins))
     }
 
-    fn measure(&self, view: &View, offer: &Offer, terms: Terms, coins: &[Coin], fee: u64) -> Result<Entry, Rejection> {
+    fn measure(
+        &self,
+        view: &View,
+        offer: &Offer,
+        terms: Terms,
+        coins: &[Coin],
+        fee: Amount,
+    ) -> Result<Entry, Rejection> {
         let tx = &*offer.tx;
         let mut outputs = coins.iter().map(|coin| &coin.output);
         let sigops =
             transaction_sigop_cost(tx, |_| outputs.next(), Flags::STANDARD).map_err(|_| Rejection::MissingInputs)?;
-        let weight = tx.weight().to_wu();
+        let weight = tx.weight();
         let size = virtual_size(weight, sigops);
-        let delta = self.deltas.get(&offer.txid).copied().unwrap_or(0);
-        let modified = i64::try_from(fee).unwrap_or(i64::MAX).saturating_add(delta);
+        let delta = self.deltas.get(&offer.txid).copied().unwrap_or_default();
+        let modified = modified_fee(fee, delta);
         let now = view.node.time();
         if self.limits.require_standard {
             check_dust(tx, fee, delta, &self.limits)?;
@@ -192,14 +199,14 @@ impl Pool {
         })
     }
 
-    fn check_feerate(&self, size: u64, modified_fee: i64, now: u64) -> Result<(), ValidationError> {
+    fn check_feerate(&self, size: u64, modified_fee: SignedAmount, now: u64) -> Result<(), ValidationError> {
         let check = |rate: FeeRate, reason: &'static str| {
-            let needed = rate.fee(size).to_sat();
-            let short = i128::from(modified_fee) < i128::from(needed);
-            if short {
-                Err(ValidationError::new(reason).with_detail(format!("{modified_fee} < {needed}")))
-            } else {
+            let needed = rate.fee(size);
+            if pays(modified_fee, needed) {
                 Ok(())
+            } else {
+                let detail = format!("{} < {}", modified_fee.to_sat(), needed.to_sat());
+                Err(ValidationError::new(reason).with_detail(detail))
             }
         };
         check(self.demanded_feerate(now), "mempool min fee not met")?;

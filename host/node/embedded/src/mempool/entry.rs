@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bitcoin::{Amount, Transaction, Txid, Wtxid};
+use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight, Wtxid};
 use outrigger_service::mempool::MempoolEntry;
 use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
 
 use crate::decode::Ids;
 
@@ -55,8 +56,8 @@ pub struct Totals {
     pub count: u64,
     /// Their virtual size, in virtual bytes.
     pub size: u64,
-    /// Their fees with what was added, in satoshi.
-    pub fees: i64,
+    /// Their fees with what was added.
+    pub fees: SignedAmount,
     /// The cost of their signature operations.
     pub sigops: u64,
 }
@@ -80,43 +81,54 @@ impl Totals {
 
     /// Their feerate in whole satoshi; zero if they pay less than nothing.
     pub fn feerate(&self) -> FeeRate {
-        FeeRate::paid(Amount::from_sat(self.fees.max(0).unsigned_abs()), self.size)
+        paid_feerate(self.fees, self.size)
     }
 
     /// What they pay for what they take.
-    pub fn rate(&self) -> Rate {
-        Rate { fees: self.fees, size: self.size }
+    pub fn feefrac(&self) -> FeeFrac {
+        FeeFrac { fee: self.fees, size: self.size }
     }
 }
 
-/// A feerate as it is compared: exactly, without a division.
+/// Whether a fee, which may be below zero, is at least `needed`.
+pub fn pays(fee: SignedAmount, needed: Amount) -> bool {
+    fee.to_unsigned().is_ok_and(|fee| fee >= needed)
+}
+
+/// The feerate of a fee, which may be below zero, for so many virtual bytes.
+pub fn paid_feerate(fee: SignedAmount, size: u64) -> FeeRate {
+    FeeRate::paid(fee.to_unsigned().unwrap_or(Amount::ZERO), size)
+}
+
+/// A fee and what it is paid for, as bitcoind's `FeeFrac`: a feerate that is compared exactly, without a division.
 #[derive(Clone, Copy, Debug)]
-pub struct Rate {
-    /// Fees, in satoshi.
-    pub fees: i64,
-    /// What they are paid for, in virtual bytes.
+pub struct FeeFrac {
+    /// The fee.
+    pub fee: SignedAmount,
+    /// What it is paid for, in virtual bytes.
     pub size: u64,
 }
 
-impl Ord for Rate {
+impl Ord for FeeFrac {
     fn cmp(&self, other: &Self) -> Ordering {
-        (i128::from(self.fees) * i128::from(other.size)).cmp(&(i128::from(other.fees) * i128::from(self.size)))
+        let product = |fee: SignedAmount, size: u64| i128::from(fee.to_sat()) * i128::from(size);
+        product(self.fee, other.size).cmp(&product(other.fee, self.size))
     }
 }
 
-impl PartialOrd for Rate {
+impl PartialOrd for FeeFrac {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Rate {
+impl PartialEq for FeeFrac {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Rate {}
+impl Eq for FeeFrac {}
 
 /// A transaction of the mempool.
 #[derive(Clone, Debug)]
@@ -129,14 +141,14 @@ pub struct Entry {
     pub txid: Txid,
     /// Its id with witness.
     pub wtxid: Wtxid,
-    /// Its weight, in weight units.
-    pub weight: u64,
+    /// Its weight.
+    pub weight: Weight,
     /// The cost of its signature operations.
     pub sigops: u64,
-    /// Its fee, in satoshi.
-    pub fee: u64,
-    /// What prioritisetransaction added to the fee, in satoshi.
-    pub delta: i64,
+    /// Its fee.
+    pub fee: Amount,
+    /// What prioritisetransaction added to the fee.
+    pub delta: SignedAmount,
     /// When it came, in seconds.
     pub time: u64,
     /// The tip's height when it came.
@@ -156,9 +168,14 @@ pub struct Entry {
     pub descendants: Totals,
 }
 
-/// The virtual size by weight and by signature operations, whichever is larger.
-pub fn virtual_size(weight: u64, sigops: u64) -> u64 {
-    weight.max(sigops.saturating_mul(BYTES_PER_SIGOP)).div_ceil(4)
+/// The virtual size by weight and by signature operations, whichever is larger, in virtual bytes.
+pub fn virtual_size(weight: Weight, sigops: u64) -> u64 {
+    weight.max(Weight::from_wu(sigops.saturating_mul(BYTES_PER_SIGOP))).to_vbytes_ceil()
+}
+
+/// A fee with what was added to it.
+pub fn modified_fee(fee: Amount, delta: SignedAmount) -> SignedAmount {
+    fee.to_signed().unwrap_or(SignedAmount::MAX).saturating_add(delta)
 }
 
 impl Entry {
@@ -167,9 +184,9 @@ impl Entry {
         virtual_size(self.weight, self.sigops)
     }
 
-    /// Its fee with what was added, in satoshi.
-    pub fn modified_fee(&self) -> i64 {
-        i64::try_from(self.fee).unwrap_or(i64::MAX).saturating_add(self.delta)
+    /// Its fee with what was added.
+    pub fn modified_fee(&self) -> SignedAmount {
+        modified_fee(self.fee, self.delta)
     }
 
     /// Itself as a sum.
@@ -178,14 +195,14 @@ impl Entry {
     }
 
     /// The rate it is chosen for a block by: that of all it builds on with it, or its own if that is lower.
-    pub fn mining_rate(&self) -> Rate {
-        self.ancestors.rate().min(self.own().rate())
+    pub fn mining_rate(&self) -> FeeFrac {
+        self.ancestors.feefrac().min(self.own().feefrac())
     }
 
     /// The rate it is kept by when the mempool is full: that of all that build on it with it, or its own if that is
     /// higher.
-    pub fn keeping_rate(&self) -> Rate {
-        self.descendants.rate().max(self.own().rate())
+    pub fn keeping_rate(&self) -> FeeFrac {
+        self.descendants.feefrac().max(self.own().feefrac())
     }
 
     /// The memory it is reckoned to take, in bytes.
@@ -234,13 +251,13 @@ mod tests {
 
     #[test]
     fn many_signature_operations_make_a_transaction_large() {
-        assert_eq!(virtual_size(401, 1), 101);
-        assert_eq!(virtual_size(400, 80), 400);
+        assert_eq!(virtual_size(Weight::from_wu(401), 1), 101);
+        assert_eq!(virtual_size(Weight::from_wu(400), 80), 400);
     }
 
     #[test]
     fn feerates_compare_without_division() {
-        let rate = |fees, size| Rate { fees, size };
+        let rate = |fee, size| FeeFrac { fee: SignedAmount::from_sat(fee), size };
         assert_eq!(rate(1, 3), rate(2, 6));
         assert!(rate(i64::MAX, 1) > rate(i64::MAX, 2));
         assert!(rate(-1, 1) < rate(0, 1));

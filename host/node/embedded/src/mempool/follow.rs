@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bitcoin::consensus::serialize;
-use bitcoin::{OutPoint, Transaction, Txid};
+use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::Tip;
 
 use super::{Entry, Offer, Pool, Rejection, Terms, View};
@@ -25,7 +25,7 @@ impl Pool {
         if !self.deltas.is_empty() {
             for txid in on.iter().flat_map(NamedBlock::txids) {
                 if self.deltas.remove(&txid).is_some() {
-                    self.records.prioritised(&txid, 0);
+                    self.records.prioritised(&txid, SignedAmount::ZERO);
                 }
             }
         }

@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use bitcoin::{OutPoint, Txid};
+use bitcoin::{Amount, OutPoint, SignedAmount, Txid};
+use outrigger_values::amount::Saturating;
 
 use super::entry::{Entry, Totals};
 use super::sort_indexes::{SortIndexes, SortKeys};
@@ -23,8 +24,8 @@ pub struct Graph {
     pub totals: Totals,
     /// The memory they are reckoned to take, in bytes.
     pub usage: u64,
-    /// Their fees without what was added, in satoshi.
-    pub fees: u64,
+    /// Their fees without what was added.
+    pub fees: Amount,
     /// How many of them were offered to this node, and by no block.
     pub unbroadcast: u64,
 }
@@ -168,7 +169,7 @@ impl Graph {
     }
 
     /// Changes what was added to an entry's fee.
-    pub fn set_delta(&mut self, txid: &Txid, delta: i64) {
+    pub fn set_delta(&mut self, txid: &Txid, delta: SignedAmount) {
         let Some(before) = self.get(txid).map(Entry::own) else { return };
         self.change(txid, |entry| entry.delta = delta);
         let Some(after) = self.get(txid).map(Entry::own) else { return };
@@ -191,7 +192,7 @@ impl Graph {
         let mut entries = std::mem::take(&mut self.entries);
         self.spent.clear();
         self.indexes = SortIndexes::default();
-        (self.totals, self.usage, self.fees, self.unbroadcast) = (Totals::default(), 0, 0, 0);
+        (self.totals, self.usage, self.fees, self.unbroadcast) = (Totals::default(), 0, Amount::ZERO, 0);
         order.into_values().filter_map(|txid| entries.remove(&txid)).collect()
     }
 

@@ -16,15 +16,16 @@ mod sort_indexes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, Transaction, Txid};
+use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::{Coin, Tip};
 use outrigger_service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
 use parking_lot::RwLock;
 
 pub use admit::{Admissible, Rejection, Terms};
-pub use entry::{Entry, EntryTime, Offer, Rate, Totals};
+pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
 
 use super::params::MempoolLimits;
 use super::persistence::{Contents, Records};
@@ -77,7 +78,7 @@ pub struct Pool {
     tip: Tip,
     graph: Graph,
     /// What prioritisetransaction added, also to transactions that are not here.
-    deltas: HashMap<Txid, i64>,
+    deltas: HashMap<Txid, SignedAmount>,
     sequence: u64,
     /// Counts the transactions that came and those that left, for whatever reason.
     moves: u64,
@@ -98,7 +99,7 @@ impl Contents for RwLock<Pool> {
 /// A mempool at one moment, as its journal has it.
 pub struct Snapshot {
     transactions: Vec<(Arc<[u8]>, EntryTime)>,
-    deltas: Vec<(Txid, i64)>,
+    deltas: Vec<(Txid, SignedAmount)>,
 }
 
 impl Snapshot {
@@ -235,14 +236,14 @@ impl Pool {
         self.graph.get(&outpoint.txid)?.tx.output.get(outpoint.vout as usize).cloned()
     }
 
-    /// Adds to the fee that a transaction is selected by, in satoshi, now or when it comes.
-    pub fn prioritise(&mut self, txid: Txid, delta: i64) {
-        self.set_delta(txid, self.deltas.get(&txid).copied().unwrap_or(0).saturating_add(delta));
+    /// Adds to the fee that a transaction is selected by, now or when it comes.
+    pub fn prioritise(&mut self, txid: Txid, delta: SignedAmount) {
+        self.set_delta(txid, self.deltas.get(&txid).copied().unwrap_or_default().saturating_add(delta));
     }
 
-    /// Sets what is added to the fee that a transaction is selected by, in satoshi.
-    pub fn set_delta(&mut self, txid: Txid, total: i64) {
-        if total == 0 {
+    /// Sets what is added to the fee that a transaction is selected by.
+    pub fn set_delta(&mut self, txid: Txid, total: SignedAmount) {
+        if total == SignedAmount::ZERO {
             self.deltas.remove(&txid);
         } else {
             self.deltas.insert(txid, total);
@@ -256,7 +257,7 @@ impl Pool {
 
     /// All that was added and stands, by txid.
     pub fn prioritised(&self) -> Vec<Prioritised> {
-        let describe = |(txid, delta): (&Txid, &i64)| Prioritised {
+        let describe = |(txid, delta): (&Txid, &SignedAmount)| Prioritised {
             txid: *txid,
             fee_delta: *delta,
             modified_fee: self.graph.get(txid).map(Entry::modified_fee),

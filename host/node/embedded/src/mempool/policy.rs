@@ -2,7 +2,7 @@
 
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Instruction;
-use bitcoin::{Amount, Script, Transaction, TxOut, Witness, WitnessVersion};
+use bitcoin::{Amount, Script, SignedAmount, Transaction, TxOut, Weight, Witness, WitnessVersion};
 use outrigger_service::chain::Coin;
 use outrigger_values::FeeRate;
 
@@ -12,7 +12,7 @@ use outrigger_script::parse::is_unspendable;
 use outrigger_script::script_sigop_count;
 
 /// The weight a transaction may have.
-const MAX_WEIGHT: u64 = 400_000;
+const MAX_WEIGHT: Weight = Weight::from_wu(400_000);
 /// The least bytes of a transaction without its witness: one of 64 can pass for an inner node of a Merkle tree.
 const MIN_SIZE: usize = 65;
 /// The bytes a scriptSig may have: enough for 15 of 15 keys in a script hash.
@@ -103,7 +103,7 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
     if !(1..=3).contains(&tx.version.0) {
         return Err(ValidationError::new("version"));
     }
-    if tx.weight().to_wu() > MAX_WEIGHT {
+    if tx.weight() > MAX_WEIGHT {
         return Err(ValidationError::new("tx-size"));
     }
     for input in &tx.input {
@@ -143,8 +143,13 @@ pub fn check_size(tx: &Transaction) -> Result<(), ValidationError> {
 ///
 /// # Errors
 /// `dust`.
-pub fn check_dust(tx: &Transaction, fee: u64, delta: i64, limits: &MempoolLimits) -> Result<(), ValidationError> {
-    if (fee != 0 || delta != 0) && dust_count(tx, limits) > 0 {
+pub fn check_dust(
+    tx: &Transaction,
+    fee: Amount,
+    delta: SignedAmount,
+    limits: &MempoolLimits,
+) -> Result<(), ValidationError> {
+    if (fee != Amount::ZERO || delta != SignedAmount::ZERO) && dust_count(tx, limits) > 0 {
         return Err(ValidationError::new("dust").with_detail("tx with dust output must be 0-fee".to_owned()));
     }
     Ok(())

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::{Amount, Transaction, Txid};
+use bitcoin::{Amount, SignedAmount, Transaction, Txid};
 use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
 
+use super::entry::paid_feerate;
 use super::graph::Graph;
 use crate::params::MempoolLimits;
 use crate::validation::{Money, ValidationError};
@@ -13,7 +15,7 @@ use crate::validation::{Money, ValidationError};
 pub(super) struct Measured {
     pub txid: Txid,
     pub size: u64,
-    pub modified_fee: i64,
+    pub modified_fee: SignedAmount,
     pub parents: BTreeSet<Txid>,
     pub ancestors: BTreeSet<Txid>,
     pub conflicts: BTreeSet<Txid>,
@@ -22,7 +24,7 @@ pub(super) struct Measured {
 impl Measured {
     /// Its feerate in whole satoshi; zero if it pays less than nothing.
     fn feerate(&self) -> FeeRate {
-        FeeRate::paid(Amount::from_sat(self.modified_fee.max(0).unsigned_abs()), self.size)
+        paid_feerate(self.modified_fee, self.size)
     }
 }
 
@@ -73,19 +75,19 @@ pub fn check_replacement(
 }
 
 /// Whether a transaction pays what those it replaces paid, and for being relayed itself.
-fn check_fee(limits: &MempoolLimits, offered: &Measured, old_fees: i64) -> Result<(), ValidationError> {
+fn check_fee(limits: &MempoolLimits, offered: &Measured, old_fees: SignedAmount) -> Result<(), ValidationError> {
     let txid = offered.txid;
-    let money = |amount: i64| Money(amount.max(0).unsigned_abs());
+    let money = |amount: SignedAmount| Money(amount.to_unsigned().unwrap_or(Amount::ZERO));
     let refuse = |detail: String| Err(ValidationError::new("insufficient fee").with_detail(detail));
     let more = offered.modified_fee.saturating_sub(old_fees);
-    if more < 0 {
+    if more.is_negative() {
         return refuse(format!(
             "rejecting replacement {txid}, less fees than conflicting txs; {} < {}",
             money(offered.modified_fee),
             money(old_fees)
         ));
     }
-    let needed = limits.incremental_feerate.fee(offered.size).to_sat();
+    let needed = limits.incremental_feerate.fee(offered.size);
     if more.unsigned_abs() < needed {
         return refuse(format!(
             "rejecting replacement {txid}, not enough additional fees to relay; {} < {}",

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use bitcoin::Txid;
 
-use super::entry::{Entry, Rate};
+use super::entry::{Entry, FeeFrac};
 
 /// An entry's keys in the indexes.
 #[derive(Clone, Copy)]
 pub struct SortKeys {
-    mining: (Rate, Reverse<Txid>),
-    keeping: (Rate, Reverse<u64>),
+    mining: (FeeFrac, Reverse<Txid>),
+    keeping: (FeeFrac, Reverse<u64>),
     age: (u64, u64),
 }
 
@@ -32,9 +32,9 @@ impl SortKeys {
 #[derive(Default)]
 pub struct SortIndexes {
     /// By the rate they are chosen by, and of equal ones the lowest id last.
-    mining: BTreeSet<(Rate, Reverse<Txid>)>,
+    mining: BTreeSet<(FeeFrac, Reverse<Txid>)>,
     /// By the rate they are kept by, and of equal ones the latest first.
-    keeping: BTreeSet<(Rate, Reverse<u64>)>,
+    keeping: BTreeSet<(FeeFrac, Reverse<u64>)>,
     /// By the time at which they came.
     age: BTreeSet<(u64, u64)>,
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::{Hash, sha256d};
-use bitcoin::{Transaction, Txid};
+use bitcoin::{SignedAmount, Transaction, Txid};
 use outrigger_service::wire::{self, Blob, Reader, Wire, WireError};
 
 use crate::mempool::entry::{Entry, EntryTime, Offer};
@@ -55,8 +55,8 @@ impl Records {
         self.push(&wire::to_bytes(&(tag::REMOVED, *txid)));
     }
 
-    /// Records a transaction's fee delta, the sum of all prioritisetransaction calls, in satoshi.
-    pub fn prioritised(&mut self, txid: &Txid, delta: i64) {
+    /// Records a transaction's fee delta, the sum of all prioritisetransaction calls.
+    pub fn prioritised(&mut self, txid: &Txid, delta: SignedAmount) {
         self.push(&wire::to_bytes(&(tag::PRIORITISED, *txid, delta)));
     }
 
@@ -91,8 +91,8 @@ pub struct Kept {
 pub struct Stored {
     /// The transactions that entered and did not leave, in the order in which they entered.
     pub transactions: Vec<Kept>,
-    /// The fee deltas, in satoshi.
-    pub deltas: BTreeMap<Txid, i64>,
+    /// The fee deltas.
+    pub deltas: BTreeMap<Txid, SignedAmount>,
     /// The number of bytes that are not valid records.
     pub damaged: usize,
 }
@@ -138,7 +138,7 @@ fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 struct Replay {
     transactions: Vec<Option<Kept>>,
     positions: HashMap<Txid, usize>,
-    deltas: BTreeMap<Txid, i64>,
+    deltas: BTreeMap<Txid, SignedAmount>,
     damaged: usize,
 }
 
@@ -158,8 +158,8 @@ impl Replay {
             }
             tag::REMOVED => self.remove(&Txid::get(&mut reader)?),
             tag::PRIORITISED => {
-                let (txid, delta) = <(Txid, i64)>::get(&mut reader)?;
-                if delta == 0 {
+                let (txid, delta) = <(Txid, SignedAmount)>::get(&mut reader)?;
+                if delta == SignedAmount::ZERO {
                     self.deltas.remove(&txid)
                 } else {
                     self.deltas.insert(txid, delta)
@@ -226,14 +226,14 @@ mod tests {
         records.removed(&id(9));
         records.removed(&id(0));
         records.kept(&serialize(&transaction(0)), entry_time(5, 6));
-        records.prioritised(&id(3), -40);
-        records.prioritised(&id(4), 40);
-        records.prioritised(&id(4), 0);
+        records.prioritised(&id(3), SignedAmount::from_sat(-40));
+        records.prioritised(&id(4), SignedAmount::from_sat(40));
+        records.prioritised(&id(4), SignedAmount::from_sat(0));
         let stored = Stored::read(&journal(&records));
         assert_eq!((numbers(&stored), stored.damaged), (vec![2, 3, 4, 0], 0));
         assert_eq!(stored.transactions[0].entry_time, entry_time(1_002, 7));
         assert_eq!(stored.transactions[3].entry_time, entry_time(5, 6));
-        assert_eq!(stored.deltas.into_iter().collect::<Vec<_>>(), [(id(3), -40)]);
+        assert_eq!(stored.deltas.into_iter().collect::<Vec<_>>(), [(id(3), SignedAmount::from_sat(-40))]);
     }
 
     #[test]

@@ -7,17 +7,18 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
 
-use bitcoin::Txid;
+use bitcoin::{Txid, Weight};
 use outrigger_service::mempool::{Selected, SharedBlob};
+use outrigger_values::amount::Saturating;
 
-use crate::mempool::{Entry, Pool, Rate, Totals};
-use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, Settings, WITNESS_SCALE_FACTOR};
+use crate::mempool::{Entry, FeeFrac, Pool, Totals, pays};
+use crate::params::{MAX_BLOCK_SIGOPS_COST, Settings};
 use crate::validation::is_final;
 
 /// After how many packages in a row that do not fit the block counts as full, if it nearly is.
 const MAX_FAILURES: usize = 1_000;
 /// A block that lacks less than this weight is nearly full.
-const NEARLY_FULL: u64 = 4_000;
+const NEARLY_FULL: Weight = Weight::from_wu(4_000);
 
 /// Chooses for a block on the pool's tip. Copies no transaction.
 pub fn choose(pool: &Pool, settings: &Settings) -> Vec<Selected> {
@@ -29,7 +30,7 @@ struct Package<'a> {
     entry: &'a Entry,
     /// What it still needs, itself included.
     needs: Totals,
-    rate: Rate,
+    rate: FeeFrac,
 }
 
 impl PartialEq for Package<'_> {
@@ -68,7 +69,7 @@ struct Builder<'a> {
     chosen: Vec<&'a Entry>,
     /// Those chosen that build on others or are built on, with their positions: nobody asks for the rest.
     inside: HashMap<Txid, u32>,
-    weight: u64,
+    weight: Weight,
     sigops: u64,
 }
 
@@ -90,14 +91,14 @@ impl<'a> Builder<'a> {
         let mut failures = 0;
         let mut others = self.pool.graph().best_first().peekable();
         while let Some((entry, package)) = self.next(&mut others) {
-            let least = self.settings.mempool.block_feerate.fee(package.size).to_sat();
-            if i128::from(package.fees) < i128::from(least) {
+            let least = self.settings.mempool.block_feerate.fee(package.size);
+            if !pays(package.fees, least) {
                 // Everything that follows pays less.
                 break;
             }
             if !self.fits(&package) {
                 failures += 1;
-                if failures > MAX_FAILURES && self.weight > MAX_BLOCK_WEIGHT.saturating_sub(NEARLY_FULL) {
+                if failures > MAX_FAILURES && self.weight > Weight::MAX_BLOCK.saturating_sub(NEARLY_FULL) {
                     break;
                 }
                 continue;
@@ -139,7 +140,8 @@ impl<'a> Builder<'a> {
     }
 
     fn fits(&self, package: &Totals) -> bool {
-        self.weight.saturating_add(package.size.saturating_mul(WITNESS_SCALE_FACTOR)) < MAX_BLOCK_WEIGHT
+        let weight = Weight::from_vb(package.size).unwrap_or(Weight::MAX);
+        self.weight.saturating_add(weight) < Weight::MAX_BLOCK
             && self.sigops.saturating_add(package.sigops) < MAX_BLOCK_SIGOPS_COST
     }
 
@@ -158,7 +160,7 @@ impl<'a> Builder<'a> {
             return false;
         }
         for entry in package {
-            self.weight += entry.weight;
+            self.weight = self.weight.saturating_add(entry.weight);
             self.sigops += entry.sigops;
             self.chosen.push(entry);
             self.release(entry);
@@ -181,7 +183,7 @@ impl<'a> Builder<'a> {
             }
             let needs = self.needs.entry(descendant).or_insert(entry.ancestors);
             needs.subtract(&chosen.own());
-            let rate = needs.rate().min(entry.own().rate());
+            let rate = needs.feefrac().min(entry.own().feefrac());
             self.queue.push(Package { entry, needs: *needs, rate });
         }
     }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bitcoin::Amount;
 use outrigger_service::chain::Tip;
 use outrigger_service::mempool::Selection;
+use outrigger_values::amount::Saturating;
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use super::mempool::Pool;
@@ -31,8 +33,8 @@ pub struct Chosen {
     pub tip: Tip,
     /// The transactions, parents before their children.
     pub transactions: Selection,
-    /// The sum of their fees, in satoshi.
-    pub fees: u64,
+    /// The sum of their fees.
+    pub fees: Amount,
     /// The mempool's sequence when it was made.
     pub sequence: u64,
 }
@@ -199,7 +201,7 @@ impl Shared {
             }
             last => {
                 let version = last.map_or(1, |last| last.version + 1);
-                let fees = chosen.iter().map(|selected| selected.fee).sum();
+                let fees = chosen.iter().map(|selected| selected.fee).fold(Amount::ZERO, Amount::saturating_add);
                 Chosen { version, tip, transactions: chosen.into(), fees, sequence }
             }
         });

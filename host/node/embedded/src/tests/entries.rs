@@ -1,6 +1,6 @@
 //! Relations of mempool entries: ancestor and descendant limits, the counters, and the unbroadcast set.
 
-use bitcoin::Txid;
+use bitcoin::{SignedAmount, Txid};
 
 use super::super::EmbeddedNode;
 use super::mempool::{COINBASE, accept, funded, refusal, submit};
@@ -82,7 +82,7 @@ fn mempool_counts_what_came_and_left_and_its_sequence_blocks_too() {
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     accept(&node, &tx);
     assert_eq!(changes(), (1, true));
-    node.prioritise(tx.compute_txid(), 5).unwrap();
+    node.prioritise(tx.compute_txid(), SignedAmount::from_sat(5)).unwrap();
     assert_eq!(changes(), (0, true));
     let instead = spend(&[(coinbases[0], 0)], &[COINBASE - 20_000]);
     accept(&node, &instead);

@@ -2,7 +2,7 @@
 
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::{deserialize, serialize};
-use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, Txid, Witness};
+use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, SignedAmount, Transaction, Txid, Witness};
 use outrigger_service::chain::{BlockRef, Verdict};
 use outrigger_service::mempool::Admission;
 use outrigger_values::FeeRate;
@@ -61,19 +61,20 @@ fn mempool_takes_a_valid_transaction_and_tells_observers() {
     let (txid, wtxid) = (tx.compute_txid(), tx.compute_wtxid());
     let raw = serialize(&tx);
     let size = tx.vsize() as u64;
-    let accepted = Admission::Accepted { txid, wtxid, virtual_size: size, fee: 10_000 };
+    let accepted = Admission::Accepted { txid, wtxid, virtual_size: size, fee: Amount::from_sat(10_000) };
     assert_eq!(submit(&node, &tx), accepted);
     assert_eq!(submit(&node, &tx), Admission::Known { txid });
     let info = node.mempool_info();
-    assert_eq!((info.transactions, info.virtual_size, info.total_fee), (1, size, 10_000));
+    assert_eq!((info.transactions, info.virtual_size, info.total_fee), (1, size, Amount::from_sat(10_000)));
     assert!(info.sequence > before.sequence);
     assert_eq!(node.mempool_ids(), [txid]);
     let spent = tx.input[0].previous_output;
     assert_eq!(node.mempool_spenders(&[spent, OutPoint::null()]), [Some(txid), None]);
     assert_eq!(node.mempool_transactions(&[txid])[0].as_ref().unwrap().raw.0, raw);
     let entry = node.mempool_entries(&[txid])[0].clone().unwrap();
-    assert_eq!((entry.weight, entry.ancestor_count, entry.replaceable), (tx.weight().to_wu(), 1, false));
-    assert_eq!((entry.height, entry.fee, entry.modified_fee), (101, 10_000, 10_000));
+    assert_eq!((entry.weight, entry.ancestor_count, entry.replaceable), (tx.weight(), 1, false));
+    assert_eq!((entry.height, entry.fee), (101, Amount::from_sat(10_000)));
+    assert_eq!(entry.modified_fee, SignedAmount::from_sat(10_000));
     extend(&node, std::slice::from_ref(&tx));
     assert!(node.mempool_ids().is_empty());
     assert_eq!(submit(&node, &tx), Admission::AlreadyInChain);
@@ -135,7 +136,10 @@ fn mempool_submission_can_bound_the_feerate() {
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let size = tx.vsize() as u64;
     let bound = |more: u64| FeeRate::paid(Amount::from_sat(9_990 + more), size);
-    assert_eq!(node.submit(&serialize(&tx), bound(0)).unwrap(), Admission::FeeTooHigh { fee: 10_000 });
+    assert_eq!(
+        node.submit(&serialize(&tx), bound(0)).unwrap(),
+        Admission::FeeTooHigh { fee: Amount::from_sat(10_000) }
+    );
     assert!(node.mempool_ids().is_empty());
     assert!(matches!(node.submit(&serialize(&tx), bound(20)).unwrap(), Admission::Accepted { .. }));
 }
@@ -220,7 +224,10 @@ fn chains_of_unconfirmed_transactions_are_limited() {
     let said = refusal(submit(&node, &tx));
     assert!(said.starts_with("too-long-mempool-chain, too many"), "{said}");
     let entry = node.mempool_entries(&[last.0])[0].clone().unwrap();
-    assert_eq!((entry.ancestor_count, entry.ancestor_fees, entry.descendant_count), (25, 25_000, 1));
+    assert_eq!(
+        (entry.ancestor_count, entry.ancestor_fees, entry.descendant_count),
+        (25, SignedAmount::from_sat(25_000), 1)
+    );
     // Confirmed, they count no longer.
     let chain: Vec<Transaction> = node
         .mempool_transactions(&node.mempool_ids())

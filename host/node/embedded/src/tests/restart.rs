@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bitcoin::consensus::serialize;
-use bitcoin::{Transaction, Txid};
+use bitcoin::{SignedAmount, Transaction, Txid};
 use outrigger_service::mempool::{Admission, MempoolEntry};
 use outrigger_values::FeeRate;
 
@@ -46,8 +46,8 @@ fn restart_keeps_the_mempool_as_it_was() {
         extend(&node, &[]);
     }
     let unknown = Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros());
-    node.prioritise(unknown, 77).unwrap();
-    node.prioritise(node.mempool_ids()[3], -500).unwrap();
+    node.prioritise(unknown, SignedAmount::from_sat(77)).unwrap();
+    node.prioritise(node.mempool_ids()[3], SignedAmount::from_sat(-500)).unwrap();
     let (before, deltas) = (entries(&node), node.prioritised());
     assert_eq!((before.len(), deltas.len()), (30, 2));
     node.finish();
@@ -69,7 +69,7 @@ fn restart_leaves_out_what_had_left_the_mempool() {
     accept(&node, &paying(0, 20_000));
     let mined = paying(1, 10_000);
     accept(&node, &mined);
-    node.prioritise(mined.compute_txid(), 5).unwrap();
+    node.prioritise(mined.compute_txid(), SignedAmount::from_sat(5)).unwrap();
     accept(&node, &paying(2, 10_000));
     extend(&node, &[mined, paying(2, 30_000)]);
     node.reopen();
@@ -105,7 +105,7 @@ fn restart_judges_transactions_by_the_rules_of_today() {
     let child = accept(&node, &spend(&[(cheap, 0)], &[COINBASE - 90_000]));
     let rich = accept(&node, &paying(1, 10_000));
     let prioritised = accept(&node, &paying(2, 500));
-    node.prioritise(prioritised, 9_500).unwrap();
+    node.prioritise(prioritised, SignedAmount::from_sat(9_500)).unwrap();
     assert_eq!(node.mempool_ids(), [cheap, child, rich, prioritised]);
     node.settings.mempool =
         MempoolLimits { relay_feerate: FeeRate::from_sat_per_kvb(20_000), ..MempoolLimits::default() };
@@ -174,15 +174,15 @@ fn a_journal_of_many_changes_does_not_grow_for_ever() {
     let txid = accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]));
     let mut longest = 0;
     for delta in 0..100_000 {
-        node.prioritise(txid, if delta % 2 == 0 { 1 } else { -1 }).unwrap();
+        node.prioritise(txid, SignedAmount::from_sat(if delta % 2 == 0 { 1 } else { -1 })).unwrap();
         if delta % 1_000 == 0 {
             longest = longest.max(std::fs::metadata(journal(&node)).unwrap().len());
         }
     }
-    node.prioritise(txid, 41).unwrap();
+    node.prioritise(txid, SignedAmount::from_sat(41)).unwrap();
     node.finish();
     let len = std::fs::metadata(journal(&node)).unwrap().len();
     assert!(longest < 6 << 20 && len < longest, "{longest} bytes, then {len}");
     node.reopen();
-    assert_eq!(node.prioritised()[0].fee_delta, 41);
+    assert_eq!(node.prioritised()[0].fee_delta, SignedAmount::from_sat(41));
 }

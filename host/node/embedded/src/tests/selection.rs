@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::consensus::{deserialize, serialize};
-use bitcoin::{Transaction, Txid};
+use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight};
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry};
 use outrigger_values::FeeRate;
 
-use super::super::mempool::Rate;
+use super::super::mempool::FeeFrac;
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
@@ -45,14 +45,14 @@ fn selection_counts_child_fees_for_parents_and_orders_parents_first() {
     let candidate = &first;
     assert_eq!(ids(candidate), [poor.compute_txid(), rich.compute_txid(), middle.compute_txid()]);
     assert_eq!(candidate.transactions[1].depends, [1, 1]);
-    assert_eq!((candidate.fees, candidate.transactions[0].fee), (55_200, 200));
-    assert_eq!(candidate.transactions[2].weight, middle.weight().to_wu());
-    assert_eq!((candidate.next.tip, candidate.next.subsidy), (node.tip(), COINBASE));
-    node.prioritise(middle.compute_txid(), 1_000_000).unwrap();
+    assert_eq!((candidate.fees, candidate.transactions[0].fee), (Amount::from_sat(55_200), Amount::from_sat(200)));
+    assert_eq!(candidate.transactions[2].weight, middle.weight());
+    assert_eq!((candidate.next.tip, candidate.next.subsidy), (node.tip(), Amount::from_sat(COINBASE)));
+    node.prioritise(middle.compute_txid(), SignedAmount::from_sat(1_000_000)).unwrap();
     let other = self::candidate(&node);
     assert_eq!(ids(&other)[0], middle.compute_txid());
-    assert_eq!(other.transactions[0].fee, 5_000);
-    node.prioritise(middle.compute_txid(), -1_000_000).unwrap();
+    assert_eq!(other.transactions[0].fee, Amount::from_sat(5_000));
+    node.prioritise(middle.compute_txid(), SignedAmount::from_sat(-1_000_000)).unwrap();
     assert_eq!(ids(&self::candidate(&node))[2], middle.compute_txid());
 }
 
@@ -147,9 +147,9 @@ fn naive(node: &EmbeddedNode) -> Vec<Txid> {
         let rate = |txid: &Txid| {
             let needed = package(txid);
             let sum = |of: fn(&MempoolEntry) -> i64| needed.iter().map(|txid| of(&entries[txid])).sum();
-            let all =
-                Rate { fees: sum(|entry| entry.modified_fee), size: sum(|entry| entry.virtual_size as i64) as u64 };
-            all.min(Rate { fees: entries[txid].modified_fee, size: entries[txid].virtual_size })
+            let fee = SignedAmount::from_sat(sum(|entry| entry.modified_fee.to_sat()));
+            let all = FeeFrac { fee, size: sum(|entry| entry.virtual_size as i64) as u64 };
+            all.min(FeeFrac { fee: entries[txid].modified_fee, size: entries[txid].virtual_size })
         };
         let left = entries.keys().filter(|txid| !chosen.contains(txid));
         let best = left.max_by_key(|txid| (rate(txid), Reverse(**txid))).unwrap();
@@ -179,7 +179,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
     }
     // Deltas move transactions and the packages that include them.
     for (index, txid) in node.mempool_ids().into_iter().enumerate().step_by(7) {
-        node.prioritise(txid, if index % 2 == 0 { 9_000 } else { -700 }).unwrap();
+        node.prioritise(txid, SignedAmount::from_sat(if index % 2 == 0 { 9_000 } else { -700 })).unwrap();
     }
     node.pool().graph().assert_consistent();
     assert_eq!(ids(&candidate(&node)), naive(&node));
@@ -202,7 +202,7 @@ fn block_of_the_selection_is_valid_and_empties_the_mempool() {
         candidate.transactions.iter().map(|selected| deserialize(&selected.raw).unwrap()).collect();
     assert_eq!(transactions.len(), 20);
     let block = Draft::on(&node, next.tip.hash, &transactions, 0)
-        .edit(|block| block.txdata[0].output[0].value += bitcoin::Amount::from_sat(candidate.fees))
+        .edit(|block| block.txdata[0].output[0].value += candidate.fees)
         .finish();
     assert_eq!(node.check_block(&serialize(&block)).unwrap(), Verdict::Valid);
     assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);
@@ -215,7 +215,7 @@ fn selection_is_bounded_by_weight_and_feerate() {
     let mut settings = Settings::default();
     let one = spend(&[(Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros()), 0)], &[1]).weight().to_wu();
     // Room for two, and for a little less than three.
-    settings.reserved_weight = 4_000_000 - 3 * one;
+    settings.reserved_weight = Weight::from_wu(4_000_000 - 3 * one);
     settings.mempool.block_feerate = FeeRate::from_sat_per_kvb(20_000);
     let node = TestNode::with(settings);
     let coinbases = extend_by(&node, 104);

@@ -1,13 +1,14 @@
 //! The rules of a block by itself, and those that depend on its parent.
 
 use bitcoin::script::Builder;
-use bitcoin::{Script, ScriptBuf};
+use bitcoin::{Script, ScriptBuf, Weight};
 
+use super::transaction::exceeds_block;
 use super::witness::check_commitment;
 use super::{Parent, ValidationError, check_transaction, is_final};
 use crate::decode::NamedBlock;
 use crate::merkle::merkle_root;
-use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_BLOCK_WEIGHT, WITNESS_SCALE_FACTOR};
+use crate::params::{MAX_BLOCK_SIGOPS_COST, WITNESS_SCALE_FACTOR};
 use outrigger_script::legacy_sigop_count;
 
 /// The bytes of a block's header.
@@ -32,7 +33,7 @@ pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
     let stripped = HEADER_SIZE
         + bitcoin::VarInt::from(count).size()
         + block.txdata.iter().map(bitcoin::Transaction::base_size).sum::<usize>();
-    if exceeds_weight(count) || exceeds_weight(stripped) {
+    if exceeds_block(count) || exceeds_block(stripped) {
         return Err(ValidationError::new("bad-blk-length").with_detail("size limits failed".to_owned()));
     }
     if !coinbase.is_coinbase() {
@@ -54,11 +55,6 @@ pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
     Ok(())
 }
 
-/// Whether this many bytes outside of witnesses exceed the weight of a block.
-fn exceeds_weight(bytes: usize) -> bool {
-    (bytes as u64).saturating_mul(WITNESS_SCALE_FACTOR) > MAX_BLOCK_WEIGHT
-}
-
 /// Checks a block on its parent (bitcoind's `ContextualCheckBlock`).
 ///
 /// # Errors
@@ -73,7 +69,7 @@ pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), Valid
         return Err(ValidationError::new("bad-cb-height"));
     }
     check_commitment(block)?;
-    if block.weight().to_wu() > MAX_BLOCK_WEIGHT {
+    if block.weight() > Weight::MAX_BLOCK {
         let detail = "ContextualCheckBlock : weight limit failed";
         return Err(ValidationError::new("bad-blk-weight").with_detail(detail.to_owned()));
     }

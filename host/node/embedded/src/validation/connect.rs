@@ -2,14 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::{OutPoint, Transaction, Txid};
+use bitcoin::{Amount, OutPoint, Transaction, Txid};
 use outrigger_service::chain::{Coin, SpentOutputs};
+use outrigger_values::amount::Saturating;
 
 use super::scripts::{Job, describe_input, verify_all};
+use super::transaction::total_output;
 use super::{ConnectError, InputError, Parent, ValidationContext, ValidationError, check_inputs, sequence_lock};
 use crate::EmbeddedError;
 use crate::decode::NamedBlock;
-use crate::params::{MAX_BLOCK_SIGOPS_COST, MAX_MONEY};
+use crate::params::MAX_BLOCK_SIGOPS_COST;
 use outrigger_script::parse::is_unspendable;
 use outrigger_script::{Flags, transaction_sigop_cost};
 
@@ -70,8 +72,9 @@ fn check_coins(
     })?;
     found?;
     let allowed = context.params.subsidy(parent.height + 1).saturating_add(session.fees);
-    if let Some(coinbase) = block.txdata.first().filter(|coinbase| total(coinbase) > allowed) {
-        let detail = format!("coinbase pays too much (actual={} vs limit={allowed})", total(coinbase));
+    if let Some(paid) = block.txdata.first().map(total_output).filter(|paid| *paid > allowed) {
+        let (paid, allowed) = (paid.to_sat(), allowed.to_sat());
+        let detail = format!("coinbase pays too much (actual={paid} vs limit={allowed})");
         return Err(ValidationError::new("bad-cb-amount").with_detail(detail).into());
     }
     Ok(Effect { spent: session.spent })
@@ -97,10 +100,6 @@ fn overwriting(
         .map(|_| ValidationError::new("bad-txns-BIP30").with_detail("tried to overwrite transaction".to_owned())))
 }
 
-fn total(tx: &Transaction) -> u64 {
-    tx.output.iter().fold(0, |sum, output| sum.saturating_add(output.value.to_sat()))
-}
-
 /// The coins in the middle of a block.
 struct Session<'a> {
     context: &'a ValidationContext<'a>,
@@ -111,7 +110,7 @@ struct Session<'a> {
     /// What they spent.
     gone: HashSet<OutPoint>,
     spent: Vec<SpentOutputs>,
-    fees: u64,
+    fees: Amount,
     sigops: u64,
 }
 
@@ -125,7 +124,7 @@ impl<'a> Session<'a> {
             done: HashMap::with_capacity(count),
             gone: HashSet::new(),
             spent: Vec::with_capacity(count),
-            fees: 0,
+            fees: Amount::ZERO,
             sigops: 0,
         }
     }
@@ -172,10 +171,10 @@ impl<'a> Session<'a> {
             error.with_detail(detail)
         })?;
         self.fees = self.fees.saturating_add(fee);
-        if fee > MAX_MONEY {
+        if fee > Amount::MAX_MONEY {
             return Err(ValidationError::new("bad-txns-fee-outofrange").into());
         }
-        if self.fees > MAX_MONEY {
+        if self.fees > Amount::MAX_MONEY {
             let detail = "accumulated fee in the block out of range".to_owned();
             return Err(ValidationError::new("bad-txns-accumulated-fee-outofrange").with_detail(detail).into());
         }

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use bitcoin::Transaction;
+use bitcoin::{Amount, Transaction, Weight};
 use outrigger_service::chain::Coin;
+use outrigger_values::amount::{COIN, Saturating};
 
 use super::ValidationError;
-use crate::params::{COINBASE_MATURITY, LOCKTIME_THRESHOLD, MAX_BLOCK_WEIGHT, MAX_MONEY, WITNESS_SCALE_FACTOR};
+use crate::params::{COINBASE_MATURITY, LOCKTIME_THRESHOLD};
 
 /// The bytes a coinbase's script may have.
 const COINBASE_SCRIPT_SIZE: std::ops::RangeInclusive<usize> = 2..=100;
@@ -19,6 +20,11 @@ const SEQUENCE_MASK: u32 = 0xffff;
 /// A relative lock in time counts units of 2 to this power seconds (BIP 68).
 const SEQUENCE_GRANULARITY: u32 = 9;
 
+/// Whether so many bytes outside of witnesses exceed the weight of a block.
+pub fn exceeds_block(bytes: usize) -> bool {
+    Weight::from_vb(bytes as u64).is_none_or(|weight| weight > Weight::MAX_BLOCK)
+}
+
 /// What a transaction is by itself.
 ///
 /// # Errors
@@ -30,20 +36,20 @@ pub fn check_transaction(tx: &Transaction) -> Result<(), ValidationError> {
     if tx.output.is_empty() {
         return Err(ValidationError::new("bad-txns-vout-empty"));
     }
-    if (tx.base_size() as u64).saturating_mul(WITNESS_SCALE_FACTOR) > MAX_BLOCK_WEIGHT {
+    if exceeds_block(tx.base_size()) {
         return Err(ValidationError::new("bad-txns-oversize"));
     }
-    let mut total = 0_u64;
+    let mut total = Amount::ZERO;
     for output in &tx.output {
-        let value = output.value.to_sat();
-        if i64::try_from(value).is_err() {
+        let value = output.value;
+        if value.to_signed().is_err() {
             return Err(ValidationError::new("bad-txns-vout-negative"));
         }
-        if value > MAX_MONEY {
+        if value > Amount::MAX_MONEY {
             return Err(ValidationError::new("bad-txns-vout-toolarge"));
         }
         total = total.saturating_add(value);
-        if total > MAX_MONEY {
+        if total > Amount::MAX_MONEY {
             return Err(ValidationError::new("bad-txns-txouttotal-toolarge"));
         }
     }
@@ -123,8 +129,8 @@ pub enum InputError {
     Immature(u32),
     /// A coin, or the coins together, exceed what money there is.
     OutOfRange,
-    /// The outputs (second) exceed the inputs (first), in satoshi.
-    BelowOutputs(u64, u64),
+    /// The outputs (second) exceed the inputs (first).
+    BelowOutputs(Amount, Amount),
 }
 
 impl From<InputError> for ValidationError {
@@ -142,34 +148,38 @@ impl From<InputError> for ValidationError {
     }
 }
 
-/// Checks the amounts and the maturity of what a transaction in a block of this height spends. Gives its fee, in
-/// satoshi.
+/// Checks the amounts and the maturity of what a transaction in a block of this height spends. Gives its fee.
 ///
 /// # Errors
 /// The first that is wrong, input by input.
-pub fn check_inputs(tx: &Transaction, coins: &[Coin], height: u32) -> Result<u64, InputError> {
-    let mut total = 0_u64;
+pub fn check_inputs(tx: &Transaction, coins: &[Coin], height: u32) -> Result<Amount, InputError> {
+    let mut total = Amount::ZERO;
     for coin in coins {
         let depth = height.saturating_sub(coin.height);
         if coin.coinbase && depth < COINBASE_MATURITY {
             return Err(InputError::Immature(depth));
         }
-        let value = coin.output.value.to_sat();
+        let value = coin.output.value;
         total = total.saturating_add(value);
-        if value > MAX_MONEY || total > MAX_MONEY {
+        if value > Amount::MAX_MONEY || total > Amount::MAX_MONEY {
             return Err(InputError::OutOfRange);
         }
     }
-    let outputs = tx.output.iter().fold(0_u64, |sum, output| sum.saturating_add(output.value.to_sat()));
+    let outputs = total_output(tx);
     total.checked_sub(outputs).ok_or(InputError::BelowOutputs(total, outputs))
 }
 
+/// The sum of a transaction's outputs.
+pub fn total_output(tx: &Transaction) -> Amount {
+    tx.output.iter().map(|output| output.value).fold(Amount::ZERO, Amount::saturating_add)
+}
+
 /// An amount as bitcoind's messages show it: at least two decimals, and no further zeros at the end.
-pub struct Money(pub u64);
+pub struct Money(pub Amount);
 
 impl std::fmt::Display for Money {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (coins, rest) = (self.0 / 100_000_000, self.0 % 100_000_000);
+        let (coins, rest) = (self.0.to_sat() / COIN, self.0.to_sat() % COIN);
         let decimals = format!("{rest:08}");
         let (shown, hidden) = decimals.split_at(2);
         write!(f, "{coins}.{shown}{}", hidden.trim_end_matches('0'))
@@ -211,7 +221,7 @@ mod tests {
             (11, "0.00000011"),
             (12_300_000, "0.123"),
         ] {
-            assert_eq!(Money(amount).to_string(), text);
+            assert_eq!(Money(Amount::from_sat(amount)).to_string(), text);
         }
     }
 
@@ -245,9 +255,13 @@ mod tests {
     fn coinbases_mature_and_amounts_are_kept_in_range() {
         let tx = transaction(0, &[0]);
         assert_eq!(check_inputs(&tx, &[coin(3, 1, true)], 100), Err(InputError::Immature(99)));
-        assert_eq!(check_inputs(&tx, &[coin(3, 1, true)], 101), Ok(2));
-        assert_eq!(check_inputs(&tx, &[coin(0, 1, false)], 2), Err(InputError::BelowOutputs(0, 1)));
-        assert_eq!(check_inputs(&tx, &[coin(MAX_MONEY, 1, false), coin(1, 1, false)], 2), Err(InputError::OutOfRange));
+        assert_eq!(check_inputs(&tx, &[coin(3, 1, true)], 101), Ok(Amount::from_sat(2)));
+        assert_eq!(
+            check_inputs(&tx, &[coin(0, 1, false)], 2),
+            Err(InputError::BelowOutputs(Amount::ZERO, Amount::ONE_SAT))
+        );
+        let most = Amount::MAX_MONEY.to_sat();
+        assert_eq!(check_inputs(&tx, &[coin(most, 1, false), coin(1, 1, false)], 2), Err(InputError::OutOfRange));
         assert_eq!(check_inputs(&tx, &[coin(u64::MAX, 1, false); 1], 2), Err(InputError::OutOfRange));
     }
 }

@@ -102,7 +102,7 @@ pub fn a_rescan_begins_two_hours_before_its_time(tester: &Tester) -> Outcome {
     }
     tester.take(watch(&script))?;
     let found = |tester: &Tester| -> Result<Vec<u64>, crate::Failure> {
-        let mut values: Vec<u64> = tester.coins()?.iter().map(|coin| coin.value).collect();
+        let mut values: Vec<u64> = tester.coins()?.iter().map(|coin| coin.value.to_sat()).collect();
         values.sort_unstable();
         Ok(values)
     };

@@ -2,10 +2,11 @@
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, Transaction, Txid};
+use bitcoin::{Amount, OutPoint, Transaction, Txid};
 use heed::RoTxn;
 use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 use outrigger_service::wire::from_bytes;
+use outrigger_values::amount::Saturating;
 
 use super::error::{Result, WalletError};
 use super::ownership::{debit, is_long_label, outputs_key, owned_output};
@@ -120,8 +121,7 @@ impl Write<'_> {
         let (debit_spendable, debit_watch_only) = debit(&self.t, &self.txn, &inputs)?;
         let mut outputs = Vec::with_capacity(transaction.output.len());
         for (output, script) in transaction.output.iter().zip(scripts) {
-            let value = output.value.to_sat();
-            outputs.push(owned_output(&self.t, &self.txn, value, &output.script_pubkey, script.as_ref())?);
+            outputs.push(owned_output(&self.t, &self.txn, output.value, &output.script_pubkey, script.as_ref())?);
         }
         let enforced = transaction.input.iter().any(|input| input.sequence.enables_absolute_lock_time());
         let row = WalletTransaction {
@@ -135,7 +135,7 @@ impl Write<'_> {
             coinbase,
             signals: transaction.input.iter().any(|input| input.sequence.0 <= MAX_SIGNALLING_SEQUENCE),
             lock_time: if enforced { transaction.lock_time.to_consensus_u32() } else { 0 },
-            total_output: outputs.iter().fold(0, |sum: u64, output| sum.saturating_add(output.value)),
+            total_output: outputs.iter().map(|output| output.value).fold(Amount::ZERO, Amount::saturating_add),
             debit_spendable,
             debit_watch_only,
             metadata: Vec::new(),

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitcoin::{OutPoint, Script, ScriptBuf, Txid};
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Txid};
 use heed::RoTxn;
 use outrigger_service::wallet::{Ownership, WalletOutput, WalletTransaction};
 use outrigger_standard::{ScriptKind, classify};
+use outrigger_values::amount::Saturating;
 
 use super::error::Result;
 use super::store::Tables;
@@ -65,7 +66,7 @@ pub fn is_long_label(label: Option<&str>) -> bool {
 pub fn owned_output(
     t: &Tables,
     txn: &RoTxn<'_>,
-    value: u64,
+    value: Amount,
     script: &Script,
     row: Option<&ScriptRow>,
 ) -> Result<WalletOutput> {
@@ -77,9 +78,9 @@ pub fn owned_output(
     Ok(WalletOutput { value, script: script.to_owned(), ownership, change, label, descriptors })
 }
 
-/// What a transaction spends of ours: spendable and watched, in satoshi.
-pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(u64, u64)> {
-    let (mut spendable, mut watched) = (0_u64, 0_u64);
+/// What a transaction spends of ours: spendable and watched.
+pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(Amount, Amount)> {
+    let (mut spendable, mut watched) = (Amount::ZERO, Amount::ZERO);
     let mut parents: BTreeMap<Txid, Option<WalletTransaction>> = BTreeMap::new();
     for input in inputs {
         let parent = match parents.entry(input.txid) {

@@ -3,6 +3,8 @@
 //! Written straight from the wallet's row into the reply, in Bitcoin Core 29's order of keys.
 
 use bitcoin::hashes::Hash;
+use bitcoin::{Amount, SignedAmount};
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::service::wallet::{
     HistoryBatchView, HistoryRowView, OutlookView, Ownership, Replaceable, TxState, WalletOutputView,
     WalletTransactionView,
@@ -13,7 +15,7 @@ use crate::CallContext;
 use crate::error::HistoryError;
 use crate::json;
 use crate::texts::DescriptorTexts;
-use crate::viewpoint::{WalletViewpoint, satoshi};
+use crate::viewpoint::{WalletViewpoint, signed};
 
 /// A transaction of the wallet, with the batch that it came in.
 #[derive(Clone, Copy)]
@@ -51,7 +53,7 @@ pub struct Entry<'a> {
     output: WalletOutputView<'a>,
     vout: usize,
     /// The fee, for a send entry.
-    sent: Option<i64>,
+    sent: Option<SignedAmount>,
 }
 
 /// The entries of a transaction: all sent ones in the order of the outputs, then all received ones.
@@ -108,7 +110,7 @@ impl<'q> EntryWriter<'q> {
     ) -> Result<(), HistoryError> {
         let (viewpoint, transaction, output) = (self.viewpoint, &tx.transaction, &entry.output);
         out.push(b'{');
-        if transaction.debit_watch_only > 0 || output.ownership == Ownership::WatchOnly {
+        if transaction.debit_watch_only > Amount::ZERO || output.ownership == Ownership::WatchOnly {
             json::key!(out, "involvesWatchonly");
             json::boolean(out, true);
         }
@@ -120,11 +122,14 @@ impl<'q> EntryWriter<'q> {
         if entry.sent.is_none() {
             self.texts.write(out, output.descriptors, tx.batch)?;
         }
-        let value = satoshi(output.value);
+        let value = match entry.sent {
+            Some(_) => SignedAmount::ZERO.saturating_sub(signed(output.value)),
+            None => signed(output.value),
+        };
         json::key!(out, "category");
         json::plain(out, if entry.sent.is_some() { "send" } else { viewpoint.category(transaction) });
         json::key!(out, "amount");
-        json::bitcoin(out, if entry.sent.is_some() { -value } else { value });
+        json::bitcoin(out, value);
         if let Some(label) = output.label {
             json::key!(out, "label");
             json::text(out, label);

@@ -3,6 +3,9 @@
 //! Nothing here allocates but the reply when it grows. What separates keys and items follows from what was written last, so
 //! that a part of an object can be written apart and put into it later.
 
+use bitcoin::SignedAmount;
+use outrigger_sdk::amount::COIN;
+
 /// Begins an object's key, and the value that must follow.
 macro_rules! key {
     ($out:expr, $name:literal) => {
@@ -101,12 +104,12 @@ pub fn signed(out: &mut Vec<u8>, value: i64) {
     unsigned(out, value.unsigned_abs());
 }
 
-/// Satoshi in one bitcoin, and the decimals that makes.
-const COIN: u64 = 100_000_000;
+/// The decimals of an amount in bitcoin.
 const DECIMALS: usize = 8;
 
-/// An amount in satoshi, as bitcoin with eight decimals.
-pub fn bitcoin(out: &mut Vec<u8>, satoshi: i64) {
+/// An amount as bitcoin with eight decimals.
+pub fn bitcoin(out: &mut Vec<u8>, amount: SignedAmount) {
+    let satoshi = amount.to_sat();
     if satoshi < 0 {
         out.push(b'-');
     }
@@ -177,8 +180,8 @@ pub fn hashes<H: bitcoin::hashes::Hash<Bytes = [u8; 32]>>(out: &mut Vec<u8>, has
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bitcoin::Txid;
     use bitcoin::hashes::Hash;
-    use bitcoin::{SignedAmount, Txid};
     use outrigger_sdk::amount::Btc;
     use proptest::prelude::*;
 
@@ -204,8 +207,8 @@ mod tests {
         for value in [i64::MIN, -1, 0, i64::MAX] {
             assert_eq!(written(|out| signed(out, value)), value.to_string());
         }
-        assert_eq!(written(|out| bitcoin(out, -1)), "-0.00000001");
-        assert_eq!(written(|out| bitcoin(out, 2_100_000_000_000_000)), "21000000.00000000");
+        assert_eq!(written(|out| bitcoin(out, SignedAmount::from_sat(-1))), "-0.00000001");
+        assert_eq!(written(|out| bitcoin(out, SignedAmount::MAX_MONEY)), "21000000.00000000");
     }
 
     #[test]
@@ -244,8 +247,9 @@ mod tests {
             let expected = serde_json::to_string(&unsigned_number).unwrap();
             prop_assert_eq!(written(|out| unsigned(out, unsigned_number)), expected);
             prop_assert_eq!(written(|out| signed(out, signed_number)), serde_json::to_string(&signed_number).unwrap());
-            let expected = serde_json::to_string(&Btc::from(SignedAmount::from_sat(signed_number))).unwrap();
-            prop_assert_eq!(written(|out| bitcoin(out, signed_number)), expected);
+            let amount = SignedAmount::from_sat(signed_number);
+            let expected = serde_json::to_string(&Btc::from(amount)).unwrap();
+            prop_assert_eq!(written(|out| bitcoin(out, amount)), expected);
             let expected = serde_json::to_string(&outrigger_sdk::params::encode_hex(&bytes)).unwrap();
             prop_assert_eq!(written(|out| hex(out, &bytes)), expected);
             let txids: Vec<Txid> = txids.into_iter().map(Txid::from_byte_array).collect();

@@ -3,6 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{Transaction, Txid, consensus};
 use outrigger_sdk::RpcError;
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::hash;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::Synced;
@@ -32,7 +33,8 @@ pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErro
 
     let transaction = &tx.transaction;
     let fee = viewpoint.fee(transaction);
-    let amount = viewpoint.credit(transaction) - viewpoint.debit(transaction) - fee.unwrap_or(0);
+    let own = viewpoint.credit(transaction).saturating_sub(viewpoint.debit(transaction));
+    let amount = own.saturating_sub(fee.unwrap_or_default());
     let mut reply = Vec::with_capacity(REPLY_BYTES + 2 * raw.len());
     reply.push(b'{');
     json::key!(&mut reply, "amount");

@@ -84,14 +84,14 @@ impl Harness {
             coinbase: false,
             signals: false,
             lock_time: 0,
-            total_output: transaction.output.iter().map(|output| output.value.to_sat()).sum(),
-            debit_spendable: 0,
-            debit_watch_only: 0,
+            total_output: transaction.output.iter().map(|output| output.value).sum(),
+            debit_spendable: Amount::ZERO,
+            debit_watch_only: Amount::ZERO,
             outputs: transaction
                 .output
                 .iter()
                 .map(|output| WalletOutput {
-                    value: output.value.to_sat(),
+                    value: output.value,
                     script: output.script_pubkey.clone(),
                     ownership: Ownership::None,
                     change: false,
@@ -149,7 +149,7 @@ fn gettransaction_shows_amount_fee_and_no_change() {
     harness.mine(2);
     let payment = transaction(1, &[(30_000, 1), (60_000, 2)]);
     let txid = harness.add(&payment, confirmed(block, 1), |row| {
-        row.debit_spendable = 100_000;
+        row.debit_spendable = Amount::from_sat(100_000);
         ours(row, 1, None);
         row.metadata = vec![("comment".into(), "rent".into())];
     });
@@ -172,7 +172,7 @@ fn gettransaction_verbose_decodes_and_a_payment_to_oneself_appears_twice() {
     let mut harness = Harness::new();
     let payment = transaction(1, &[(30_000, 1)]);
     let txid = harness.add(&payment, TxState::InMempool, |row| {
-        row.debit_spendable = 31_000;
+        row.debit_spendable = Amount::from_sat(31_000);
         ours(row, 0, Some("mine"));
     });
     harness.change_outlook(|outlook| outlook.trusted = true);
@@ -231,7 +231,7 @@ fn listsinceblock_lists_what_is_above_the_block_and_what_is_unconfirmed() {
     txids.push(harness.add(&transaction(4, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some(""))));
     let conflicted = TxState::Conflicted { block: blocks[4], height: 5 };
     txids.push(harness.add(&transaction(5, &[(1000, 1)]), conflicted, |row| {
-        row.debit_spendable = 2000;
+        row.debit_spendable = Amount::from_sat(2000);
         ours(row, 0, Some(""));
     }));
     let listed = |arguments: Value| {
@@ -278,7 +278,7 @@ fn keys(entry: &Value) -> Vec<&str> {
 fn listtransactions_says_abandoned_of_received_entries_before_the_confirmations() {
     let mut harness = Harness::new();
     harness.add(&transaction(1, &[(1000, 1)]), TxState::Abandoned, |row| ours(row, 0, Some("")));
-    harness.add(&transaction(2, &[(1000, 1)]), TxState::InMempool, |row| row.debit_spendable = 2000);
+    harness.add(&transaction(2, &[(1000, 1)]), TxState::InMempool, |row| row.debit_spendable = Amount::from_sat(2000));
     let listed = harness.call("listtransactions", json!([]));
     let shared = [
         "confirmations",
@@ -307,7 +307,7 @@ fn listsinceblock_shows_change_and_selects_by_label_where_it_is_asked_to() {
     let mut harness = Harness::new();
     // A payment with change, one to an address with a label, and one from others to an address without entry.
     harness.add(&transaction(1, &[(1, 1), (2, 2)]), TxState::InMempool, |row| {
-        row.debit_spendable = 10;
+        row.debit_spendable = Amount::from_sat(10);
         ours(row, 1, None);
     });
     harness.add(&transaction(2, &[(3, 1)]), TxState::InMempool, |row| ours(row, 0, Some("rent")));

@@ -1,6 +1,7 @@
 //! What the wallet says of a transaction: its depth, and which of its inputs and outputs are ours.
 
-use bitcoin::Network;
+use bitcoin::{Amount, Network, SignedAmount};
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::service::wallet::{Ownership, Synced, TxState, WalletOutputView, WalletTransactionView};
 
 /// The depth from which a coinbase can be spent.
@@ -37,25 +38,25 @@ impl WalletViewpoint {
         }
     }
 
-    /// What the transaction spends of ours, in satoshi.
-    pub fn debit(&self, transaction: &WalletTransactionView<'_>) -> i64 {
-        let watched = if self.watch_only { transaction.debit_watch_only } else { 0 };
-        satoshi(transaction.debit_spendable.saturating_add(watched))
+    /// What the transaction spends of ours.
+    pub fn debit(&self, transaction: &WalletTransactionView<'_>) -> SignedAmount {
+        let watched = if self.watch_only { transaction.debit_watch_only } else { Amount::ZERO };
+        signed(transaction.debit_spendable.saturating_add(watched))
     }
 
-    /// What it pays to us, in satoshi; nothing while it is an immature coinbase.
-    pub fn credit(&self, transaction: &WalletTransactionView<'_>) -> i64 {
+    /// What it pays to us; nothing while it is an immature coinbase.
+    pub fn credit(&self, transaction: &WalletTransactionView<'_>) -> SignedAmount {
         if transaction.coinbase && self.depth(transaction) < COINBASE_MATURITY_DEPTH {
-            return 0;
+            return SignedAmount::ZERO;
         }
         let ours = transaction.outputs.iter().filter(|output| self.owns(output));
-        ours.fold(0, |sum: i64, output| sum.saturating_add(satoshi(output.value)))
+        ours.map(|output| signed(output.value)).fold(SignedAmount::ZERO, SignedAmount::saturating_add)
     }
 
     /// The fee as replies show it: outputs less what was spent, so normally negative; none when nothing of ours was spent.
-    pub fn fee(&self, transaction: &WalletTransactionView<'_>) -> Option<i64> {
+    pub fn fee(&self, transaction: &WalletTransactionView<'_>) -> Option<SignedAmount> {
         let debit = self.debit(transaction);
-        (debit > 0).then(|| satoshi(transaction.total_output) - debit)
+        debit.is_positive().then(|| signed(transaction.total_output).saturating_sub(debit))
     }
 
     /// What a received entry is called.
@@ -71,7 +72,7 @@ impl WalletViewpoint {
     }
 }
 
-/// Money fits in an `i64`: there are at most 2.1 * 10^15 satoshi.
-pub fn satoshi(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
+/// An amount with a sign. There are at most 2.1 * 10^15 satoshi, so it fits.
+pub fn signed(amount: Amount) -> SignedAmount {
+    amount.to_signed().unwrap_or(SignedAmount::MAX)
 }

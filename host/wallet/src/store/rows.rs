@@ -6,7 +6,7 @@
 //! A transaction's row is a message of the SDK, [`outrigger_service::wallet::WalletTransaction`]: what plugins are told is
 //! the row as it is stored.
 
-use bitcoin::{BlockHash, ScriptBuf};
+use bitcoin::{Amount, BlockHash, ScriptBuf};
 use outrigger_service::wallet::{KeyOrigin, Ownership, TxState};
 use outrigger_service::wire::{Blob, wire_struct};
 
@@ -150,8 +150,8 @@ wire_struct! {
     /// An unspent output of ours: what its transaction's row says of it, so that listing coins reads one row each.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct CoinRow {
-        /// Its value, in satoshi.
-        pub value: u64,
+        /// Its value.
+        pub value: Amount,
         /// Its script.
         pub script: ScriptBuf,
         /// Where its transaction stands.

@@ -43,7 +43,7 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
     harness.accept(&payment);
     let seen = harness.known(txid);
     assert_eq!((seen.state, seen.trusted, seen.replaceable), (TxState::InMempool, false, Replaceable::No));
-    assert_eq!((seen.total_output, seen.debit_spendable), (70_005, 0));
+    assert_eq!((seen.total_output, seen.debit_spendable), (Amount::from_sat(70_005), Amount::ZERO));
     assert_eq!(seen.outputs[0].ownership, Ownership::None);
     assert_eq!((seen.outputs[1].ownership, seen.outputs[1].label.as_deref()), (Ownership::Spendable, Some("rent")));
     assert!(!seen.outputs[1].change && seen.outputs[1].descriptors.len() == 1);
@@ -76,7 +76,7 @@ fn follow_debits_what_is_spent_and_tells_change() {
     let payment = spend(&[coin], &[(&foreign(1), 10), (&change, SUBSIDY - 1010)]);
     harness.accept(&payment);
     let sent = harness.known(payment.compute_txid());
-    assert_eq!((sent.debit_spendable, sent.debit_watch_only), (SUBSIDY, 0));
+    assert_eq!((sent.debit_spendable, sent.debit_watch_only), (Amount::from_sat(SUBSIDY), Amount::ZERO));
     assert!(sent.outputs[1].change && sent.outputs[1].label.is_none());
     assert!(sent.trusted);
     let coins = harness.coins();
@@ -251,11 +251,11 @@ fn history_is_paged_in_both_directions() {
         harness.mine(vec![spend(&[elsewhere(n)], &[(&script, u64::from(n))])]);
     }
     let forth = history(&harness, HistoryRange::Confirmed { from_height: 3 }, false);
-    assert_eq!(forth.iter().map(|t| t.total_output).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
+    assert_eq!(forth.iter().map(|t| t.total_output.to_sat()).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
     let back = history(&harness, HistoryRange::All, true);
-    assert_eq!(back.iter().map(|t| t.total_output).collect::<Vec<_>>(), [7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(back.iter().map(|t| t.total_output.to_sat()).collect::<Vec<_>>(), [7, 6, 5, 4, 3, 2, 1]);
     let back = history(&harness, HistoryRange::Confirmed { from_height: 6 }, true);
-    assert_eq!(back.iter().map(|t| t.total_output).collect::<Vec<_>>(), [7, 6]);
+    assert_eq!(back.iter().map(|t| t.total_output.to_sat()).collect::<Vec<_>>(), [7, 6]);
 }
 
 #[test]
@@ -318,9 +318,9 @@ fn a_child_met_before_its_parent_is_debited_when_the_parent_comes() {
     let parent = spend(&[elsewhere(1)], &[(&script, 40)]);
     let child = spend(&[OutPoint { txid: parent.compute_txid(), vout: 0 }], &[(&script, 30)]);
     harness.accept(&child);
-    assert_eq!(harness.known(child.compute_txid()).debit_spendable, 0);
+    assert_eq!(harness.known(child.compute_txid()).debit_spendable, Amount::from_sat(0));
     harness.accept(&parent);
-    assert_eq!(harness.known(child.compute_txid()).debit_spendable, 40);
+    assert_eq!(harness.known(child.compute_txid()).debit_spendable, Amount::from_sat(40));
     let coins = harness.coins();
     assert_eq!((coins.len(), coins[0].value), (1, Amount::from_sat(30)));
 }

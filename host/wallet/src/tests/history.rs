@@ -15,7 +15,7 @@ fn read(harness: &Harness, range: HistoryRange, reverse: bool, limit: u32) -> (V
         sizes.push(batch.bytes().len());
         let batch = batch.view().unwrap();
         assert!(batch.rows.len() <= limit as usize);
-        sums.extend(batch.rows.iter().map(|row| row.open().unwrap().0.total_output));
+        sums.extend(batch.rows.iter().map(|row| row.open().unwrap().0.total_output.to_sat()));
         after = batch.next.map(|next| Blob(next.to_vec()));
         if after.is_none() {
             return (sums, sizes);

@@ -114,7 +114,7 @@ fn follow_sees_what_a_block_pays_and_spends_again() {
     let spent = OutPoint { txid: payment.compute_txid(), vout: 0 };
     let onward = spend(&[spent], &[(&foreign(1), 8)]);
     harness.mine(vec![payment, onward.clone()]);
-    assert_eq!(harness.known(onward.compute_txid()).debit_spendable, 9);
+    assert_eq!(harness.known(onward.compute_txid()).debit_spendable.to_sat(), 9);
     assert!(harness.coins().is_empty());
 }
 

@@ -6,7 +6,7 @@ mod sources;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bitcoin::{Amount, OutPoint, ScriptBuf};
+use bitcoin::{OutPoint, ScriptBuf};
 use heed::RoTxn;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
@@ -232,7 +232,7 @@ impl WalletView {
             };
             coins.push(WalletCoin {
                 outpoint,
-                value: Amount::from_sat(row.value),
+                value: row.value,
                 script: row.script,
                 state: row.state,
                 coinbase: row.coinbase,

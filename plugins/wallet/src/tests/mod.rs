@@ -147,7 +147,7 @@ fn coin(script: &ScriptBuf, value: u64, number: u32) -> WalletCoin {
 /// The wallet's confirmed transaction of an id: what it spends, and whom of the wallet it pays.
 fn transaction(txid: Txid, inputs: Vec<OutPoint>, script: &ScriptBuf) -> WalletTransaction {
     let output = WalletOutput {
-        value: 1,
+        value: Amount::ONE_SAT,
         script: script.clone(),
         ownership: Ownership::Spendable,
         change: false,
@@ -165,9 +165,9 @@ fn transaction(txid: Txid, inputs: Vec<OutPoint>, script: &ScriptBuf) -> WalletT
         coinbase: false,
         signals: true,
         lock_time: 0,
-        total_output: 0,
-        debit_spendable: 0,
-        debit_watch_only: 0,
+        total_output: Amount::ZERO,
+        debit_spendable: Amount::ZERO,
+        debit_watch_only: Amount::ZERO,
         metadata: Vec::new(),
         inputs,
         outputs: vec![output],

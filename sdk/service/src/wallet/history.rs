@@ -56,7 +56,7 @@ wire_view! { WalletOutputView of
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct WalletOutput {
         /// Its value, in satoshi.
-        pub value: u64,
+        pub value: Amount,
         /// Its script.
         pub script: ScriptBuf,
         /// Whose it is.
@@ -95,11 +95,11 @@ wire_view! { WalletTransactionView of
         /// Its lock time where an input's sequence enforces it, else 0.
         pub lock_time: u32,
         /// The sum of all its outputs, in satoshi.
-        pub total_output: u64,
+        pub total_output: Amount,
         /// What it spends of ours that is spendable, in satoshi.
-        pub debit_spendable: u64,
+        pub debit_spendable: Amount,
         /// What it spends of ours that is watched, in satoshi.
-        pub debit_watch_only: u64,
+        pub debit_watch_only: Amount,
         /// What was stored with it (`comment`, `to`, ...), by key.
         pub metadata: Vec<(String, String)>,
         /// What it spends; empty for a coinbase.
@@ -119,7 +119,7 @@ impl WalletTransaction {
 
     /// Whether it spends anything of ours.
     pub fn is_from_us(&self) -> bool {
-        self.debit_spendable > 0 || self.debit_watch_only > 0
+        self.debit_spendable > Amount::ZERO || self.debit_watch_only > Amount::ZERO
     }
 
     /// The output at a position.

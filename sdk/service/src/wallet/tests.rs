@@ -1,7 +1,7 @@
 //! Transactions as messages: what a view shows is what was written, and damage is an error.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 use proptest::prelude::*;
 
 use super::*;
@@ -31,11 +31,15 @@ fn state() -> impl Strategy<Value = TxState> {
     ]
 }
 
+fn amount() -> impl Strategy<Value = Amount> {
+    any::<u64>().prop_map(Amount::from_sat)
+}
+
 fn output() -> impl Strategy<Value = WalletOutput> {
     let ownership = prop_oneof![Just(Ownership::None), Just(Ownership::WatchOnly), Just(Ownership::Spendable)];
     let script = prop::collection::vec(any::<u8>(), 0..40).prop_map(ScriptBuf::from_bytes);
     let descriptors = prop::collection::vec(any::<u32>(), 0..3);
-    (any::<u64>(), script, ownership, any::<bool>(), any::<Option<String>>(), descriptors).prop_map(
+    (amount(), script, ownership, any::<bool>(), any::<Option<String>>(), descriptors).prop_map(
         |(value, script, ownership, change, label, descriptors)| WalletOutput {
             value,
             script,
@@ -53,7 +57,7 @@ prop_compose! {
         (txid, wtxid) in (txid(), any::<[u8; 32]>()),
         (contested, coinbase, signals) in any::<(bool, bool, bool)>(),
         (order_position, time, time_received, lock_time) in any::<(u64, u64, u64, u32)>(),
-        (total_output, debit_spendable, debit_watch_only) in any::<(u64, u64, u64)>(),
+        (total_output, debit_spendable, debit_watch_only) in (amount(), amount(), amount()),
         metadata in prop::collection::vec(any::<(String, String)>(), 0..3),
         inputs in prop::collection::vec((txid(), any::<u32>()), 0..4),
         outputs in prop::collection::vec(output(), 0..4),
@@ -226,9 +230,9 @@ fn a_transaction_from_a_newer_writer_is_read() {
             coinbase: false,
             signals: true,
             lock_time: 4,
-            total_output: 5,
-            debit_spendable: 6,
-            debit_watch_only: 7,
+            total_output: Amount::from_sat(5),
+            debit_spendable: Amount::from_sat(6),
+            debit_watch_only: Amount::from_sat(7),
             metadata: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),

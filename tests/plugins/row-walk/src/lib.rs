@@ -105,10 +105,10 @@ fn look(transaction: &WalletTransactionView<'_>, seen: &mut Seen) {
     add(u64::from(AsRef::<[u8]>::as_ref(&transaction.wtxid)[0]));
     add(transaction.time);
     add(transaction.time_received);
-    add(transaction.debit_spendable);
+    add(transaction.debit_spendable.to_sat());
     add(transaction.metadata.len() as u64);
     for output in transaction.outputs {
-        add(output.value);
+        add(output.value.to_sat());
         add(output.ownership as u64);
         add(output.script.as_bytes().iter().map(|byte| u64::from(*byte)).sum());
         add(output.label.map_or(0, |label| label.len() as u64));

@@ -77,7 +77,7 @@ pub fn a_coin_says_what_its_transaction_says(tester: &Tester) -> Outcome {
     for coin in tester.coins()? {
         let known = tester.known(coin.outpoint.txid)?;
         let output = some("its output", known.output(coin.outpoint.vout))?;
-        same("value, script", (coin.value.to_sat(), &coin.script), (output.value, &output.script))?;
+        same("value, script", (coin.value, &coin.script), (output.value, &output.script))?;
         same("ownership, change", (coin.ownership, coin.change), (output.ownership, output.change))?;
         same("label", &coin.label, &output.label)?;
         same("state, coinbase", (coin.state, coin.coinbase), (known.state, known.coinbase))?;

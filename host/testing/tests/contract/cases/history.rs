@@ -1,7 +1,7 @@
 //! The history: its rows, their order, and reading it in parts.
 
 use bitcoin::consensus::serialize;
-use bitcoin::{ScriptBuf, Transaction, Txid, Witness};
+use bitcoin::{Amount, ScriptBuf, Transaction, Txid, Witness};
 
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{HistoryRange, Ownership, TxState, WalletOutput, WalletTransaction};
@@ -34,7 +34,7 @@ pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outco
     tester.accept(&payment);
     let now = u64::from(tester.tip()?.time);
     let output = |value, script: &ScriptBuf, ours: bool| WalletOutput {
-        value,
+        value: Amount::from_sat(value),
         script: script.clone(),
         ownership: if ours { Ownership::Spendable } else { Ownership::None },
         change: false,
@@ -52,9 +52,9 @@ pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outco
         coinbase: false,
         signals: true,
         lock_time: 7,
-        total_output: 100,
-        debit_spendable: 0,
-        debit_watch_only: 0,
+        total_output: Amount::from_sat(100),
+        debit_spendable: Amount::ZERO,
+        debit_watch_only: Amount::ZERO,
         metadata: Vec::new(),
         inputs: payment.input.iter().map(|input| input.previous_output).collect(),
         outputs: vec![output(30, &foreign(1), false), output(70, &script, true)],
@@ -63,7 +63,7 @@ pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outco
     let spending = spend(&[out(&payment, 1)], &[(&foreign(2), 60)]);
     tester.mine(&[&payment, &spending]);
     let known = tester.known(spending.compute_txid())?;
-    same("what it spends of ours", (known.debit_spendable, known.debit_watch_only), (70, 0))?;
+    same("what it spends of ours", (known.debit_spendable.to_sat(), known.debit_watch_only.to_sat()), (70, 0))?;
     same("it arrived second", known.order_position, 1)?;
     let height = tester.tip()?.height;
     let place = (tester.tip()?.hash, tester.tip()?.time);

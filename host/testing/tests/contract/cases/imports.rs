@@ -198,7 +198,7 @@ pub fn a_watched_script_becomes_ours_with_its_key_at_once(tester: &Tester) -> Ou
         let coins = tester.coins()?;
         let coin = some("the coin", coins.first())?;
         let whose = some("the output", paid.output(0))?.ownership;
-        Ok((whose, coin.ownership, coin.label.clone(), spent.debit_spendable, spent.debit_watch_only))
+        Ok((whose, coin.ownership, coin.label.clone(), spent.debit_spendable.to_sat(), spent.debit_watch_only.to_sat()))
     };
     let watched = Ownership::WatchOnly;
     same("while it is watched", told()?, (watched, watched, Some(String::new()), 0, 70))?;

@@ -85,7 +85,7 @@ pub fn a_rescan_finds_what_was_paid_before(tester: &Tester) -> Outcome {
     tester.rescan(1)?;
     same("its coins", tester.outpoints()?, vec![out(&waiting, 0)])?;
     same("its transactions", tester.info()?.transactions, 3)?;
-    same("what one spends", tester.known(spending.compute_txid())?.debit_spendable, 70)?;
+    same("what one spends", tester.known(spending.compute_txid())?.debit_spendable.to_sat(), 70)?;
     same("what waits", tester.known(waiting.compute_txid())?.state, TxState::InMempool)?;
     let before = tester.history(outrigger_service::wallet::HistoryRange::All, false, 5)?;
     tester.rescan(1)?;

@@ -231,7 +231,7 @@ pub fn a_call_sees_what_it_wrote(tester: &Tester) -> Outcome {
     let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 60)]);
     tester.accept(&payment);
     tester.accept(&spending);
-    same("what spends it concerns the wallet", tester.known(spending.compute_txid())?.debit_spendable, 70)
+    same("what spends it concerns the wallet", tester.known(spending.compute_txid())?.debit_spendable.to_sat(), 70)
 }
 
 pub fn avoid_reuse_is_kept(tester: &Tester) -> Outcome {

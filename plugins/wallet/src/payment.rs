@@ -8,19 +8,14 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Weight, Witness};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::amount::Saturating;
+use outrigger_sdk::standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
 
 use crate::error::WalletError;
 use crate::select::{Goal, select, select_lighter};
-use crate::weight::{InputSize, compact_len, output_len, output_weight};
+use crate::weight::{InputSize, compact_len, output_weight};
 
 /// The greatest fee of a payment: Bitcoin Core 29's `-maxtxfee`.
 pub const MAX_FEE: Amount = Amount::from_sat(10_000_000);
-
-/// The greatest weight that is relayed: Bitcoin Core's `MAX_STANDARD_TX_WEIGHT`.
-pub const MAX_WEIGHT: Weight = Weight::from_wu(400_000);
-
-/// The feerate at which an output must be worth spending: Bitcoin Core 29's `-dustrelayfee`.
-const DUST_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(3000);
 
 /// The number of [`Rank`]s.
 pub const RANKS: u8 = 4;
@@ -71,13 +66,13 @@ pub struct PaymentRequest {
     pub feerate: FeeRate,
 }
 
-/// What the fee and the least change depend on: the size of the change script, and of spending it.
+/// What the fee and the least change depend on: the change script, and the size of spending it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangeScript {
     /// Its length, in bytes.
     len: usize,
-    /// Whether it is a witness program.
-    witness_program: bool,
+    /// The value below which it would be dust.
+    dust: Amount,
     /// The size of the input that will spend it.
     spending: InputSize,
 }
@@ -86,7 +81,7 @@ impl ChangeScript {
     /// That of a script, and the size of the input that will spend it: P2WPKH in P2SH if unknown, as in Bitcoin Core.
     pub fn new(script: &Script, spending: Option<InputSize>) -> Self {
         let spending = spending.unwrap_or_else(InputSize::nested_wpkh);
-        Self { len: script.len(), witness_program: script.is_witness_program(), spending }
+        Self { len: script.len(), dust: dust_threshold(script, DUST_FEERATE), spending }
     }
 
     /// That of no script: the wallet has no change address, and change matters only for the selection of coins.
@@ -101,7 +96,7 @@ impl ChangeScript {
     /// The least change: no dust, and worth more than spending it costs.
     fn least(&self, feerate: FeeRate) -> Amount {
         let spending = fee(feerate, self.spending.weight(false));
-        dust(self.len, self.witness_program).max(spending.saturating_add(Amount::ONE_SAT))
+        self.dust.max(spending.saturating_add(Amount::ONE_SAT))
     }
 }
 
@@ -136,17 +131,9 @@ fn fee_share(feerate: FeeRate, weight: Weight) -> u64 {
     feerate.to_sat_per_kvb().saturating_mul(weight.to_wu())
 }
 
-/// The value below which an output with a script of this length is dust (Bitcoin Core's `GetDustThreshold`).
-fn dust(script_len: usize, witness_program: bool) -> Amount {
-    const SPENDING_WITNESS_PROGRAM: u64 = 67;
-    const SPENDING_OTHERS: u64 = 148;
-    let spending = if witness_program { SPENDING_WITNESS_PROGRAM } else { SPENDING_OTHERS };
-    DUST_FEERATE.fee(output_len(script_len) + spending)
-}
-
-/// Whether a value would be dust in an output with this script. An OP_RETURN output never is: it is not spent.
+/// Whether a value would be dust in an output with this script.
 fn is_dust(value: Amount, script: &ScriptBuf) -> bool {
-    !script.is_op_return() && value < dust(script.len(), script.is_witness_program())
+    value < dust_threshold(script, DUST_FEERATE)
 }
 
 /// Refuses an amount that would be dust.
@@ -246,9 +233,9 @@ impl PaymentRequest {
         let pick = |positions: Vec<usize>| -> Vec<&'a Spendable> {
             positions.into_iter().filter_map(|position| useful.get(position).map(|(coin, _)| *coin)).collect()
         };
-        let fits = |chosen: &Vec<&Spendable>| self.weight(chosen, Some(&change)) <= MAX_WEIGHT;
+        let fits = |chosen: &Vec<&Spendable>| self.weight(chosen, Some(&change)) <= MAX_STANDARD_WEIGHT;
         let chosen = select(&values, goal).map(pick).ok_or(WalletError::InsufficientFunds)?;
-        if self.weight_without_inputs(0, witness, None) >= MAX_WEIGHT {
+        if self.weight_without_inputs(0, witness, None) >= MAX_STANDARD_WEIGHT {
             return Err(WalletError::TooManyOutputs);
         }
         if fits(&chosen) {
@@ -305,7 +292,7 @@ impl PaymentRequest {
         if split.fee > MAX_FEE {
             return Err(WalletError::FeeTooHigh);
         }
-        if with > MAX_WEIGHT {
+        if with > MAX_STANDARD_WEIGHT {
             return Err(WalletError::TooManyInputs);
         }
         Ok(split)

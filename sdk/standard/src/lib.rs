@@ -1,5 +1,5 @@
-//! What every group of operations says the same way: the standard forms of scripts, addresses, scripts as text, and
-//! decoded transactions.
+//! What every group of operations says the same way: the standard forms of scripts, the limits of relay, addresses, scripts as
+//! text, and decoded transactions.
 //!
 //! Everything here is a pure function of bytes and a network, and answers for any bytes a client may send.
 
@@ -11,6 +11,7 @@ pub mod descriptor;
 pub mod json;
 mod kind;
 mod ops;
+pub mod policy;
 pub mod work;
 
 #[cfg(test)]

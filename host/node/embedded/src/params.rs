@@ -7,6 +7,7 @@ use bitcoin::Network;
 use bitcoin::constants::genesis_block;
 use bitcoin::{Amount, Block, BlockHash, Weight, params};
 
+use outrigger_standard::policy::DUST_FEERATE;
 use outrigger_values::FeeRate;
 
 use super::EmbeddedError;
@@ -99,7 +100,7 @@ impl Default for MempoolLimits {
             max_usage: 300_000_000,
             relay_feerate: FeeRate::from_sat_per_kvb(1_000),
             incremental_feerate: FeeRate::from_sat_per_kvb(1_000),
-            dust_feerate: FeeRate::from_sat_per_kvb(3_000),
+            dust_feerate: DUST_FEERATE,
             block_feerate: FeeRate::from_sat_per_kvb(1),
             max_ancestors: 25,
             max_ancestor_size: 101_000,

@@ -2,17 +2,14 @@
 
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Instruction;
-use bitcoin::{Amount, Script, SignedAmount, Transaction, TxOut, Weight, Witness, WitnessVersion};
+use bitcoin::{Amount, Script, SignedAmount, Transaction, TxOut, Witness, WitnessVersion};
 use outrigger_service::chain::Coin;
-use outrigger_values::FeeRate;
+use outrigger_standard::policy::{MAX_STANDARD_WEIGHT, dust_threshold};
 
 use crate::params::MempoolLimits;
 use crate::validation::ValidationError;
-use outrigger_script::parse::is_unspendable;
 use outrigger_script::script_sigop_count;
 
-/// The weight a transaction may have.
-const MAX_WEIGHT: Weight = Weight::from_wu(400_000);
 /// The least bytes of a transaction without its witness: one of 64 can pass for an inner node of a Merkle tree.
 const MIN_SIZE: usize = 65;
 /// The bytes a scriptSig may have: enough for 15 of 15 keys in a script hash.
@@ -36,9 +33,6 @@ const TAPSCRIPT_LEAF: u8 = 0xc0;
 const LEAF_MASK: u8 = 0xfe;
 /// Pay to anchor: the script that anyone may spend to bump a fee.
 const PAY_TO_ANCHOR: [u8; 4] = [0x51, 0x02, 0x4e, 0x73];
-/// The virtual bytes of an input that spends an output: a witness program, or another.
-const WITNESS_SPEND: u64 = 67;
-const PLAIN_SPEND: u64 = 148;
 
 /// The kind of an output's script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +97,7 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
     if !(1..=3).contains(&tx.version.0) {
         return Err(ValidationError::new("version"));
     }
-    if tx.weight() > MAX_WEIGHT {
+    if tx.weight() > MAX_STANDARD_WEIGHT {
         return Err(ValidationError::new("tx-size"));
     }
     for input in &tx.input {
@@ -156,16 +150,8 @@ pub fn check_dust(
 }
 
 fn dust_count(tx: &Transaction, limits: &MempoolLimits) -> usize {
-    tx.output.iter().filter(|output| output.value < dust_limit(output, limits.dust_feerate)).count()
-}
-
-/// The value below which an output is dust (bitcoind's `GetDustThreshold`).
-fn dust_limit(output: &TxOut, rate: FeeRate) -> Amount {
-    if is_unspendable(output.script_pubkey.as_bytes()) {
-        return Amount::ZERO;
-    }
-    let spend = if output.script_pubkey.is_witness_program() { WITNESS_SPEND } else { PLAIN_SPEND };
-    rate.fee(output.size() as u64 + spend)
+    let threshold = |output: &TxOut| dust_threshold(&output.script_pubkey, limits.dust_feerate);
+    tx.output.iter().filter(|output| output.value < threshold(output)).count()
 }
 
 /// Checks that the spent outputs are standard, then the witnesses (bitcoind's `AreInputsStandard`, `IsWitnessStandard`).
@@ -275,17 +261,6 @@ mod tests {
         let carried = |len: u8| [&[0x6a, 0x4c, len][..], &vec![0; usize::from(len)]].concat();
         assert_eq!(reason(&paying(vec![(0, carried(80))])), None);
         assert_eq!(reason(&paying(vec![(0, carried(81))])).as_deref(), Some("scriptpubkey"));
-    }
-
-    #[test]
-    fn dust_limits_are_bitcoinds() {
-        let rate = MempoolLimits::default().dust_feerate;
-        let limit = |script: Vec<u8>| dust_limit(&paying(vec![(0, script)]).output[0], rate).to_sat();
-        assert_eq!(limit(wpkh()), 294);
-        assert_eq!(limit([&[0x76, 0xa9, 20][..], &[1; 20], &[0x88, 0xac]].concat()), 546);
-        assert_eq!(limit([&[0x51, 32][..], &[1; 32]].concat()), 330);
-        assert_eq!(limit(PAY_TO_ANCHOR.to_vec()), 240);
-        assert_eq!(limit(vec![0x6a]), 0);
     }
 
     #[test]

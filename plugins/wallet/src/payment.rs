@@ -4,15 +4,15 @@
 //! little for change.
 
 use bitcoin::absolute::LockTime;
-use bitcoin::transaction::Version;
-use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Weight, Witness};
+use bitcoin::transaction::{Version, predict_weight};
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, VarInt, Weight, Witness};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
 
 use crate::error::WalletError;
 use crate::select::{Goal, select, select_lighter};
-use crate::weight::{InputSize, compact_len, output_weight};
+use crate::weight::{InputSize, output_weight};
 
 /// The greatest fee of a payment: Bitcoin Core 29's `-maxtxfee`.
 pub const MAX_FEE: Amount = Amount::from_sat(10_000_000);
@@ -160,19 +160,18 @@ impl PaymentRequest {
 
     /// The weight of a transaction without its inputs.
     fn weight_without_inputs(&self, inputs: usize, witness: bool, change: Option<&ChangeScript>) -> Weight {
-        const VERSION_AND_LOCK_TIME: usize = 8;
         const MARKER_AND_FLAG: Weight = Weight::from_witness_data_size(2);
-        let outputs = self.recipients.len() + usize::from(change.is_some());
-        let fixed = VERSION_AND_LOCK_TIME + compact_len(outputs) + compact_len(inputs);
-        let paid = self.recipients.iter().map(|recipient| output_weight(recipient.script.len()));
-        paid.chain(change.map(ChangeScript::output_weight))
-            .chain(witness.then_some(MARKER_AND_FLAG))
-            .fold(Weight::from_non_witness_data_size(fixed as u64), Weight::saturating_add)
+        let paid = self.recipients.iter().map(|recipient| recipient.script.len());
+        let empty = predict_weight([], paid.chain(change.map(|change| change.len)));
+        // The prediction counts no input, which takes a byte.
+        let count = Weight::from_non_witness_data_size(VarInt::from(inputs).size() as u64 - 1);
+        let marker = if witness { MARKER_AND_FLAG } else { Weight::ZERO };
+        empty.saturating_add(count).saturating_add(marker)
     }
 
     /// The weight of the signed transaction that spends these coins.
     fn weight(&self, coins: &[&Spendable], change: Option<&ChangeScript>) -> Weight {
-        let witness = coins.iter().any(|coin| coin.size.witness.is_some());
+        let witness = coins.iter().any(|coin| coin.size.has_witness);
         let inputs = coins.iter().map(|coin| coin.size.weight(witness));
         inputs.fold(self.weight_without_inputs(coins.len(), witness, change), Weight::saturating_add)
     }
@@ -219,7 +218,7 @@ impl PaymentRequest {
         change: ChangeScript,
         room: u64,
     ) -> Result<Vec<&'a Spendable>, WalletError> {
-        let witness = coins.iter().any(|coin| coin.size.witness.is_some());
+        let witness = coins.iter().any(|coin| coin.size.has_witness);
         let subtract_fee = self.subtract_fee();
         let cost = |coin: &Spendable| match subtract_fee {
             true => 0,

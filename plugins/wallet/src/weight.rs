@@ -3,7 +3,9 @@
 //! ECDSA signatures are counted with the 71 bytes of one with low R and low S and its type byte; one in 256 is a byte shorter.
 //! A coin that the wallet's keys cannot spend by one of the plain forms has no size and is not chosen.
 
-use bitcoin::{Script, Weight};
+use bitcoin::transaction::InputWeightPrediction;
+use bitcoin::{Script, VarInt, Weight};
+use outrigger_sdk::amount::Saturating;
 #[cfg(test)]
 use outrigger_sdk::service::wallet::AddressType;
 use outrigger_sdk::service::wallet::SolvingData;
@@ -19,63 +21,50 @@ const SCHNORR_LEN: usize = 64;
 const KEY_LEN: usize = 33;
 /// A P2WPKH program as a redeem script, in bytes.
 const WPKH_SCRIPT_LEN: usize = 22;
-/// Outpoint and sequence of an input, in bytes.
-const INPUT_FIXED_LEN: usize = 36 + 4;
-
 /// The size of what spends a coin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InputSize {
-    /// The length of the scriptSig, in bytes.
-    pub script_sig: usize,
-    /// The length of the witness with its counts, in bytes; none for an input without.
-    pub witness: Option<usize>,
+    /// The weight of the input with its witness, if it has one.
+    weight: Weight,
+    /// Whether it has a witness.
+    pub has_witness: bool,
 }
 
 impl InputSize {
+    /// The size of an input, given the length of its scriptSig and of the elements of its witness, in bytes.
+    pub fn new(script_sig: usize, witness: &[usize]) -> Self {
+        const OUTPOINT_AND_SEQUENCE: Weight = Weight::from_non_witness_data_size(36 + 4);
+        let prediction = InputWeightPrediction::new(script_sig, witness);
+        Self { weight: prediction.weight().saturating_add(OUTPOINT_AND_SEQUENCE), has_witness: !witness.is_empty() }
+    }
+
     /// The input's weight. In a transaction with witnesses an input without one has an empty one.
     pub fn weight(&self, in_witness_transaction: bool) -> Weight {
-        let base = INPUT_FIXED_LEN + compact_len(self.script_sig) + self.script_sig;
-        let witness = self.witness.unwrap_or(usize::from(in_witness_transaction));
-        Weight::from_wu(base as u64 * Weight::WITNESS_SCALE_FACTOR + witness as u64)
+        let empty = Weight::from_wu(u64::from(in_witness_transaction && !self.has_witness));
+        self.weight.saturating_add(empty)
     }
 
     /// What a P2WPKH output in P2SH takes to spend.
     pub fn nested_wpkh() -> Self {
-        Self { script_sig: push_len(WPKH_SCRIPT_LEN), witness: Some(witness_len(&[ECDSA_LEN, KEY_LEN])) }
+        Self::new(push_len(WPKH_SCRIPT_LEN), &[ECDSA_LEN, KEY_LEN])
     }
 
     /// What an output of the type takes to spend.
     #[cfg(test)]
     pub fn of_type(kind: AddressType) -> Self {
-        let wpkh = Self::nested_wpkh();
         match kind {
-            AddressType::Legacy => Self { script_sig: pushes_len(&[ECDSA_LEN, KEY_LEN]), witness: None },
-            AddressType::P2shSegwit => wpkh,
-            AddressType::Bech32 => Self { script_sig: 0, ..wpkh },
-            AddressType::Bech32m => Self { script_sig: 0, witness: Some(witness_len(&[SCHNORR_LEN])) },
+            AddressType::Legacy => Self::new(pushes_len(&[ECDSA_LEN, KEY_LEN]), &[]),
+            AddressType::P2shSegwit => Self::nested_wpkh(),
+            AddressType::Bech32 => Self::new(0, &[ECDSA_LEN, KEY_LEN]),
+            AddressType::Bech32m => Self::new(0, &[SCHNORR_LEN]),
         }
     }
 }
 
-/// The length of an output, in bytes.
-pub fn output_len(script_len: usize) -> u64 {
-    const VALUE_LEN: usize = 8;
-    (VALUE_LEN + compact_len(script_len) + script_len) as u64
-}
-
-/// The weight of an output.
+/// The weight of an output with a script of this length.
 pub fn output_weight(script_len: usize) -> Weight {
-    Weight::from_non_witness_data_size(output_len(script_len))
-}
-
-/// The length of a count or length before what it counts, in bytes.
-pub fn compact_len(count: usize) -> usize {
-    match count {
-        0..=0xfc => 1,
-        0xfd..=0xffff => 3,
-        0x1_0000..=0xffff_ffff => 5,
-        _ => 9,
-    }
+    const VALUE_LEN: usize = 8;
+    Weight::from_non_witness_data_size((VALUE_LEN + VarInt::from(script_len).size() + script_len) as u64)
 }
 
 /// The length of a push, in bytes.
@@ -90,10 +79,6 @@ fn push_len(data: usize) -> usize {
 
 fn pushes_len(elements: &[usize]) -> usize {
     elements.iter().copied().map(push_len).sum()
-}
-
-fn witness_len(elements: &[usize]) -> usize {
-    compact_len(elements.len()) + elements.iter().map(|len| compact_len(*len) + len).sum::<usize>()
 }
 
 /// The public keys that may be needed to spend a script by one of the plain forms.
@@ -130,33 +115,38 @@ fn plain_keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
 
 /// What it takes to spend a script with the keys that `can_sign` knows; none where they do not suffice.
 pub fn input_size(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<InputSize> {
+    let (script_sig, witness) = lengths(script, solving, can_sign)?;
+    Some(InputSize::new(script_sig, &witness))
+}
+
+/// The length of the scriptSig that spends a script, and of the elements of its witness.
+fn lengths(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<(usize, Vec<usize>)> {
     match classify(script) {
         ScriptKind::ScriptHash { hash } => {
             let redeem = redeem_script(hash, solving)?;
-            let mut size = match classify(redeem) {
+            let (script_sig, witness) = match classify(redeem) {
                 ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {
-                    input_size(redeem, solving, can_sign)?
+                    lengths(redeem, solving, can_sign)?
                 }
-                _ => InputSize { script_sig: pushes_len(&elements(redeem, solving, can_sign)?), witness: None },
+                _ => (pushes_len(&elements(redeem, solving, can_sign)?), Vec::new()),
             };
-            size.script_sig += push_len(redeem.len());
-            Some(size)
+            Some((script_sig + push_len(redeem.len()), witness))
         }
         ScriptKind::WitnessV0KeyHash { hash } => {
             let key = public_key(hash, solving).filter(|key| key.len() == KEY_LEN && can_sign(key))?;
-            Some(InputSize { script_sig: 0, witness: Some(witness_len(&[ECDSA_LEN, key.len()])) })
+            Some((0, vec![ECDSA_LEN, key.len()]))
         }
         ScriptKind::WitnessV0ScriptHash { hash } => {
             let script = witness_script(hash, solving)?;
             let mut elements = elements(script, solving, can_sign)?;
             elements.push(script.len());
-            Some(InputSize { script_sig: 0, witness: Some(witness_len(&elements)) })
+            Some((0, elements))
         }
         ScriptKind::Taproot { .. } => {
             let data = solving.taproot.as_ref().filter(|data| can_sign(&data.internal_key));
-            data.map(|_| InputSize { script_sig: 0, witness: Some(witness_len(&[SCHNORR_LEN])) })
+            data.map(|_| (0, vec![SCHNORR_LEN]))
         }
-        _ => Some(InputSize { script_sig: pushes_len(&elements(script, solving, can_sign)?), witness: None }),
+        _ => Some((pushes_len(&elements(script, solving, can_sign)?), Vec::new())),
     }
 }
 
@@ -222,6 +212,19 @@ mod tests {
         assert_eq!(InputSize::of_type(AddressType::P2shSegwit).weight(true).to_wu(), 64 * 4 + 107);
         assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true).to_wu(), 41 * 4 + 66);
         assert_eq!(InputSize::of_type(AddressType::Legacy).weight(true).to_wu(), 147 * 4 + 1);
+    }
+
+    #[test]
+    fn input_weight_is_that_of_rust_bitcoins_predictions() {
+        let lengths = |kind| InputSize::of_type(kind).weight(false).checked_sub(Weight::from_wu(40 * 4)).unwrap();
+        // One byte less than the longest signature: low R.
+        for (kind, prediction) in [
+            (AddressType::Legacy, InputWeightPrediction::ground_p2pkh_compressed(1)),
+            (AddressType::Bech32, InputWeightPrediction::ground_p2wpkh(1)),
+            (AddressType::Bech32m, InputWeightPrediction::P2TR_KEY_DEFAULT_SIGHASH),
+        ] {
+            assert_eq!(lengths(kind), prediction.weight(), "{kind:?}");
+        }
     }
 
     #[test]

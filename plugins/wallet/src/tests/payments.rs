@@ -165,7 +165,7 @@ fn sendtoaddress_takes_a_lighter_choice_where_the_closest_is_too_heavy() {
     let (chosen, split) = pay(&values, &request(exact, false, 1000)).unwrap();
     assert_eq!((chosen, split.change.is_some()), (vec![5_000_000], true));
     // The largest coins have heavy inputs, and are too heavy together; the others suffice.
-    let heavy = InputSize { script_sig: 1650, witness: None };
+    let heavy = InputSize::new(1650, &[]);
     let coin = |number, value, size| Spendable { size, ..spendable(value, number, 0) };
     let light = InputSize::of_type(AddressType::Bech32);
     let mut coins: Vec<Spendable> = (0..60).map(|number| coin(number, 100_000, heavy)).collect();

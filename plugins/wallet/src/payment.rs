@@ -116,6 +116,11 @@ pub fn fee(feerate: FeeRate, weight: Weight) -> Amount {
     feerate.fee(weight.to_vbytes_ceil())
 }
 
+/// The value of these coins.
+fn total(coins: &[&Spendable]) -> Amount {
+    coins.iter().map(|coin| coin.value).fold(Amount::ZERO, Amount::saturating_add)
+}
+
 /// The shares of a satoshi: a weight unit costs as many shares as the feerate has satoshi per
 /// 1000 virtual bytes, so that the fees of the parts of a transaction are exact.
 /// 21 million bitcoin in shares are less than half of what 64 bits hold.
@@ -232,7 +237,7 @@ impl PaymentRequest {
         let pick = |positions: Vec<usize>| -> Vec<&'a Spendable> {
             positions.into_iter().filter_map(|position| useful.get(position).map(|(coin, _)| *coin)).collect()
         };
-        let fits = |chosen: &Vec<&Spendable>| self.weight(chosen, Some(&change)) <= MAX_STANDARD_WEIGHT;
+        let fits = |chosen: &Vec<&Spendable>| self.weight_as_divided(chosen, &change) <= MAX_STANDARD_WEIGHT;
         let chosen = select(&values, goal).map(pick).ok_or(WalletError::InsufficientFunds)?;
         if self.weight_without_inputs(0, witness, None) >= MAX_STANDARD_WEIGHT {
             return Err(WalletError::TooManyOutputs);
@@ -264,34 +269,46 @@ impl PaymentRequest {
         Goal { target, tolerance: cost_of_change, with_change }
     }
 
+    /// The change that these coins leave, if it is worth an output.
+    fn change(&self, coins: &[&Spendable], change: &ChangeScript) -> Option<Amount> {
+        let surplus = total(coins).checked_sub(self.amount())?;
+        let left = match self.subtract_fee() {
+            true => surplus,
+            false => surplus.checked_sub(fee(self.feerate, self.weight(coins, Some(change))))?,
+        };
+        (left >= change.least(self.feerate)).then_some(left)
+    }
+
+    /// The weight of the signed transaction that spends these coins, with change only if it is worth an output.
+    fn weight_as_divided(&self, coins: &[&Spendable], change: &ChangeScript) -> Weight {
+        self.weight(coins, self.change(coins, change).map(|_| change))
+    }
+
     /// Splits the value of the chosen coins into payments, change and fee.
     ///
     /// # Errors
     /// When the amounts do not suffice for the fee, or the fee or the weight is beyond its limit.
     pub fn divide(&self, coins: &[&Spendable], change: ChangeScript) -> Result<FeeSplit, WalletError> {
-        let total = coins.iter().map(|coin| coin.value).fold(Amount::ZERO, Amount::saturating_add);
-        let surplus = total.checked_sub(self.amount()).ok_or(WalletError::InsufficientFunds)?;
-        let with = self.weight(coins, Some(&change));
-        let without = self.weight(coins, None);
-        let (fee_with, fee_without) = (fee(self.feerate, with), fee(self.feerate, without));
-        let subtract_fee = self.subtract_fee();
-        let left = if subtract_fee { Some(surplus) } else { surplus.checked_sub(fee_with) };
-        let split = match left.filter(|left| *left >= change.least(self.feerate)) {
-            Some(left) => {
-                let paid = self.paid(if subtract_fee { fee_with } else { Amount::ZERO })?;
-                FeeSplit { paid, change: Some(left), fee: fee_with }
+        let surplus = total(coins).checked_sub(self.amount()).ok_or(WalletError::InsufficientFunds)?;
+        let left = self.change(coins, &change);
+        let weight = self.weight(coins, left.map(|_| &change));
+        let fee = fee(self.feerate, weight);
+        let split = match left {
+            Some(_) => {
+                let paid = self.paid(if self.subtract_fee() { fee } else { Amount::ZERO })?;
+                FeeSplit { paid, change: left, fee }
             }
-            None if subtract_fee => {
-                let missing = fee_without.saturating_sub(surplus);
+            None if self.subtract_fee() => {
+                let missing = fee.saturating_sub(surplus);
                 FeeSplit { paid: self.paid(missing)?, change: None, fee: surplus.saturating_add(missing) }
             }
-            None if surplus < fee_without => return Err(WalletError::InsufficientFunds),
+            None if surplus < fee => return Err(WalletError::InsufficientFunds),
             None => FeeSplit { paid: self.paid(Amount::ZERO)?, change: None, fee: surplus },
         };
         if split.fee > MAX_FEE {
             return Err(WalletError::FeeTooHigh);
         }
-        if with > MAX_STANDARD_WEIGHT {
+        if weight > MAX_STANDARD_WEIGHT {
             return Err(WalletError::TooManyInputs);
         }
         Ok(split)

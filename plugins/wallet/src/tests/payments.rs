@@ -157,6 +157,16 @@ fn payment_has_a_greatest_weight() {
 }
 
 #[test]
+fn sendmany_without_change_may_be_as_heavy_as_what_is_relayed() {
+    // One input and 3223 outputs weigh 399,973 weight units; another output would be too much.
+    let request = many(&vec![(1000, false); 3223]);
+    let exact = 3_223_000 + 399_973_u64.div_ceil(4);
+    let (chosen, split) = pay(&[(exact, 0)], &request).unwrap();
+    assert_eq!((chosen, split.change), (vec![exact], None));
+    assert_eq!(pay(&[(exact + 10_000, 0)], &request).unwrap_err(), WalletError::TooManyInputs);
+}
+
+#[test]
 fn sendtoaddress_takes_a_lighter_choice_where_the_closest_is_too_heavy() {
     // The small coins match the amount and their fee exactly, but are too heavy; the large one is not.
     let mut values = vec![(1000, 0); 1800];

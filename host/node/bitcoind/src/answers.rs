@@ -1,8 +1,9 @@
 //! The node's answers, as far as they are read.
 
 use bitcoin::hex::FromHex;
-use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid};
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid};
 use outrigger_service::chain::Coin;
+use outrigger_values::FeeRate;
 use outrigger_values::amount::parse_fixed_point;
 use serde::{Deserialize, Deserializer};
 
@@ -60,13 +61,20 @@ pub struct MempoolAnswer {
 
 /// An amount, read from its decimal text without a float.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Btc(pub u64);
+pub struct Btc(pub Amount);
+
+impl Btc {
+    /// As a feerate, of an answer in BTC per 1000 virtual bytes.
+    pub fn feerate(self) -> FeeRate {
+        FeeRate::from_sat_per_kvb(self.0.to_sat())
+    }
+}
 
 impl<'de> Deserialize<'de> for Btc {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(deserializer)?;
         let satoshi = parse_fixed_point(&number.to_string(), DECIMALS).and_then(|value| u64::try_from(value).ok());
-        satoshi.map(Self).ok_or_else(|| serde::de::Error::custom("no amount"))
+        satoshi.map(|satoshi| Self(Amount::from_sat(satoshi))).ok_or_else(|| serde::de::Error::custom("no amount"))
     }
 }
 
@@ -116,7 +124,7 @@ impl CoinAnswer {
 }
 
 fn output(value: Btc, script: ScriptAnswer) -> TxOut {
-    TxOut { value: Amount::from_sat(value.0), script_pubkey: ScriptBuf::from_bytes(script.hex.0) }
+    TxOut { value: value.0, script_pubkey: ScriptBuf::from_bytes(script.hex.0) }
 }
 
 /// `getblock` with verbosity 3.
@@ -214,12 +222,15 @@ pub struct FeesAnswer {
 
 /// An amount that may be below 0.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct SignedBtc(pub i64);
+pub struct SignedBtc(pub SignedAmount);
 
 impl<'de> Deserialize<'de> for SignedBtc {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(deserializer)?;
-        parse_fixed_point(&number.to_string(), DECIMALS).map(Self).ok_or_else(|| serde::de::Error::custom("no amount"))
+        parse_fixed_point(&number.to_string(), DECIMALS)
+            .map(SignedAmount::from_sat)
+            .map(Self)
+            .ok_or_else(|| serde::de::Error::custom("no amount"))
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bitcoin::consensus::encode::serialize;
-use bitcoin::{BlockHash, Network, OutPoint, Transaction, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::{Node, NodeError, Observer, Result, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
@@ -16,7 +16,7 @@ use outrigger_upstream::Upstream;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::answers::{EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
+use super::answers::{Btc, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
 use super::error::{AskError, OpenError};
 use super::mempool::fetch;
 use super::mirror::Mirror;
@@ -25,6 +25,7 @@ use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::snapshot::NodeSnapshot;
 use super::submit;
 use super::sync::Follower;
+use outrigger_values::FeeRate;
 
 /// How often the node is asked whether anything changed, where nothing hints at it.
 const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -211,9 +212,9 @@ impl Node for BitcoindNode {
             usage: info.usage,
             total_fee: info.total_fee.0,
             max_usage: info.maxmempool,
-            min_feerate: info.mempoolminfee.0,
-            relay_feerate: info.minrelaytxfee.0,
-            incremental_feerate: info.incrementalrelayfee.unwrap_or(info.minrelaytxfee).0,
+            min_feerate: info.mempoolminfee.feerate(),
+            relay_feerate: info.minrelaytxfee.feerate(),
+            incremental_feerate: info.incrementalrelayfee.unwrap_or(info.minrelaytxfee).feerate(),
             sequence,
             moves: sequence,
             unbroadcast: info.unbroadcastcount,
@@ -264,7 +265,7 @@ impl Node for BitcoindNode {
         Ok(answers.into_iter().map(|answer| answer.is_ok_and(|entry| entry.unbroadcast)).collect())
     }
 
-    fn submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+    fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         let admission = submit::submit(self.rpc(), raw, max_feerate)?;
         if matches!(admission, Admission::Accepted { .. }) {
             // The wallets see it before its sender has the answer.
@@ -273,21 +274,21 @@ impl Node for BitcoindNode {
         Ok(admission)
     }
 
-    fn try_submit(&self, raw: &[u8], max_feerate: u64) -> Result<Admission> {
+    fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         submit::try_submit(self.rpc(), raw, max_feerate)
     }
 
-    fn fee_estimate(&self, blocks: u32) -> Result<Option<u64>> {
+    fn fee_estimate(&self, blocks: u32) -> Result<Option<FeeRate>> {
         let answer: FeeAnswer = self.rpc().ask("estimatesmartfee", &json!([blocks]))?;
-        Ok(answer.feerate.map(|feerate| feerate.0))
+        Ok(answer.feerate.map(Btc::feerate))
     }
 
     fn candidate(&self, _: Option<u64>) -> Result<Option<Candidate>> {
         unsupported("a selection for the next block (getblocktemplate has it)")
     }
 
-    fn prioritise(&self, txid: Txid, fee_delta: i64) -> Result<()> {
-        self.unit("prioritisetransaction", &json!([txid, 0, fee_delta]))
+    fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
+        self.unit("prioritisetransaction", &json!([txid, 0, fee_delta.to_sat()]))
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {
@@ -299,7 +300,7 @@ fn entry_of(txid: Txid, answer: EntryAnswer) -> MempoolEntry {
     MempoolEntry {
         txid,
         wtxid: answer.wtxid,
-        weight: answer.weight.unwrap_or(answer.vsize.saturating_mul(4)),
+        weight: Weight::from_wu(answer.weight.unwrap_or(answer.vsize.saturating_mul(4))),
         virtual_size: answer.vsize,
         fee: answer.fees.base.0,
         modified_fee: answer.fees.modified.0,

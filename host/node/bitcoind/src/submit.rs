@@ -5,6 +5,7 @@ use bitcoin::{Amount, Transaction, Txid};
 use outrigger_node::{NodeError, Result};
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::Admission;
+use outrigger_values::FeeRate;
 use serde_json::{Value, json};
 
 use super::answers::AcceptAnswer;
@@ -18,15 +19,15 @@ const REJECTED: i32 = -26;
 const ALREADY_IN_CHAIN: i32 = -27;
 
 /// A feerate as sendrawtransaction takes it: BTC per 1000 virtual bytes, as text.
-fn max_feerate(satoshi: u64) -> Value {
-    Value::from(Amount::from_sat(satoshi).to_string_in(bitcoin::Denomination::Bitcoin))
+fn max_feerate(limit: FeeRate) -> Value {
+    Value::from(Amount::from_sat(limit.to_sat_per_kvb()).to_string_in(bitcoin::Denomination::Bitcoin))
 }
 
 /// Submits a transaction to the mempool.
 ///
 /// # Errors
 /// The node's absence. Where its answer was lost, it may have the transaction.
-pub fn submit(rpc: &Rpc, raw: &[u8], limit: u64) -> Result<Admission> {
+pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let tried = try_submit(rpc, raw, limit)?;
     if !matches!(tried, Admission::Accepted { .. } | Admission::Known { .. }) {
@@ -43,7 +44,7 @@ pub fn submit(rpc: &Rpc, raw: &[u8], limit: u64) -> Result<Admission> {
 ///
 /// # Errors
 /// The node's absence.
-pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: u64) -> Result<Admission> {
+pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let hex = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
     let answers: Vec<AcceptAnswer> = match rpc.ask("testmempoolaccept", &json!([[hex], max_feerate(limit)])) {
@@ -58,7 +59,7 @@ pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: u64) -> Result<Admission> {
             txid: answer.txid,
             wtxid: answer.wtxid.unwrap_or(transaction.compute_wtxid()),
             virtual_size,
-            fee: answer.fees.map_or(0, |fees| fees.base.0),
+            fee: answer.fees.map_or(Amount::ZERO, |fees| fees.base.0),
         });
     }
     let reason = answer.reject_reason.unwrap_or_default();
@@ -66,7 +67,7 @@ pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: u64) -> Result<Admission> {
         "txn-already-in-mempool" => Admission::Known { txid: answer.txid },
         "txn-already-known" => Admission::AlreadyInChain,
         "missing-inputs" => Admission::MissingInputs,
-        "max-fee-exceeded" => Admission::FeeTooHigh { fee: answer.fees.map_or(0, |fees| fees.base.0) },
+        "max-fee-exceeded" => Admission::FeeTooHigh { fee: answer.fees.map_or(Amount::ZERO, |fees| fees.base.0) },
         _ => {
             let detail = answer.reject_details.unwrap_or_default();
             // bitcoind's details begin with the reason.

@@ -37,6 +37,7 @@
 //! depends on the host.
 
 #[doc(hidden)]
+pub mod context;
 pub mod entry;
 pub mod manifest;
 #[doc(hidden)]
@@ -44,6 +45,7 @@ pub mod outline;
 pub mod plugin;
 pub mod testing;
 
+pub use context::CallContext;
 #[doc(inline)]
 pub use outrigger_abi as abi;
 #[doc(inline)]

@@ -16,8 +16,8 @@ use outrigger_values::{RpcError, RpcErrorCode};
 /// A reply of more bytes is streamed.
 const STREAM_MIN_BYTES: u64 = 1 << 20;
 
-/// The longest reply that does not state its length, in bytes: bitcoind states it always.
-const MAX_UNSTATED: usize = 64 << 20;
+/// The longest reply that is held whole, in bytes.
+const MAX_WHOLE: usize = 64 << 20;
 
 /// Calls a method of the node at a path: `/`, or that of one of the node's wallets. `params` is the JSON text of an array or object.
 ///
@@ -33,6 +33,18 @@ pub(crate) async fn forward(
     result_of(upstream, reply).await
 }
 
+/// A result of a node, whole.
+pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
+    let failed = |error| failure(upstream, error);
+    let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
+    let (status, body) = reply.map_err(failed)?.collect(MAX_WHOLE).await.map_err(failed)?;
+    match read_reply(status, &body) {
+        Outcome::Result(result) => Ok(result),
+        Outcome::Error(error) => Err(Failure::Rpc(error)),
+        Outcome::Strange => Err(failed(UpstreamError::Strange(status))),
+    }
+}
+
 async fn result_of(upstream: &Upstream, reply: Result<Reply, UpstreamError>) -> Result<ResultText, Failure> {
     let failed = |error| failure(upstream, error);
     let reply = reply.map_err(failed)?;
@@ -42,7 +54,7 @@ async fn result_of(upstream: &Upstream, reply: Result<Reply, UpstreamError>) -> 
         let inner = length - (PREFIX.len() + SUFFIX.len()) as u64;
         return Ok(ResultText::Stream(ResultStream::new(inner, ResultBody::new(reply.body, inner))));
     }
-    let (status, body) = reply.collect(MAX_UNSTATED).await.map_err(failed)?;
+    let (status, body) = reply.collect(MAX_WHOLE).await.map_err(failed)?;
     match read_reply(status, &body) {
         Outcome::Result(result) => Ok(ResultText::Bytes(result)),
         Outcome::Error(error) => Err(Failure::Rpc(error)),

@@ -23,4 +23,5 @@ mod passthrough;
 mod shared;
 
 pub use help::{NodeHelp, NodeMethod};
-pub use passthrough::{NodeTip, Passthrough, Settings, Taps, WalletOwner};
+pub use long_poll::NodeTip;
+pub use passthrough::{Passthrough, Settings, Taps, WalletOwner};

@@ -3,21 +3,28 @@
 //! getblocktemplate with a `longpollid` (BIP 22) is answered by a plain getblocktemplate once there is something new; waitfornewblock,
 //! waitforblock and waitforblockheight by what the host knows of the chain.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bitcoin::BlockHash;
 use bytes::Bytes;
+use futures_util::FutureExt;
 use outrigger_rpc::Failure;
+use outrigger_upstream::Upstream;
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::passthrough::{NodeTip, Passthrough};
+use super::forward::whole;
+use super::shared::SingleFlight;
 
 /// When a long poll is answered with the changes of the mempool alone, and how often they are looked for then, as bitcoind does.
 const MEMPOOL_AFTER: Duration = Duration::from_secs(60);
 const MEMPOOL_EVERY: Duration = Duration::from_secs(10);
+
+/// How long after a new tip a template of the former one is asked for again.
+const NEW_TIP_AGAIN: Duration = Duration::from_millis(50);
 
 /// The hexadecimal digits of the block's hash at the beginning of a `longpollid`.
 const HASH_DIGITS: usize = 64;
@@ -45,9 +52,6 @@ impl Wait {
             "waitforblockheight" => &["height", "timeout"],
             _ => return None,
         };
-        if method == "getblocktemplate" && !contains(params, b"longpollid") {
-            return None;
-        }
         let arguments = Arguments { values: serde_json::from_slice(params).ok()?, names };
         match method {
             "getblocktemplate" => template(arguments.values),
@@ -59,33 +63,92 @@ impl Wait {
             }
         }
     }
+}
+
+/// The node's best block, as the host knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeTip {
+    /// Its hash.
+    pub hash: BlockHash,
+    /// Its height.
+    pub height: u32,
+}
+
+/// The calls that wait.
+pub(crate) struct LongPolls {
+    upstream: Arc<Upstream>,
+    tip: watch::Receiver<NodeTip>,
+    stop: watch::Receiver<bool>,
+    places: Semaphore,
+    /// Templates that several miners ask for at the same time, by their parameters.
+    templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
+}
+
+impl LongPolls {
+    /// At most `most` calls at a time. `stop` becomes true when the host stops.
+    pub fn new(
+        upstream: Arc<Upstream>,
+        tip: watch::Receiver<NodeTip>,
+        stop: watch::Receiver<bool>,
+        most: usize,
+    ) -> Self {
+        Self { upstream, tip, stop, places: Semaphore::new(most), templates: SingleFlight::default() }
+    }
 
     /// Waits, and answers.
     ///
     /// # Errors
     /// 503 where too many wait; -9 when the host stops; for a template, the node's own.
-    pub async fn answer(self, through: &Passthrough) -> Result<Bytes, Failure> {
-        let _place = through.long_calls.try_acquire().map_err(|_| Failure::Overloaded)?;
-        let mut stop = through.stop.clone();
+    pub async fn answer(&self, wait: Wait) -> Result<Bytes, Failure> {
+        let _place = self.places.try_acquire().map_err(|_| Failure::Overloaded)?;
+        let mut stop = self.stop.clone();
         tokio::select! {
-            answer = self.wait(through) => answer,
+            answer = self.wait(wait) => answer,
             _ = stop.wait_for(|stop| *stop) => {
                 Err(Failure::Rpc(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down")))
             }
         }
     }
 
-    async fn wait(self, through: &Passthrough) -> Result<Bytes, Failure> {
-        let tip = through.tip.clone();
-        match self {
-            Self::Template { id, params } => another_template(through, &id, params).await,
-            Self::NewBlock { known, limit } => {
+    async fn wait(&self, wait: Wait) -> Result<Bytes, Failure> {
+        let tip = self.tip.clone();
+        match wait {
+            Wait::Template { id, params } => self.another_template(&id, params).await,
+            Wait::NewBlock { known, limit } => {
                 let known = known.unwrap_or(tip.borrow().hash);
                 Ok(tip_json(tip_such_that(tip, limit, |tip| tip.hash != known).await))
             }
-            Self::Block { hash, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.hash == hash).await)),
-            Self::Height { height, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.height >= height).await)),
+            Wait::Block { hash, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.hash == hash).await)),
+            Wait::Height { height, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.height >= height).await)),
         }
+    }
+
+    /// The template of the node once it is not that of `id`.
+    async fn another_template(&self, id: &str, params: Bytes) -> Result<Bytes, Failure> {
+        let mut tip = self.tip.clone();
+        let named: Option<BlockHash> = id.get(..HASH_DIGITS).and_then(|hash| hash.parse().ok());
+        let known = named.or(Some(tip.borrow().hash));
+        let mut look = Instant::now() + MEMPOOL_AFTER;
+        loop {
+            let moved = |tip: &NodeTip| Some(tip.hash) != known;
+            let is_new = timeout_at(look, tip.wait_for(moved)).await.is_ok();
+            let template = self.template(params.clone()).await?;
+            if !names_template(&template, id) {
+                return Ok(template);
+            }
+            // One that was asked for before the tip moved may have been joined.
+            look = Instant::now() + if is_new { NEW_TIP_AGAIN } else { MEMPOOL_EVERY };
+            if is_new {
+                sleep_until(look).await;
+            }
+        }
+    }
+
+    /// A template of the node, shared by all who ask for the same at the same time.
+    async fn template(&self, params: Bytes) -> Result<Bytes, Failure> {
+        let (upstream, asked) = (self.upstream.clone(), params.clone());
+        let begin = move || async move { whole(&upstream, "getblocktemplate", &asked).await }.boxed();
+        self.templates.run(params, begin).await
     }
 }
 
@@ -143,29 +206,19 @@ fn template(mut values: Value) -> Option<Wait> {
     };
     let request = request.as_object_mut()?;
     // A proposal does not wait.
-    if request.get("mode").is_some_and(|mode| mode != "template") {
+    if request.get("mode").is_some_and(|mode| !mode.is_null() && mode != "template") {
         return None;
     }
-    let Some(Value::String(id)) = request.remove("longpollid") else { return None };
-    // An id of another form the node judges.
-    id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
-    Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
-}
-
-/// The template of the node once it is not that of `id`.
-async fn another_template(through: &Passthrough, id: &str, params: Bytes) -> Result<Bytes, Failure> {
-    let known: Option<BlockHash> = id.get(..HASH_DIGITS).and_then(|hash| hash.parse().ok());
-    let mut tip = through.tip.clone();
-    let mut look = Instant::now() + MEMPOOL_AFTER;
-    loop {
-        let moved = |tip: &NodeTip| Some(tip.hash) != known;
-        let is_new = timeout_at(look, tip.wait_for(moved)).await.is_ok();
-        let template = through.template(params.clone()).await?;
-        if is_new || !names_template(&template, id) {
-            return Ok(template);
-        }
-        look = Instant::now() + MEMPOOL_EVERY;
+    // bitcoind waits for whatever is no text as for the tip of now.
+    let id = match request.remove("longpollid")? {
+        Value::String(id) => id,
+        _ => String::new(),
+    };
+    // A text of another form the node judges, without waiting.
+    if !id.is_empty() {
+        id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
     }
+    Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
 }
 
 /// Whether a template has this `longpollid`.
@@ -227,6 +280,8 @@ mod tests {
         assert_eq!(waits, Some(Wait::Template { id, params: r#"[{"rules":["segwit"]}]"#.into() }));
         assert_eq!(of("getblocktemplate", json!([{"rules": ["segwit"]}])), None);
         assert_eq!(of("getblocktemplate", json!([{"longpollid": "x"}])), None);
+        assert!(of("getblocktemplate", json!([{"longpollid": 5, "mode": null}])).is_some());
+        assert!(Wait::of("getblocktemplate", br#"[{"longpoll\u0069d":"x","longpollid":7}]"#).is_some());
         assert_eq!(of("getblock", json!([hash])), None);
     }
 

@@ -5,26 +5,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use bitcoin::BlockHash;
-use bytes::Bytes;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use outrigger_rpc::{Call, Failure, ResultText};
-use outrigger_upstream::{Outcome, Upstream, UpstreamError, is_read_only, read_reply, request};
+use outrigger_upstream::{Upstream, is_read_only};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::batch::forward_all;
-use super::forward::{failure, forward};
+use super::forward::{forward, whole};
 use super::help::NodeHelp;
-use super::long_poll;
+use super::long_poll::{LongPolls, NodeTip, Wait};
 use super::methods::{changes_chain, is_node_method, is_wallet_method, submits_transactions};
-use super::shared::SingleFlight;
-
-/// The longest result that several clients share, in bytes: such results are held whole.
-const MAX_SHARED: usize = 64 << 20;
 
 /// Whose wallets answer wallet methods (`backend.wallets`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,15 +39,6 @@ pub struct Settings {
     pub max_long_calls: usize,
 }
 
-/// The node's best block, as the host knows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeTip {
-    /// Its hash.
-    pub hash: BlockHash,
-    /// Its height.
-    pub height: u32,
-}
-
 /// What the host does when a call was passed on, before its client has the answer.
 pub trait Taps: Send + Sync {
     /// An answer of the node goes to a client: what the client saw there, it must not miss in the host's own answers.
@@ -72,15 +56,11 @@ pub trait Taps: Send + Sync {
 
 /// Passes calls on to a node.
 pub struct Passthrough {
-    pub(crate) upstream: Arc<Upstream>,
+    upstream: Arc<Upstream>,
     settings: Settings,
     taps: Arc<dyn Taps>,
-    pub(crate) tip: watch::Receiver<NodeTip>,
-    pub(crate) stop: watch::Receiver<bool>,
-    pub(crate) long_calls: Semaphore,
+    long_polls: LongPolls,
     help: ArcSwapOption<NodeHelp>,
-    /// Templates that several miners ask for at the same time, by their parameters.
-    pub(crate) templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
 }
 
 impl Passthrough {
@@ -92,9 +72,8 @@ impl Passthrough {
         tip: watch::Receiver<NodeTip>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let long_calls = Semaphore::new(settings.max_long_calls);
-        let (help, templates) = (ArcSwapOption::empty(), SingleFlight::default());
-        Self { upstream, settings, taps, tip, stop, long_calls, help, templates }
+        let long_polls = LongPolls::new(upstream.clone(), tip, stop, settings.max_long_calls);
+        Self { upstream, settings, taps, long_polls, help: ArcSwapOption::empty() }
     }
 
     /// What the node's help lists, if it was read.
@@ -112,8 +91,10 @@ impl Passthrough {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
         }
         let params = call.params.as_bytes();
-        if let Some(wait) = long_poll::Wait::of(method, params) {
-            return wait.answer(self).await.map(ResultText::Bytes);
+        if let Some(wait) = Wait::of(method, params) {
+            let result = self.long_polls.answer(wait).await.map(ResultText::Bytes);
+            self.taps.answered();
+            return result;
         }
         let path = self.path(call);
         let result = forward(&self.upstream, &path, method, params).await;
@@ -205,16 +186,11 @@ impl Passthrough {
     /// The node's own; -28 while it is away.
     pub async fn help_text(&self, method: &str) -> Result<String, Failure> {
         let params = if method.is_empty() { json!([]) } else { json!([method]) };
-        let result = self.whole("help", params.to_string().as_bytes()).await?;
+        let result = whole(&self.upstream, "help", params.to_string().as_bytes()).await?;
         Ok(serde_json::from_slice::<Value>(&result)
             .ok()
             .and_then(|text| text.as_str().map(str::to_owned))
             .unwrap_or_default())
-    }
-
-    /// A result of the node, whole.
-    pub(crate) async fn whole(&self, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
-        whole(&self.upstream, method, params).await
     }
 }
 
@@ -233,27 +209,5 @@ fn first_number(params: &[u8]) -> Option<u64> {
         Value::Array(values) => values.first()?.as_u64(),
         Value::Object(values) => values.values().next()?.as_u64(),
         _ => None,
-    }
-}
-
-/// A result of a node, whole.
-pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
-    let failed = |error| failure(upstream, error);
-    let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
-    let (status, body) = reply.map_err(failed)?.collect(MAX_SHARED).await.map_err(failed)?;
-    match read_reply(status, &body) {
-        Outcome::Result(result) => Ok(result),
-        Outcome::Error(error) => Err(Failure::Rpc(error)),
-        Outcome::Strange => Err(failed(UpstreamError::Strange(status))),
-    }
-}
-
-impl Passthrough {
-    /// A template of the node, shared by all who ask for the same at the same time.
-    pub(crate) async fn template(&self, params: Bytes) -> Result<Bytes, Failure> {
-        let upstream = self.upstream.clone();
-        let asked = params.clone();
-        let begin = move || async move { whole(&upstream, "getblocktemplate", &asked).await }.boxed();
-        self.templates.run(params, begin).await
     }
 }

@@ -112,7 +112,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     let best = best.ok_or(ChainError::BlockNotFound)?;
     let bits: CompactTarget = decode(&best)?.bits;
     if u64::from(info.tip.time) + MAX_TIP_AGE >= chain.time(context.scope)? {
-        context.caught_up.store(true, Ordering::Relaxed);
+        context.plugin.store(true, Ordering::Relaxed);
     }
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -126,7 +126,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     put("time", json!(info.tip.time));
     put("mediantime", json!(info.tip.median_time));
     put("verificationprogress", work::float(progress(&info)));
-    put("initialblockdownload", json!(!context.caught_up.load(Ordering::Relaxed)));
+    put("initialblockdownload", json!(!context.plugin.load(Ordering::Relaxed)));
     put("chainwork", json!(encode_hex(&best.chain_work)));
     put("size_on_disk", json!(info.size_on_disk.unwrap_or_default()));
     put("pruned", json!(false));

@@ -27,10 +27,7 @@ mod tests;
 
 use std::sync::atomic::AtomicBool;
 
-use bitcoin::Network;
-use outrigger_sdk::params::Params;
-use outrigger_sdk::service::Scope;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use crate::error::ChainError;
@@ -43,19 +40,8 @@ pub struct ChainPlugin {
     caught_up: AtomicBool,
 }
 
-/// What a method works with: the host on behalf of one call, and its arguments.
-struct Context<'a> {
-    host: &'a Host,
-    scope: Scope,
-    params: &'a Params,
-    caught_up: &'a AtomicBool,
-}
-
-impl Context<'_> {
-    fn network(&self) -> Result<Network, ChainError> {
-        Ok(self.host.chain.network(self.scope)?)
-    }
-}
+/// A call. What the methods share is whether the chain was once seen to be near its end.
+type Context<'a> = CallContext<'a, AtomicBool>;
 
 type Outcome = Result<Value, ChainError>;
 
@@ -114,7 +100,7 @@ impl Plugin for ChainPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = Context { host: &self.host, scope: call.scope, params: &call.params, caught_up: &self.caught_up };
+        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.caught_up };
         reply.send(self.answer(call.method, &context).map_err(Into::into));
     }
 }

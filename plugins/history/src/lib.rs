@@ -12,15 +12,8 @@ mod single;
 mod texts;
 mod viewpoint;
 
-use bitcoin::Network;
-use outrigger_sdk::params::{Params, flag};
-use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::wallet::WalletInfo;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
-
-use error::HistoryError;
-use viewpoint::WalletViewpoint;
 
 /// The plugin.
 pub struct HistoryPlugin {
@@ -33,7 +26,7 @@ impl Plugin for HistoryPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = CallContext { host: &self.host, scope: call.scope, params: &call.params };
+        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
         let answer = match call.method {
             "gettransaction" => single::get_transaction(&context),
             "listsinceblock" => since::list_since_block(&context),
@@ -42,33 +35,6 @@ impl Plugin for HistoryPlugin {
             other => Err(RpcError::no_method(other).into()),
         };
         reply.send_json(answer.map_err(RpcError::from));
-    }
-}
-
-/// One call: the services that it asks, its scope and its parameters.
-struct CallContext<'a> {
-    host: &'a Host,
-    scope: Scope,
-    params: &'a Params,
-}
-
-impl CallContext<'_> {
-    /// The wallet of the call.
-    fn wallet(&self) -> Result<WalletInfo, HistoryError> {
-        Ok(self.host.wallet.info(self.scope)?)
-    }
-
-    /// From where transactions are looked at; watched scripts count by default in a wallet without private keys.
-    fn viewpoint(&self, wallet: &WalletInfo, watch_only: &Value) -> Result<WalletViewpoint, HistoryError> {
-        let watch_only = match watch_only {
-            Value::Null => !wallet.private_keys_enabled,
-            given => flag(given)?,
-        };
-        Ok(WalletViewpoint { synced: wallet.synced, watch_only, network: self.network()? })
-    }
-
-    fn network(&self) -> Result<Network, HistoryError> {
-        Ok(self.host.chain.network(self.scope)?)
     }
 }
 

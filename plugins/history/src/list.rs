@@ -6,9 +6,10 @@ use outrigger_sdk::params::{int32, text};
 use outrigger_sdk::service::wallet::{HistoryBatch, HistoryQuery, HistoryRange};
 use outrigger_sdk::wire::{Blob, Encoded};
 
-use crate::CallContext;
 use crate::entry::{Entry, EntryWriter, Selection, WalletTx, entries};
 use crate::error::HistoryError;
+use crate::viewpoint::WalletViewpoint;
+use outrigger_sdk::CallContext;
 
 /// The batches of a range of the history.
 pub struct Batches<'q> {
@@ -65,7 +66,7 @@ pub fn walk(
 /// one transaction their order is reversed.
 pub fn list_transactions(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
     let wallet = context.wallet()?;
-    let params = context.params;
+    let params = &context.params;
     let label = params.given(0).map(text).transpose()?;
     if label == Some("") {
         return Err(HistoryError::EmptyLabel);
@@ -73,7 +74,7 @@ pub fn list_transactions(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryEr
     let selection = Selection { label: label.filter(|label| *label != "*"), ..Selection::default() };
     let count = params.given(1).map_or(Ok(10), int32)?;
     let skip = params.given(2).map_or(Ok(0), int32)?;
-    let viewpoint = context.viewpoint(&wallet, params.get(3))?;
+    let viewpoint = WalletViewpoint::of(context, &wallet, params.get(3))?;
     let count = usize::try_from(count).map_err(|_| HistoryError::NegativeCount)?;
     let skip = usize::try_from(skip).map_err(|_| HistoryError::NegativeSkip)?;
     let mut list =

@@ -15,6 +15,7 @@ use outrigger_sdk::wire::Encoded;
 use crate::entry::{EntryWriter, Selection, WalletTx};
 use crate::error::HistoryError;
 use crate::list::{Batches, walk};
+use crate::viewpoint::WalletViewpoint;
 use crate::{CallContext, json};
 
 /// Everything since the block that a client named.
@@ -28,11 +29,11 @@ struct Since {
 /// listsinceblock.
 pub fn list_since_block(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
     let wallet = context.wallet()?;
-    let params = context.params;
+    let params = &context.params;
     let since = since(context, wallet.synced)?;
     let target = params.given(1).map_or(Ok(1), int32)?;
     let target = u32::try_from(target).ok().filter(|target| *target >= 1).ok_or(HistoryError::TargetConfirmations)?;
-    let viewpoint = context.viewpoint(&wallet, params.get(2))?;
+    let viewpoint = WalletViewpoint::of(context, &wallet, params.get(2))?;
     let include_removed = params.flag_or(3, true)?;
     let change = params.flag_or(4, false)?;
     let label = params.given(5).map(text).transpose()?;

@@ -11,6 +11,7 @@ use outrigger_sdk::standard::json::transaction_json;
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries, write_shared};
 use crate::error::HistoryError;
+use crate::viewpoint::WalletViewpoint;
 use crate::{CallContext, json};
 
 /// Bytes of most answers besides the transaction's own, which are two characters each.
@@ -20,7 +21,7 @@ const REPLY_BYTES: usize = 1024;
 pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
     let wallet = context.wallet()?;
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
-    let viewpoint = context.viewpoint(&wallet, context.params.get(1))?;
+    let viewpoint = WalletViewpoint::of(context, &wallet, context.params.get(1))?;
     let verbose = context.params.flag_or(2, false)?;
     let service = &context.host.wallet;
     let found = service.transactions(context.scope, vec![txid])?;

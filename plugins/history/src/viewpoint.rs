@@ -1,8 +1,13 @@
 //! What the wallet says of a transaction: its depth, and which of its inputs and outputs are ours.
 
 use bitcoin::{Amount, Network, SignedAmount};
+use outrigger_sdk::CallContext;
 use outrigger_sdk::amount::Saturating;
-use outrigger_sdk::service::wallet::{Ownership, Synced, TxState, WalletOutputView, WalletTransactionView};
+use outrigger_sdk::params::flag;
+use outrigger_sdk::service::wallet::{Ownership, Synced, TxState, WalletInfo, WalletOutputView, WalletTransactionView};
+use serde_json::Value;
+
+use crate::error::HistoryError;
 
 /// The depth from which a coinbase can be spent.
 pub const COINBASE_MATURITY_DEPTH: i64 = 101;
@@ -19,6 +24,15 @@ pub struct WalletViewpoint {
 }
 
 impl WalletViewpoint {
+    /// The viewpoint of a call; watched scripts count by default in a wallet without private keys.
+    pub fn of(context: &CallContext<'_>, wallet: &WalletInfo, watch_only: &Value) -> Result<Self, HistoryError> {
+        let watch_only = match watch_only {
+            Value::Null => !wallet.private_keys_enabled,
+            given => flag(given)?,
+        };
+        Ok(Self { synced: wallet.synced, watch_only, network: context.network()? })
+    }
+
     /// How deep a transaction is: 0 when unconfirmed, negative when another one made it impossible.
     pub fn depth(&self, transaction: &WalletTransactionView<'_>) -> i64 {
         let depth_of = |height: u32| i64::from(self.synced.height) - i64::from(height) + 1;

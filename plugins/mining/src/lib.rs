@@ -20,10 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bitcoin::BlockHash;
-use outrigger_sdk::params::Params;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use crate::error::MiningError;
@@ -41,12 +40,7 @@ pub struct MiningPlugin {
     stopping: AtomicBool,
 }
 
-/// The context of a call: the host, the call's scope and its arguments.
-struct Context<'a> {
-    host: &'a Host,
-    scope: Scope,
-    params: &'a Params,
-}
+type Context<'a> = CallContext<'a>;
 
 type Outcome = Result<Value, MiningError>;
 
@@ -131,7 +125,7 @@ impl Plugin for MiningPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = Context { host: &self.host, scope: call.scope, params: &call.params };
+        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
         if call.method == "getblocktemplate" {
             return self.get_block_template(&context, reply);
         }

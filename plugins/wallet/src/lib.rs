@@ -31,12 +31,7 @@ mod weight;
 
 use std::sync::Mutex;
 
-use bitcoin::Network;
-use outrigger_sdk::params::Params;
-use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::wallet::WalletInfo;
-use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, CallContext, FeeRate, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -66,7 +61,8 @@ impl Plugin for WalletPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let answer = self.answer(call.method, CallContext { host: &self.host, scope: call.scope, params: call.params });
+        let answer = self
+            .answer(call.method, CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() });
         reply.send_json(answer.map_err(RpcError::from));
     }
 }
@@ -109,33 +105,6 @@ impl WalletPlugin {
 
 fn to_json<T: Serialize>(value: T) -> Result<Vec<u8>, WalletError> {
     serde_json::to_vec(&value).map_err(|error| RpcError::internal(error.to_string()).into())
-}
-
-/// One call: the services that it asks, its scope and its parameters.
-struct CallContext<'a> {
-    host: &'a Host,
-    scope: Scope,
-    params: Params,
-}
-
-impl CallContext<'_> {
-    /// The wallet of the call.
-    fn wallet(&self) -> Result<WalletInfo, WalletError> {
-        Ok(self.host.wallet.info(self.scope)?)
-    }
-
-    /// The network of the node's chain.
-    fn network(&self) -> Result<Network, WalletError> {
-        Ok(self.host.chain.network(self.scope)?)
-    }
-
-    /// Takes the text at `index` out of the arguments, to be wiped. Where it was left out, it is empty.
-    fn take_secret(&mut self, index: usize) -> Secret {
-        match self.params.0.get_mut(index).map(Value::take) {
-            Some(Value::String(text)) => Secret::new(text),
-            _ => Secret::default(),
-        }
-    }
 }
 
 // Arguments hold keys, and what is parsed from them is freed unseen.

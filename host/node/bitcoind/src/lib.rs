@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
 mod answers;
+mod blocks;
 mod chain;
 mod error;
 mod mempool;

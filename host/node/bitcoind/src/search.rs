@@ -11,9 +11,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answers::Hex;
+use super::blocks::block;
 use super::chain::Entry;
+use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
-use super::snapshot::{NodeSnapshot, block};
 
 /// How many filters are asked for at a time.
 const FILTERS: usize = 100;
@@ -27,25 +28,25 @@ struct FilterAnswer {
 ///
 /// # Errors
 /// The node's absence; not for a block that it has dropped.
-pub fn find(snapshot: &NodeSnapshot, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
-    let mut findings = Findings { tip: snapshot.moment.tip.hash(), blocks: Vec::new(), next: heights.end };
+pub fn find(moment: &Moment, rpc: &Rpc, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
+    let mut findings = Findings { tip: moment.tip.hash(), blocks: Vec::new(), next: heights.end };
     let mut read = 0;
     let mut height = heights.start;
     while height < heights.end {
         let mut entries = Vec::new();
         for height in height..heights.end.min(height.saturating_add(FILTERS as u32)) {
-            entries.extend(snapshot.moment.entry_at(height)?);
+            entries.extend(moment.entry_at(height)?);
         }
         if entries.is_empty() {
             break;
         }
-        let hits = hits(&snapshot.follower.rpc, &entries, wanted)?;
+        let hits = hits(rpc, &entries, wanted)?;
         for (entry, hit) in entries.iter().zip(hits) {
             height = entry.height + 1;
             if !hit {
                 continue;
             }
-            let (found, bytes) = read_block(&snapshot.follower.rpc, entry, wanted)?;
+            let (found, bytes) = read_block(rpc, entry, wanted)?;
             findings.blocks.push(found);
             read += bytes;
             if read > MAX_READ {

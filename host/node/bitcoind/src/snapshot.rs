@@ -14,15 +14,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answers::{BlockAnswer, ChainAnswer, CoinAnswer, Hex, TipAnswer};
+use super::blocks::{MISC, block};
 use super::chain::Entry;
 use super::error::AskError;
 use super::mirror::Moment;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::search;
 use super::sync::Follower;
-
-/// bitcoind's code for an error without a code of its own.
-const MISC: i32 = -1;
 
 /// How often coins are asked for again where the node has gone on meanwhile.
 const COIN_ATTEMPTS: usize = 3;
@@ -76,22 +74,6 @@ impl NodeSnapshot {
             next,
             size: None,
         })
-    }
-}
-
-/// A block's serialisation; `None` where the node has dropped it or never had it.
-///
-/// # Errors
-/// The node's absence.
-pub fn block(rpc: &Rpc, hash: BlockHash) -> std::result::Result<Option<Vec<u8>>, AskError> {
-    if let Some(bytes) = rpc.rest(&format!("/rest/block/{hash}.bin"))? {
-        return Ok(Some(bytes.into()));
-    }
-    match rpc.ask::<Hex>("getblock", &json!([hash, 0])) {
-        Ok(Hex(bytes)) => Ok(Some(bytes)),
-        // Pruned, or only its header is known.
-        Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -224,6 +206,6 @@ impl Snapshot for NodeSnapshot {
     }
 
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
-        search::find(self, heights, wanted)
+        search::find(&self.moment, self.rpc(), heights, wanted)
     }
 }

@@ -17,9 +17,10 @@ use outrigger_values::{RpcError, RpcErrorCode};
 const STREAM_MIN_BYTES: u64 = 1 << 20;
 
 /// The longest reply that is held whole, in bytes.
-const MAX_WHOLE: usize = 64 << 20;
+const MAX_WHOLE: usize = 256 << 20;
 
 /// Calls a method of the node at a path: `/`, or that of one of the node's wallets. `params` is the JSON text of an array or object.
+/// A long result is a stream where it may be one.
 ///
 /// # Errors
 /// The method's own, and what the node's absence reads as (-28).
@@ -28,9 +29,10 @@ pub(crate) async fn forward(
     path: &str,
     method: &str,
     params: &[u8],
+    may_stream: bool,
 ) -> Result<ResultText, Failure> {
     let reply = upstream.post(path, request(method, params), is_read_only(method)).await;
-    result_of(upstream, reply).await
+    result_of(upstream, reply, may_stream).await
 }
 
 /// A result of a node, whole.
@@ -45,11 +47,16 @@ pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> R
     }
 }
 
-async fn result_of(upstream: &Upstream, reply: Result<Reply, UpstreamError>) -> Result<ResultText, Failure> {
+async fn result_of(
+    upstream: &Upstream,
+    reply: Result<Reply, UpstreamError>,
+    may_stream: bool,
+) -> Result<ResultText, Failure> {
     let failed = |error| failure(upstream, error);
     let reply = reply.map_err(failed)?;
     if let (StatusCode::OK, Some(length)) = (reply.status, reply.body.length())
         && length > STREAM_MIN_BYTES
+        && may_stream
     {
         let inner = length - (PREFIX.len() + SUFFIX.len()) as u64;
         return Ok(ResultText::Stream(ResultStream::new(inner, ResultBody::new(reply.body, inner))));

@@ -24,4 +24,5 @@ mod shared;
 
 pub use help::{NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
+pub use methods::is_known;
 pub use passthrough::{Passthrough, Settings, Taps, WalletOwner};

@@ -121,7 +121,78 @@ const EFFECTS: [&str; 33] = [
 
 /// Whether a method is known to be one of the node, and none of its wallets.
 pub(crate) fn is_node_method(method: &str) -> bool {
-    outrigger_upstream::is_read_only(method) || EFFECTS.binary_search(&method).is_ok()
+    outrigger_upstream::is_read_only(method)
+        || EFFECTS.binary_search(&method).is_ok()
+        || WAITING.binary_search(&method).is_ok()
+}
+
+/// Methods of the node that only wait, which no help lists.
+const WAITING: [&str; 3] = ["waitforblock", "waitforblockheight", "waitfornewblock"];
+
+/// Whether a method is known, as one of the node or of its wallets.
+pub fn is_known(method: &str) -> bool {
+    is_node_method(method) || is_wallet_method(method)
+}
+
+/// Whether a method changes the node for everyone, or writes or reads files of its machine.
+pub(crate) fn changes_node(method: &str) -> bool {
+    matches!(
+        method,
+        "addconnection"
+            | "addnode"
+            | "addpeeraddress"
+            | "clearbanned"
+            | "disconnectnode"
+            | "dumptxoutset"
+            | "getblockfrompeer"
+            | "importmempool"
+            | "invalidateblock"
+            | "loadtxoutset"
+            | "logging"
+            | "mockscheduler"
+            | "preciousblock"
+            | "pruneblockchain"
+            | "reconsiderblock"
+            | "savemempool"
+            | "sendmsgtopeer"
+            | "setban"
+            | "setmocktime"
+            | "setnetworkactive"
+            | "stop"
+    )
+}
+
+/// Whether a wallet method is about other wallets than the one it is called for, or about files.
+pub(crate) fn manages_wallets(method: &str) -> bool {
+    matches!(
+        method,
+        "backupwallet"
+            | "createwallet"
+            | "dumpwallet"
+            | "importwallet"
+            | "listwalletdir"
+            | "listwallets"
+            | "loadwallet"
+            | "migratewallet"
+            | "restorewallet"
+            | "unloadwallet"
+    )
+}
+
+/// Whether a method's result may be long, or take long: it is not asked for together with others.
+pub(crate) fn may_be_long(method: &str) -> bool {
+    matches!(
+        method,
+        "getblock"
+            | "getblockstats"
+            | "getblocktemplate"
+            | "getmempoolancestors"
+            | "getmempooldescendants"
+            | "getrawmempool"
+            | "gettxoutsetinfo"
+            | "getdescriptoractivity"
+            | "deriveaddresses"
+    )
 }
 
 /// Whether a method may change the best chain.

@@ -17,7 +17,9 @@ use super::batch::forward_all;
 use super::forward::{forward, whole};
 use super::help::NodeHelp;
 use super::long_poll::{LongPolls, NodeTip, Wait};
-use super::methods::{changes_chain, is_node_method, is_wallet_method, submits_transactions};
+use super::methods::{
+    changes_chain, changes_node, is_node_method, is_wallet_method, manages_wallets, may_be_long, submits_transactions,
+};
 
 /// Whose wallets answer wallet methods (`backend.wallets`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +43,9 @@ pub struct Settings {
 
 /// What the host does when a call was passed on, before its client has the answer.
 pub trait Taps: Send + Sync {
+    /// Why nothing may be passed on: the node turned out to be another one. `None` while all is as it should be.
+    fn refusal(&self) -> Option<String>;
+
     /// An answer of the node goes to a client: what the client saw there, it must not miss in the host's own answers.
     fn answered(&self);
 
@@ -90,6 +95,10 @@ impl Passthrough {
         if !self.may_pass(method).await {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
         }
+        self.check_user(call)?;
+        if let Some(reason) = self.taps.refusal() {
+            return Err(Failure::Rpc(RpcError::misc(reason)));
+        }
         let params = call.params.as_bytes();
         if let Some(wait) = Wait::of(method, params) {
             let result = self.long_polls.answer(wait).await.map(ResultText::Bytes);
@@ -97,7 +106,7 @@ impl Passthrough {
             return result;
         }
         let path = self.path(call);
-        let result = forward(&self.upstream, &path, method, params).await;
+        let result = forward(&self.upstream, &path, method, params, call.may_stream).await;
         if result.is_ok() {
             if submits_transactions(method) {
                 self.taps.mempool_changed().await;
@@ -109,15 +118,41 @@ impl Passthrough {
                 self.taps.time_set(seconds);
             }
         }
-        if is_of_node(&result) {
-            self.taps.answered();
-        }
+        self.note(is_of_node(&result));
         result
+    }
+
+    /// Notes whether the node has answered. One that is reached again may be another release, with other methods.
+    fn note(&self, answered: bool) {
+        if answered {
+            self.taps.answered();
+        } else {
+            self.help.store(None);
+        }
+    }
+
+    /// Refuses what a user must not reach who is confined to a wallet or to folders: the node's other wallets, and methods that
+    /// change the node or write its files. The node itself would let the host do all of it.
+    fn check_user(&self, call: &Call) -> Result<(), Failure> {
+        let is_confined = call.only_wallet.is_some() || call.folders.is_some();
+        if !is_confined {
+            return Ok(());
+        }
+        if changes_node(&call.method) || manages_wallets(&call.method) {
+            return Err(Failure::Forbidden);
+        }
+        match (&call.only_wallet, &call.wallet) {
+            (Some(only), Some(named)) if only != named => {
+                let message = "Requested wallet does not exist or is not loaded";
+                Err(Failure::Rpc(RpcError::new(RpcErrorCode::WALLET_NOT_FOUND, message)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The path upstream: that of a wallet only where the node's wallets answer.
     fn path(&self, call: &Call) -> Cow<'static, str> {
-        match (&call.wallet, self.settings.wallets) {
+        match (call.wallet.as_ref().or(call.only_wallet.as_ref()), self.settings.wallets) {
             (Some(wallet), WalletOwner::Node) => {
                 Cow::from(format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
             }
@@ -127,17 +162,18 @@ impl Passthrough {
 
     /// Whether calls of a method can be passed on together: those without effects that never wait.
     pub fn takes_together(&self, method: &str) -> bool {
-        is_read_only(method) && method != "getblocktemplate" && !self.settings.deny.contains(method)
+        is_read_only(method) && !may_be_long(method) && !self.settings.deny.contains(method)
     }
 
     /// Passes calls on together, whose methods [`Self::takes_together`].
     pub async fn call_together(&self, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
         // All calls of a batch came to the same path.
         let path = calls.first().map_or(Cow::from("/"), |call| self.path(call));
-        let answers = forward_all(&self.upstream, &path, calls).await;
-        if answers.iter().any(is_of_node) {
-            self.taps.answered();
+        if let Some(reason) = self.taps.refusal() {
+            return calls.iter().map(|_| Err(Failure::Rpc(RpcError::misc(reason.clone())))).collect();
         }
+        let answers = forward_all(&self.upstream, &path, calls).await;
+        self.note(answers.iter().any(is_of_node));
         answers
     }
 
@@ -171,13 +207,11 @@ impl Passthrough {
         }
         let text = self.help_text("").await?;
         let help = Arc::new(NodeHelp::parse(&text));
+        if help.get("getblockcount").is_none() {
+            return Err(Failure::Rpc(RpcError::misc("the node's help cannot be read")));
+        }
         self.help.store(Some(help.clone()));
         Ok(help)
-    }
-
-    /// Forgets what the node's help says, as another node may be there when it is reached again.
-    pub fn forget_help(&self) {
-        self.help.store(None);
     }
 
     /// The node's help on a method, or of all methods for an empty name.

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use hyper::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -86,7 +85,7 @@ async fn converse<S: RpcService>(client: Arc<Client>, edge: Arc<Edge<S>>, mut st
         let (edge, client) = (Arc::clone(&edge), Arc::clone(&client));
         async move {
             let response = edge.handle(request, &client).await;
-            in_call.answered(response.body().size_hint().lower());
+            in_call.answered(response.body().held_bytes());
             Ok::<_, Infallible>(response)
         }
     });

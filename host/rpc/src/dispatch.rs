@@ -97,6 +97,8 @@ pub struct Call {
     pub allowed: Option<Arc<BTreeSet<String>>>,
     /// The client that it came from; `None` where it came over no connection.
     pub client: Option<Arc<Client>>,
+    /// Whether its result may be a stream. Within a batch it may not: it would wait, half read, for the elements after it.
+    pub may_stream: bool,
 }
 
 impl Call {

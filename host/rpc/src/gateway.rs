@@ -49,6 +49,8 @@ pub(super) struct Origin {
     pub wallet: Option<Arc<str>>,
     /// The body that the parameters are a piece of.
     pub body: Bytes,
+    /// Whether it is an element of a batch.
+    pub in_batch: bool,
     /// The answer, where the call was answered together with others of its batch.
     pub ahead: Option<Result<ResultText, Failure>>,
 }
@@ -56,8 +58,9 @@ pub(super) struct Origin {
 impl Origin {
     /// A call of this origin.
     pub fn call(&self, method: String, params: Params) -> Call {
-        let Self { user, only_wallet, folders, allowed, client, wallet, .. } = self.clone();
-        Call { method, params, wallet, user, only_wallet, folders, allowed, client }
+        let Self { user, only_wallet, folders, allowed, client, wallet, in_batch, .. } = self.clone();
+        let may_stream = !in_batch;
+        Call { method, params, wallet, user, only_wallet, folders, allowed, client, may_stream }
     }
 }
 
@@ -108,6 +111,7 @@ fn call_of(request: Request<'_>) -> Result<Call, Result<ResultText, Failure>> {
         client: None,
         wallet: None,
         body: Bytes::new(),
+        in_batch: false,
         ahead: None,
     };
     let mut origin = origin.unwrap_or_else(nobody);

@@ -89,6 +89,7 @@ mod tests {
             only_wallet: None,
             allowed: None,
             client: None,
+            may_stream: true,
             folders: None,
         };
         let answer = gate.dispatch(call).await;

@@ -18,6 +18,9 @@ use crate::config::{BackendConfig, Config, Wallets};
 /// By how many blocks a node may go back where nothing is configured: a day. On regtest, any number.
 const MAX_REWIND: u32 = 144;
 
+/// Requests of services and wallets that the node gets at a time, beside those that are passed on.
+const SERVICE_CONNECTIONS: usize = 4;
+
 /// How long the answer of a passed call waits for the host to follow what the call changed.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -37,11 +40,13 @@ impl Backend {
         let endpoint: Endpoint =
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
         let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
+        // Of their own: what clients ask for must not keep the host from following the node.
+        let service = Arc::new(Upstream::new(endpoint.clone(), login.clone(), SERVICE_CONNECTIONS));
         let upstream = Arc::new(Upstream::new(endpoint, login, config.connections));
         let any = if network == Network::Regtest { u32::MAX } else { MAX_REWIND };
         let settings =
             Settings { network, folder: folder.join("headers"), max_rewind: config.max_rewind.unwrap_or(any) };
-        let node = BitcoindNode::open(upstream.clone(), &settings).map_err(|error| failed("backend")(error.into()))?;
+        let node = BitcoindNode::open(service, &settings).map_err(|error| failed("backend")(error.into()))?;
         Ok(Self { node, upstream })
     }
 
@@ -55,9 +60,11 @@ impl Backend {
             deny: backend.deny.iter().cloned().collect(),
             max_long_calls: config.rpc.max_long_calls(),
         };
-        let tip = self.node.tip();
-        let (sender, tips) = watch::channel(NodeTip { hash: tip.hash, height: tip.height });
-        self.node.observe(Arc::new(TipWatch(sender)));
+        let now = |node: &BitcoindNode| NodeTip { hash: node.tip().hash, height: node.tip().height };
+        let (sender, tips) = watch::channel(now(&self.node));
+        self.node.observe(Arc::new(TipWatch(sender.clone())));
+        // A block that came before it was observed.
+        sender.send_replace(now(&self.node));
         Passthrough::new(self.upstream.clone(), settings, Arc::new(NodeTaps(self.node.clone())), tips, stop)
     }
 }
@@ -81,7 +88,8 @@ impl NodeTaps {
         let node = self.0.clone();
         Box::pin(async move {
             let following = tokio::task::spawn_blocking(move || {
-                if let Err(error) = node.follower().sync() {
+                let follower = node.follower();
+                if let Err(error) = follower.sync_chain().and_then(|_| follower.sync_mempool(true)) {
                     tracing::debug!(%error, "the host follows later what a passed call changed");
                 }
             });
@@ -92,6 +100,10 @@ impl NodeTaps {
 }
 
 impl Taps for NodeTaps {
+    fn refusal(&self) -> Option<String> {
+        self.0.follower().refusal()
+    }
+
     fn answered(&self) {
         self.0.follower().note_passed();
     }

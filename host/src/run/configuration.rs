@@ -42,17 +42,15 @@ pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
 
 /// The built-in configuration for a node, with its address, its cookie and its network.
 fn for_node(url: &str, args: &RunArgs) -> Result<Loaded, ConfigError> {
-    let mut loaded = Loaded::read_or(None, FOR_BITCOIND, &args.set)?;
+    // The built-in cookie gives way to what the command line sets, or to what is found.
+    let without_cookie: Vec<&str> = FOR_BITCOIND.lines().filter(|line| !line.starts_with("cookie = ")).collect();
+    let mut loaded = Loaded::read_or(None, &without_cookie.join("\n"), &args.set)?;
     let refuse = |reason: String| ConfigError::of_argument("--bitcoind", reason);
     let endpoint: Endpoint = url.parse().map_err(|error| refuse(format!("{error}")))?;
     if let Some(backend) = &mut loaded.config.backend {
         backend.url = url.to_owned();
-        // A user of the node, or a cookie, that the command line sets.
-        if !args.set.iter().any(|set| set.starts_with("backend.cookie") || set.starts_with("backend.user")) {
-            backend.cookie = None;
-        }
-        let login = login(backend).map_err(&refuse)?;
         if args.network.is_none() {
+            let login = login(backend).map_err(&refuse)?;
             let rpc =
                 Rpc::start(Arc::new(Upstream::new(endpoint, login, 1))).map_err(|error| refuse(error.to_string()))?;
             let identity = Identity::ask(&rpc)

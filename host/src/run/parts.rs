@@ -147,7 +147,7 @@ impl Parts {
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
             builtins: &builtins::RESERVED,
-            reread: reread(args),
+            reread: reread(args, &config.network),
             fatal: frame.stop_for(),
         })
         .map_err(|error| failed("plugins")(error.into()))?;
@@ -187,8 +187,9 @@ impl Parts {
 }
 
 /// Reads the configuration as it is now, for plugins that are started or reloaded.
-fn reread(args: &RunArgs) -> Reread {
-    let args = args.clone();
+fn reread(args: &RunArgs, network: &str) -> Reread {
+    // Known by now: the node need not be asked again.
+    let args = RunArgs { network: Some(network.to_owned()), ..args.clone() };
     Box::new(move || {
         let Loaded { config, .. } = configuration(&args).map_err(|error| error.to_string())?;
         Ok(Configured { plugins: config.plugins, routes: config.routes })

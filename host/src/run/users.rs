@@ -64,7 +64,8 @@ struct OfPlugins {
 
 impl KnownMethods<'_> {
     fn has(&self, method: &str) -> bool {
-        let is_own = builtins::NAMES.contains(&method) || groups::group_of(method).is_some();
+        let passed = self.loaded.config.backend.is_some() && outrigger_passthrough::is_known(method);
+        let is_own = builtins::NAMES.contains(&method) || groups::group_of(method).is_some() || passed;
         if is_own || self.of_plugins().methods.iter().any(|known| known == method) {
             return true;
         }

@@ -22,6 +22,11 @@ const IDLE_LIMIT: Duration = Duration::from_secs(20);
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// After how long of silence the node's machine is asked whether it is there, how often, and how many times.
+const PROBE_AFTER: Duration = Duration::from_secs(15);
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
+
 /// A connection: what sends the next request on it.
 pub(crate) type Sender = SendRequest<Full<Bytes>>;
 
@@ -51,11 +56,22 @@ pub(crate) fn clear(node: u64) {
     IDLE.with_borrow_mut(|idle| idle.remove(&node));
 }
 
+/// Has the system notice that the node's machine is gone, which sends nothing any more.
+fn notice_death(stream: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, PROBE_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    Ok(())
+}
+
 /// A new connection.
 pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Sender> {
     let connecting = async {
         let stream = TcpStream::connect(endpoint.authority()).await?;
         stream.set_nodelay(true)?;
+        notice_death(&stream)?;
         Ok::<_, io::Error>(stream)
     };
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)

@@ -7,7 +7,6 @@ use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::error::UpstreamError;
 use super::pool::{self, Sender};
@@ -25,13 +24,11 @@ pub struct ReplyBody {
     body: Incoming,
     node: u64,
     sender: Option<Sender>,
-    /// Until the body ends, the request counts.
-    _permit: OwnedSemaphorePermit,
 }
 
 impl ReplyBody {
-    pub(crate) fn new(body: Incoming, node: u64, sender: Sender, permit: OwnedSemaphorePermit) -> Self {
-        Self { body, node, sender: Some(sender), _permit: permit }
+    pub(crate) fn new(body: Incoming, node: u64, sender: Sender) -> Self {
+        Self { body, node, sender: Some(sender) }
     }
 
     /// Its length, if the node stated it.

@@ -1,7 +1,7 @@
 //! One node: its address, its credentials, and how many requests it gets at a time.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -17,6 +17,9 @@ use super::reply::{Reply, ReplyBody};
 
 /// The most bytes of the body of a reply that carries only a status.
 const MAX_STATUS_BODY: usize = 64 << 10;
+
+/// How long a request waits for its turn while others are answered: after that the node's work queue counts as full.
+const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Names the nodes of this process in the threads' pools.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -38,7 +41,7 @@ pub struct Upstream {
     endpoint: Endpoint,
     host: HeaderValue,
     credentials: Credentials,
-    places: Arc<Semaphore>,
+    places: Semaphore,
     figures: Figures,
 }
 
@@ -52,7 +55,7 @@ impl Upstream {
             host: HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("localhost")),
             endpoint,
             credentials: Credentials::new(login),
-            places: Arc::new(Semaphore::new(connections.max(1))),
+            places: Semaphore::new(connections.max(1)),
             figures: Figures::default(),
         }
     }
@@ -130,8 +133,9 @@ impl Upstream {
         body: Bytes,
         read_only: bool,
     ) -> Result<Reply, UpstreamError> {
-        // Never closed.
-        let permit = self.places.clone().acquire_owned().await.map_err(|_| UpstreamError::Overloaded)?;
+        // Until the head of the reply: the node's thread is free then, and what remains is only sent.
+        let place = tokio::time::timeout(PLACE_TIMEOUT, self.places.acquire()).await;
+        let _place = place.map_err(|_| UpstreamError::Overloaded)?.map_err(|_| UpstreamError::Overloaded)?;
         loop {
             let (mut sender, is_new) = match pool::take(self.number) {
                 Some(sender) => (sender, false),
@@ -148,7 +152,7 @@ impl Upstream {
             let error = match sender.try_send_request(request).await {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
-                    return Ok(Reply { status: head.status, body: ReplyBody::new(body, self.number, sender, permit) });
+                    return Ok(Reply { status: head.status, body: ReplyBody::new(body, self.number, sender) });
                 }
                 Err(error) => error,
             };

@@ -30,6 +30,11 @@ pub enum AskError {
 }
 
 impl AskError {
+    /// An answer that cannot be read.
+    pub fn form(method: &str, error: &dyn std::fmt::Display) -> Self {
+        Self::Form { method: method.to_owned(), reason: error.to_string() }
+    }
+
     /// The code of bitcoind's error, if it is one.
     pub fn code(&self) -> Option<i32> {
         match self {

@@ -1,10 +1,10 @@
 //! A digest of the node's mempool: the ids, and by what each transaction may concern wallets.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Transaction, Txid};
+use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_node::interest::{interests, outpoint_interest};
 use outrigger_node::{NodeEvent, Removal};
 use parking_lot::Mutex;
@@ -14,24 +14,26 @@ use super::answers::{Hex, MempoolAnswer};
 use super::error::AskError;
 use super::rpc::{Question, Rpc};
 
-/// How often a mempool that changes while it is read is read again.
-const READINGS: usize = 3;
+/// How many transactions are fetched at a time: they are held until they were told of.
+const PART: usize = 500;
 
 /// What is kept of a transaction.
 struct Entry {
     interests: Box<[u64]>,
     outputs: u32,
+    /// Its place in the order.
+    number: u64,
 }
 
 #[derive(Default)]
 struct State {
     entries: HashMap<Txid, Entry>,
     /// In the order in which they were seen.
-    order: Vec<Txid>,
+    order: BTreeMap<u64, Txid>,
     /// Counts the changes.
     sequence: u64,
-    /// What the node said of its mempool when it was last read.
-    read: Option<MempoolAnswer>,
+    /// What the node said of its mempool when it was last read, and its best block then.
+    read: Option<(MempoolAnswer, BlockHash)>,
 }
 
 /// The digest.
@@ -39,42 +41,50 @@ struct State {
 pub struct Mempool(Mutex<State>);
 
 impl Mempool {
-    /// Reads what has changed, and gives the events that tell of it, as of `time` in Unix seconds. The caller lets one thread do so
-    /// at a time.
+    /// Reads what has changed, and tells of it as of `time`, in Unix seconds. The caller lets one thread do so at a time. `forced`:
+    /// also where the node's figures are those of the last reading, as they may be by chance.
     ///
     /// # Errors
-    /// The node's absence.
-    pub fn sync(&self, rpc: &Rpc, time: u64) -> Result<Vec<NodeEvent>, AskError> {
-        let mut events = Vec::new();
-        for _ in 0..READINGS {
-            let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
-            if self.0.lock().read.as_ref() == Some(&info) {
-                break;
-            }
-            events.extend(self.read(rpc, time)?);
-            self.0.lock().read = Some(info);
+    /// The node's absence. What was told until then was taken over.
+    pub fn sync(
+        &self,
+        rpc: &Rpc,
+        forced: bool,
+        time: u64,
+        catch_up: &dyn Fn(BlockHash) -> Result<(), AskError>,
+        emit: &dyn Fn(NodeEvent),
+    ) -> Result<(), AskError> {
+        let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
+        let best: BlockHash = rpc.ask("getbestblockhash", &json!([]))?;
+        if !forced && self.0.lock().read.as_ref() == Some(&(info.clone(), best)) {
+            return Ok(());
         }
-        Ok(events)
-    }
-
-    fn read(&self, rpc: &Rpc, time: u64) -> Result<Vec<NodeEvent>, AskError> {
         let txids: Vec<Txid> = rpc.ask("getrawmempool", &json!([]))?;
+        // What a block took out of the mempool is told after the block.
+        catch_up(rpc.ask("getbestblockhash", &json!([]))?)?;
         let present: HashSet<Txid> = txids.iter().copied().collect();
-        let new: Vec<Txid> = {
+        let (gone, new): (Vec<Txid>, Vec<Txid>) = {
             let state = self.0.lock();
-            txids.into_iter().filter(|txid| !state.entries.contains_key(txid)).collect()
+            let gone = state.entries.keys().filter(|txid| !present.contains(*txid)).copied().collect();
+            (gone, txids.into_iter().filter(|txid| !state.entries.contains_key(txid)).collect())
         };
-        let fetched = fetch(rpc, &new)?;
-        let mut state = self.0.lock();
-        let gone: Vec<Txid> = state.entries.keys().filter(|txid| !present.contains(*txid)).copied().collect();
-        let mut events: Vec<NodeEvent> = gone.into_iter().map(|txid| state.remove(txid)).collect();
-        events.extend(in_order(fetched).into_iter().map(|(txid, transaction)| state.add(txid, transaction, time)));
-        Ok(events)
+        for txid in gone {
+            let event = self.0.lock().remove(txid);
+            emit(event);
+        }
+        for part in new.chunks(PART) {
+            for (txid, transaction) in in_order(fetch(rpc, part)?) {
+                let event = self.0.lock().add(txid, transaction, time);
+                emit(event);
+            }
+        }
+        self.0.lock().read = Some((info, best));
+        Ok(())
     }
 
     /// The ids, in the order in which they were seen.
     pub fn ids(&self) -> Vec<Txid> {
-        self.0.lock().order.clone()
+        self.0.lock().order.values().copied().collect()
     }
 
     /// Whether a transaction is in it.
@@ -91,7 +101,7 @@ impl Mempool {
     pub fn concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Vec<Txid> {
         let state = self.0.lock();
         let (mut found, mut outputs) = (Vec::new(), HashSet::new());
-        for txid in &state.order {
+        for txid in state.order.values() {
             let Some(entry) = state.entries.get(txid) else { continue };
             if entry.interests.iter().any(|interest| wanted(*interest) || outputs.contains(interest)) {
                 let own = (0..entry.outputs).map(|vout| outpoint_interest(&bitcoin::OutPoint { txid: *txid, vout }));
@@ -107,15 +117,17 @@ impl State {
     fn add(&mut self, txid: Txid, transaction: Transaction, time: u64) -> NodeEvent {
         self.sequence += 1;
         let outputs = u32::try_from(transaction.output.len()).unwrap_or(u32::MAX);
-        self.entries.insert(txid, Entry { interests: interests(&transaction, &txid).collect(), outputs });
-        self.order.push(txid);
+        let number = self.sequence;
+        self.entries.insert(txid, Entry { interests: interests(&transaction, &txid).collect(), outputs, number });
+        self.order.insert(number, txid);
         NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: self.sequence }
     }
 
     fn remove(&mut self, txid: Txid) -> NodeEvent {
         self.sequence += 1;
-        self.entries.remove(&txid);
-        self.order.retain(|other| *other != txid);
+        if let Some(entry) = self.entries.remove(&txid) {
+            self.order.remove(&entry.number);
+        }
         // Blocks are told before: a transaction that one of them confirmed is none of the mempool for the wallets any more.
         NodeEvent::TransactionRemoved { txid, reason: Removal::Dropped, sequence: self.sequence }
     }
@@ -140,23 +152,23 @@ pub fn fetch(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<(Txid, Transaction)>, AskE
 
 /// The transactions with parents before their children.
 fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> {
-    let mut left: HashMap<Txid, Transaction> = transactions.iter().cloned().collect();
-    let mut ordered = Vec::with_capacity(transactions.len());
-    for (txid, _) in &transactions {
+    let ids: Vec<Txid> = transactions.iter().map(|(txid, _)| *txid).collect();
+    let mut left: HashMap<Txid, Transaction> = transactions.into_iter().collect();
+    let mut ordered = Vec::with_capacity(ids.len());
+    for txid in ids {
         // Depth first, without recursion: a mempool's chains are bounded, but not the node's word.
-        let mut stack = vec![*txid];
+        let mut stack = vec![txid];
         while let Some(last) = stack.last().copied() {
-            let parents = left.get(&last).map(|transaction| {
-                let ids = transaction.input.iter().map(|input| input.previous_output.txid);
-                ids.filter(|parent| left.contains_key(parent) && !stack.contains(parent)).collect::<Vec<_>>()
+            let parent = left.get(&last).and_then(|transaction| {
+                let mut ids = transaction.input.iter().map(|input| input.previous_output.txid);
+                ids.find(|parent| *parent != last && left.contains_key(parent))
             });
-            match parents {
-                Some(parents) if !parents.is_empty() => stack.extend(parents),
+            match parent {
+                // No transaction can descend from itself: a longer way than there are transactions is none.
+                Some(parent) if stack.len() <= left.len() => stack.push(parent),
                 _ => {
                     stack.pop();
-                    if let Some(transaction) = left.remove(&last) {
-                        ordered.push((last, transaction));
-                    }
+                    ordered.extend(left.remove(&last).map(|transaction| (last, transaction)));
                 }
             }
         }

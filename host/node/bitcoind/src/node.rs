@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bitcoin::consensus::encode::serialize;
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
@@ -24,11 +24,14 @@ use super::probe::Identity;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::snapshot::NodeSnapshot;
 use super::submit;
-use super::sync::Follower;
+use super::sync::{Follower, SyncError};
 use outrigger_values::FeeRate;
 
 /// How often the node is asked whether anything changed, where nothing hints at it.
 const POLL_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it is said that the node's chain is not followed.
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// How the node is followed.
 #[derive(Clone, Debug)]
@@ -57,6 +60,7 @@ impl BitcoindNode {
     pub fn open(upstream: Arc<Upstream>, settings: &Settings) -> std::result::Result<Arc<Self>, OpenError> {
         let rpc = Arc::new(Rpc::start(upstream).map_err(OpenError::Threads)?);
         let genesis = bitcoin::constants::genesis_block(settings.network).header;
+        let mut identity = None;
         match Identity::ask(&rpc) {
             Ok(found) if found.network != settings.network => {
                 return Err(OpenError::Network { wanted: settings.network, found: found.network });
@@ -64,7 +68,7 @@ impl BitcoindNode {
             Ok(found) if found.genesis != genesis.block_hash() => {
                 return Err(OpenError::Chain { ours: genesis.block_hash(), theirs: found.genesis });
             }
-            Ok(_) => {}
+            Ok(found) => identity = Some(found),
             Err(AskError::Upstream(outrigger_upstream::UpstreamError::Unauthorized)) => {
                 return Err(OpenError::Credentials(rpc.upstream().endpoint().to_string()));
             }
@@ -72,15 +76,16 @@ impl BitcoindNode {
         }
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
         let mirrored = Mirror::open(&settings.folder, genesis).map_err(mirror)?;
-        let follower = Arc::new(Follower::new(rpc, mirrored, settings.max_rewind).map_err(mirror)?);
+        let follower = Arc::new(Follower::new(rpc, mirrored, settings.max_rewind, identity).map_err(mirror)?);
         if let Err(error) = follower.sync() {
             tracing::warn!(%error, "the node is not followed yet");
         }
         let (wake, woken) = channel();
         let followed = follower.clone();
         let follow = move || {
+            let mut last_warning = None;
             while !matches!(woken.recv_timeout(POLL_EVERY), Err(RecvTimeoutError::Disconnected)) {
-                follow_once(&followed);
+                follow_once(&followed, &mut last_warning);
             }
         };
         let thread = thread::Builder::new().name("follow node".into()).spawn(follow).map_err(OpenError::Threads)?;
@@ -106,22 +111,39 @@ impl BitcoindNode {
         self.rpc().ask::<serde_json::Value>(method, params).map(drop).map_err(NodeError::from)
     }
 
+    /// Follows what the node has done, as far as it answers.
+    fn follow_now(&self) {
+        if let Err(error) = self.follower.sync() {
+            tracing::warn!(%error, "the host follows later what the node has done");
+        }
+    }
+
     /// Marks a block, and follows what comes of it.
     fn mark(&self, method: &str, hash: BlockHash) -> Result<()> {
         match self.rpc().ask::<serde_json::Value>(method, &json!([hash])) {
             Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Err(NodeError::UnknownBlock(hash)),
             Err(error) => Err(error.into()),
-            Ok(_) => self.follower.sync().map_err(NodeError::from),
+            Ok(_) => {
+                self.follow_now();
+                Ok(())
+            }
         }
     }
 }
 
-fn follow_once(follower: &Follower) {
+fn follow_once(follower: &Follower, last_warning: &mut Option<Instant>) {
     let was_reached = follower.is_reached();
     match follower.sync() {
         Ok(()) if !was_reached => tracing::info!("the node is reached"),
         Ok(()) => {}
         Err(error) if was_reached && !follower.is_reached() => tracing::warn!(%error, "the node is away"),
+        Err(error @ (SyncError::Rewind { .. } | SyncError::Behind { .. } | SyncError::Foreign(_))) => {
+            // Once a minute: until then the wallets stand still.
+            if last_warning.is_none_or(|at| at.elapsed() > WARN_EVERY) {
+                *last_warning = Some(Instant::now());
+                tracing::error!(%error, "the node's chain is not followed");
+            }
+        }
         Err(error) => tracing::debug!(%error, "the node is not followed"),
     }
 }
@@ -182,7 +204,7 @@ impl Node for BitcoindNode {
     fn submit_block(&self, raw: &[u8]) -> Result<Verdict> {
         let data = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
         let verdict = submit::verdict(self.rpc().ask("submitblock", &json!([data])))?;
-        self.follower.sync()?;
+        self.follow_now();
         Ok(verdict)
     }
 
@@ -268,8 +290,10 @@ impl Node for BitcoindNode {
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         let admission = submit::submit(self.rpc(), raw, max_feerate)?;
         if matches!(admission, Admission::Accepted { .. }) {
-            // The wallets see it before its sender has the answer.
-            self.follower.sync_mempool()?;
+            // The wallets see it before its sender has the answer. The node has it in any case: to fail now would have it paid twice.
+            if let Err(error) = self.follower.sync_mempool(true) {
+                tracing::warn!(%error, "the wallets see later what was submitted");
+            }
         }
         Ok(admission)
     }

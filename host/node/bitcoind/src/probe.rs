@@ -8,7 +8,6 @@ use serde_json::json;
 use super::answers::ChainAnswer;
 use super::error::AskError;
 use super::rpc::Rpc;
-use super::sync::form;
 
 /// What a node is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +22,13 @@ pub struct Identity {
     pub pruned: bool,
 }
 
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} with genesis block {}", self.network.to_core_arg(), self.genesis)?;
+        self.signet_challenge.as_ref().map_or(Ok(()), |challenge| write!(f, " and challenge {challenge}"))
+    }
+}
+
 impl Identity {
     /// Asks a node.
     ///
@@ -30,7 +36,8 @@ impl Identity {
     /// Its absence; a network that is not known.
     pub fn ask(rpc: &Rpc) -> Result<Self, AskError> {
         let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
-        let network = Network::from_core_arg(&info.chain).map_err(|error| form("getblockchaininfo", &error))?;
+        let network =
+            Network::from_core_arg(&info.chain).map_err(|error| AskError::form("getblockchaininfo", &error))?;
         let genesis = rpc.ask("getblockhash", &json!([0]))?;
         Ok(Self { network, genesis, signet_challenge: info.signet_challenge, pruned: info.pruned })
     }

@@ -13,7 +13,7 @@ use outrigger_service::wire::Blob;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::{BlockAnswer, ChainAnswer, CoinAnswer, Hex, TipAnswer};
+use super::answers::{BlockAnswer, ChainAnswer, CoinAnswer, Hex, PrevoutAnswer, TipAnswer, TransactionAnswer};
 use super::blocks::{MISC, block};
 use super::chain::Entry;
 use super::error::AskError;
@@ -111,12 +111,15 @@ impl Snapshot for NodeSnapshot {
             Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
             answer => answer?,
         };
-        let spent = |transaction: super::answers::TransactionAnswer| {
-            let coins: Vec<Coin> =
-                transaction.vin.into_iter().filter_map(|input| Some(input.prevout?.coin())).collect();
-            SpentOutputs { coins }
+        let spent = |(at, transaction): (usize, TransactionAnswer)| {
+            let coins = transaction.vin.into_iter().map(|input| input.prevout.map(PrevoutAnswer::coin));
+            match at {
+                0 => Some(SpentOutputs { coins: Vec::new() }),
+                // A node that has dropped its undo data, or is too old to tell of it, says nothing of what was spent.
+                _ => coins.collect::<Option<Vec<Coin>>>().map(|coins| SpentOutputs { coins }),
+            }
         };
-        Ok(Some(block.tx.into_iter().map(spent).collect()))
+        Ok(block.tx.into_iter().enumerate().map(spent).collect())
     }
 
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {

@@ -18,6 +18,7 @@ use super::chain::Entry;
 use super::error::{AskError, MirrorError};
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
+use super::probe::Identity;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 
 /// How many headers are fetched one after the other before the fork is searched by heights.
@@ -57,6 +58,9 @@ pub enum SyncError {
         /// How many are followed.
         limit: u32,
     },
+    /// The node is another one.
+    #[error("{0}")]
+    Foreign(String),
     /// The node is behind, and is fetching the chain.
     #[error("the node is {depth} blocks behind, and is fetching the chain")]
     Behind {
@@ -71,7 +75,9 @@ impl From<SyncError> for NodeError {
             SyncError::Ask(error) => error.into(),
             SyncError::Mirror(error) => error.into(),
             SyncError::Moved => Self::Unavailable(error.to_string()),
-            SyncError::Rewind { .. } | SyncError::Behind { .. } => Self::Unavailable(error.to_string()),
+            SyncError::Rewind { .. } | SyncError::Behind { .. } | SyncError::Foreign(_) => {
+                Self::Unavailable(error.to_string())
+            }
         }
     }
 }
@@ -92,12 +98,23 @@ pub struct Follower {
     max_rewind: u32,
     /// Whether the last question was answered.
     reached: AtomicBool,
+    /// What the node was when it was first reached.
+    identity: Mutex<Option<Identity>>,
+    refusal: Mutex<Option<String>>,
+    /// Held while the mempool is read: how many readings were asked for, and for how many of them one was made.
+    reading: Mutex<u64>,
+    readings_asked: AtomicU64,
     /// The node's mock time, in Unix seconds, as far as it was set through the host; 0: the clock.
     mock_time: AtomicU64,
 }
 
 impl Follower {
-    pub(crate) fn new(rpc: Arc<Rpc>, mirror: Mirror, max_rewind: u32) -> Result<Self, MirrorError> {
+    pub(crate) fn new(
+        rpc: Arc<Rpc>,
+        mirror: Mirror,
+        max_rewind: u32,
+        identity: Option<Identity>,
+    ) -> Result<Self, MirrorError> {
         let tip = mirror.moment()?.tip.tip();
         Ok(Self {
             rpc,
@@ -110,6 +127,10 @@ impl Follower {
             confirmed: AtomicU64::new(NEVER),
             max_rewind,
             reached: AtomicBool::new(false),
+            identity: Mutex::new(identity),
+            refusal: Mutex::default(),
+            reading: Mutex::default(),
+            readings_asked: AtomicU64::new(0),
             mock_time: AtomicU64::new(0),
         })
     }
@@ -186,7 +207,8 @@ impl Follower {
     fn confirm(&self, _: &MutexGuard<'_, ()>) -> Result<bool, SyncError> {
         let passed = self.passed.load(Ordering::SeqCst);
         let synced = self.sync_to_best();
-        self.reached.store(!matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_)))), Ordering::Relaxed);
+        let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_)) | SyncError::Foreign(_)));
+        self.reached.store(!away, Ordering::Relaxed);
         if synced.is_ok() {
             self.confirmed.store(passed, Ordering::SeqCst);
         }
@@ -194,23 +216,61 @@ impl Follower {
     }
 
     fn sync_to_best(&self) -> Result<bool, SyncError> {
-        let mut changed = false;
-        // A long chain comes in parts, and more may come meanwhile.
-        loop {
-            let best: BlockHash = self.rpc.ask_within(CATCH_UP_PATIENCE, "getbestblockhash", &json!([]))?;
-            if best == self.tip().hash {
-                return Ok(changed);
-            }
-            let moment = self.mirror.moment()?;
-            let (base, headers) = self.fetch(&moment, best)?;
-            if headers.is_empty() {
-                self.check_rewind(&moment, base)?;
-            }
-            drop(moment);
-            let change = self.mirror.extend(base, &headers)?;
-            self.emit_change(&change)?;
-            changed = true;
+        if !self.is_reached() {
+            self.check_identity()?;
         }
+        let (mut whole, mut parts) = (Change::default(), 0);
+        // A long chain comes in parts, and more may come meanwhile. Only its end is told: what is on the way is no tip.
+        let synced = loop {
+            let best: BlockHash = match self.rpc.ask_within(CATCH_UP_PATIENCE, "getbestblockhash", &json!([])) {
+                Ok(best) => best,
+                Err(error) => break Err(error.into()),
+            };
+            if best == self.mirror.moment()?.tip.hash() {
+                break Ok(());
+            }
+            match self.sync_part(best) {
+                Ok(change) => whole = change,
+                Err(error) => break Err(error),
+            }
+            parts += 1;
+        };
+        // Half of a long chain is told of as well where the node went away in between, but never as a way back.
+        let moved = self.mirror.moment()?.tip.tip();
+        let is_further = moved.height >= self.tip().height;
+        if parts > 0 && (synced.is_ok() || is_further) {
+            self.emit_change(&if parts == 1 { whole } else { Change::default() })?;
+        }
+        synced.map(|()| parts > 0)
+    }
+
+    fn sync_part(&self, best: BlockHash) -> Result<Change, SyncError> {
+        let moment = self.mirror.moment()?;
+        let (base, headers) = self.fetch(&moment, best)?;
+        if headers.is_empty() {
+            self.check_rewind(&moment, base)?;
+        }
+        drop(moment);
+        Ok(self.mirror.extend(base, &headers)?)
+    }
+
+    /// Whether the node that is reached is the one that was followed: another may listen at its address by now.
+    fn check_identity(&self) -> Result<(), SyncError> {
+        let found = Identity::ask(&self.rpc)?;
+        let mut known = self.identity.lock();
+        let expected = known.get_or_insert_with(|| found.clone());
+        let is_same = expected.network == found.network
+            && expected.genesis == found.genesis
+            && expected.signet_challenge == found.signet_challenge;
+        let reason = (!is_same).then(|| format!("the node is on {found}, and the host follows {expected}"));
+        drop(known);
+        *self.refusal.lock() = reason.clone();
+        reason.map_or(Ok(()), |reason| Err(SyncError::Foreign(reason)))
+    }
+
+    /// Why calls must not reach the node: it is another one than the one that was followed.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
     }
 
     /// The headers from one of the mirror's to the node's best block, or the first part of them.
@@ -233,7 +293,7 @@ impl Follower {
 
     fn header(&self, hash: BlockHash) -> Result<Header, AskError> {
         let Hex(bytes) = self.rpc.ask("getblockheader", &json!([hash, false]))?;
-        deserialize(&bytes).map_err(|error| form("getblockheader", &error))
+        deserialize(&bytes).map_err(|error| AskError::form("getblockheader", &error))
     }
 
     /// The height of the last block that the mirror's best chain and the node's have in common.
@@ -258,7 +318,7 @@ impl Follower {
         let path = format!("/rest/headers/{PART}/{base}.bin");
         if let Some(bytes) = self.rpc.rest(&path).ok().flatten() {
             let headers: Result<Vec<Header>, _> = bytes.chunks(80).map(deserialize).collect();
-            let headers = headers.map_err(|error| form("/rest/headers", &error))?;
+            let headers = headers.map_err(|error| AskError::form("/rest/headers", &error))?;
             // The first is the base itself; an empty list says that it is not of the best chain any more.
             return headers.get(1..).map(<[_]>::to_vec).filter(|headers| !headers.is_empty()).ok_or(SyncError::Moved);
         }
@@ -269,7 +329,7 @@ impl Follower {
         let answers = self.rpc.batch::<Hex>(&questions)?;
         let headers: Result<Vec<Header>, AskError> = answers
             .into_iter()
-            .map(|answer| deserialize(&answer?.0).map_err(|error| form("getblockheader", &error)))
+            .map(|answer| deserialize(&answer?.0).map_err(|error| AskError::form("getblockheader", &error)))
             .collect();
         let headers = headers?;
         let follows = headers.first().is_some_and(|first| first.prev_blockhash == base);
@@ -284,20 +344,28 @@ impl Follower {
         };
         let depth = moment.tip.height - entry.height;
         let tips: Vec<TipAnswer> = self.rpc.ask("getchaintips", &json!([]))?;
-        if self.is_invalid_there(moment, &tips)? {
+        if self.is_invalid_there(moment, &entry, &tips)? {
             return Ok(());
         }
         let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
-        if info.headers >= moment.tip.height || (info.initialblockdownload && depth > self.max_rewind) {
+        // A fresh chain of regtest counts as one that is being fetched, whatever its age.
+        let fetching = info.initialblockdownload && info.chain != "regtest";
+        if info.headers >= moment.tip.height || fetching {
             return Err(SyncError::Behind { depth });
         }
         if depth > self.max_rewind { Err(SyncError::Rewind { depth, limit: self.max_rewind }) } else { Ok(()) }
     }
 
-    /// Whether the node calls a block of our chain invalid: an operator has said so, and it is followed.
-    fn is_invalid_there(&self, moment: &Moment, tips: &[TipAnswer]) -> Result<bool, MirrorError> {
-        for tip in tips.iter().filter(|tip| tip.status == "invalid") {
-            if moment.entry(&tip.hash)?.is_some_and(|entry| moment.is_best(&entry).unwrap_or(false)) {
+    /// Whether the node calls our chain above `base` invalid: its operator has said so, and it is followed.
+    fn is_invalid_there(&self, moment: &Moment, base: &Entry, tips: &[TipAnswer]) -> Result<bool, SyncError> {
+        let first = moment.best_at(base.height.saturating_add(1))?;
+        for tip in tips.iter().filter(|tip| tip.status == "invalid" && tip.height > base.height) {
+            let Some(mut entry) = self.learn(tip.hash)? else { continue };
+            let now = self.mirror.moment()?;
+            while entry.height > base.height.saturating_add(1) {
+                entry = now.entry(&entry.header.prev_blockhash)?.ok_or(MirrorError::Row("headers"))?;
+            }
+            if Some(entry.hash()) == first {
                 return Ok(true);
             }
         }
@@ -314,11 +382,14 @@ impl Follower {
         let (mut headers, mut next) = (Vec::new(), hash);
         while moment.entry(&next)?.is_none() {
             let header = match self.header(next) {
-                Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
+                Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => {
+                    return self.check_not_behind(&moment).map(|()| None);
+                }
                 header => header?,
             };
             if headers.len() >= MAX_BRANCH {
-                return Ok(None);
+                // Neither known nor unknown: whoever asks must not take it for lost.
+                return Err(SyncError::Moved);
             }
             next = header.prev_blockhash;
             headers.push(header);
@@ -326,6 +397,16 @@ impl Follower {
         headers.reverse();
         self.mirror.keep(next, &headers)?;
         Ok(self.mirror.moment()?.entry(&hash)?)
+    }
+
+    /// Fails while the mirror or the node may simply not have come to a block yet.
+    fn check_not_behind(&self, moment: &Moment) -> Result<(), SyncError> {
+        if self.confirmed.load(Ordering::SeqCst) == NEVER {
+            return Err(SyncError::Behind { depth: 0 });
+        }
+        let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
+        let fetching = info.initialblockdownload && info.chain != "regtest";
+        if fetching { Err(SyncError::Behind { depth: info.headers.saturating_sub(moment.tip.height) }) } else { Ok(()) }
     }
 
     /// Tells of a change of the best chain.
@@ -345,15 +426,28 @@ impl Follower {
         observers.iter().for_each(|observer| observer.notify(event.clone()));
     }
 
-    /// Brings the digest of the mempool to the node's mempool, after the chain.
+    /// Brings the digest of the mempool to what the node's mempool is from now on. Threads that ask while one reads share the next
+    /// reading.
     ///
     /// # Errors
     /// The node's absence.
-    pub fn sync_mempool(&self) -> Result<(), AskError> {
-        let _following = self.following.lock();
-        for event in self.mempool.sync(&self.rpc, self.time())? {
-            self.emit(&event);
+    pub fn sync_mempool(&self, forced: bool) -> Result<(), SyncError> {
+        let number = self.readings_asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut made = self.reading.lock();
+        if *made >= number {
+            return Ok(());
         }
+        let covers = self.readings_asked.load(Ordering::SeqCst);
+        let catch_up = |best: BlockHash| {
+            if best != self.tip().hash
+                && let Err(error) = self.sync_chain()
+            {
+                tracing::debug!(%error, "the mempool is read before its blocks");
+            }
+            Ok(())
+        };
+        self.mempool.sync(&self.rpc, forced, self.time(), &catch_up, &|event| self.emit(&event))?;
+        *made = covers;
         Ok(())
     }
 
@@ -362,17 +456,16 @@ impl Follower {
     /// # Errors
     /// As of both.
     pub fn sync(&self) -> Result<(), SyncError> {
-        self.sync_chain()?;
-        Ok(self.sync_mempool()?)
+        // Payments are seen also while the chain is held.
+        let chain = self.sync_chain();
+        if chain.is_ok() || self.is_reached() {
+            self.sync_mempool(false)?;
+        }
+        chain.map(drop)
     }
 
     /// The ids of the digest.
     pub fn mempool_ids(&self) -> Vec<Txid> {
         self.mempool.ids()
     }
-}
-
-/// An answer that cannot be read.
-pub fn form(method: &str, error: &dyn std::fmt::Display) -> AskError {
-    AskError::Form { method: method.to_owned(), reason: error.to_string() }
 }

@@ -51,7 +51,7 @@ pub(super) async fn answer_batch<S: RpcService>(
                 }
                 let (dialect, id) = (request.dialect, request.id);
                 let is_notification = request.is_notification();
-                let origin = Origin { ahead: ahead.pop_front(), ..origin.clone() };
+                let origin = Origin { in_batch: true, ahead: ahead.pop_front(), ..origin.clone() };
                 let outcome = call(service, origin, request).await;
                 if is_notification {
                     continue;

@@ -64,6 +64,7 @@ pub(super) async fn answer<S: RpcService>(
         client: caller.client().cloned(),
         wallet,
         body: body.clone(),
+        in_batch: false,
         ahead: None,
     };
     match read_offloaded(body.len(), || read_document(&body, limits)) {

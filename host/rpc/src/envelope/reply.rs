@@ -16,6 +16,9 @@ use crate::result::{ResultStream, ResultText};
 /// A result of at least this many bytes is a piece of its own; a smaller one is cheaper to copy.
 const SPLICE_MIN_BYTES: usize = 16 * 1024;
 
+/// About how much of a stream is in memory, in bytes.
+const STREAM_HELD: u64 = 256 << 10;
+
 /// Bytes of a reply besides its result, or error message, and id, at most.
 const FRAME_BYTES: usize = 64;
 
@@ -69,6 +72,15 @@ impl ReplyBody {
     fn from_pieces(pieces: Vec<ResultText>) -> Self {
         let remaining = pieces.iter().map(ResultText::len).sum();
         Self { pieces: pieces.into_iter(), stream: None, remaining }
+    }
+
+    /// How much of it is in memory, in bytes: what is there, and of a stream about what the socket takes at a time.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let held = |piece: &ResultText| match piece {
+            ResultText::Bytes(bytes) => bytes.len() as u64,
+            ResultText::Stream(_) => STREAM_HELD,
+        };
+        self.pieces.as_slice().iter().map(held).sum()
     }
 
     /// The next bytes of the stream that is being sent, if there is one.

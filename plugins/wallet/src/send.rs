@@ -31,6 +31,9 @@ const REPLACEABLE: Sequence = Sequence(0xffff_fffd);
 /// The sequence of one that cannot; its lock time still counts.
 const FINAL: Sequence = Sequence(0xffff_fffe);
 
+/// The blocks within which a payment is to be confirmed that names no target (`-txconfirmtarget`).
+const DEFAULT_TARGET: u32 = 6;
+
 /// The greatest confirmation target, in blocks.
 const MAX_TARGET: i64 = 1008;
 /// The names of estimate modes, in any case.
@@ -117,13 +120,13 @@ fn metadata(
 impl Request {
     fn new(
         context: &CallContext<'_>,
-        explicit: Option<FeeRate>,
+        fee: Fee,
         fallback: Option<FeeRate>,
         recipients: Vec<Recipient>,
         replaceable: Option<bool>,
     ) -> Result<Self, WalletError> {
         check_dust(&recipients)?;
-        let ReasonedFeeRate { feerate, reason } = feerate(context, explicit, fallback)?;
+        let ReasonedFeeRate { feerate, reason } = feerate(context, fee, fallback)?;
         let payment = PaymentRequest { recipients, feerate };
         payment.check()?;
         let sequence = if replaceable.unwrap_or(true) { REPLACEABLE } else { FINAL };
@@ -140,7 +143,7 @@ impl Request {
         let metadata = metadata(context, &[(2, "comment"), (3, "to")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
         let avoid_reuse = avoid_reuse(params.given(8), wallet)?;
-        let explicit = fee_options(params.given(6), params.given(7), params.given(9))?;
+        let fee = fee_options(params.given(6), params.given(7), params.given(9))?;
         if wallet.locked {
             return Err(ErrorKind::WalletLocked.into());
         }
@@ -154,7 +157,7 @@ impl Request {
             return Err(WalletError::PrivateKeysDisabled);
         }
         let recipients = vec![Recipient { script, amount, subtract_fee }];
-        let request = Self::new(context, explicit, fallback, recipients, replaceable)?;
+        let request = Self::new(context, fee, fallback, recipients, replaceable)?;
         Ok(Self { verbose, avoid_reuse, metadata, ..request })
     }
 
@@ -165,7 +168,7 @@ impl Request {
         recipients::check_dummy(params.given(0))?;
         let metadata = metadata(context, &[(3, "comment")])?;
         let replaceable = params.given(5).map(flag).transpose()?;
-        let explicit = fee_options(params.given(6), params.given(7), params.given(8))?;
+        let fee = fee_options(params.given(6), params.given(7), params.given(8))?;
         let mut recipients = recipients::read(params.get(1), params.given(4), context.network()?)?;
         let verbose = params.flag_or(9, false)?;
         if wallet.locked {
@@ -179,17 +182,22 @@ impl Request {
         }
         // The order of the outputs, and who bears the odd satoshi of a shared fee, tell nothing of the request.
         recipients.shuffle(&mut thread_rng());
-        let request = Self::new(context, explicit, fallback, recipients, replaceable)?;
+        let request = Self::new(context, fee, fallback, recipients, replaceable)?;
         Ok(Self { verbose, metadata, ..request })
     }
 }
 
-/// The explicit feerate of a call; it excludes a target and a mode.
-fn fee_options(
-    target: Option<&Value>,
-    mode: Option<&Value>,
-    feerate: Option<&Value>,
-) -> Result<Option<FeeRate>, WalletError> {
+/// What a call says of the feerate.
+#[derive(Clone, Copy)]
+enum Fee {
+    /// This feerate.
+    Exact(FeeRate),
+    /// The node's estimate for so many blocks (`conf_target`).
+    Within(u32),
+}
+
+/// What a call says of the feerate: an explicit one excludes a target and a mode.
+fn fee_options(target: Option<&Value>, mode: Option<&Value>, feerate: Option<&Value>) -> Result<Fee, WalletError> {
     let mode = mode.map(text).transpose()?;
     if let Some(feerate) = feerate {
         if target.is_some() {
@@ -198,38 +206,44 @@ fn fee_options(
         if mode.is_some_and(|mode| mode != "unset") {
             return Err(WalletError::FeerateAndMode);
         }
-        return Ok(Some(FeeRate::from_sat_per_vb(feerate)?));
+        return Ok(Fee::Exact(FeeRate::from_sat_per_vb(feerate)?));
     }
     if mode.is_some_and(|mode| !ESTIMATE_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode))) {
         return Err(WalletError::EstimateMode);
     }
-    if let Some(target) = target
-        && !(1..=MAX_TARGET).contains(&i64::from(int32(target)?))
-    {
-        return Err(WalletError::ConfirmationTarget(MAX_TARGET));
-    }
-    Ok(None)
+    let target = target.map(int32).transpose()?.map_or(Ok(DEFAULT_TARGET), u32::try_from);
+    let target = target.ok().filter(|target| (1..=MAX_TARGET).contains(&i64::from(*target)));
+    target.map(Fee::Within).ok_or(WalletError::ConfirmationTarget(MAX_TARGET))
 }
 
-/// The feerate to pay: the explicit one, or the fallback, which rises to what the mempool takes now.
-fn feerate(
-    context: &CallContext<'_>,
-    explicit: Option<FeeRate>,
-    fallback: Option<FeeRate>,
-) -> Result<ReasonedFeeRate, WalletError> {
+/// The feerate to pay: the explicit one; else the node's estimate or, without one, the fallback, either of which rises to what the
+/// mempool takes now.
+fn feerate(context: &CallContext<'_>, fee: Fee, fallback: Option<FeeRate>) -> Result<ReasonedFeeRate, WalletError> {
     let mempool = context.host.mempool.info(context.scope)?;
     let minimum = mempool.relay_feerate;
-    match (explicit, fallback) {
-        (Some(feerate), _) if feerate < minimum => Err(WalletError::FeerateTooLow { feerate, minimum }),
-        (Some(feerate), _) => Ok(ReasonedFeeRate { feerate, reason: "PayTxFee set" }),
-        (None, None) => Err(WalletError::NoFeerate),
-        (None, Some(fallback)) if fallback < mempool.min_feerate && mempool.min_feerate > minimum => {
-            Ok(ReasonedFeeRate { feerate: mempool.min_feerate, reason: "Mempool Min Fee" })
+    let target = match fee {
+        Fee::Exact(feerate) if feerate < minimum => return Err(WalletError::FeerateTooLow { feerate, minimum }),
+        Fee::Exact(feerate) => return Ok(ReasonedFeeRate { feerate, reason: "PayTxFee set" }),
+        Fee::Within(target) => target,
+    };
+    let found = match estimate(context, target)? {
+        Some(feerate) => ReasonedFeeRate { feerate, reason: "Target 85% Threshold" },
+        None => ReasonedFeeRate { feerate: fallback.ok_or(WalletError::NoFeerate)?, reason: "Fallback fee" },
+    };
+    Ok(match found.feerate {
+        low if low < mempool.min_feerate && mempool.min_feerate > minimum => {
+            ReasonedFeeRate { feerate: mempool.min_feerate, reason: "Mempool Min Fee" }
         }
-        (None, Some(fallback)) if fallback < minimum => {
-            Ok(ReasonedFeeRate { feerate: minimum, reason: "Minimum Required Fee" })
-        }
-        (None, Some(fallback)) => Ok(ReasonedFeeRate { feerate: fallback, reason: "Fallback fee" }),
+        low if low < minimum => ReasonedFeeRate { feerate: minimum, reason: "Minimum Required Fee" },
+        _ => found,
+    })
+}
+
+/// The node's estimate, if it makes one.
+fn estimate(context: &CallContext<'_>, target: u32) -> Result<Option<FeeRate>, WalletError> {
+    match context.host.mempool.fee_estimate(context.scope, target) {
+        Err(error) if error.kind == ErrorKind::Unsupported => Ok(None),
+        estimate => Ok(estimate?),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Giving the node transactions and blocks.
 
+use std::thread;
+use std::time::Duration;
+
 use bitcoin::consensus::deserialize;
 use bitcoin::{Amount, Transaction, Txid};
 use outrigger_node::{NodeError, Result};
@@ -8,9 +11,13 @@ use outrigger_service::mempool::Admission;
 use outrigger_values::FeeRate;
 use serde_json::{Value, json};
 
-use super::answers::AcceptAnswer;
+use super::answers::{AcceptAnswer, EntryAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
+
+/// How often, and how many times, a node is asked for a transaction that it may have taken before its answer was lost.
+const LOST_EVERY: Duration = Duration::from_millis(500);
+const LOST_ATTEMPTS: u32 = 20;
 
 /// bitcoind's codes of sendrawtransaction.
 const DESERIALIZATION: i32 = -22;
@@ -36,8 +43,38 @@ pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let hex = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
     match rpc.ask::<Txid>("sendrawtransaction", &json!([hex, max_feerate(limit)])) {
         Ok(_) => Ok(tried),
+        Err(AskError::Upstream(lost)) if !lost.is_without_effect() => {
+            if has_after_all(rpc, &transaction) {
+                Ok(tried)
+            } else {
+                Err(unknown_outcome(&transaction))
+            }
+        }
         Err(error) => refused(&transaction, error),
     }
+}
+
+/// Whether a node whose answer was lost turns out to have the transaction.
+fn has_after_all(rpc: &Rpc, transaction: &Transaction) -> bool {
+    for _ in 0..LOST_ATTEMPTS {
+        thread::sleep(LOST_EVERY);
+        match rpc.ask::<EntryAnswer>("getmempoolentry", &json!([transaction.compute_txid()])) {
+            Ok(_) => return true,
+            Err(AskError::Upstream(error)) if error.is_absent() => {}
+            // It answers, and does not have it: it may have passed it on before it ended.
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// What is told of a transaction that the node may or may not have. Not that the node is away, which clients take as a reason to
+/// try again: they would pay twice.
+fn unknown_outcome(transaction: &Transaction) -> NodeError {
+    let txid = transaction.compute_txid();
+    NodeError::Internal(format!(
+        "The node was lost while it took transaction {txid}: it may have been sent. Look for it before you pay again"
+    ))
 }
 
 /// What submitting it would answer.

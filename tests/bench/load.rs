@@ -94,7 +94,7 @@ fn reply_length(bytes: &[u8]) -> Option<usize> {
 
 /// How the client waits for replies.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Waits {
+pub(crate) enum Waits {
     /// Asleep, as most clients do. That it is woken again is part of what is measured.
     Asleep,
     /// Looking for them all the time, so that the time is the server's alone.
@@ -223,7 +223,7 @@ pub fn polling() {
     }
 }
 
-fn compare(
+pub(crate) fn compare(
     method: &str,
     connections: usize,
     waits: Waits,

@@ -7,7 +7,7 @@ use outrigger_tests::{Client, Host, HostOptions};
 use serde_json::json;
 
 /// What is answered to `request`, whole.
-fn ask(address: SocketAddr, request: &str) -> String {
+pub fn ask(address: SocketAddr, request: &str) -> String {
     ask_with(address, request, "")
 }
 
@@ -69,6 +69,9 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
     assert!(matches!(connections, Some("1.0" | "2.0" | "3.0")), "{answer}");
     assert!(ask(metrics, "GET /").starts_with("HTTP/1.1 404"));
     assert!(ask(metrics, "POST /metrics").starts_with("HTTP/1.1 405"));
+    for page in ["/healthz", "/readyz"] {
+        assert!(ask(metrics, &format!("GET {page}")).starts_with("HTTP/1.1 200"), "{page}");
+    }
 }
 
 #[test]

@@ -31,6 +31,17 @@ pub use search::{Findings, ScriptSet};
 /// The result of a function of a node.
 pub type Result<T> = std::result::Result<T, NodeError>;
 
+/// How the connection to a node in another process stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Whether it answered when it was last asked, and is the node that was followed.
+    pub reached: bool,
+    /// Requests sent to it for services and wallets.
+    pub requests: u64,
+    /// Those of them that had no reply.
+    pub failures: u64,
+}
+
 /// A node. All its functions fail with [`NodeError`].
 pub trait Node: Send + Sync {
     /// The network that the node is on.
@@ -46,6 +57,11 @@ pub trait Node: Send + Sync {
     /// When what is known of the chain cannot be read.
     fn catch_up(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// How the connection to the node stands; `None` for a node in this process. Answered from memory.
+    fn link(&self) -> Option<Link> {
+        None
     }
 
     /// The node's time, in Unix seconds, or the mock time. Answered from memory.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
 use outrigger_rpc::{Call, Failure, ResultText};
-use outrigger_upstream::{Upstream, is_read_only};
+use outrigger_upstream::{Figures, Upstream, is_read_only};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -79,6 +79,11 @@ impl Passthrough {
     ) -> Self {
         let long_polls = LongPolls::new(upstream.clone(), tip, stop, settings.max_long_calls);
         Self { upstream, settings, taps, long_polls, help: ArcSwapOption::empty() }
+    }
+
+    /// What was counted of the requests that were passed on.
+    pub fn figures(&self) -> &Figures {
+        self.upstream.figures()
     }
 
     /// What the node's help lists, if it was read.

@@ -155,11 +155,11 @@ impl Drop for Meter {
 }
 
 /// All that is told.
-pub fn registry(calls: &CallMetrics, standing: Standing) -> Arc<Registry> {
+pub fn registry(calls: &CallMetrics, standing: Standing) -> Registry {
     let mut registry = Registry::with_prefix("outrigger");
     calls.register(&mut registry);
     registry.register_collector(Box::new(standing));
-    Arc::new(registry)
+    registry
 }
 
 #[cfg(test)]

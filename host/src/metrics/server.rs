@@ -1,4 +1,5 @@
-//! The metrics' own port: `GET /metrics`, without credentials.
+//! The metrics' own port, without credentials: `GET /metrics`; `/healthz`, whether the process lives; `/readyz`, whether it can do all
+//! that it is for.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,7 +30,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A port that tells the metrics.
 pub struct MetricsServer {
     listener: TcpListener,
-    registry: Arc<Registry>,
+    pages: Arc<Pages>,
+}
+
+/// What is told.
+struct Pages {
+    registry: Registry,
+    is_ready: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl MetricsServer {
@@ -37,8 +44,13 @@ impl MetricsServer {
     ///
     /// # Errors
     /// When the address cannot be listened on.
-    pub async fn bind(address: SocketAddr, registry: Arc<Registry>) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, registry })
+    pub async fn bind(
+        address: SocketAddr,
+        registry: Registry,
+        is_ready: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let pages = Arc::new(Pages { registry, is_ready: Box::new(is_ready) });
+        Ok(Self { listener: TcpListener::bind(address).await?, pages })
     }
 
     /// The address that is listened on, with the true port.
@@ -57,9 +69,9 @@ impl MetricsServer {
             let Ok(slot) = slots.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let registry = self.registry.clone();
+                    let pages = self.pages.clone();
                     tokio::spawn(async move {
-                        answer(stream, &registry).await;
+                        answer(stream, &pages).await;
                         drop(slot);
                     });
                 }
@@ -72,9 +84,9 @@ impl MetricsServer {
     }
 }
 
-async fn answer(stream: TcpStream, registry: &Registry) {
+async fn answer(stream: TcpStream, pages: &Pages) {
     let service = service_fn(|request: Request<hyper::body::Incoming>| async move {
-        Ok::<_, Infallible>(respond(request.method(), request.uri().path(), request.headers(), registry))
+        Ok::<_, Infallible>(respond(request.method(), request.uri().path(), request.headers(), pages))
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).keep_alive(false);
@@ -84,20 +96,26 @@ async fn answer(stream: TcpStream, registry: &Registry) {
     }
 }
 
-fn respond(method: &Method, path: &str, headers: &HeaderMap, registry: &Registry) -> Response<Full<Bytes>> {
+fn respond(method: &Method, path: &str, headers: &HeaderMap, pages: &Pages) -> Response<Full<Bytes>> {
     let empty = |status| {
         let mut response = Response::new(Full::default());
         *response.status_mut() = status;
         response
     };
-    if path != "/metrics" {
+    if !matches!(path, "/metrics" | "/healthz" | "/readyz") {
         return empty(StatusCode::NOT_FOUND);
     }
     if method != Method::GET {
         return empty(StatusCode::METHOD_NOT_ALLOWED);
     }
+    match path {
+        "/healthz" => return empty(StatusCode::OK),
+        "/readyz" if (pages.is_ready)() => return empty(StatusCode::OK),
+        "/readyz" => return empty(StatusCode::SERVICE_UNAVAILABLE),
+        _ => {}
+    }
     let format = Format::accepted(headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()));
-    let Ok(text) = format.write(registry) else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
+    let Ok(text) = format.write(&pages.registry) else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
     let mut response = Response::new(Full::from(text));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));

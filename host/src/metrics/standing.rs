@@ -10,7 +10,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use outrigger_node::Node;
+use outrigger_node::{Link, Node};
+use outrigger_passthrough::Passthrough;
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Plugin, Registry};
 use outrigger_rpc::EdgeFigures;
@@ -20,6 +21,7 @@ use outrigger_wallet_engine::{WalletManager, WalletStatus};
 const MILLIONTH: f64 = 1e-6;
 
 /// The parts that are asked.
+#[derive(Clone)]
 pub struct Standing {
     /// The chain and the mempool.
     pub node: Arc<dyn Node>,
@@ -31,6 +33,8 @@ pub struct Standing {
     pub pool: Arc<Pool>,
     /// What the network edge counts.
     pub edge: Arc<EdgeFigures>,
+    /// The way of calls to the node, where they are passed on.
+    pub passthrough: Option<Arc<Passthrough>>,
 }
 
 impl fmt::Debug for Standing {
@@ -70,6 +74,13 @@ impl Standing {
         let tip = self.node.tip();
         page.gauge("chain_height", "Height of the best block", f64::from(tip.height))?;
         page.gauge("chain_tip_time_seconds", "Time in the best block's header", number(u64::from(tip.time)))?;
+        if let Some(link) = self.node.link() {
+            self.link(page, link)?;
+            // A node that is away would be waited for.
+            if !link.reached {
+                return Ok(());
+            }
+        }
         // A node that cannot be asked leaves them out.
         let Ok(mempool) = self.node.mempool_info() else { return Ok(()) };
         page.gauge("mempool_transactions", "Transactions in the mempool", number(mempool.transactions))?;
@@ -81,6 +92,34 @@ impl Standing {
         page.gauge("mempool_memory_bytes", "Memory that the mempool takes", number(mempool.usage))?;
         let help = "Least feerate that the mempool takes, in satoshi per 1000 virtual bytes";
         page.gauge("mempool_min_feerate", help, number(mempool.min_feerate.to_sat_per_kvb()))
+    }
+
+    fn link(&self, page: &mut Page<'_>, link: Link) -> fmt::Result {
+        page.gauge(
+            "node_reached",
+            "Whether the node answered when it was last asked",
+            f64::from(u8::from(link.reached)),
+        )?;
+        let (mut requests, mut failures) = (vec![("own", link.requests)], vec![("own", link.failures)]);
+        if let Some(passed) = &self.passthrough {
+            requests.push(("passed", passed.figures().requests.load(Ordering::Relaxed)));
+            failures.push(("passed", passed.figures().failures.load(Ordering::Relaxed)));
+        }
+        let mut counters = |name, help, counts: Vec<(&str, u64)>| {
+            let counts = counts.into_iter().map(|(what, count)| (what.to_owned(), number(count)));
+            page.counters(name, help, "what", counts)
+        };
+        counters(
+            "node_requests",
+            "Requests sent to the node: the host's own, and calls that were passed on",
+            requests,
+        )?;
+        counters("node_failures", "Requests to the node without a reply", failures)
+    }
+
+    /// Whether the host can do all that it is for: the node is reached, and no wallet lags behind the chain.
+    pub fn is_ready(&self) -> bool {
+        self.node.link().is_none_or(|link| link.reached) && self.wallets.status().iter().all(|wallet| !wallet.lagging)
     }
 
     fn wallets(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -70,6 +70,11 @@ impl Router {
         Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None }
     }
 
+    /// The way of calls to the node, where they are passed on.
+    pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
+        self.passthrough.as_ref()
+    }
+
     /// The same in front of a node that gets the calls that nobody here answers.
     pub fn in_front_of(self, passthrough: Arc<Passthrough>) -> Self {
         Self { passthrough: Some(passthrough), ..self }

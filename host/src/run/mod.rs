@@ -207,12 +207,15 @@ async fn tell_metrics(
         plugins: parts.registry.clone(),
         pool: parts.pool.clone(),
         edge,
+        passthrough: parts.router.passthrough().cloned(),
     };
     let failed = |error: std::io::Error| {
         let reason = format!("cannot listen on {listen}: {error}");
         RunError::Configuration(loaded.error("metrics.listen", &listen.to_string(), reason))
     };
-    let server = MetricsServer::bind(listen, metrics::registry(&frame.metrics, standing)).await.map_err(failed)?;
+    let asked = standing.clone();
+    let registry = metrics::registry(&frame.metrics, standing);
+    let server = MetricsServer::bind(listen, registry, move || asked.is_ready()).await.map_err(failed)?;
     let address = server.local_addr().map_err(failed)?;
     tokio::spawn(server.serve());
     Ok(Some(address))

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
 use serde_json::json;
 
 use super::start;
+use crate::metrics::ask;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
@@ -98,4 +99,23 @@ fn node_of_another_network_is_refused_at_the_start() {
         !left.status.success() && said.contains("the node is on regtest, and the configuration says bitcoin"),
         "{said}"
     );
+}
+
+#[test]
+fn readyz_and_metrics_tell_whether_the_node_is_reached() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let metrics = host.metrics.unwrap();
+    assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
+    let page = ask(metrics, "GET /metrics");
+    assert!(page.contains("outrigger_node_reached 1.0") && page.contains("what=\"passed\""), "{page}");
+    host.node.as_mut().unwrap().stop();
+    wait_until("the node is missed", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 503"));
+    assert!(ask(metrics, "GET /metrics").contains("outrigger_node_reached 0.0"));
+    assert!(ask(metrics, "GET /healthz").starts_with("HTTP/1.1 200"));
+    host.node.as_mut().unwrap().start_again();
+    wait_until("the node is reached", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
 }

@@ -3,6 +3,7 @@
 mod chain;
 mod failures;
 mod passed;
+mod users;
 mod waiting;
 
 use outrigger_tests::{Host, HostOptions, bitcoind};

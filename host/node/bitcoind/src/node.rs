@@ -1,19 +1,23 @@
 //! [`Node`] for a running bitcoind.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bitcoin::consensus::encode::serialize;
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
-use outrigger_node::{Node, NodeError, Observer, Result, Snapshot};
+use outrigger_node::interest::outpoint_interest;
+use outrigger_node::{Link, Node, NodeError, Observer, Result, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
 use outrigger_upstream::Upstream;
 use parking_lot::Mutex;
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::answers::{Btc, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
@@ -29,6 +33,13 @@ use outrigger_values::FeeRate;
 
 /// How often the node is asked whether anything changed, where nothing hints at it.
 const POLL_EVERY: Duration = Duration::from_secs(1);
+
+/// How long one call waits at the node for a new block, in milliseconds, and how long for its answer.
+const WAIT_MILLISECONDS: u64 = 10_000;
+const WAIT_LIMIT: Duration = Duration::from_secs(15);
+
+/// bitcoind's code for a method that it does not have.
+const METHOD_NOT_FOUND: i32 = -32601;
 
 /// How often it is said that the node's chain is not followed.
 const WARN_EVERY: Duration = Duration::from_secs(60);
@@ -89,6 +100,9 @@ impl BitcoindNode {
             }
         };
         let thread = thread::Builder::new().name("follow node".into()).spawn(follow).map_err(OpenError::Threads)?;
+        let (waited, hint) = (Arc::downgrade(&follower), wake.clone());
+        let wait = move || wait_for_blocks(&waited, &hint);
+        thread::Builder::new().name("wait for block".into()).spawn(wait).map_err(OpenError::Threads)?;
         Ok(Arc::new(Self { network: settings.network, follower, wake, thread: Mutex::new(Some(thread)) }))
     }
 
@@ -101,14 +115,19 @@ impl BitcoindNode {
         &self.follower.rpc
     }
 
-    /// Has the thread look for changes now.
-    pub fn hint(&self) {
-        // Without the thread the host is at its end.
-        let _ = self.wake.send(());
-    }
-
     fn unit(&self, method: &str, params: &serde_json::Value) -> Result<()> {
         self.rpc().ask::<serde_json::Value>(method, params).map(drop).map_err(NodeError::from)
+    }
+
+    /// The spenders that the digest suggests, as their transactions confirm.
+    fn spenders_by_digest(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
+        let wanted: HashSet<u64> = outpoints.iter().map(outpoint_interest).collect();
+        let candidates = self.mempool_concerning(&|interest| wanted.contains(&interest))?;
+        let spends = |transaction: &Transaction, outpoint: &OutPoint| {
+            transaction.input.iter().any(|input| input.previous_output == *outpoint)
+        };
+        let spender = |outpoint| candidates.iter().find(|(_, tx)| spends(tx, outpoint)).map(|(txid, _)| *txid);
+        Ok(outpoints.iter().map(spender).collect())
     }
 
     /// Follows what the node has done, as far as it answers.
@@ -126,6 +145,24 @@ impl BitcoindNode {
             Ok(_) => {
                 self.follow_now();
                 Ok(())
+            }
+        }
+    }
+}
+
+/// Waits at the node for new blocks, which holds one of its threads, and has each looked for at once. That only hints: what is
+/// missed is found by polling.
+fn wait_for_blocks(follower: &Weak<Follower>, hint: &Sender<()>) {
+    while let Some(follower) = follower.upgrade() {
+        let answer = follower.rpc.ask_within::<IgnoredAny>(WAIT_LIMIT, "waitfornewblock", &json!([WAIT_MILLISECONDS]));
+        match answer {
+            // Without the thread that follows, the host is at its end.
+            Ok(_) if hint.send(()).is_err() => return,
+            Ok(_) => {}
+            Err(error) if error.code() == Some(METHOD_NOT_FOUND) => return,
+            Err(_) => {
+                drop(follower);
+                thread::sleep(POLL_EVERY);
             }
         }
     }
@@ -164,6 +201,15 @@ impl Node for BitcoindNode {
     fn catch_up(&self) -> Result<()> {
         self.follower.catch_up();
         Ok(())
+    }
+
+    fn link(&self) -> Option<Link> {
+        let figures = self.rpc().upstream().figures();
+        Some(Link {
+            reached: self.follower.is_reached(),
+            requests: figures.requests.load(Ordering::Relaxed),
+            failures: figures.failures.load(Ordering::Relaxed),
+        })
     }
 
     fn time(&self) -> u64 {
@@ -277,8 +323,11 @@ impl Node for BitcoindNode {
             return Ok(Vec::new());
         }
         let asked: Vec<_> = outpoints.iter().map(outpoint).collect();
-        let answers: Vec<SpenderAnswer> = self.rpc().ask("gettxspendingprevout", &json!([asked]))?;
-        Ok(answers.into_iter().map(|answer| answer.spendingtxid).collect())
+        match self.rpc().ask::<Vec<SpenderAnswer>>("gettxspendingprevout", &json!([asked])) {
+            // Before release 24.
+            Err(error) if error.code() == Some(METHOD_NOT_FOUND) => self.spenders_by_digest(outpoints),
+            answers => Ok(answers?.into_iter().map(|answer| answer.spendingtxid).collect()),
+        }
     }
 
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {

@@ -352,3 +352,16 @@ fn call_unknown_method_or_subcommand_is_answered_with_the_nearest_name() {
         assert!(code == Some(2) && error.contains("similar subcommand") && error.contains(meant), "{error}");
     }
 }
+
+#[test]
+fn call_finds_the_host_by_its_data_directory() {
+    let host = Host::start();
+    let call = |network: &[&str]| {
+        let mut command = Command::new(&built().binary);
+        command.arg("call").arg("--datadir").arg(host.datadir()).args(network).arg("getblockcount").output().unwrap()
+    };
+    assert_eq!(String::from_utf8(call(&[]).stdout).unwrap().trim(), "0");
+    assert_eq!(String::from_utf8(call(&["--network", "regtest"]).stdout).unwrap().trim(), "0");
+    let missing = call(&["--network", "signet"]);
+    assert!(!missing.status.success() && String::from_utf8(missing.stderr).unwrap().contains("signet/.cookie"));
+}

@@ -47,6 +47,9 @@ const RUNTIME_PATIENCE: Duration = Duration::from_secs(1);
 const OTHER_FILES_PART: usize = 4;
 const MOST_OTHER_FILES: usize = 1024;
 
+/// Where a host notes, in the folder of its network's data, where it listens.
+pub const ADDRESS_FILE: &str = ".address";
+
 /// Why the host could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -139,6 +142,10 @@ async fn serve(
     }
     let (address, edge) = (server.local_addr(), server.figures());
     tracing::info!(%address, "listening");
+    // For `outrigger call`, which is told where otherwise.
+    if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), address.to_string()) {
+        tracing::warn!(%error, "where the host listens is not noted");
+    }
     let hub = frame.hub.clone();
     let served = tokio::spawn(server.serve(async move {
         stopping.await;

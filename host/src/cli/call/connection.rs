@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::arguments::ArgumentError;
-use crate::config::{NoHome, expand_home};
+use crate::config::NoHome;
 
 /// The error of a host that has no such method.
 pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -23,6 +23,10 @@ pub enum CallError {
     Io(#[from] std::io::Error),
     #[error("cannot reach the host at {address}: {source}; is it running?")]
     Connect { address: String, source: std::io::Error },
+    /// Hosts have run on several networks.
+    #[error("hosts have run here on several networks ({0}): name one by --network")]
+    Networks(String),
+    /// The cookie cannot be read.
     #[error("cannot read the cookie {}: {source}; is the host running?", .path.display())]
     Cookie { path: PathBuf, source: std::io::Error },
     #[error("the host answered {0}")]
@@ -50,9 +54,9 @@ impl Connection {
     /// Calls as whoever may read the host's cookie.
     ///
     /// # Errors
-    /// When the cookie cannot be read, or nobody says where it is.
-    pub fn with_cookie(datadir: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
-        let path = expand_home(datadir)?.join("regtest").join(".cookie");
+    /// When the cookie cannot be read.
+    pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
+        let path = folder.join(".cookie");
         let cookie = std::fs::read_to_string(&path).map_err(|source| CallError::Cookie { path, source })?;
         Ok(Self::new(&Zeroizing::new(cookie), url, wallet))
     }

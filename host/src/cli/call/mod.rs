@@ -6,6 +6,7 @@
 mod arguments;
 mod connection;
 mod info;
+mod place;
 mod progress;
 mod terminal;
 mod wait;
@@ -30,9 +31,12 @@ pub struct CallArgs {
     /// The host's data directory, where its cookie is.
     #[arg(long, default_value = "~/.outrigger")]
     datadir: PathBuf,
-    /// Where it listens.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:18443")]
-    rpc_connect: String,
+    /// The network of the host; by default the only one that a host has run on in the data directory.
+    #[arg(long)]
+    network: Option<String>,
+    /// Where it listens; by default where it said that it does when it last started.
+    #[arg(long, value_name = "URL")]
+    rpc_connect: Option<String>,
     /// The user to call as, instead of the cookie's. The first line of standard input is the password.
     #[arg(long, value_name = "NAME")]
     rpc_user: Option<String>,
@@ -165,10 +169,15 @@ impl Input {
     }
 
     fn connection(&self, args: &CallArgs) -> Result<Connection, CallError> {
-        let (url, wallet) = (&args.rpc_connect, args.wallet.as_deref());
+        let wallet = args.wallet.as_deref();
+        let folder = || place::folder(&args.datadir, args.network.as_deref());
+        let url = match &args.rpc_connect {
+            Some(url) => url.clone(),
+            None => place::url(&folder()?),
+        };
         match (&args.rpc_user, &self.password) {
-            (Some(user), Some(password)) => Ok(Connection::with_password(user, password, url, wallet)),
-            _ => Connection::with_cookie(&args.datadir, url, wallet),
+            (Some(user), Some(password)) => Ok(Connection::with_password(user, password, &url, wallet)),
+            _ => Connection::with_cookie(&folder()?, &url, wallet),
         }
     }
 }

@@ -26,6 +26,8 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     let mut wallet = client.wallet("w");
     let address = wallet.call("getnewaddress", json!(["kept"]));
     wallet.call("generatetoaddress", json!([2, address]));
+    // listdescriptors does not wait for the wallet: the used address has it derive another one.
+    wallet.call("getwalletinfo", json!([]));
     let before = wallet.call("listdescriptors", json!([]));
     let checked = |client: &mut outrigger_tests::Client, text: String| {
         let info = client.call("getdescriptorinfo", json!([text]));

@@ -32,28 +32,7 @@ pub(crate) async fn forward(
     may_stream: bool,
 ) -> Result<ResultText, Failure> {
     let reply = upstream.post(path, request(method, params), is_read_only(method)).await;
-    result_of(upstream, reply, may_stream).await
-}
-
-/// A result of a node, whole.
-pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
-    let failed = |error| failure(upstream, error);
-    let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
-    let (status, body) = reply.map_err(failed)?.collect(MAX_WHOLE).await.map_err(failed)?;
-    match read_reply(status, &body) {
-        Outcome::Result(result) => Ok(result),
-        Outcome::Error(error) => Err(Failure::Rpc(error)),
-        Outcome::Strange => Err(failed(UpstreamError::Strange(status))),
-    }
-}
-
-async fn result_of(
-    upstream: &Upstream,
-    reply: Result<Reply, UpstreamError>,
-    may_stream: bool,
-) -> Result<ResultText, Failure> {
-    let failed = |error| failure(upstream, error);
-    let reply = reply.map_err(failed)?;
+    let reply = reply.map_err(|error| failure(upstream, error))?;
     if let (StatusCode::OK, Some(length)) = (reply.status, reply.body.length())
         && length > STREAM_MIN_BYTES
         && may_stream
@@ -61,9 +40,21 @@ async fn result_of(
         let inner = length - (PREFIX.len() + SUFFIX.len()) as u64;
         return Ok(ResultText::Stream(ResultStream::new(inner, ResultBody::new(reply.body, inner))));
     }
+    whole_of(upstream, reply).await.map(ResultText::Bytes)
+}
+
+/// A result of a node, whole.
+pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
+    let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
+    whole_of(upstream, reply.map_err(|error| failure(upstream, error))?).await
+}
+
+/// The result in a reply, whole.
+async fn whole_of(upstream: &Upstream, reply: Reply) -> Result<Bytes, Failure> {
+    let failed = |error| failure(upstream, error);
     let (status, body) = reply.collect(MAX_WHOLE).await.map_err(failed)?;
     match read_reply(status, &body) {
-        Outcome::Result(result) => Ok(ResultText::Bytes(result)),
+        Outcome::Result(result) => Ok(result),
         Outcome::Error(error) => Err(Failure::Rpc(error)),
         Outcome::Strange => Err(failed(UpstreamError::Strange(status))),
     }

@@ -97,7 +97,7 @@ impl Passthrough {
     /// The node's own; -32601 for what is not passed on; -28 while the node is away.
     pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
         let method = call.method.as_str();
-        if !self.may_pass(method).await {
+        if !self.may_pass(method).await? {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
         }
         self.check_user(call)?;
@@ -107,7 +107,7 @@ impl Passthrough {
         let params = call.params.as_bytes();
         if let Some(wait) = Wait::of(method, params) {
             let result = self.long_polls.answer(wait).await.map(ResultText::Bytes);
-            self.taps.answered();
+            self.note(is_of_node(&result));
             return result;
         }
         let path = self.path(call);
@@ -183,17 +183,20 @@ impl Passthrough {
     }
 
     /// Whether calls of a method are passed on.
-    async fn may_pass(&self, method: &str) -> bool {
+    ///
+    /// # Errors
+    /// The node's absence, where only the node can tell.
+    async fn may_pass(&self, method: &str) -> Result<bool, Failure> {
         if self.settings.deny.contains(method) {
-            return false;
+            return Ok(false);
         }
-        match self.settings.wallets {
+        Ok(match self.settings.wallets {
             WalletOwner::Node => true,
             WalletOwner::Host if is_wallet_method(method) => false,
             WalletOwner::Host if is_node_method(method) => true,
             // What no list names may be a wallet method of a release to come: the node says.
-            WalletOwner::Host => self.read_help().await.is_ok_and(|help| !help.is_wallet_method(method)),
-        }
+            WalletOwner::Host => !self.read_help().await?.is_wallet_method(method),
+        })
     }
 
     /// Whether a client may be shown a method of the node.
@@ -233,13 +236,9 @@ impl Passthrough {
     }
 }
 
-/// Whether an answer is the node's own.
+/// Whether an answer shows that the node is there.
 fn is_of_node(answer: &Result<ResultText, Failure>) -> bool {
-    match answer {
-        Ok(_) => true,
-        Err(Failure::Rpc(error)) => error.code != RpcErrorCode::IN_WARMUP,
-        Err(Failure::Overloaded | Failure::Forbidden) => false,
-    }
+    !matches!(answer, Err(Failure::Rpc(error)) if error.code == RpcErrorCode::IN_WARMUP)
 }
 
 /// The number that is the first parameter, by position or as the only one by name.

@@ -51,7 +51,7 @@ impl Mempool {
         rpc: &Rpc,
         forced: bool,
         time: u64,
-        catch_up: &dyn Fn(BlockHash) -> Result<(), AskError>,
+        catch_up: &dyn Fn(BlockHash),
         emit: &dyn Fn(NodeEvent),
     ) -> Result<(), AskError> {
         let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
@@ -61,7 +61,7 @@ impl Mempool {
         }
         let txids: Vec<Txid> = rpc.ask("getrawmempool", &json!([]))?;
         // What a block took out of the mempool is told after the block.
-        catch_up(rpc.ask("getbestblockhash", &json!([]))?)?;
+        catch_up(rpc.ask("getbestblockhash", &json!([]))?);
         let present: HashSet<Txid> = txids.iter().copied().collect();
         let (gone, new): (Vec<Txid>, Vec<Txid>) = {
             let state = self.0.lock();

@@ -98,12 +98,14 @@ pub struct Follower {
     max_rewind: u32,
     /// Whether the last question was answered.
     reached: AtomicBool,
+    /// Whether a passed call was answered since then: the node may be there again.
+    seen: AtomicBool,
     /// What the node was when it was first reached.
     identity: Mutex<Option<Identity>>,
     refusal: Mutex<Option<String>>,
-    /// Held while the mempool is read: how many readings were asked for, and for how many of them one was made.
+    /// Held while the mempool is read: for how many of the forced readings that were asked for one was made.
     reading: Mutex<u64>,
-    readings_asked: AtomicU64,
+    forced_readings: AtomicU64,
     /// The node's mock time, in Unix seconds, as far as it was set through the host; 0: the clock.
     mock_time: AtomicU64,
 }
@@ -127,10 +129,11 @@ impl Follower {
             confirmed: AtomicU64::new(NEVER),
             max_rewind,
             reached: AtomicBool::new(false),
+            seen: AtomicBool::new(false),
             identity: Mutex::new(identity),
             refusal: Mutex::default(),
             reading: Mutex::default(),
-            readings_asked: AtomicU64::new(0),
+            forced_readings: AtomicU64::new(0),
             mock_time: AtomicU64::new(0),
         })
     }
@@ -165,14 +168,15 @@ impl Follower {
 
     /// An answer of the node went to a client: it may have shown a block that is not mirrored yet.
     pub fn note_passed(&self) {
-        self.reached.store(true, Ordering::Relaxed);
+        self.seen.store(true, Ordering::Relaxed);
         self.passed.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Makes the mirror no older than what any client was shown. While the node is away, or takes long, it stays as it is.
     pub(crate) fn catch_up(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
-        if self.is_confirmed(passed) || !self.is_reached() {
+        // One that comes back is asked what it is before it counts as reached.
+        if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
             return;
         }
         let Some(following) = self.following.try_lock_for(CATCH_UP_PATIENCE) else { return };
@@ -372,11 +376,10 @@ impl Follower {
         Ok(false)
     }
 
-    /// The header of a block beside the best chain that the mirror has not seen yet; `None` where the node does not know it, or its
-    /// branch is long.
+    /// The header of a block beside the best chain that the mirror has not seen yet; `None` where the node does not know it.
     ///
     /// # Errors
-    /// The node's absence.
+    /// The node's absence; `Moved` for a long branch, and `Behind` while node or mirror may not have come to it yet.
     pub(crate) fn learn(&self, hash: BlockHash) -> Result<Option<Entry>, SyncError> {
         let moment = self.mirror.moment()?;
         let (mut headers, mut next) = (Vec::new(), hash);
@@ -426,28 +429,29 @@ impl Follower {
         observers.iter().for_each(|observer| observer.notify(event.clone()));
     }
 
-    /// Brings the digest of the mempool to what the node's mempool is from now on. Threads that ask while one reads share the next
-    /// reading.
+    /// Brings the digest of the mempool to what the node's mempool is from now on. `forced`: also where its figures have not
+    /// changed; threads that force a reading while one is made share the next.
     ///
     /// # Errors
     /// The node's absence.
     pub fn sync_mempool(&self, forced: bool) -> Result<(), SyncError> {
-        let number = self.readings_asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = if forced { self.forced_readings.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
         let mut made = self.reading.lock();
-        if *made >= number {
+        if forced && *made >= number {
             return Ok(());
         }
-        let covers = self.readings_asked.load(Ordering::SeqCst);
+        let covers = self.forced_readings.load(Ordering::SeqCst);
         let catch_up = |best: BlockHash| {
             if best != self.tip().hash
                 && let Err(error) = self.sync_chain()
             {
                 tracing::debug!(%error, "the mempool is read before its blocks");
             }
-            Ok(())
         };
         self.mempool.sync(&self.rpc, forced, self.time(), &catch_up, &|event| self.emit(&event))?;
-        *made = covers;
+        if forced {
+            *made = covers;
+        }
         Ok(())
     }
 

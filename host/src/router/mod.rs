@@ -265,10 +265,11 @@ impl Dispatch for Router {
         match self.lease(&call.method) {
             Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await.map(ResultText::from),
             Some(Err(error)) => Err(Failure::Rpc(error)),
-            None => match self.builtins.call(&call).await {
+            // Boxed: every connection keeps room for the largest call that it may come to.
+            None => match Box::pin(self.builtins.call(&call)).await {
                 Some(answer) => answer.map(ResultText::from).map_err(Failure::Rpc),
                 None => match &self.passthrough {
-                    Some(node) => node.call(&call).await,
+                    Some(node) => Box::pin(node.call(&call)).await,
                     None => {
                         self.absent.called(&call.method, &self.registry);
                         Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))

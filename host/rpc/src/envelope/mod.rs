@@ -69,7 +69,8 @@ pub(super) async fn answer<S: RpcService>(
     };
     match read_offloaded(body.len(), || read_document(&body, limits)) {
         Ok(Document::Single(request)) => answer_single(service, caller, origin, request).await,
-        Ok(Document::Batch(elements)) => answer_batch(service, together, caller, &origin, &elements).await,
+        // Boxed: few requests are batches, and every connection would keep room for one.
+        Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, together, caller, &origin, &elements)).await,
         Err(Rejected { dialect, id, error }) => {
             let status = status_of(error.code);
             let mut writer = Writer::default();

@@ -7,6 +7,8 @@ COOKIE = os.environ["OUTRIGGER_COOKIE"]
 DATADIR = os.environ["OUTRIGGER_DATADIR"]
 USER = os.environ["OUTRIGGER_USER"]
 PASSWORD = os.environ["OUTRIGGER_PASSWORD"]
+# The host stands in front of a Bitcoin Knots, which has not all methods of Bitcoin Core and a version of its own.
+IN_FRONT = bool(os.environ["OUTRIGGER_IN_FRONT"])
 PORT = int(URL.rsplit(":", 1)[1])
 
 # A key that is imported, and its descriptor with the checksum.

@@ -31,7 +31,10 @@ run(async () => {
 
   // It is about what `help` lists, no more and no less.
   const listed = (await ask('help')).split('\n').filter(line => line && !line.startsWith('==')).map(line => line.split(' ')[0]);
-  assert.deepStrictEqual(document.methods.map(method => method.name), listed.sort());
+  const documented = document.methods.map(method => method.name);
+  // A node behind the host describes its methods in words only.
+  const known = process.env.OUTRIGGER_IN_FRONT ? listed.filter(name => documented.includes(name)) : listed;
+  assert.deepStrictEqual(documented, known.sort());
 
   // The validator can refuse.
   const [method] = document.methods;

@@ -33,9 +33,16 @@ fn refused<T: Debug>(outcome: Result<T, ClientError>, code: i32) {
     assert!(text.contains(&format!("code: {code},")), "{text} does not have the code {code}");
 }
 
+/// Whether the host stands in front of a Bitcoin Knots, which has a version of its own and not all methods of Bitcoin Core.
+fn in_front() -> bool {
+    std::env::var_os("OUTRIGGER_IN_FRONT").is_some_and(|value| !value.is_empty())
+}
+
 fn main() -> Done {
     let node = client("/")?;
-    node.check_expected_server_version()?;
+    if !in_front() {
+        node.check_expected_server_version()?;
+    }
     look_around(&node)?;
 
     // Wallets and blocks.
@@ -107,7 +114,7 @@ fn look_around(node: &Client) -> Done {
     assert_eq!((node.get_net_totals()?.total_bytes_received, node.get_connection_count()?.0), (0, 0));
     assert!(node.get_index_info()?.0["txindex"].synced);
     assert!(node.estimate_smart_fee(6)?.into_model()?.fee_rate.is_none());
-    assert!(node.get_difficulty()?.0 < 1e-9);
+    assert!(in_front() || node.get_difficulty()?.0 < 1e-9);
     assert_eq!(node.get_network_hash_ps()?, 0.0);
     assert!(node.uptime()? < 3600);
     Ok(())

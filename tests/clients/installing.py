@@ -162,18 +162,18 @@ def node(prefix):
     return once(prefix / "node", "".join(file.read_text() for file in files), install)
 
 
-def corepc(target, profile):
-    """The session of corepc-client, built beside the host and with its profile, so that most crates are built already."""
+def built(name, target, profile):
+    """A session in Rust, built beside the host and with its profile, so that most crates are built already."""
     cargo = os.environ.get("CARGO") or program("cargo")
-    manifest = HERE / "corepc/Cargo.toml"
+    manifest = HERE / name / "Cargo.toml"
     environment = os.environ | {"CARGO_NET_RETRY": "1"}
     attempt([cargo, "fetch", "--locked", "--manifest-path", manifest], env=environment)
     arguments = ["build", "--quiet", "--locked", "--manifest-path", manifest, "--target-dir", target]
     done = subprocess.run([cargo, *arguments, *(["--release"] if profile == "release" else [])], check=False)
     if done.returncode != 0:
         # The packages are here; that it does not build is our mistake.
-        raise RuntimeError("the session of corepc-client does not build")
-    return pathlib.Path(target) / profile / "corepc-session"
+        raise RuntimeError(f"the session in tests/clients/{name} does not build")
+    return pathlib.Path(target) / profile / f"{name}-session"
 
 
 def curl():

@@ -40,6 +40,36 @@ pub struct Link {
     pub requests: u64,
     /// Those of them that had no reply.
     pub failures: u64,
+    /// Replies to them, but to those that wait there.
+    pub replies: u64,
+    /// The time from these requests to the first bytes of their replies, in microseconds.
+    pub reply_microseconds: u64,
+    /// What says that there is something to read.
+    pub hints: HintSource,
+    /// By how many blocks its best block is behind the one that is followed.
+    pub behind: u32,
+}
+
+/// What says that there is something to read at a node in another process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HintSource {
+    /// Its notifications.
+    Zmq,
+    /// A call that waits there for a block; its mempool is polled.
+    Wait,
+    /// It is polled.
+    Poll,
+}
+
+impl HintSource {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zmq => "zmq",
+            Self::Wait => "wait",
+            Self::Poll => "poll",
+        }
+    }
 }
 
 /// A node. All its functions fail with [`NodeError`].

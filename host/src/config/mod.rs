@@ -172,6 +172,9 @@ impl Loaded {
         if let Err(error) = backend.url.parse::<Endpoint>() {
             return Err(self.error("backend.url", &backend.url, error.to_string()));
         }
+        if let Err(error) = backend.zmq() {
+            return Err(self.error("backend.zmq", &backend.zmq, format!("must be auto, off, or an endpoint: {error}")));
+        }
         match (&backend.cookie, &backend.user, &backend.password_file) {
             (Some(_), Some(user), _) => {
                 Err(self.error("backend.user", user, "either a cookie or a user: leave one out".to_owned()))

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use outrigger_bitcoind::ZmqSetting;
+use outrigger_bitcoind::zmq::BadZmqEndpoint;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -225,6 +227,12 @@ pub struct BackendConfig {
     /// Requests that the node gets at a time.
     #[serde(default = "default_connections")]
     pub connections: usize,
+    /// Where the node's notifications (`sequence`) come from: `auto`, an endpoint, or `off`.
+    #[serde(default = "default_zmq")]
+    pub zmq: String,
+    /// Calls of the host that may wait at the node for a block; it uses one at most, while there are no notifications.
+    #[serde(default = "default_long_connections")]
+    pub long_connections: usize,
     /// By how many blocks the node may go back to an ancestor of our best block; by default 144, and any number on regtest.
     #[serde(default)]
     pub max_rewind: Option<u32>,
@@ -244,6 +252,29 @@ pub enum Wallets {
 /// What is left free of bitcoind's 16 threads.
 fn default_connections() -> usize {
     8
+}
+
+/// Wherever the node says.
+fn default_zmq() -> String {
+    "auto".to_owned()
+}
+
+fn default_long_connections() -> usize {
+    1
+}
+
+impl BackendConfig {
+    /// Where the node's notifications come from.
+    ///
+    /// # Errors
+    /// When it is none of the words and no endpoint.
+    pub fn zmq(&self) -> Result<ZmqSetting, BadZmqEndpoint> {
+        match self.zmq.as_str() {
+            "auto" => Ok(ZmqSetting::Auto),
+            "off" => Ok(ZmqSetting::Off),
+            endpoint => Ok(ZmqSetting::At(endpoint.parse()?)),
+        }
+    }
 }
 
 /// The embedded chain.

@@ -100,21 +100,26 @@ impl Standing {
             "Whether the node answered when it was last asked",
             f64::from(u8::from(link.reached)),
         )?;
-        let (mut requests, mut failures) = (vec![("own", link.requests)], vec![("own", link.failures)]);
-        if let Some(passed) = &self.passthrough {
-            requests.push(("passed", passed.figures().requests.load(Ordering::Relaxed)));
-            failures.push(("passed", passed.figures().failures.load(Ordering::Relaxed)));
+        let help = "By how many blocks the node is behind the block that the host follows";
+        page.gauge("node_blocks_behind", help, f64::from(link.behind))?;
+        let help = "What tells the host of the node's changes: zmq, wait (a call that waits for a block) or poll";
+        page.family("node_hints", help, "source", std::iter::once((link.hints.name().to_owned(), 1.0)))?;
+        let mut figures = vec![("own", [link.requests, link.failures, link.replies, link.reply_microseconds])];
+        if let Some(passed) = self.passthrough.as_ref().map(|passed| passed.figures()) {
+            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            let counts = [&passed.requests, &passed.failures, &passed.replies, &passed.reply_microseconds].map(read);
+            figures.push(("passed", counts));
         }
-        let mut counters = |name, help, counts: Vec<(&str, u64)>| {
-            let counts = counts.into_iter().map(|(what, count)| (what.to_owned(), number(count)));
+        let mut counters = |name, help, at: usize, unit: f64| {
+            let counts = figures.iter().map(|(what, counts)| ((*what).to_owned(), number(counts[at]) * unit));
             page.counters(name, help, "what", counts)
         };
-        counters(
-            "node_requests",
-            "Requests sent to the node: the host's own, and calls that were passed on",
-            requests,
-        )?;
-        counters("node_failures", "Requests to the node without a reply", failures)
+        let help = "Requests sent to the node: the host's own, and calls that were passed on";
+        counters("node_requests", help, 0, 1.0)?;
+        counters("node_failures", "Requests to the node without a reply", 1, 1.0)?;
+        counters("node_replies", "Replies of the node", 2, 1.0)?;
+        let help = "Time from the requests to the node to the first bytes of its replies";
+        counters("node_reply_seconds", help, 3, MILLIONTH)
     }
 
     /// Whether the host can do all that it is for: the node is reached, and no wallet lags behind the chain.

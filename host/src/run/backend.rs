@@ -44,8 +44,13 @@ impl Backend {
         let service = Arc::new(Upstream::new(endpoint.clone(), login.clone(), SERVICE_CONNECTIONS));
         let upstream = Arc::new(Upstream::new(endpoint, login, config.connections));
         let any = if network == Network::Regtest { u32::MAX } else { MAX_REWIND };
-        let settings =
-            Settings { network, folder: folder.join("headers"), max_rewind: config.max_rewind.unwrap_or(any) };
+        let settings = Settings {
+            network,
+            folder: folder.join("headers"),
+            max_rewind: config.max_rewind.unwrap_or(any),
+            zmq: config.zmq().map_err(|error| RunError::Failed(format!("backend.zmq: {error}")))?,
+            may_wait: config.long_connections > 0,
+        };
         let node = BitcoindNode::open(service, &settings).map_err(|error| failed("backend")(error.into()))?;
         Ok(Self { node, upstream })
     }

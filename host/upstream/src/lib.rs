@@ -31,6 +31,7 @@ pub use credentials::{CredentialsError, Login};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use envelope::{Outcome, PREFIX, SUFFIX, read_reply, request};
 pub use error::UpstreamError;
+pub use http::StatusCode;
 pub use read_only::is_read_only;
 pub use reply::{Reply, ReplyBody};
 pub use upstream::{Figures, Upstream};

@@ -1,7 +1,7 @@
 //! One node: its address, its credentials, and how many requests it gets at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -33,6 +33,29 @@ pub struct Figures {
     pub failures: AtomicU64,
     /// Connections made.
     pub connections: AtomicU64,
+    /// Replies, but to requests that wait at the node.
+    pub replies: AtomicU64,
+    /// The time from these requests to the heads of their replies, in microseconds.
+    pub reply_microseconds: AtomicU64,
+}
+
+impl Figures {
+    fn note_reply(&self, after: Duration) {
+        self.replies.fetch_add(1, Ordering::Relaxed);
+        let microseconds = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
+        self.reply_microseconds.fetch_add(microseconds, Ordering::Relaxed);
+    }
+}
+
+/// How a request is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It may have effects, and is sent once.
+    Effects,
+    /// It has none, and may be sent twice.
+    ReadOnly,
+    /// It has none, waits at the node, and takes none of the places.
+    Waiting,
 }
 
 /// A running bitcoind.
@@ -76,7 +99,15 @@ impl Upstream {
     /// # Errors
     /// No reply, or one of the statuses 401, 403 and 503.
     pub async fn post(&self, path: &str, body: Bytes, read_only: bool) -> Result<Reply, UpstreamError> {
-        self.send(Method::POST, path, body, read_only).await
+        self.send(Method::POST, path, body, if read_only { Kind::ReadOnly } else { Kind::Effects }).await
+    }
+
+    /// Sends a request without effects that waits at the node: it takes none of the places of others.
+    ///
+    /// # Errors
+    /// As of [`Self::post`].
+    pub async fn wait(&self, path: &str, body: Bytes) -> Result<Reply, UpstreamError> {
+        self.send(Method::POST, path, body, Kind::Waiting).await
     }
 
     /// Sends a request of the node's REST interface.
@@ -84,11 +115,11 @@ impl Upstream {
     /// # Errors
     /// As of [`Self::post`].
     pub async fn get(&self, path: &str) -> Result<Reply, UpstreamError> {
-        self.send(Method::GET, path, Bytes::new(), true).await
+        self.send(Method::GET, path, Bytes::new(), Kind::ReadOnly).await
     }
 
-    async fn send(&self, verb: Method, path: &str, body: Bytes, read_only: bool) -> Result<Reply, UpstreamError> {
-        let replied = self.send_authorized(verb, path, body, read_only).await;
+    async fn send(&self, verb: Method, path: &str, body: Bytes, kind: Kind) -> Result<Reply, UpstreamError> {
+        let replied = self.send_authorized(verb, path, body, kind).await;
         if let Err(error) = &replied {
             self.figures.failures.fetch_add(1, Ordering::Relaxed);
             if error.is_absent() {
@@ -100,17 +131,11 @@ impl Upstream {
     }
 
     /// Sends a request, and once more with other credentials where the node refuses these.
-    async fn send_authorized(
-        &self,
-        verb: Method,
-        path: &str,
-        body: Bytes,
-        read_only: bool,
-    ) -> Result<Reply, UpstreamError> {
+    async fn send_authorized(&self, verb: Method, path: &str, body: Bytes, kind: Kind) -> Result<Reply, UpstreamError> {
         let mut credentials = self.credentials.get()?;
         loop {
             let head = (verb.clone(), path, &credentials);
-            let reply = self.send_once(head, body.clone(), read_only).await?;
+            let reply = self.send_once(head, body.clone(), kind).await?;
             let error = match reply.status {
                 StatusCode::UNAUTHORIZED => UpstreamError::Unauthorized,
                 StatusCode::FORBIDDEN => UpstreamError::Forbidden,
@@ -131,11 +156,16 @@ impl Upstream {
         &self,
         (verb, path, credentials): (Method, &str, &HeaderValue),
         body: Bytes,
-        read_only: bool,
+        kind: Kind,
     ) -> Result<Reply, UpstreamError> {
         // Until the head of the reply: the node's thread is free then, and what remains is only sent.
-        let place = tokio::time::timeout(PLACE_TIMEOUT, self.places.acquire()).await;
-        let _place = place.map_err(|_| UpstreamError::Overloaded)?.map_err(|_| UpstreamError::Overloaded)?;
+        let _place = match kind {
+            Kind::Waiting => None,
+            Kind::Effects | Kind::ReadOnly => {
+                let place = tokio::time::timeout(PLACE_TIMEOUT, self.places.acquire()).await;
+                Some(place.map_err(|_| UpstreamError::Overloaded)?.map_err(|_| UpstreamError::Overloaded)?)
+            }
+        };
         loop {
             let (mut sender, is_new) = match pool::take(self.number) {
                 Some(sender) => (sender, false),
@@ -149,8 +179,12 @@ impl Upstream {
             headers.insert(AUTHORIZATION, credentials.clone());
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             self.figures.requests.fetch_add(1, Ordering::Relaxed);
+            let sent = Instant::now();
             let error = match sender.try_send_request(request).await {
                 Ok(response) => {
+                    if kind != Kind::Waiting {
+                        self.figures.note_reply(sent.elapsed());
+                    }
                     let (head, body) = response.into_parts();
                     return Ok(Reply { status: head.status, body: ReplyBody::new(body, self.number, sender) });
                 }
@@ -158,7 +192,7 @@ impl Upstream {
             };
             // A connection that waited may have been closed by the node meanwhile; a new one has no such excuse.
             let unsent = error.message().is_some();
-            if is_new || !(unsent || read_only) {
+            if is_new || !(unsent || kind != Kind::Effects) {
                 return Err(UpstreamError::Lost(error.into_error()));
             }
         }

@@ -2,6 +2,8 @@
 
 mod chain;
 mod failures;
+mod hints;
+mod nodes;
 mod passed;
 mod users;
 mod waiting;

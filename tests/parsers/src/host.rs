@@ -78,3 +78,11 @@ pub fn load_list(bytes: &[u8]) {
     let written = outrigger_wallet_engine::load_list::write(&names).expect("names are written");
     assert_eq!(outrigger_wallet_engine::load_list::read(&written).expect("what was written is read"), names);
 }
+
+/// What a ZMQ publisher sends: nothing is read that has other bytes than it was read from.
+pub fn zmq(bytes: &[u8]) {
+    for notification in outrigger_bitcoind::zmq::read_all(bytes) {
+        let number = notification.number.to_le_bytes();
+        assert!(bytes.windows(number.len()).any(|part| part == number), "{notification:?}");
+    }
+}

@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -44,6 +44,7 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "database", run: host::database },
     Target { name: "framing", run: host::framing },
     Target { name: "load_list", run: host::load_list },
+    Target { name: "zmq", run: host::zmq },
 ];
 
 /// Runs the target of this name.

@@ -122,6 +122,18 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             let written = r#"{"version":2,"wallets":["a","b/c"]}"#;
             texts(&[r#"["plain","sealed"]"#, written, r#"{"version":3}"#, r#"{"version":2,"wallets":[],"check":"00"}"#])
         }
+        "zmq" => {
+            let mut greeting = vec![0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1];
+            greeting.extend_from_slice(b"NULL");
+            greeting.resize(64, 0);
+            greeting.extend_from_slice(b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03PUB");
+            let message = |rest: &[u8]| {
+                let length = u8::try_from(32 + rest.len()).unwrap();
+                [b"\x01\x08sequence\x01", &[length][..], &[9; 32], rest, b"\0\x04\x01\x02\x03\x04"].concat()
+            };
+            let added = message(b"A\x01\0\0\0\0\0\0\0");
+            vec![[&greeting[..], &message(b"C"), &added, &message(b"D")].concat(), [&greeting[..], &added].concat()]
+        }
         "amount" => texts(&["0.00000001", "\"21000000\"", "1e-8", "[0,999999]", "-1.5", "123456789.123456789"]),
         other => panic!("no corpus for {other}"),
     }
@@ -172,4 +184,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq }

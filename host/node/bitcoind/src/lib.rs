@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! BitcoindNode   Node for services, wallets, metrics
-//!   sync           one thread: asks for the best block, fetches headers, emits events
+//!   hints          one thread follows the node; others hear its ZMQ notifications (zmq), or wait at it for a block
+//!   sync           asks for the best block, fetches headers, emits events
 //!   mirror         headers and best chain, LMDB
 //!   mempool        ids and what each transaction may concern
 //!   snapshot       one moment of the mirror; blocks and coins by hash, live
@@ -20,6 +21,7 @@ mod answers;
 mod blocks;
 mod chain;
 mod error;
+mod hints;
 mod mempool;
 mod mirror;
 mod node;
@@ -29,8 +31,10 @@ mod search;
 mod snapshot;
 mod submit;
 mod sync;
+pub mod zmq;
 
 pub use error::OpenError;
+pub use hints::ZmqSetting;
 pub use node::{BitcoindNode, Settings};
 pub use probe::{Identity, cookie_of, default_ports};
 pub use rpc::Rpc;

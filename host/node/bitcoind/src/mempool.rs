@@ -8,11 +8,13 @@ use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_node::interest::{interests, outpoint_interest};
 use outrigger_node::{NodeEvent, Removal};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::answers::{Hex, MempoolAnswer};
 use super::error::AskError;
 use super::rpc::{Question, Rpc};
+use super::zmq::Event;
 
 /// How many transactions are fetched at a time: they are held until they were told of.
 const PART: usize = 500;
@@ -32,8 +34,25 @@ struct State {
     order: BTreeMap<u64, Txid>,
     /// Counts the changes.
     sequence: u64,
-    /// What the node said of its mempool when it was last read, and its best block then.
-    read: Option<(MempoolAnswer, BlockHash)>,
+    /// The last reading; none where it was not whole.
+    read: Option<Reading>,
+}
+
+/// A reading of the node's mempool.
+struct Reading {
+    /// What the node said of it then; none once the digest has followed what the node told since.
+    info: Option<MempoolAnswer>,
+    /// Its best block then.
+    best: BlockHash,
+    /// The number that the node gives to the next change.
+    next: u64,
+}
+
+/// `getrawmempool` with its sequence.
+#[derive(Deserialize)]
+struct ContentAnswer {
+    txids: Vec<Txid>,
+    mempool_sequence: u64,
 }
 
 /// The digest.
@@ -56,10 +75,11 @@ impl Mempool {
     ) -> Result<(), AskError> {
         let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
         let best: BlockHash = rpc.ask("getbestblockhash", &json!([]))?;
-        if !forced && self.0.lock().read.as_ref() == Some(&(info.clone(), best)) {
+        if !forced && self.0.lock().is_current(&info, best) {
             return Ok(());
         }
-        let txids: Vec<Txid> = rpc.ask("getrawmempool", &json!([]))?;
+        self.0.lock().read = None;
+        let ContentAnswer { txids, mempool_sequence: next } = rpc.ask("getrawmempool", &json!([false, true]))?;
         // What a block took out of the mempool is told after the block.
         catch_up(rpc.ask("getbestblockhash", &json!([]))?);
         let present: HashSet<Txid> = txids.iter().copied().collect();
@@ -72,13 +92,48 @@ impl Mempool {
             let event = self.0.lock().remove(txid);
             emit(event);
         }
-        for part in new.chunks(PART) {
+        self.fetch(rpc, &new, time, emit)?;
+        self.0.lock().read = Some(Reading { info: Some(info), best, next });
+        Ok(())
+    }
+
+    /// Takes over what the node has told since the last reading, as of `time`, in Unix seconds. As for [`Self::sync`], the caller
+    /// lets one thread do so at a time.
+    ///
+    /// # Errors
+    /// The node's absence: all is to be read again.
+    pub fn apply(&self, rpc: &Rpc, events: &[Event], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
+        // Before a whole reading there is nothing that a change could be made to.
+        let Some(reading) = self.0.lock().read.take() else { return Ok(()) };
+        let mut new = Vec::new();
+        for event in events {
+            match *event {
+                Event::Added(txid, number) if number >= reading.next => new.push(txid),
+                Event::Removed(txid, number) if number >= reading.next => {
+                    new.retain(|other| *other != txid);
+                    if self.has(&txid) {
+                        let event = self.0.lock().remove(txid);
+                        emit(event);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut seen = HashSet::new();
+        new.retain(|txid| !self.has(txid) && seen.insert(*txid));
+        self.fetch(rpc, &new, time, emit)?;
+        self.0.lock().read = Some(Reading { info: None, ..reading });
+        Ok(())
+    }
+
+    /// Adds transactions of the node's mempool, as far as they are still there.
+    fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
+        for part in txids.chunks(PART) {
             for (txid, transaction) in in_order(fetch(rpc, part)?) {
                 let event = self.0.lock().add(txid, transaction, time);
                 emit(event);
             }
         }
-        self.0.lock().read = Some((info, best));
         Ok(())
     }
 
@@ -114,6 +169,14 @@ impl Mempool {
 }
 
 impl State {
+    /// Whether the digest is what the node says of its mempool.
+    fn is_current(&self, info: &MempoolAnswer, best: BlockHash) -> bool {
+        self.read.as_ref().filter(|read| read.best == best).is_some_and(|read| match &read.info {
+            Some(last) => last == info,
+            None => self.entries.len() as u64 == info.size,
+        })
+    }
+
     fn add(&mut self, txid: Txid, transaction: Transaction, time: u64) -> NodeEvent {
         self.sequence += 1;
         let outputs = u32::try_from(transaction.output.len()).unwrap_or(u32::MAX);

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
 
 use bitcoin::consensus::encode::serialize;
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
@@ -17,32 +16,22 @@ use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo
 use outrigger_service::wire::Blob;
 use outrigger_upstream::Upstream;
 use parking_lot::Mutex;
-use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::answers::{Btc, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
 use super::error::{AskError, OpenError};
+use super::hints::{self, Hint, ZmqSetting};
 use super::mempool::fetch;
 use super::mirror::Mirror;
 use super::probe::Identity;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::snapshot::NodeSnapshot;
 use super::submit;
-use super::sync::{Follower, SyncError};
+use super::sync::Follower;
 use outrigger_values::FeeRate;
-
-/// How often the node is asked whether anything changed, where nothing hints at it.
-const POLL_EVERY: Duration = Duration::from_secs(1);
-
-/// How long one call waits at the node for a new block, in milliseconds, and how long for its answer.
-const WAIT_MILLISECONDS: u64 = 10_000;
-const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
 /// bitcoind's code for a method that it does not have.
 const METHOD_NOT_FOUND: i32 = -32601;
-
-/// How often it is said that the node's chain is not followed.
-const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// How the node is followed.
 #[derive(Clone, Debug)]
@@ -53,13 +42,17 @@ pub struct Settings {
     pub folder: PathBuf,
     /// By how many blocks the node may go back to an ancestor of the best block.
     pub max_rewind: u32,
+    /// Where its notifications come from.
+    pub zmq: ZmqSetting,
+    /// Whether a call may wait at the node for blocks, where it gives no notifications.
+    pub may_wait: bool,
 }
 
 /// A running bitcoind.
 pub struct BitcoindNode {
     network: Network,
     follower: Arc<Follower>,
-    wake: Sender<()>,
+    wake: SyncSender<Hint>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -88,21 +81,11 @@ impl BitcoindNode {
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
         let mirrored = Mirror::open(&settings.folder, genesis).map_err(mirror)?;
         let follower = Arc::new(Follower::new(rpc, mirrored, settings.max_rewind, identity).map_err(mirror)?);
-        if let Err(error) = follower.sync() {
+        if let Err(error) = follower.sync(false) {
             tracing::warn!(%error, "the node is not followed yet");
         }
-        let (wake, woken) = channel();
-        let followed = follower.clone();
-        let follow = move || {
-            let mut last_warning = None;
-            while !matches!(woken.recv_timeout(POLL_EVERY), Err(RecvTimeoutError::Disconnected)) {
-                follow_once(&followed, &mut last_warning);
-            }
-        };
-        let thread = thread::Builder::new().name("follow node".into()).spawn(follow).map_err(OpenError::Threads)?;
-        let (waited, hint) = (Arc::downgrade(&follower), wake.clone());
-        let wait = move || wait_for_blocks(&waited, &hint);
-        thread::Builder::new().name("wait for block".into()).spawn(wait).map_err(OpenError::Threads)?;
+        let started = hints::start(&follower, settings.zmq.clone(), settings.may_wait);
+        let (wake, thread) = started.map_err(OpenError::Threads)?;
         Ok(Arc::new(Self { network: settings.network, follower, wake, thread: Mutex::new(Some(thread)) }))
     }
 
@@ -132,7 +115,7 @@ impl BitcoindNode {
 
     /// Follows what the node has done, as far as it answers.
     fn follow_now(&self) {
-        if let Err(error) = self.follower.sync() {
+        if let Err(error) = self.follower.sync(false) {
             tracing::warn!(%error, "the host follows later what the node has done");
         }
     }
@@ -147,41 +130,6 @@ impl BitcoindNode {
                 Ok(())
             }
         }
-    }
-}
-
-/// Waits at the node for new blocks, which holds one of its threads, and has each looked for at once. That only hints: what is
-/// missed is found by polling.
-fn wait_for_blocks(follower: &Weak<Follower>, hint: &Sender<()>) {
-    while let Some(follower) = follower.upgrade() {
-        let answer = follower.rpc.ask_within::<IgnoredAny>(WAIT_LIMIT, "waitfornewblock", &json!([WAIT_MILLISECONDS]));
-        match answer {
-            // Without the thread that follows, the host is at its end.
-            Ok(_) if hint.send(()).is_err() => return,
-            Ok(_) => {}
-            Err(error) if error.code() == Some(METHOD_NOT_FOUND) => return,
-            Err(_) => {
-                drop(follower);
-                thread::sleep(POLL_EVERY);
-            }
-        }
-    }
-}
-
-fn follow_once(follower: &Follower, last_warning: &mut Option<Instant>) {
-    let was_reached = follower.is_reached();
-    match follower.sync() {
-        Ok(()) if !was_reached => tracing::info!("the node is reached"),
-        Ok(()) => {}
-        Err(error) if was_reached && !follower.is_reached() => tracing::warn!(%error, "the node is away"),
-        Err(error @ (SyncError::Rewind { .. } | SyncError::Behind { .. } | SyncError::Foreign(_))) => {
-            // Once a minute: until then the wallets stand still.
-            if last_warning.is_none_or(|at| at.elapsed() > WARN_EVERY) {
-                *last_warning = Some(Instant::now());
-                tracing::error!(%error, "the node's chain is not followed");
-            }
-        }
-        Err(error) => tracing::debug!(%error, "the node is not followed"),
     }
 }
 
@@ -209,6 +157,10 @@ impl Node for BitcoindNode {
             reached: self.follower.is_reached(),
             requests: figures.requests.load(Ordering::Relaxed),
             failures: figures.failures.load(Ordering::Relaxed),
+            replies: figures.replies.load(Ordering::Relaxed),
+            reply_microseconds: figures.reply_microseconds.load(Ordering::Relaxed),
+            hints: self.follower.source.get(),
+            behind: self.follower.behind(),
         })
     }
 
@@ -393,8 +345,9 @@ fn entry_of(txid: Txid, answer: EntryAnswer) -> MempoolEntry {
 
 impl Drop for BitcoindNode {
     fn drop(&mut self) {
-        let (closed, _) = channel();
-        self.wake = closed;
+        self.follower.stop();
+        // One that has other hints to look at looks soon anyway.
+        let _ = self.wake.try_send(Hint::Look);
         if let Some(thread) = self.thread.lock().take() {
             // It contains no state of its own.
             let _ = thread.join();

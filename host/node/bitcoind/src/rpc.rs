@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use bytes::Bytes;
-use outrigger_upstream::{Outcome, Upstream, UpstreamError, is_read_only, read_reply, request};
+use outrigger_upstream::{Outcome, StatusCode, Upstream, UpstreamError, is_read_only, read_reply, request};
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -98,11 +98,7 @@ impl Rpc {
             (self.upstream.clone(), request(method, params.to_string().as_bytes()), is_read_only(method));
         let answer =
             self.wait(limit, async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await })?;
-        match read_reply(answer.0, &answer.1) {
-            Outcome::Result(result) => Ok(result),
-            Outcome::Error(error) => Err(AskError::Rpc { method: method.to_owned(), error }),
-            Outcome::Strange => Err(UpstreamError::Strange(answer.0).into()),
-        }
+        result(method, &answer)
     }
 
     /// A method's result.
@@ -124,6 +120,21 @@ impl Rpc {
         params: &Value,
     ) -> Result<T, AskError> {
         read(method, &self.raw_within(limit, method, params)?)
+    }
+
+    /// The result of a method that waits at the node, if it comes in time. It is counted apart from other requests.
+    ///
+    /// # Errors
+    /// As of [`Self::ask`].
+    pub fn wait_at_node<T: DeserializeOwned>(
+        &self,
+        limit: Duration,
+        method: &str,
+        params: &Value,
+    ) -> Result<T, AskError> {
+        let (upstream, body) = (self.upstream.clone(), request(method, params.to_string().as_bytes()));
+        let answer = self.wait(limit, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await })?;
+        read(method, &result(method, &answer)?)
     }
 
     /// The results of several calls without effects, in their order.
@@ -175,6 +186,14 @@ impl Rpc {
         let (upstream, path) = (self.upstream.clone(), path.to_owned());
         let (status, body) = self.wait(TIMEOUT, async move { upstream.get(&path).await?.collect(MAX_ANSWER).await })?;
         Ok((status.as_u16() == 200).then_some(body))
+    }
+}
+
+fn result(method: &str, (status, body): &(StatusCode, Bytes)) -> Result<Bytes, AskError> {
+    match read_reply(*status, body) {
+        Outcome::Result(result) => Ok(result),
+        Outcome::Error(error) => Err(AskError::Rpc { method: method.to_owned(), error }),
+        Outcome::Strange => Err(UpstreamError::Strange(*status).into()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Following the node's best chain: the mirror is brought to the node's best block, and the observers are told.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -16,10 +16,12 @@ use serde_json::json;
 use super::answers::{ChainAnswer, Hex, TipAnswer};
 use super::chain::Entry;
 use super::error::{AskError, MirrorError};
+use super::hints::Source;
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
 use super::probe::Identity;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::zmq::Event;
 
 /// How many headers are fetched one after the other before the fork is searched by heights.
 const WALK: usize = 8;
@@ -100,6 +102,12 @@ pub struct Follower {
     reached: AtomicBool,
     /// Whether a passed call was answered since then: the node may be there again.
     seen: AtomicBool,
+    /// What says that there is something to read.
+    pub(crate) source: Source,
+    /// By how many blocks the node is behind the mirror.
+    behind: AtomicU32,
+    /// The threads that follow are to end.
+    stopping: AtomicBool,
     /// What the node was when it was first reached.
     identity: Mutex<Option<Identity>>,
     refusal: Mutex<Option<String>>,
@@ -130,6 +138,9 @@ impl Follower {
             max_rewind,
             reached: AtomicBool::new(false),
             seen: AtomicBool::new(false),
+            source: Source::default(),
+            behind: AtomicU32::new(0),
+            stopping: AtomicBool::new(false),
             identity: Mutex::new(identity),
             refusal: Mutex::default(),
             reading: Mutex::default(),
@@ -159,6 +170,21 @@ impl Follower {
     /// Whether the node answered when it was last asked.
     pub fn is_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
+    }
+
+    /// By how many blocks the node is behind the mirror, which does not follow it back there.
+    pub fn behind(&self) -> u32 {
+        self.behind.load(Ordering::Relaxed)
+    }
+
+    /// Whether the threads that follow are to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Ends the threads that follow.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
     }
 
     /// Sends all events from now on to `observer`.
@@ -213,6 +239,13 @@ impl Follower {
         let synced = self.sync_to_best();
         let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_)) | SyncError::Foreign(_)));
         self.reached.store(!away, Ordering::Relaxed);
+        match &synced {
+            Ok(_) => self.behind.store(0, Ordering::Relaxed),
+            Err(SyncError::Behind { depth } | SyncError::Rewind { depth, .. }) => {
+                self.behind.store(*depth, Ordering::Relaxed);
+            }
+            Err(_) => {}
+        }
         if synced.is_ok() {
             self.confirmed.store(passed, Ordering::SeqCst);
         }
@@ -455,17 +488,26 @@ impl Follower {
         Ok(())
     }
 
-    /// Chain and mempool, as far as the node answers.
+    /// Chain and mempool, as far as the node answers. `forced`: the mempool also where its figures have not changed.
     ///
     /// # Errors
     /// As of both.
-    pub fn sync(&self) -> Result<(), SyncError> {
+    pub fn sync(&self, forced: bool) -> Result<(), SyncError> {
         // Payments are seen also while the chain is held.
         let chain = self.sync_chain();
         if chain.is_ok() || self.is_reached() {
-            self.sync_mempool(false)?;
+            self.sync_mempool(forced)?;
         }
         chain.map(drop)
+    }
+
+    /// Takes over what the node has told of its mempool.
+    ///
+    /// # Errors
+    /// The node's absence.
+    pub(crate) fn apply(&self, events: &[Event]) -> Result<(), SyncError> {
+        let _reading = self.reading.lock();
+        Ok(self.mempool.apply(&self.rpc, events, self.time(), &|event| self.emit(&event))?)
     }
 
     /// The ids of the digest.

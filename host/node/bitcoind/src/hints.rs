@@ -1,0 +1,267 @@
+//! What says that there is something to read at the node: its ZMQ notifications, or else a call that waits there for a block.
+//! The node is asked now and then in any case, so nothing that is missed is missed for long.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use outrigger_node::HintSource;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::sync::{Follower, SyncError};
+use super::zmq::{Event, Stream, Subscription, ZmqEndpoint, ZmqError};
+
+/// How often the node is asked whether anything changed: without ZMQ, and with it, where only losses are found so.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(10);
+
+/// How long one call waits at the node for a new block, in milliseconds, and how long for its answer.
+const WAIT_MILLISECONDS: u64 = 10_000;
+const WAIT_LIMIT: Duration = Duration::from_secs(15);
+
+/// After so long without a notification, the node is followed as one without ZMQ, and subscribed to anew.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// After how long it is subscribed to again, at first, and at most.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// How many hints wait: beyond, the publisher waits, which drops what it cannot send, and that shows as a loss.
+const MAX_WAITING: usize = 1_000;
+
+/// How often it is said that the node's chain is not followed.
+const WARN_EVERY: Duration = Duration::from_secs(60);
+
+/// bitcoind's code for a method that it does not have.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+/// Where notifications come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ZmqSetting {
+    /// Where getzmqnotifications says, if anywhere.
+    Auto,
+    /// From here.
+    At(ZmqEndpoint),
+    /// From nowhere.
+    Off,
+}
+
+/// Something to look at.
+pub(crate) enum Hint {
+    /// There may be a new block.
+    Look,
+    /// The node has told this.
+    Event(Event),
+    /// It may have told what was not heard.
+    Lost,
+}
+
+/// Which hints count at the moment.
+pub(crate) struct Source(Mutex<HintSource>);
+
+impl Default for Source {
+    fn default() -> Self {
+        Self(Mutex::new(HintSource::Poll))
+    }
+}
+
+impl Source {
+    /// Where the hints come from.
+    pub fn get(&self) -> HintSource {
+        *self.0.lock()
+    }
+
+    fn set(&self, source: HintSource) {
+        *self.0.lock() = source;
+    }
+
+    /// Another source, unless a third one came before.
+    fn replace(&self, former: HintSource, source: HintSource) {
+        let mut now = self.0.lock();
+        if *now == former {
+            *now = source;
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct PublisherAnswer {
+    #[serde(rename = "type")]
+    kind: String,
+    address: String,
+}
+
+/// Begins to follow the node. What is sent to the result wakes the thread that follows. `may_wait`: a thread of the node may wait
+/// for blocks.
+///
+/// # Errors
+/// When the system gives no thread.
+pub(crate) fn start(
+    follower: &Arc<Follower>,
+    zmq: ZmqSetting,
+    may_wait: bool,
+) -> io::Result<(SyncSender<Hint>, JoinHandle<()>)> {
+    let (sender, hints) = sync_channel(MAX_WAITING);
+    let followed = follower.clone();
+    let thread = thread::Builder::new().name("follow node".into()).spawn(move || follow(&followed, &hints))?;
+    if may_wait {
+        let (waited, sender) = (Arc::downgrade(follower), sender.clone());
+        thread::Builder::new().name("wait for block".into()).spawn(move || wait_for_blocks(&waited, &sender))?;
+    }
+    if zmq != ZmqSetting::Off {
+        let (heard, sender) = (Arc::downgrade(follower), sender.clone());
+        thread::Builder::new().name("hear node".into()).spawn(move || listen(&heard, &zmq, &sender))?;
+    }
+    Ok((sender, thread))
+}
+
+/// Follows the node until it is told to stop.
+fn follow(follower: &Follower, hints: &Receiver<Hint>) {
+    let mut last_warning = None;
+    while !follower.is_stopping() {
+        let is_told = follower.source.get() == HintSource::Zmq && follower.is_reached();
+        let first = match hints.recv_timeout(if is_told { CHECK_EVERY } else { POLL_EVERY }) {
+            Err(RecvTimeoutError::Disconnected) => return,
+            first => first.ok(),
+        };
+        let (mut look, mut lost, mut events) = (first.is_none(), false, Vec::new());
+        for hint in first.into_iter().chain(hints.try_iter().take(MAX_WAITING)) {
+            match hint {
+                Hint::Look => look = true,
+                // What a block confirmed left the mempool untold, and what was told before is in the reading that follows.
+                Hint::Lost | Hint::Event(Event::Block(_)) => {
+                    lost = true;
+                    events.clear();
+                }
+                Hint::Event(event) => events.push(event),
+            }
+        }
+        if look || lost {
+            follow_once(follower, lost, &mut last_warning);
+        }
+        if !events.is_empty()
+            && let Err(error) = follower.apply(&events)
+        {
+            tracing::debug!(%error, "the mempool is read later");
+        }
+    }
+}
+
+fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instant>) {
+    let was_reached = follower.is_reached();
+    match follower.sync(lost) {
+        Ok(()) if !was_reached => tracing::info!("the node is reached"),
+        Ok(()) => {}
+        Err(error) if was_reached && !follower.is_reached() => tracing::warn!(%error, "the node is away"),
+        Err(error @ (SyncError::Rewind { .. } | SyncError::Behind { .. } | SyncError::Foreign(_))) => {
+            // Once a minute: until then the wallets stand still.
+            if last_warning.is_none_or(|at| at.elapsed() > WARN_EVERY) {
+                *last_warning = Some(Instant::now());
+                tracing::error!(%error, "the node's chain is not followed");
+            }
+        }
+        Err(error) => tracing::debug!(%error, "the node is not followed"),
+    }
+}
+
+/// Waits at the node for new blocks, which holds one of its threads, while it tells of none by ZMQ.
+fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
+    while let Some(follower) = follower.upgrade().filter(|follower| !follower.is_stopping()) {
+        if follower.source.get() == HintSource::Zmq {
+            drop(follower);
+            thread::sleep(POLL_EVERY);
+            continue;
+        }
+        follower.source.replace(HintSource::Poll, HintSource::Wait);
+        match follower.rpc.wait_at_node::<IgnoredAny>(WAIT_LIMIT, "waitfornewblock", &json!([WAIT_MILLISECONDS])) {
+            Ok(_) => {
+                // Without the thread that follows, the host is at its end.
+                if hints.send(Hint::Look).is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                follower.source.replace(HintSource::Wait, HintSource::Poll);
+                if error.code() == Some(METHOD_NOT_FOUND) {
+                    return;
+                }
+                drop(follower);
+                thread::sleep(POLL_EVERY);
+            }
+        }
+    }
+}
+
+/// Hears the node's notifications, and subscribes again where they end.
+fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hint>) {
+    let mut pause = RETRY_AFTER;
+    let mut warned = false;
+    loop {
+        let endpoint = match (setting, follower.upgrade().filter(|follower| !follower.is_stopping())) {
+            (_, None) => return,
+            (ZmqSetting::At(endpoint), _) => Some(endpoint.clone()),
+            (_, Some(follower)) => listed(&follower),
+        };
+        if let Some(endpoint) = endpoint {
+            match endpoint.subscribe(SILENCE) {
+                Ok(mut subscription) => {
+                    tracing::info!("the node's ZMQ notifications are subscribed to");
+                    let (heard, error) = hear(follower, &mut subscription, hints);
+                    let is_silent = matches!(&error, ZmqError::Io(error)
+                        if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
+                    tracing::info!(%error, "the node's ZMQ notifications have ended");
+                    if heard || is_silent {
+                        (pause, warned) = (RETRY_AFTER, false);
+                    }
+                }
+                Err(error) if !warned => {
+                    warned = true;
+                    tracing::warn!(%error, "the node's ZMQ notifications cannot be had");
+                }
+                Err(error) => tracing::debug!(%error, "the node's ZMQ notifications cannot be had"),
+            }
+        }
+        thread::sleep(pause);
+        pause = (2 * pause).min(MAX_RETRY_AFTER);
+    }
+}
+
+/// The endpoint that the node lists.
+fn listed(follower: &Follower) -> Option<ZmqEndpoint> {
+    let list: Vec<PublisherAnswer> = follower.rpc.ask("getzmqnotifications", &json!([])).ok()?;
+    let (host, _) = follower.rpc.upstream().endpoint().authority();
+    ZmqEndpoint::listed(list.iter().map(|publisher| (&*publisher.kind, &*publisher.address)), host)
+}
+
+/// Passes notifications on until they end. Whether any came, and why they ended.
+fn hear(
+    follower: &Weak<Follower>,
+    subscription: &mut Subscription<Box<dyn Stream>>,
+    hints: &SyncSender<Hint>,
+) -> (bool, ZmqError) {
+    // Before the first, some may have been sent that were not heard.
+    let mut expected = None;
+    let error = loop {
+        let notification = match subscription.read() {
+            Ok(notification) => notification,
+            Err(error) => break error,
+        };
+        let Some(follower) = follower.upgrade() else { break io::Error::from(io::ErrorKind::Interrupted).into() };
+        follower.source.set(HintSource::Zmq);
+        let is_next = expected.replace(notification.number.wrapping_add(1)) == Some(notification.number);
+        let lost = (!is_next).then_some(Hint::Lost);
+        for hint in lost.into_iter().chain([Hint::Event(notification.event)]) {
+            // As for one that waits: the host is at its end, which the next look at it says.
+            let _ = hints.send(hint);
+        }
+    };
+    if let Some(follower) = follower.upgrade() {
+        follower.source.replace(HintSource::Zmq, HintSource::Poll);
+    }
+    (expected.is_some(), error)
+}

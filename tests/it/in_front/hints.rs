@@ -1,0 +1,236 @@
+//! What the node tells by ZMQ may be lost, late or cut off: the host comes to the truth all the same.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::metrics::ask;
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// How many changes of the node are made, and after how many wallet and node are compared.
+const CHANGES: u64 = 120;
+const COMPARED_EVERY: u64 = 30;
+
+/// The length of a greeting of ZMTP.
+const GREETING: usize = 64;
+
+/// A node that publishes on a socket in a folder.
+fn publishing(folder: &TempDir) -> Option<(Bitcoind, PathBuf)> {
+    let path = bitcoind::installed()?;
+    let socket = folder.path().join("zmq");
+    let publish = format!("-zmqpubsequence=ipc://{}", socket.display());
+    Some((Bitcoind::start_with(path, &[&publish, "-fallbackfee=0.0001", "-txindex=1"]).0, socket))
+}
+
+fn host_before(node: Bitcoind, settings: &[String]) -> Host {
+    let set = [&["metrics.listen=127.0.0.1:0".to_owned()], settings].concat();
+    Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, Some(node))
+}
+
+fn source(host: &Host) -> String {
+    let page = ask(host.metrics.unwrap(), "GET /metrics");
+    let line = page.lines().find_map(|line| line.strip_prefix("outrigger_node_hints{source=\""));
+    line.and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
+}
+
+/// The height of the only wallet, without a look at the node.
+fn height(host: &Host) -> f64 {
+    let page = ask(host.metrics.unwrap(), "GET /metrics");
+    let line = page.lines().find(|line| line.starts_with("outrigger_wallet_height"));
+    line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(-1.0)
+}
+
+#[test]
+fn blocks_and_payments_are_told_by_zmq_where_the_node_lists_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((node, _)) = publishing(&folder) else { return };
+    let host = host_before(node, &[]);
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("createwallet", json!(["funds"]));
+    let funds = node.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([101, funds]));
+    // Until it has told something, it may be one that tells nothing.
+    wait_until("the first notification", || {
+        node.call("generatetoaddress", json!([1, ADDRESS]));
+        source(&host) == "zmq"
+    });
+    let blocks = node.call("getblockcount", json!([])).as_f64().unwrap();
+    wait_until("the wallet has the blocks", || (height(&host) - blocks).abs() < 0.5);
+    let paid = node.call("sendtoaddress", json!([mine, 1]));
+    wait_until("the wallet has the payment", || wallet.try_call("gettransaction", json!([paid])).is_ok());
+    // Another with a higher fee takes its place, and a block confirms it.
+    let replaced = node.call("bumpfee", json!([paid]))["txid"].clone();
+    wait_until("the wallet has the replacement", || {
+        wallet
+            .try_call("gettransaction", json!([paid]))
+            .is_ok_and(|found| found["walletconflicts"] == json!([replaced]))
+    });
+    node.call("generatetoaddress", json!([1, ADDRESS]));
+    wait_until("the wallet has the block", || (height(&host) - blocks).abs() > 0.5);
+    assert_eq!(wallet.call("gettransaction", json!([replaced]))["confirmations"], json!(1));
+    assert_eq!(source(&host), "zmq");
+}
+
+#[test]
+fn without_zmq_and_waiting_calls_the_node_is_polled() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((node, _)) = publishing(&folder) else { return };
+    let settings = ["backend.zmq=off", "backend.long_connections=0"].map(str::to_owned);
+    let host = host_before(node, &settings);
+    host.new_wallet("w");
+    host.node.as_ref().unwrap().client().call("generatetoaddress", json!([3, ADDRESS]));
+    wait_until("the wallet has the blocks", || (height(&host) - 3.0).abs() < 0.5);
+    assert_eq!(source(&host), "poll");
+}
+
+/// Stands between the node's publisher and the host: loses some messages, holds some back until another comes, and ends connections.
+struct Proxy {
+    address: SocketAddr,
+    honest: Arc<AtomicBool>,
+    counts: Arc<Mutex<[u32; 3]>>,
+}
+
+/// A generator of numbers (SplitMix64).
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut number = *state;
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+impl Proxy {
+    fn start(publisher: &Path) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (honest, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new([0; 3])));
+        let (is_honest, counted, publisher) = (honest.clone(), counts.clone(), publisher.to_owned());
+        std::thread::spawn(move || {
+            let mut state = 7;
+            for client in listener.incoming() {
+                let (mut client, Ok(node)) = (client.unwrap(), UnixStream::connect(&publisher)) else { return };
+                let (mut from_client, mut to_node) = (client.try_clone().unwrap(), node.try_clone().unwrap());
+                std::thread::spawn(move || std::io::copy(&mut from_client, &mut to_node));
+                relay(&mut &node, &mut client, &mut state, &is_honest, &counted);
+                let _ = (node.shutdown(Shutdown::Both), client.shutdown(Shutdown::Both));
+            }
+        });
+        Self { address, honest, counts }
+    }
+}
+
+/// Passes messages on until an end.
+fn relay(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    state: &mut u64,
+    honest: &AtomicBool,
+    counts: &Mutex<[u32; 3]>,
+) -> Option<()> {
+    let mut greeting = [0; GREETING];
+    from.read_exact(&mut greeting).ok()?;
+    to.write_all(&greeting).ok()?;
+    let mut held = Vec::new();
+    loop {
+        let (message, is_command) = message(from)?;
+        let count = |what: usize| counts.lock().unwrap()[what] += 1;
+        let chance = if is_command || honest.load(Ordering::SeqCst) { 100 } else { next(state) % 100 };
+        held.extend(if chance < 20 { Vec::new() } else { message });
+        match chance {
+            0..20 => count(0),
+            20..40 => count(1),
+            40..43 => {
+                count(2);
+                return None;
+            }
+            _ => to.write_all(&std::mem::take(&mut held)).ok()?,
+        }
+    }
+}
+
+/// The bytes of one message or command, and whether it is a command.
+fn message(from: &mut impl Read) -> Option<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    loop {
+        let mut head = [0; 2];
+        from.read_exact(&mut head).ok()?;
+        let mut body = vec![0; usize::from(head[1])];
+        from.read_exact(&mut body).ok()?;
+        bytes.extend_from_slice(&head);
+        bytes.extend(body);
+        if head[0] & 1 == 0 {
+            return Some((bytes, head[0] & 4 != 0));
+        }
+    }
+}
+
+/// A wallet's transactions that are confirmed or in the mempool: of one that was replaced before it was told of, it need not know.
+fn transactions(wallet: &mut Client, mempool: &Value) -> Vec<String> {
+    let listed = wallet.call("listtransactions", json!(["*", 1000]));
+    let counts = |entry: &&Value| {
+        entry["confirmations"].as_i64().unwrap() > 0 || mempool.as_array().unwrap().contains(&entry["txid"])
+    };
+    let entry = |entry: &Value| format!("{} {} {}", entry["txid"], entry["vout"], entry["confirmations"]);
+    let mut entries: Vec<String> = listed.as_array().unwrap().iter().filter(counts).map(entry).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn lossy_hints_leave_wallet_and_mempool_at_the_nodes_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((node, publisher)) = publishing(&folder) else { return };
+    let proxy = Proxy::start(&publisher);
+    // Without calls that wait for blocks, so that all is up to the notifications and to the looks between them.
+    let settings = [format!("backend.zmq=tcp://{}", proxy.address), "backend.long_connections=0".to_owned()];
+    let host = host_before(node, &settings);
+    let mut wallet = host.new_wallet("w");
+    let node = host.node.as_ref().unwrap();
+    let mut twin = bitcoind::twin(node.client(), &mut wallet);
+    let mine = wallet.call("getnewaddress", json!([]));
+    let mut client = node.client();
+    client.call("createwallet", json!(["funds"]));
+    let mut funds = client.wallet("funds");
+    let own = funds.call("getnewaddress", json!([]));
+    funds.call("generatetoaddress", json!([120, own]));
+    let (mut state, mut last) = (11, Value::Null);
+    for change in 1..=CHANGES {
+        match next(&mut state) % 10 {
+            0 => {
+                let to = if next(&mut state).is_multiple_of(2) { &json!(ADDRESS) } else { &mine };
+                funds.call("generatetoaddress", json!([1, to]));
+            }
+            1 => {
+                let tip = funds.call("getbestblockhash", json!([]));
+                funds.call("invalidateblock", json!([tip]));
+                funds.call("generatetoaddress", json!([2, ADDRESS]));
+            }
+            // Refused once it is confirmed.
+            2 | 3 => drop(funds.try_call("bumpfee", json!([last]))),
+            4 => drop(funds.call("sendtoaddress", json!([ADDRESS, 0.5]))),
+            _ => last = funds.call("sendtoaddress", json!([mine, 0.01])),
+        }
+        if change % COMPARED_EVERY == 0 {
+            // What is told after a loss shows it.
+            proxy.honest.store(true, Ordering::SeqCst);
+            funds.call("sendtoaddress", json!([ADDRESS, 0.5]));
+            let mempool = funds.call("getrawmempool", json!([]));
+            let truth = transactions(&mut twin, &mempool);
+            wait_until("the wallet is at the node's truth", || transactions(&mut wallet, &mempool) == truth);
+            assert_eq!(wallet.call("getbalances", json!([]))["mine"], twin.call("getbalances", json!([]))["mine"]);
+            proxy.honest.store(false, Ordering::SeqCst);
+        }
+    }
+    let counts = *proxy.counts.lock().unwrap();
+    assert!(counts.iter().all(|count| *count > 0), "lost, held back, cut: {counts:?}");
+}

@@ -1,0 +1,72 @@
+//! Nodes that lack something: the wallets work with what is there.
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::start;
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// Receives, pays and follows in front of this node.
+fn check_payments(host: &Host) {
+    let mut client = host.client();
+    let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));
+    let mine = one.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([101, mine]));
+    let to = two.call("getnewaddress", json!([]));
+    let paid = one.call("sendtoaddress", json!([to, 1]));
+    assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], json!(0));
+    client.call("generatetoaddress", json!([1, ADDRESS]));
+    assert_eq!(two.call("gettransaction", json!([paid]))["confirmations"], json!(1));
+}
+
+#[test]
+fn blocksonly_node_takes_payments_of_the_wallets() {
+    let Some(host) = start(&["-blocksonly"]) else { return };
+    check_payments(&host);
+}
+
+#[test]
+fn disablewallet_node_leaves_the_wallets_to_the_host() {
+    let Some(host) = start(&["-disablewallet"]) else { return };
+    check_payments(&host);
+}
+
+#[test]
+fn norest_node_is_followed_over_rpc_alone() {
+    let Some(host) = start(&["-rest=0", "-blockfilterindex=1"]) else { return };
+    check_payments(&host);
+}
+
+/// Imports an address from the chain's begin on, into a wallet of its own.
+fn import(client: &mut Client, address: &Value) -> (Client, Value) {
+    let name = format!("w{}", client.call("listwallets", json!([])).as_array().unwrap().len());
+    client.call("createwallet", json!([name, true, true]));
+    let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
+    let mut wallet = client.wallet(&name);
+    let answer = wallet.call("importdescriptors", json!([[{"desc": described["descriptor"], "timestamp": 0}]]));
+    (wallet, answer[0].clone())
+}
+
+#[test]
+fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
+    for filters in ["-blockfilterindex=1", "-blockfilterindex=0"] {
+        let Some(host) = start(&["-prune=1", "-fastprune", filters]) else { return };
+        let mut client = host.client();
+        let mut owner = host.new_wallet("owner");
+        let [early, late] = ["", ""].map(|label| owner.call("getnewaddress", json!([label])));
+        client.call("generatetoaddress", json!([1, early]));
+        client.call("generatetoaddress", json!([800, ADDRESS]));
+        client.call("generatetoaddress", json!([1, late]));
+        let dropped = client.call("pruneblockchain", json!([500])).as_u64().unwrap();
+        assert!(dropped > 1, "{dropped}");
+        let (mut wallet, answer) = import(&mut client, &late);
+        // Without filters all blocks are needed; what is there is found in any case.
+        assert_eq!(answer["success"], json!(filters == "-blockfilterindex=1"), "{answer}");
+        assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(1));
+        let (mut wallet, answer) = import(&mut client, &early);
+        let said = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(said.starts_with("Rescan failed for descriptor with timestamp 0."), "{answer}");
+        assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(0));
+    }
+}

@@ -213,7 +213,9 @@ fn lossy_hints_leave_wallet_and_mempool_at_the_nodes_truth() {
             1 => {
                 let tip = funds.call("getbestblockhash", json!([]));
                 funds.call("invalidateblock", json!([tip]));
-                funds.call("generatetoaddress", json!([2, ADDRESS]));
+                // Another than that of any block before: the same block would be invalid again.
+                let to = funds.call("getnewaddress", json!([]));
+                funds.call("generatetoaddress", json!([2, to]));
             }
             // Refused once it is confirmed.
             2 | 3 => drop(funds.try_call("bumpfee", json!([last]))),

@@ -33,6 +33,9 @@ use outrigger_values::FeeRate;
 /// bitcoind's code for a method that it does not have.
 const METHOD_NOT_FOUND: i32 = -32601;
 
+/// bitcoind's code for an estimate of fees where they are not estimated.
+const INTERNAL_ERROR: i32 = -32603;
+
 /// How the node is followed.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -304,8 +307,11 @@ impl Node for BitcoindNode {
     }
 
     fn fee_estimate(&self, blocks: u32) -> Result<Option<FeeRate>> {
-        let answer: FeeAnswer = self.rpc().ask("estimatesmartfee", &json!([blocks]))?;
-        Ok(answer.feerate.map(Btc::feerate))
+        match self.rpc().ask::<FeeAnswer>("estimatesmartfee", &json!([blocks])) {
+            // A node with -blocksonly estimates none.
+            Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(None),
+            answer => Ok(answer?.feerate.map(Btc::feerate)),
+        }
     }
 
     fn candidate(&self, _: Option<u64>) -> Result<Option<Candidate>> {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use outrigger_abi::ExportedService;
 use outrigger_node::Node;
-use outrigger_plugins::grants::{Grant, SIGNER, ServiceSource};
-use outrigger_service::{Chain, Mempool, Signer, Wallet};
-use outrigger_services::{ChainService, Keys, MempoolService, OwnScopes, Scopes, WalletService};
+use outrigger_plugins::grants::{Grant, NODE_RPC, SIGNER, ServiceSource};
+use outrigger_service::{Chain, Mempool, NodeRpc, Signer, Wallet};
+use outrigger_services::{
+    ChainService, Keys, MempoolService, NodeMethods, NodeRpcService, OwnScopes, Scopes, WalletService,
+};
 use outrigger_wallet_engine::WalletManager;
 
 /// The services' names.
-const NAMES: [&str; 4] = ["chain/1", "mempool/1", "wallet/1", SIGNER];
+const NAMES: [&str; 5] = ["chain/1", "mempool/1", "wallet/1", SIGNER, NODE_RPC];
 
 /// The services by their names alone, for whoever checks grants and starts nothing.
 pub struct ServiceNames;
@@ -29,6 +31,8 @@ impl ServiceSource for ServiceNames {
 pub struct HostServices {
     /// The node.
     pub node: Arc<dyn Node>,
+    /// The node's own methods; none on the embedded chain.
+    pub methods: Option<Arc<dyn NodeMethods>>,
     /// The wallets.
     pub manager: Arc<WalletManager>,
     /// The calls.
@@ -45,12 +49,16 @@ impl ServiceSource for HostServices {
         let node = self.node.clone();
         let wallets =
             || WalletService { manager: self.manager.clone(), scopes: scopes.clone(), keys: signing_keys(grants) };
-        let [chain, mempool, wallet, signer] = NAMES;
+        let [chain, mempool, wallet, signer, node_rpc] = NAMES;
         let exported = match service {
             name if name == chain => ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes })),
             name if name == mempool => ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes })),
             name if name == wallet => ExportedService::new::<dyn Wallet>(Arc::new(wallets())),
             name if name == signer => ExportedService::new::<dyn Signer>(Arc::new(wallets())),
+            name if name == node_rpc => {
+                let (node, methods) = (self.methods.clone(), granted_methods(grants));
+                ExportedService::new::<dyn NodeRpc>(Arc::new(NodeRpcService { node, methods, scopes }))
+            }
             _ => return None,
         };
         Some(Arc::new(exported))
@@ -66,6 +74,11 @@ fn signing_keys(grants: &[Grant]) -> Keys {
     }
 }
 
+/// The methods of the node that an instance with these grants may call.
+fn granted_methods(grants: &[Grant]) -> Vec<String> {
+    grants.iter().find(|grant| grant.service == NODE_RPC).and_then(|grant| grant.methods.clone()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use outrigger_service::ErrorKind;
@@ -74,7 +87,7 @@ mod tests {
 
     #[test]
     fn signer_has_the_keys_of_the_granted_wallets_alone() {
-        let of = |wallets: Option<Vec<String>>| signing_keys(&[Grant { service: SIGNER.into(), wallets }]);
+        let of = |wallets: Option<Vec<String>>| signing_keys(&[Grant { wallets, ..Grant::all(SIGNER) }]);
         assert!(of(None).check("any").is_ok());
         assert!(of(Some(vec!["hot".into()])).check("hot").is_ok());
         assert_eq!(of(Some(vec!["hot".into()])).check("cold").unwrap_err().kind, ErrorKind::NotGranted);

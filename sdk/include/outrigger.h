@@ -2023,6 +2023,41 @@ enum {
     OUTRIGGER_FN_LOG_WRITE = 0,
 };
 
+/* ------------------------------------------------------------------------------------------------------------------
+ * The service node-rpc/1
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+/**
+ * The methods of the bitcoind that the host stands in front of.
+ *
+ * The configuration grants it for methods by name: `{ service = "node-rpc/1", methods = ["getblocktemplate"] }`. A call
+ * is passed on as a client's would be that no plugin answers: `backend.deny` and the rule for wallet methods hold
+ * (`Error` with code -32601), a `longpollid` waits in the host, and what the call changed has been followed before it
+ * returns. The rights are those of the grant, not those of the user whose call the plugin answers.
+ */
+#define OUTRIGGER_SERVICE_NODE_RPC "node-rpc/1"
+
+/** The positions of the functions of `node-rpc/1` in its table. */
+enum {
+    /**
+     * Calls a method of the node and waits for its answer. `params` is the JSON text of an array or an object, of at
+     * most 33,553,408 bytes. Since minor 1.
+     *
+     * Within a call it waits for as long as somebody waits for that call's answer: when its client has gone, its
+     * deadline has passed or it was answered, it fails with OUTRIGGER_STATUS_STALE, and the node may have done what was
+     * asked. Outside of calls it waits for at most 120 seconds. A method that uses it may not be `inline`.
+     *
+     * Fails with OUTRIGGER_STATUS_NOT_GRANTED for a method that is not granted, or that the node's own list refuses
+     * (`rpcwhitelist`); with OUTRIGGER_STATUS_UNSUPPORTED where the host stands in front of no bitcoind, and in a call
+     * of an inline method; with OUTRIGGER_STATUS_MALFORMED for other parameters; with OUTRIGGER_STATUS_NODE_UNAVAILABLE
+     * while the node is away, starts, or takes no more work; with OUTRIGGER_STATUS_REFUSED for a result of more than
+     * 67,108,864 bytes.
+     *
+     * Request: method [text], params [bytes]. Response: [node_reply].
+     */
+    OUTRIGGER_FN_NODE_RPC_CALL = 0,
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -1387,6 +1387,35 @@ enum {
     OUTRIGGER_LEVEL_DEBUG = 3,
 };
 
+/** What a method of the node answered. */
+typedef struct outrigger_node_reply_t {
+    /** Which it is: one of the constants below. */
+    uint8_t tag;
+    /** More of it: the member that is named as the tag is, where it has one. */
+    union {
+        /** Its result. */
+        struct {
+            /** The JSON text, as the node wrote it. [bytes] */
+            outrigger_bytes_t json;
+        } result;
+        /** Its error. */
+        struct {
+            /** bitcoind's code, as -8. [i32] */
+            int32_t code;
+            /** bitcoind's message. [text] */
+            outrigger_bytes_t message;
+        } error;
+    } as;
+} outrigger_node_reply_t;
+
+/** What an outrigger_node_reply_t can be. */
+enum {
+    /** Its result. */
+    OUTRIGGER_NODE_REPLY_RESULT = 0,
+    /** Its error. */
+    OUTRIGGER_NODE_REPLY_ERROR = 1,
+};
+
 /** How a rescan ended. */
 typedef struct outrigger_rescan_outcome_t {
     /** Which it is: one of the constants below. */
@@ -3520,6 +3549,24 @@ static inline void outrigger_put_level(outrigger_writer_t *writer, outrigger_lev
     outrigger_put_u8(writer, value);
 }
 
+/** [node_reply] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_node_reply(outrigger_reader_t *reader, outrigger_node_reply_t *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!outrigger_get_u8(reader, &out->tag)) {
+        return false;
+    }
+    switch (out->tag) {
+    case OUTRIGGER_NODE_REPLY_RESULT:
+        return outrigger_get_bytes(reader, &out->as.result.json);
+    case OUTRIGGER_NODE_REPLY_ERROR:
+        return outrigger_get_i32(reader, &out->as.error.code)
+            && outrigger_get_bytes(reader, &out->as.error.message);
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
 /** [rescan_outcome] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
 static inline bool outrigger_get_rescan_outcome(outrigger_reader_t *reader, outrigger_rescan_outcome_t *out)
 {
@@ -5585,6 +5632,53 @@ static inline int32_t outrigger_log_write(
     outrigger_put_bytes(&request, message);
     status = outrigger_ask_written(log, OUTRIGGER_FN_LOG_WRITE, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The service node-rpc/1
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+/**
+ * Calls a method of the node and waits for its answer. `params` is the JSON text of an array or an object, of at most
+ * 33,553,408 bytes. Since minor 1.
+ *
+ * Within a call it waits for as long as somebody waits for that call's answer: when its client has gone, its deadline
+ * has passed or it was answered, it fails with OUTRIGGER_STATUS_STALE, and the node may have done what was asked.
+ * Outside of calls it waits for at most 120 seconds. A method that uses it may not be `inline`.
+ *
+ * Fails with OUTRIGGER_STATUS_NOT_GRANTED for a method that is not granted, or that the node's own list refuses
+ * (`rpcwhitelist`); with OUTRIGGER_STATUS_UNSUPPORTED where the host stands in front of no bitcoind, and in a call of
+ * an inline method; with OUTRIGGER_STATUS_MALFORMED for other parameters; with OUTRIGGER_STATUS_NODE_UNAVAILABLE while
+ * the node is away, starts, or takes no more work; with OUTRIGGER_STATUS_REFUSED for a result of more than 67,108,864
+ * bytes.
+ *
+ * Request: method [text], params [bytes]. Response: [node_reply].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_node_rpc_call(
+    const outrigger_service_t *node_rpc, uint64_t scope, outrigger_bytes_t method, outrigger_bytes_t params,
+    outrigger_owned_bytes_t *response, outrigger_node_reply_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bytes(&request, method);
+    outrigger_put_bytes(&request, params);
+    status = outrigger_ask_written(node_rpc, OUTRIGGER_FN_NODE_RPC_CALL, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_node_reply(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 #ifdef __cplusplus

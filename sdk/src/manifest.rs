@@ -68,6 +68,9 @@ pub struct Manifest {
     /// Further services that it uses where they are granted.
     #[serde(default)]
     pub optional: Vec<String>,
+    /// The methods of the node that it calls by `node-rpc/1`, where that is granted: the grant has to list them.
+    #[serde(default)]
+    pub node_methods: Vec<String>,
     /// The events it wants to hear of ([`outrigger_service::events::TOPICS`]).
     #[serde(default)]
     pub events: Vec<String>,

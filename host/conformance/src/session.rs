@@ -9,7 +9,7 @@ use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_sdk::plugin::NO_ANSWER;
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_service::log::Level;
-use outrigger_service::{Chain, Events, Log, Mempool, Result as ServiceResult, Scope, Signer, Wallet};
+use outrigger_service::{Chain, Events, Log, Mempool, NodeRpc, Result as ServiceResult, Scope, Signer, Wallet};
 use outrigger_values::RpcErrorCode;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -263,6 +263,7 @@ impl<'r> Session<'r> {
             Offer::new::<dyn Mempool>(behind.mempool.clone()),
             Offer::new::<dyn Wallet>(behind.wallet.clone()),
             Offer::new::<dyn Signer>(behind.wallet.clone()),
+            Offer::new::<dyn NodeRpc>(behind.node_rpc.clone()),
             Offer::new::<dyn Log>(behind.log.clone()),
             Offer::new::<dyn Events>(Arc::new(NothingDropped)),
         ];

@@ -1,4 +1,4 @@
-//! Grants: which services a plugin may use, and for which wallets it may sign.
+//! Grants: which services a plugin may use, for which wallets it may sign, and which methods of the node it may call.
 //!
 //! Everything here is checked before any code of the plugin runs, and what was not granted is not in its reach: it has no
 //! table of that service.
@@ -15,6 +15,9 @@ use outrigger_base::nearest::suggestion;
 /// The service that signs, and can be granted for some wallets.
 pub const SIGNER: &str = "signer/1";
 
+/// The service that calls methods of the node, and is granted for some methods by name.
+pub const NODE_RPC: &str = "node-rpc/1";
+
 /// The services of which each instance has its own.
 pub(super) const OWN_SERVICES: [&str; 2] = ["events/1", "log/1"];
 
@@ -26,25 +29,29 @@ pub struct Grant {
     pub service: String,
     /// The only wallets it may be used for; all where there is no list.
     pub wallets: Option<Vec<String>>,
+    /// The methods of the node that it may call.
+    pub methods: Option<Vec<String>>,
 }
 
 /// A grant as the configuration has it.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a grant is a service's name, or { service = \"signer/1\", wallets = [\"...\"] }")]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a grant is a service's name, { service = \"signer/1\", wallets = [\"...\"] } or { service = \"node-rpc/1\", methods = [\"...\"] }"
+)]
 enum Written {
     Service(String),
-    #[serde(rename_all = "lowercase")]
-    Limited {
-        service: String,
-        wallets: Vec<String>,
-    },
+    Wallets { service: String, wallets: Vec<String> },
+    Methods { service: String, methods: Vec<String> },
 }
 
 impl From<Written> for Grant {
     fn from(written: Written) -> Self {
         match written {
-            Written::Service(service) => Self { service, wallets: None },
-            Written::Limited { service, wallets } => Self { service, wallets: Some(wallets) },
+            Written::Service(service) => Self::all(service),
+            Written::Wallets { service, wallets } => Self { wallets: Some(wallets), ..Self::all(service) },
+            Written::Methods { service, methods } => Self { methods: Some(methods), ..Self::all(service) },
         }
     }
 }
@@ -52,16 +59,18 @@ impl From<Written> for Grant {
 impl Grant {
     /// A service without limits.
     pub fn all(service: impl Into<String>) -> Self {
-        Self { service: service.into(), wallets: None }
+        Self { service: service.into(), wallets: None, methods: None }
     }
 }
 
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.wallets {
-            None => f.write_str(&self.service),
-            Some(wallets) => write!(f, "{} (wallets: {})", self.service, wallets.join(", ")),
-        }
+        f.write_str(&self.service)?;
+        let limits = [("wallets", &self.wallets), ("methods", &self.methods)];
+        limits.iter().try_for_each(|(of, names)| match names {
+            Some(names) => write!(f, " ({of}: {})", names.join(", ")),
+            None => Ok(()),
+        })
     }
 }
 
@@ -95,13 +104,36 @@ pub enum GrantError {
         /// The service that was probably meant, as the message's end; empty when none is alike.
         suggestion: String,
     },
-    /// It is granted a service for some wallets that knows no such limit.
-    #[error("plugin '{plugin}': {service} cannot be granted for some wallets; {SIGNER} can")]
+    /// It is granted a service for some wallets, or for some methods, that knows no such limit.
+    #[error("plugin '{plugin}': {service} cannot be granted for some {of}; {known} can")]
     NoLimit {
         /// The plugin.
         plugin: String,
         /// The service.
         service: String,
+        /// What the grant lists: wallets or methods.
+        of: &'static str,
+        /// The service that can be granted for some of them.
+        known: &'static str,
+    },
+    /// It is granted the node's methods, and none of them by name.
+    #[error(
+        "plugin '{plugin}': {NODE_RPC} is granted for some methods by name: \
+         {{ service = \"{NODE_RPC}\", methods = [\"...\"] }}"
+    )]
+    NoMethods {
+        /// The plugin.
+        plugin: String,
+    },
+    /// It calls a method of the node that it is not granted.
+    #[error("plugin '{plugin}' calls the node's method {method}, which 'methods' of its grant {grant} does not list")]
+    MissingMethod {
+        /// The plugin.
+        plugin: String,
+        /// The method.
+        method: String,
+        /// The grant.
+        grant: Grant,
     },
     /// It is granted a service twice.
     #[error("plugin '{plugin}': {service} is granted twice")]
@@ -132,8 +164,13 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
         if !OWN_SERVICES.iter().chain(source.names()).any(|name| *name == service) {
             return Err(GrantError::no_service(plugin(), service, source));
         }
-        if grant.wallets.is_some() && service != SIGNER {
-            return Err(GrantError::NoLimit { plugin: plugin(), service });
+        for (of, names, known) in [("wallets", &grant.wallets, SIGNER), ("methods", &grant.methods, NODE_RPC)] {
+            if names.is_some() && service != known {
+                return Err(GrantError::NoLimit { plugin: plugin(), service, of, known });
+            }
+        }
+        if service == NODE_RPC {
+            check_methods(manifest, grant)?;
         }
         if grants.iter().take(index).any(|earlier| earlier.service == service) {
             return Err(GrantError::Twice { plugin: plugin(), service });
@@ -145,6 +182,19 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
     }
 }
 
+/// Checks the methods of the node that a plugin is granted.
+fn check_methods(manifest: &Manifest, grant: &Grant) -> Result<(), GrantError> {
+    let plugin = || manifest.id.clone();
+    let granted = grant.methods.as_deref().filter(|methods| !methods.is_empty());
+    let granted = granted.ok_or_else(|| GrantError::NoMethods { plugin: plugin() })?;
+    match manifest.node_methods.iter().find(|method| !granted.contains(method)) {
+        Some(method) => {
+            Err(GrantError::MissingMethod { plugin: plugin(), method: method.clone(), grant: grant.clone() })
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +202,7 @@ mod tests {
     struct Two;
     impl ServiceSource for Two {
         fn names(&self) -> &'static [&'static str] {
-            &["chain/1", "signer/1"]
+            &["chain/1", "signer/1", "node-rpc/1"]
         }
         fn export(&self, _: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
             None
@@ -166,7 +216,8 @@ mod tests {
 
     #[track_caller]
     fn refused(grants: &str) -> String {
-        let manifest = br#"{"id": "p", "version": "1", "summary": "s", "methods": [], "services": ["signer/1"]}"#;
+        let manifest = br#"{"id": "p", "version": "1", "summary": "s", "methods": [], "services": ["signer/1"],
+            "node_methods": ["getblock", "getblockhash"]}"#;
         let grants: Holder = toml::from_str(&format!("grants = {grants}")).unwrap();
         check(&Manifest::parse(manifest).unwrap(), &grants.grants, &Two).map_err(|error| error.to_string()).unwrap_err()
     }
@@ -178,6 +229,21 @@ mod tests {
         assert_eq!(refused("[\"signer/1\", \"signer/1\"]"), "plugin 'p': signer/1 is granted twice");
         let limited = refused("[\"signer/1\", { service = \"chain/1\", wallets = [] }]");
         assert_eq!(limited, "plugin 'p': chain/1 cannot be granted for some wallets; signer/1 can");
+        let limited = refused("[{ service = \"signer/1\", methods = [\"stop\"] }]");
+        assert_eq!(limited, "plugin 'p': signer/1 cannot be granted for some methods; node-rpc/1 can");
+    }
+
+    #[test]
+    fn methods_of_the_node_are_granted_by_name() {
+        for none in ["\"node-rpc/1\"", "{ service = \"node-rpc/1\", methods = [] }"] {
+            let refused = refused(&format!("[\"signer/1\", {none}]"));
+            let expected = "{ service = \"node-rpc/1\", methods = [\"...\"] }";
+            assert_eq!(refused, format!("plugin 'p': node-rpc/1 is granted for some methods by name: {expected}"));
+        }
+        let missing = refused("[\"signer/1\", { service = \"node-rpc/1\", methods = [\"getblock\", \"stop\"] }]");
+        let expected = "plugin 'p' calls the node's method getblockhash, which 'methods' of its grant \
+                        node-rpc/1 (methods: getblock, stop) does not list";
+        assert_eq!(missing, expected);
     }
 
     #[test]
@@ -195,7 +261,10 @@ mod tests {
         let text = "grants = [\"chain/1\", { service = \"signer/1\", wallets = [\"hot\", \"cold\"] }]";
         let grants = toml::from_str::<Holder>(text).unwrap().grants;
         assert_eq!(grants[1].to_string(), "signer/1 (wallets: hot, cold)");
-        let error = toml::from_str::<Holder>("grants = [{ service = \"signer/1\", wallet = \"hot\" }]").err().unwrap();
-        assert!(error.message().contains("a grant is a service's name, or {"), "{error}");
+        for wrong in ["wallet = \"hot\"", "wallets = [\"hot\"], methods = []", "methods = [], deny = []"] {
+            let error = toml::from_str::<Holder>(&format!("grants = [{{ service = \"signer/1\", {wrong} }}]"));
+            let error = error.err().unwrap();
+            assert!(error.message().contains("a grant is a service's name, {"), "{error}");
+        }
     }
 }

@@ -41,6 +41,11 @@ impl Params {
         }
     }
 
+    /// The parameters of well-formed JSON, whose first byte is `[` or `{`.
+    pub fn from_bytes(text: Bytes) -> Self {
+        Self(text)
+    }
+
     /// The parameters of a text.
     pub fn from_text(text: &str) -> Self {
         Self(Bytes::copy_from_slice(text.as_bytes()))

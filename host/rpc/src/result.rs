@@ -1,12 +1,13 @@
 //! The JSON text of a result, from the dispatch to the socket: bytes, or a stream of known length for what is too long to hold.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Body, Frame};
 use parking_lot::Mutex;
@@ -27,6 +28,25 @@ impl ResultText {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Stream(stream) => stream.length,
         }
+    }
+
+    /// The text, whole; `None` for one of more than `most` bytes, of which nothing is read.
+    ///
+    /// # Errors
+    /// A stream that fails.
+    pub async fn whole(self, most: usize) -> io::Result<Option<Bytes>> {
+        if self.len() > most as u64 {
+            return Ok(None);
+        }
+        let stream = match self {
+            Self::Bytes(bytes) => return Ok(Some(bytes)),
+            Self::Stream(stream) => stream,
+        };
+        let mut text = BytesMut::with_capacity(stream.length as usize);
+        while let Some(data) = poll_fn(|context| stream.poll_data(context)).await {
+            text.extend_from_slice(&data?);
+        }
+        Ok(Some(text.freeze()))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod chain;
 mod mempool;
+mod node_rpc;
 mod wallet;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 
 pub use chain::ChainService;
 pub use mempool::MempoolService;
+pub use node_rpc::{NodeMethods, NodeRpcService};
 pub use wallet::WalletService;
 
 use outrigger_base::client_files::Folders;
@@ -35,6 +37,8 @@ pub struct CallScope {
     folders: Folders,
     /// Whether the wallet is taken as it stands, and need not have followed the chain to its tip.
     any_block: bool,
+    /// Whether the method may run on a thread that serves connections.
+    inline: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
 }
@@ -49,12 +53,14 @@ pub struct Caller {
     pub folders: Folders,
     /// Whether the wallet must have followed the chain to its tip.
     pub needs_tip: bool,
+    /// Whether the manifest calls the method inline: it may run on a thread that serves connections.
+    pub inline: bool,
 }
 
 impl Caller {
     /// One who may use everything, and names a wallet or none.
     pub fn unbounded(wallet: Option<Arc<str>>) -> Self {
-        Self { wallet, only_wallet: None, folders: None, needs_tip: true }
+        Self { wallet, only_wallet: None, folders: None, needs_tip: true, inline: false }
     }
 }
 
@@ -80,8 +86,9 @@ impl Drop for ScopeGuard {
 impl Scopes {
     /// Opens the scope of a call. It ends when the guard is dropped.
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
-        let Caller { wallet, only_wallet, folders, needs_tip } = caller;
-        let scope = CallScope { instance, wallet, only_wallet, folders, any_block: !needs_tip, ..CallScope::default() };
+        let Caller { wallet, only_wallet, folders, needs_tip, inline } = caller;
+        let any_block = !needs_tip;
+        let scope = CallScope { instance, wallet, only_wallet, folders, any_block, inline, ..CallScope::default() };
         let scope = Arc::new(scope);
         self.open.of(token).insert(token, scope);
         ScopeGuard { scopes: self.clone(), token }

@@ -91,6 +91,9 @@ fn describe(file: &PluginFile) -> String {
         format!("events    {}", manifest.events.join(" ")),
         "methods".to_owned(),
     ];
+    if !manifest.node_methods.is_empty() {
+        lines.insert(5, format!("node-rpc  {}", manifest.node_methods.join(" ")));
+    }
     lines.extend(manifest.methods.iter().map(|method| format!("  {}", method.usage())));
     if !manifest.options.is_empty() {
         lines.push("options".to_owned());

@@ -9,7 +9,7 @@ use clap::Args;
 use outrigger_abi::ExportedService;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::testing::{StubHost, WalletState};
-use outrigger_service::{Chain, Mempool, Signer, Wallet};
+use outrigger_service::{Chain, Mempool, NodeRpc, Signer, Wallet};
 use outrigger_values::RpcError;
 use outrigger_values::text::printable;
 use serde_json::Map;
@@ -17,7 +17,7 @@ use serde_json::Map;
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::grants::{Grant, ServiceSource};
+use outrigger_plugins::grants::{Grant, NODE_RPC, ServiceSource};
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary};
 use outrigger_plugins::lane::Lane;
 
@@ -67,6 +67,9 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     services.0.chain.mine(vec![]);
     services.0.wallet.set(Some(WalletState::empty("timed")));
     let grants = ["chain/1", "mempool/1", "wallet/1", "signer/1", "events/1", "log/1"].map(Grant::all);
+    let methods = Some(code.manifest.node_methods.clone()).filter(|methods| !methods.is_empty());
+    let node_rpc = methods.map(|methods| Grant { methods: Some(methods), ..Grant::all(NODE_RPC) });
+    let grants: Vec<Grant> = grants.into_iter().chain(node_rpc).collect();
     let (failures, _troubles) = std::sync::mpsc::channel();
     let launch = Launch {
         id: 1,
@@ -114,16 +117,17 @@ struct InMemory(StubHost);
 
 impl ServiceSource for InMemory {
     fn names(&self) -> &'static [&'static str] {
-        &["chain/1", "mempool/1", "wallet/1", "signer/1"]
+        &["chain/1", "mempool/1", "wallet/1", "signer/1", NODE_RPC]
     }
 
     fn export(&self, service: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
-        let StubHost { chain, mempool, wallet, .. } = &self.0;
+        let StubHost { chain, mempool, wallet, node_rpc, .. } = &self.0;
         Some(Arc::new(match service {
             "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
             "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
             "wallet/1" => ExportedService::new::<dyn Wallet>(wallet.clone()),
             "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
+            NODE_RPC => ExportedService::new::<dyn NodeRpc>(node_rpc.clone()),
             _ => return None,
         }))
     }

@@ -283,5 +283,5 @@ impl Dispatch for Router {
 /// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.
 fn caller(call: Call, method: &MethodSpec) -> Caller {
     let Call { wallet, only_wallet, folders, .. } = call;
-    Caller { wallet, only_wallet, folders, needs_tip: method.needs_tip }
+    Caller { wallet, only_wallet, folders, needs_tip: method.needs_tip, inline: method.inline }
 }

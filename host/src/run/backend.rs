@@ -2,13 +2,21 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bitcoin::Network;
 use outrigger_bitcoind::{BitcoindNode, Settings};
 use outrigger_node::{Node, NodeEvent, Observer};
 use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
+use outrigger_plugins::calls::Calls;
+use outrigger_rpc::{Call, Failure, Params, ResultText};
+use outrigger_service::node_rpc::{MAX_RESULT, NodeReply};
+use outrigger_service::wire::Blob;
+use outrigger_service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
+use outrigger_services::NodeMethods;
 use outrigger_upstream::{Endpoint, Upstream};
+use outrigger_values::{RpcError, RpcErrorCode};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::configuration::login;
@@ -23,6 +31,12 @@ const SERVICE_CONNECTIONS: usize = 4;
 
 /// How long the answer of a passed call waits for the host to follow what the call changed.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a plugin waits for a method of the node outside of calls, which have deadlines of their own.
+const UNSCOPED_PATIENCE: Duration = Duration::from_secs(120);
+
+/// The user in whose name the calls of plugins are passed on.
+const PLUGIN_USER: &str = "plugin";
 
 /// The node, and the way of calls to it.
 pub struct Backend {
@@ -123,5 +137,60 @@ impl Taps for NodeTaps {
 
     fn chain_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
         self.follow()
+    }
+}
+
+/// The methods of the node for plugins: what they call is passed on as the calls of clients are.
+pub struct PassedMethods {
+    /// The node, whose runtime the calls run on: the thread that waits for them has none.
+    pub node: Arc<BitcoindNode>,
+    /// What passes calls on.
+    pub passthrough: Arc<Passthrough>,
+    /// The calls in flight, in which plugins ask.
+    pub calls: Arc<Calls>,
+}
+
+impl NodeMethods for PassedMethods {
+    fn call(&self, scope: Scope, method: String, params: Blob, wallet: Option<Arc<str>>) -> ServiceResult<NodeReply> {
+        if Handle::try_current().is_ok() {
+            let detail = "node-rpc/1 cannot be used on a thread that serves connections, since it waits for the node";
+            return Err(ServiceError::new(ErrorKind::Unsupported, detail));
+        }
+        let (passthrough, began) = (self.passthrough.clone(), Instant::now());
+        let call = Call {
+            method,
+            params: Params::from_bytes(params.0.into()),
+            wallet,
+            user: PLUGIN_USER.into(),
+            only_wallet: None,
+            folders: None,
+            allowed: None,
+            client: None,
+            may_stream: true,
+        };
+        let is_wanted = || match scope {
+            Scope::NONE => began.elapsed() < UNSCOPED_PATIENCE,
+            Scope(token) => self.calls.phase(token).is_some(),
+        };
+        let answer = self.node.rpc().wait_while(is_wanted, async move { reply(passthrough.call(&call).await).await });
+        answer.unwrap_or_else(|| Err(ServiceError::new(ErrorKind::Stale, "Nobody waits for the answer any more")))
+    }
+}
+
+/// What a plugin is told of the outcome of a passed call.
+async fn reply(outcome: Result<ResultText, Failure>) -> ServiceResult<NodeReply> {
+    let failed = |kind, detail: &str| Err(ServiceError::new(kind, detail));
+    match outcome {
+        Ok(text) => match text.whole(MAX_RESULT).await {
+            Ok(Some(json)) => Ok(NodeReply::Result { json: Blob(json.into()) }),
+            Ok(None) => failed(ErrorKind::Refused, "The node's result is too long"),
+            Err(_) => failed(ErrorKind::NodeUnavailable, "The node was lost while it answered"),
+        },
+        Err(Failure::Rpc(RpcError { code: RpcErrorCode::IN_WARMUP, message })) => {
+            failed(ErrorKind::NodeUnavailable, &message)
+        }
+        Err(Failure::Rpc(error)) => Ok(NodeReply::Error { code: error.code.0, message: error.message }),
+        Err(Failure::Overloaded) => failed(ErrorKind::NodeUnavailable, "Work queue depth exceeded"),
+        Err(Failure::Forbidden) => failed(ErrorKind::NotGranted, "The node's -rpcwhitelist refuses the method"),
     }
 }

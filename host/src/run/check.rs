@@ -7,7 +7,7 @@ use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, Configured};
 
 /// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes. No code of a
-/// plugin is run, and nothing is written. What was checked, in a line.
+/// plugin is run, and nothing is written. What was checked, in a line, and a line for each grant of methods of the node.
 ///
 /// # Errors
 /// As [`run`](super::run).
@@ -22,5 +22,12 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     let manifests = registry::check(&configured, &folders, &builtins::RESERVED, &ServiceNames)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
-    Ok(format!("The configuration can be used: {} plugins with {methods} methods", manifests.len()))
+    let enabled = config.plugins.iter().filter(|plugin| plugin.enabled).zip(&manifests);
+    // What a plugin may do at the node.
+    let of_node = enabled.flat_map(|(plugin, manifest)| {
+        let granted = plugin.grants().iter().filter(|grant| grant.methods.is_some());
+        granted.map(|grant| format!("\nplugin '{}' is granted {grant}", manifest.id))
+    });
+    let of_node: String = of_node.collect();
+    Ok(format!("The configuration can be used: {} plugins with {methods} methods{of_node}", manifests.len()))
 }

@@ -11,7 +11,7 @@ use outrigger_values::FeeRate;
 use tokio::sync::watch;
 
 use super::RunArgs;
-use super::backend::Backend;
+use super::backend::{Backend, PassedMethods};
 use super::{RunError, configuration, failed};
 use crate::active::Active;
 use crate::config::{Config, Loaded, seconds};
@@ -25,7 +25,7 @@ use outrigger_plugins::file::FileError;
 use outrigger_plugins::instance::StartError;
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
-use outrigger_services::Scopes;
+use outrigger_services::{NodeMethods, Scopes};
 
 use crate::services::HostServices;
 use outrigger_wallet_engine::WalletManager;
@@ -139,7 +139,13 @@ impl Parts {
         let calls = Arc::new(Calls::default());
         let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
             .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
-        let services = HostServices { node: node.clone(), manager: manager.clone(), scopes: scopes.clone() };
+        let front = backend.zip(config.backend.as_ref()).map(|(node, backend)| {
+            let passthrough = Arc::new(node.passthrough(config, backend, frame.stop.subscribe()));
+            let methods = PassedMethods { node: node.node, passthrough: passthrough.clone(), calls: calls.clone() };
+            (passthrough, Arc::new(methods) as Arc<dyn NodeMethods>)
+        });
+        let (passthrough, methods) = front.unzip();
+        let services = HostServices { node: node.clone(), methods, manager: manager.clone(), scopes: scopes.clone() };
         let registry = Registry::new(Environment {
             folders: plugin_folders(&args.plugin_dir),
             copies: folder.join("plugins"),
@@ -156,9 +162,6 @@ impl Parts {
         // Set once: this is the only place that sets them.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
-        let passthrough = backend
-            .zip(config.backend.as_ref())
-            .map(|(node, backend)| Arc::new(node.passthrough(config, backend, frame.stop.subscribe())));
         let builtins = Builtins::new(registry.clone(), frame.stop.clone(), frame.active.clone(), passthrough.clone())
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);

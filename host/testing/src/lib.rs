@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
-use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, TestPlugin};
+use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubNodeRpc, TestPlugin};
 use outrigger_sdk::{Host, Plugin};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::CreateOptions;
@@ -66,6 +66,8 @@ pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
     pub wallets: Arc<WalletManager>,
     /// What plugins logged.
     pub log: Arc<StubLog>,
+    /// The methods of a bitcoind, as far as the test answers them.
+    pub node_rpc: Arc<StubNodeRpc>,
     /// What the wallets told since the test took it last.
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
@@ -111,7 +113,7 @@ impl<N: Node + 'static> TestHost<N> {
         let wallets = open_wallets(&folder, node.clone(), &events);
         node.observe(wallets.clone());
         let (log, scopes, next_call) = (Arc::default(), Arc::default(), AtomicU64::new(1 << 32));
-        Self { node, wallets, log, events, scopes, next_call, folder }
+        Self { node, wallets, log, node_rpc: Arc::default(), events, scopes, next_call, folder }
     }
 
     /// As if the host had been stopped and, after `meanwhile`, started again on the same node and files. Plugins that were
@@ -136,6 +138,7 @@ impl<N: Node + 'static> TestHost<N> {
             wallet,
             events: Arc::new(NoEvents),
             log: self.log.clone(),
+            node_rpc: self.node_rpc.clone(),
         }
     }
 

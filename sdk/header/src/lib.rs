@@ -26,19 +26,25 @@ use types::Types;
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR, DECLARATIONS, MANIFEST_HEADER_LEN, MANIFEST_MAGIC};
 use outrigger_service::events::Event;
 use outrigger_service::wire::{ServiceShape, Shape, Wire};
-use outrigger_service::{Chain, Described, Events, Log, Mempool, Signer, Wallet};
+use outrigger_service::{Chain, Described, Events, Log, Mempool, NodeRpc, Signer, Wallet};
 
 pub use record::record;
 
 /// The services.
-const SERVICES: [&ServiceShape; 6] = [
+const SERVICES: [&ServiceShape; 7] = [
     <dyn Chain as Described>::SHAPE,
     <dyn Mempool as Described>::SHAPE,
     <dyn Wallet as Described>::SHAPE,
     <dyn Signer as Described>::SHAPE,
     <dyn Events as Described>::SHAPE,
     <dyn Log as Described>::SHAPE,
+    <dyn NodeRpc as Described>::SHAPE,
 ];
+
+/// The services of a minor version.
+fn services_of(minor: u32) -> impl Iterator<Item = &'static ServiceShape> {
+    SERVICES.into_iter().filter(move |service| service.functions.iter().any(|function| function.since <= minor))
+}
 
 /// What is told beside the services' functions.
 const EVENT: &Shape = Event::SHAPE;
@@ -97,7 +103,7 @@ pub fn header(part: Part, minor: u32) -> String {
             text += &messages::declarations(&types, &glossary);
             text += &heading("Reading and writing the messages");
             text += &messages::functions(&types);
-            for service in SERVICES {
+            for service in services_of(minor) {
                 text += &services::typed_functions(&types, &glossary, service);
             }
             optional(part, "The messages of the services, and a typed function for each function of a service", &text)
@@ -118,7 +124,7 @@ fn core(minor: u32) -> String {
     if minor >= 1 {
         out += include_str!("text/wanted.h.in");
     }
-    for service in SERVICES {
+    for service in services_of(minor) {
         out += &services::positions(&types, &glossary, service);
     }
     out + END

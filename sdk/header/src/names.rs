@@ -190,8 +190,8 @@ pub(super) fn any_encoding(shape: &Shape) -> String {
 }
 
 /// `chain` of `chain/1`.
-pub(super) fn service(shape: &ServiceShape) -> &'static str {
-    shape.name.split('/').next().unwrap_or(shape.name)
+pub(super) fn service(shape: &ServiceShape) -> String {
+    shape.name.split('/').next().unwrap_or(shape.name).replace('-', "_")
 }
 
 /// The constant of a variant.

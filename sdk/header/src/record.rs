@@ -2,7 +2,7 @@
 
 use super::names::{encoding, stem};
 use super::types::Types;
-use super::{SERVICES, types};
+use super::{services_of, types};
 use outrigger_abi::layout::{Declaration, StructLayout};
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR, DECLARATIONS, MANIFEST_HEADER_LEN, MANIFEST_MAGIC, PLUGIN_MAGIC};
 use outrigger_service::ErrorKind;
@@ -43,7 +43,7 @@ pub fn record(minor: u32) -> String {
         out += &format!("  {topic}\n");
     }
     let types = types(minor);
-    for service in SERVICES {
+    for service in services_of(minor) {
         out += &functions(service, minor);
     }
     for shape in &types.order {

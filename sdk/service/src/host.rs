@@ -11,6 +11,7 @@ use crate::chain::{Chain, ChainClient};
 use crate::events::{Events, EventsClient};
 use crate::log::{Level, Log, LogClient};
 use crate::mempool::{Mempool, MempoolClient};
+use crate::node_rpc::{NodeRpc, NodeRpcClient};
 use crate::signer::{Signer, SignerClient};
 use crate::wallet::{Wallet, WalletClient};
 
@@ -30,6 +31,8 @@ pub struct Host {
     pub events: Arc<dyn Events>,
     /// The log.
     pub log: Arc<dyn Log>,
+    /// The methods of the bitcoind that the host stands in front of.
+    pub node_rpc: Arc<dyn NodeRpc>,
 }
 
 impl Host {
@@ -42,6 +45,7 @@ impl Host {
             signer: Arc::new(SignerClient::new(service("signer/1"))),
             events: Arc::new(EventsClient::new(service("events/1"))),
             log: Arc::new(LogClient::new(service("log/1"))),
+            node_rpc: Arc::new(NodeRpcClient::new(service("node-rpc/1"))),
         }
     }
 

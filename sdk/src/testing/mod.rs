@@ -30,6 +30,7 @@
 
 mod chain;
 mod mempool;
+mod node_rpc;
 mod wallet;
 
 use std::any::Any;
@@ -41,6 +42,7 @@ use serde_json::Value;
 
 pub use chain::StubChain;
 pub use mempool::StubMempool;
+pub use node_rpc::StubNodeRpc;
 pub use wallet::{KnownTransaction, StubWallet, WalletState};
 
 use crate::manifest::Manifest;
@@ -61,6 +63,8 @@ pub struct StubHost {
     pub wallet: Arc<StubWallet>,
     /// What plugins logged.
     pub log: Arc<StubLog>,
+    /// The methods of the bitcoind that it stands in front of.
+    pub node_rpc: Arc<StubNodeRpc>,
 }
 
 /// The lines that plugins logged.
@@ -106,7 +110,7 @@ impl StubHost {
     pub fn new() -> Self {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
-        Self { wallet: Arc::new(StubWallet::default()), mempool, chain, log: Arc::new(StubLog::default()) }
+        Self { wallet: Arc::default(), mempool, chain, log: Arc::default(), node_rpc: Arc::default() }
     }
 
     /// What a plugin gets to see of it.
@@ -118,6 +122,7 @@ impl StubHost {
             signer: self.wallet.clone(),
             events: Arc::new(NoEvents),
             log: self.log.clone(),
+            node_rpc: self.node_rpc.clone(),
         }
     }
 

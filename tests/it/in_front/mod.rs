@@ -5,13 +5,39 @@ mod failures;
 mod hints;
 mod nodes;
 mod passed;
+mod plugins;
 mod users;
 mod waiting;
 
-use outrigger_tests::{Host, HostOptions, bitcoind};
+use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use serde_json::{Value, json};
+
+/// A P2WPKH address of regtest that nobody has a key of.
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// A host in front of a node with these arguments; `None`, said aloud, where there is no bitcoind here.
 fn start(arguments: &[&'static str]) -> Option<Host> {
     bitcoind::installed()?;
     Some(Host::start_with(HostOptions::in_front_of(arguments)))
+}
+
+/// A host in front of a node with these arguments, with these plugins alone; `None`, said aloud, where there is no bitcoind here.
+fn start_with(arguments: &[&'static str], plugins: &[String], set: &[&str]) -> Option<Host> {
+    bitcoind::installed()?;
+    let mut options = HostOptions::in_front_of(arguments);
+    options.set.push(format!("plugins=[{}]", plugins.join(", ")));
+    options.set.extend(set.iter().map(|&set| set.to_owned()));
+    Some(Host::start_with(options))
+}
+
+/// Mature coins of a wallet of the node itself, and payments of it in the mempool at these feerates, in satoshi per virtual byte.
+fn pay(node: &mut Client, feerates: &[u64]) -> Vec<Value> {
+    node.call("createwallet", json!(["theirs"]));
+    let mut wallet = node.wallet("theirs");
+    let mine = wallet.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([feerates.len(), mine]));
+    node.call("generatetoaddress", json!([100, ADDRESS]));
+    let pay =
+        |feerate| wallet.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, feerate]));
+    feerates.iter().map(pay).collect()
 }

@@ -97,7 +97,8 @@ impl BitcoindNode {
         &self.follower
     }
 
-    fn rpc(&self) -> &Rpc {
+    /// The way to the node for services and wallets.
+    pub fn rpc(&self) -> &Rpc {
         &self.follower.rpc
     }
 

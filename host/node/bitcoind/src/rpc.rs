@@ -3,7 +3,7 @@
 //! The questions run on a runtime of their own: a thread that waited for a task of its own runtime would wait for ever.
 
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +25,9 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest answer, in bytes: a block of 4,000,000 bytes with the outputs that it spends, as JSON.
 const MAX_ANSWER: usize = 256 << 20;
+
+/// How often whoever waits looks whether the answer is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The most calls of a batch.
 const MAX_BATCH: usize = 500;
@@ -83,6 +86,27 @@ impl Rpc {
             let _ = done.send(answer);
         });
         answer.recv().unwrap_or(Err(UpstreamError::TimedOut))
+    }
+
+    /// The same for as long as the outcome `is_wanted`; `None` once it is not, which drops the future.
+    pub fn wait_while<T: Send + 'static>(
+        &self,
+        is_wanted: impl Fn() -> bool,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (done, outcome) = sync_channel(1);
+        // Whoever asked waits below, or has left.
+        let task = self.runtime.spawn(async move { drop(done.send(work.await)) });
+        loop {
+            match outcome.recv_timeout(LOOK) {
+                Ok(outcome) => return Some(outcome),
+                Err(RecvTimeoutError::Timeout) if is_wanted() => {}
+                Err(_) => {
+                    task.abort();
+                    return None;
+                }
+            }
+        }
     }
 
     /// The JSON text of a method's result.

@@ -432,7 +432,7 @@ pub fn program(minor: u32, seed: u64) -> Sample {
     Sample { source: reorder(&source), output }
 }
 
-fn service_name(shape: &ServiceShape) -> &'static str {
+fn service_name(shape: &ServiceShape) -> String {
     service(shape)
 }
 

@@ -1,0 +1,48 @@
+//! A method of bitcoind, wrapped: the node's own estimate of a feerate, and never less than a floor.
+#![allow(clippy::unwrap_used, reason = "an example says what it expects by failing")]
+
+use outrigger_sdk::bitcoin::Amount;
+use outrigger_sdk::serde_json::{self, Value, json};
+use outrigger_sdk::service::{ErrorKind, Scope};
+use outrigger_sdk::testing::StubHost;
+use outrigger_sdk::wire::Blob;
+use outrigger_sdk::{Host, RpcError, amount};
+
+/// What estimatesmartfee answers: the node's answer, with a feerate of at least `floor` for 1000 virtual bytes. The configuration
+/// grants `{ service = "node-rpc/1", methods = ["estimatesmartfee"] }`.
+fn estimate(host: &Host, scope: Scope, params: &Value, floor: Amount) -> Result<Value, RpcError> {
+    let params = Blob(params.to_string().into_bytes());
+    // An error of a service is the host's, and that of the reply the node's: the client reads both as bitcoind would tell them.
+    let json = host.node_rpc.call(scope, "estimatesmartfee".to_owned(), params)?.into_result()?;
+    let mut answer: Value = serde_json::from_slice(&json).map_err(|error| RpcError::internal(error.to_string()))?;
+    let estimated = answer.get("feerate").map(amount::from_json).transpose()?;
+    if estimated.is_none_or(|feerate| feerate < floor) {
+        answer["feerate"] = amount::to_json(floor);
+    }
+    Ok(answer)
+}
+
+fn main() {
+    let test = StubHost::new();
+    let ask = || estimate(&test.handle(), Scope::NONE, &json!([6]), Amount::from_sat(1000));
+    test.node_rpc.answer("estimatesmartfee", Ok(json!({"feerate": 0.00005, "blocks": 6})));
+    assert_eq!(ask().unwrap()["feerate"], json!(0.00005));
+    assert_eq!(test.node_rpc.asked(), [("estimatesmartfee".to_owned(), "[6]".to_owned())]);
+
+    test.node_rpc
+        .answer("estimatesmartfee", Ok(json!({"errors": ["Insufficient data or no feerate found"], "blocks": 6})));
+    assert_eq!(ask().unwrap()["feerate"].to_string(), "0.00001000");
+
+    // While the node is away, clients read what they wait on: -28.
+    test.node_rpc.fail(
+        "estimatesmartfee",
+        ErrorKind::NodeUnavailable,
+        "Waiting for bitcoind at http://127.0.0.1:8332...",
+    );
+    assert_eq!(ask().unwrap_err().code.0, -28);
+}
+
+#[test]
+fn example_node_rpc_does_what_it_says() {
+    main();
+}

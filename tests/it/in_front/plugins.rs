@@ -1,0 +1,115 @@
+//! Plugins of third parties in front of a node: its own methods, and mining.
+
+use outrigger_tests::{Host, HostOptions, built, wait_until};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, pay, start_with};
+
+/// bitcoind's code for a method that there is not, for one that fails inside, and for a node that is not ready.
+const METHOD_NOT_FOUND: i64 = -32601;
+const INTERNAL: i64 = -32603;
+const IN_WARMUP: i64 = -28;
+
+/// A plugin that may call these methods of the node, as an entry of the configuration.
+fn policy(methods: &[&str], rest: &str) -> String {
+    let file = built().library("outrigger_node_policy").display().to_string();
+    format!("{{ file = {file:?}, grants = [{{ service = \"node-rpc/1\", methods = {methods:?} }}]{rest} }}")
+}
+
+#[test]
+fn node_rpc_answers_granted_methods_as_the_node() {
+    let granted = ["getblocktemplate", "getblock", "getwalletinfo", "bumpfee", "getnettotals", "sendrawtransaction"];
+    let deny = "backend.deny=[\"getnettotals\"]";
+    let Some(mut host) = start_with(&[], &[policy(&granted, "")], &[deny]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let hash = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
+    let block = node.call("getblock", json!([hash, 2]));
+    assert_eq!(client.call("asknode", json!(["getblock", [hash, 2]])), block);
+    assert_eq!(client.call("asknode", json!(["getblock", {"blockhash": hash, "verbosity": 2}])), block);
+    // An error of the node is the node's.
+    let refused = node.refused("getblock", json!(["00"]));
+    assert_eq!(client.refused("asknode", json!(["getblock", ["00"]])), refused);
+    // What is not granted is named, with the setting.
+    let (code, message) = client.refused("asknode", json!(["getpeerinfo"]));
+    assert_eq!(code, INTERNAL);
+    assert!(message.contains("'getpeerinfo'") && message.contains("grant of node-rpc/1"), "{message}");
+    // Granted, and yet denied to all; of the wallets, which are our own.
+    node.call("createwallet", json!(["theirs"]));
+    for refused in ["getnettotals", "getwalletinfo", "bumpfee"] {
+        assert_eq!(client.refused("asknode", json!([refused])), (METHOD_NOT_FOUND, "Method not found".to_owned()));
+    }
+    // Anything but parameters could be more than that to the node.
+    assert_eq!(client.refused("asknode", json!(["getblock", "x"])).0, INTERNAL);
+    let (_, message) = client.refused("asknodeinline", json!(["getblock", [hash]]));
+    assert!(message.contains("'inline'"), "{message}");
+    let plugins = client.call("listplugins", json!([]));
+    let grants = format!("node-rpc/1 (methods: {})", granted.join(", "));
+    assert_eq!(plugins[0]["grants"], json!([grants]));
+    host.node.as_mut().unwrap().stop();
+    let (code, message) = client.refused("asknode", json!(["getblock", [hash]]));
+    assert!(code == IN_WARMUP && message.starts_with("Waiting for bitcoind at "), "{message}");
+}
+
+#[test]
+fn node_rpc_wraps_the_template_of_the_node() {
+    let Some(host) = start_with(&[], &[policy(&["getblocktemplate"], ", options = { min_feerate = 5000 }")], &[])
+    else {
+        return;
+    };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    let paid = pay(&mut node, &[2, 10]);
+    let request = json!([{"rules": ["segwit"]}]);
+    let whole = node.call("getblocktemplate", request.clone());
+    assert_eq!(whole["transactions"].as_array().unwrap().len(), 2);
+    let template = client.call("getblocktemplate", request);
+    let transactions = template["transactions"].as_array().unwrap();
+    assert_eq!((transactions.len(), &transactions[0]["txid"]), (1, &paid[1]));
+    let cheap = whole["transactions"].as_array().unwrap().iter().find(|one| one["txid"] == paid[0]).unwrap();
+    let value = |template: &Value| template["coinbasevalue"].as_u64().unwrap();
+    assert_eq!(value(&template), value(&whole) - cheap["fee"].as_u64().unwrap());
+    assert_eq!(template["previousblockhash"], whole["previousblockhash"]);
+    // Its errors and its judgements are the node's.
+    assert_eq!(client.refused("getblocktemplate", json!([{}])), node.refused("getblocktemplate", json!([{}])));
+    let proposal = json!([{"mode": "proposal", "rules": ["segwit"], "data": "00"}]);
+    assert_eq!(client.refused("getblocktemplate", proposal.clone()), node.refused("getblocktemplate", proposal));
+}
+
+#[test]
+fn node_rpc_calls_end_with_the_deadline_of_the_call() {
+    let methods = ["getblocktemplate", "waitfornewblock", "getblockcount"];
+    let Some(host) = start_with(&[], &[policy(&methods, ", deadline_seconds = 1")], &[]) else { return };
+    let mut client = host.client();
+    let late = client.refused("asknode", json!(["waitfornewblock", [0]]));
+    assert_eq!(late, (INTERNAL, "asknode was not answered within 1 s".to_owned()));
+    // The plugin's code has not been left waiting at the node.
+    wait_until("the question ends", || client.call("lastfailure", json!([])) == "Stale");
+    assert_eq!(client.call("asknode", json!(["getblockcount"])), json!(0));
+    // The same when the client leaves.
+    let Some(host) = start_with(&[], &[policy(&methods, ", deadline_seconds = 0")], &[]) else { return };
+    let mut client = host.client();
+    let body = json!({"id": 1, "method": "asknode", "params": ["waitfornewblock", [0]]}).to_string();
+    let stream = client.post_and_stay(&body);
+    wait_until("the node is asked", || {
+        client.call("getrpcinfo", json!([]))["active_commands"].to_string().contains("asknode")
+    });
+    // It is reset.
+    drop(stream);
+    wait_until("the question ends", || client.call("lastfailure", json!([])) == "Stale");
+}
+
+#[test]
+fn node_rpc_names_the_setting_on_the_embedded_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("outrigger.toml");
+    std::fs::write(&config, format!("plugins = [{}]\n", policy(&["getblocktemplate"], ""))).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.clone()), ..HostOptions::default() });
+    let (code, message) = host.client().refused("asknode", json!(["getblocktemplate"]));
+    assert!(code == INTERNAL && message.contains("[backend]"), "{message}");
+    // What the manifest says that it calls has to be granted.
+    std::fs::write(&config, format!("plugins = [{}]\n", policy(&["getblock"], ""))).unwrap();
+    let left = Host::fail(&HostOptions { config: Some(config), ..HostOptions::default() });
+    let said = String::from_utf8_lossy(&left.stderr).into_owned();
+    let expected = "plugin 'node-policy' calls the node's method getblocktemplate, which 'methods' of its grant \
+                    node-rpc/1 (methods: getblock) does not list";
+    assert!(said.contains(expected), "{said}");
+}

@@ -1324,6 +1324,14 @@ typedef struct outrigger_label_batch_t {
     outrigger_list_t sending;
 } outrigger_label_batch_t;
 
+/** Perhaps a value. [optional admission] */
+typedef struct outrigger_optional_admission_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    outrigger_admission_t value;
+} outrigger_optional_admission_t;
+
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
     /** Which it is: one of the constants below. */
@@ -2957,6 +2965,14 @@ static inline bool outrigger_skip_tuple_of_bytes_and_bytes(outrigger_reader_t *r
         && outrigger_skip_bytes(reader);
 }
 
+/** [(bytes, bytes)] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_tuple_of_bytes_and_bytes(
+    outrigger_writer_t *writer, const outrigger_tuple_of_bytes_and_bytes_t *value)
+{
+    outrigger_put_bytes(writer, value->first);
+    outrigger_put_bytes(writer, value->second);
+}
+
 /**
  * [list of (bytes, bytes)] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
  * bytes.
@@ -2969,6 +2985,17 @@ static inline bool outrigger_get_list_of_tuple_of_bytes_and_bytes(outrigger_read
         outrigger_skip_tuple_of_bytes_and_bytes(reader);
     }
     return outrigger_end_list(reader, out);
+}
+
+/** [list of (bytes, bytes)] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_list_of_tuple_of_bytes_and_bytes(
+    outrigger_writer_t *writer, const outrigger_tuple_of_bytes_and_bytes_t *value, size_t count)
+{
+    size_t at = 0;
+    outrigger_put_count(writer, count);
+    for (at = 0; at < count; at++) {
+        outrigger_put_tuple_of_bytes_and_bytes(writer, &value[at]);
+    }
 }
 
 /** [wallet_output] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
@@ -3498,6 +3525,16 @@ static inline bool outrigger_get_label_batch(outrigger_reader_t *reader, outrigg
     return outrigger_get_list_of_labelled_script(reader, &out->entries)
         && outrigger_get_optional_bytes(reader, &out->next)
         && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->sending));
+}
+
+/**
+ * [optional admission] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_optional_admission(outrigger_reader_t *reader, outrigger_optional_admission_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_admission(reader, &out->value));
 }
 
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
@@ -5500,6 +5537,48 @@ static inline int32_t outrigger_wallet_return_address(
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_RETURN_ADDRESS, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_bool(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Sends a signed transaction of the wallet. It is stored with these texts (see `set_metadata`) before a byte of it
+ * leaves the host: inactive, so that nothing else spends what it does, until the mempool tells of it. Then it is
+ * offered to the mempool. Gives the answer; with one that refuses it, nothing of it is stored any more. None where the
+ * node did not say whether it took it, or is away: then it stays, and is offered again as all that is inactive. A kill
+ * of the host leaves nothing of it before it is stored, and such a transaction after. One that the wallet has already
+ * is only offered, and stays. Since minor 1.
+ *
+ * OUTRIGGER_STATUS_REFUSED where it neither pays to the wallet nor spends from it, or spends what another transaction
+ * of the wallet does that is confirmed, in the mempool or inactive; and for a text of more than 16,384 bytes. With an
+ * error, nothing of it is stored or sent.
+ *
+ * Request: raw [bytes], metadata [list of (text, text)]. Response: [optional admission].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_send(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t raw,
+    const outrigger_tuple_of_bytes_and_bytes_t *metadata, size_t metadata_count, outrigger_owned_bytes_t *response,
+    outrigger_optional_admission_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bytes(&request, raw);
+    outrigger_put_list_of_tuple_of_bytes_and_bytes(&request, metadata, metadata_count);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SEND, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_admission(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -156,7 +156,7 @@ pub struct MethodSpec {
     /// Whether the host checks the arguments' types before the call, with -3 `Wrong type passed`.
     #[serde(default)]
     pub check_types: bool,
-    /// Whether a call may take as long as it likes: long polls, rescans, deep reorganisations. Others have a deadline, at
+    /// Whether a call may take as long as it likes: long polls, rescans, payments. Others have a deadline, at
     /// which the host answers in the plugin's place.
     #[serde(default)]
     pub long_running: bool,

@@ -3,12 +3,15 @@
 use bitcoin::BlockHash;
 use outrigger_service::{ErrorKind, ServiceError};
 
-/// Why a node could not do a request. Nothing was changed, unless the text says so.
+/// Why a node could not do a request. Nothing was changed, except perhaps with [`NodeError::OutcomeUnknown`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodeError {
     /// It cannot be reached, or is not ready yet.
     #[error("{0}")]
     Unavailable(String),
+    /// Its answer was lost: it may have done the request, or may do it yet.
+    #[error("{0}")]
+    OutcomeUnknown(String),
     /// It has no such function, or lacks the index for it.
     #[error("{0}")]
     Unsupported(String),
@@ -34,7 +37,7 @@ impl From<NodeError> for ServiceError {
             NodeError::UnknownBlock(_) => ErrorKind::NotFound,
             NodeError::Refused(_) => ErrorKind::Refused,
             NodeError::Storage(_) => ErrorKind::Storage,
-            NodeError::Internal(_) => ErrorKind::Internal,
+            NodeError::OutcomeUnknown(_) | NodeError::Internal(_) => ErrorKind::Internal,
         };
         Self::new(kind, error.to_string())
     }

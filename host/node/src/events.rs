@@ -59,6 +59,8 @@ pub enum NodeEvent {
         /// The mempool's sequence without it.
         sequence: u64,
     },
+    /// A node in another process answers again after it was away. What changed meanwhile was told before.
+    Reached,
 }
 
 /// Receives events.

@@ -157,6 +157,9 @@ pub trait Node: Send + Sync {
 
     /// Submits a transaction to the mempool, unless its feerate exceeds `max_feerate`; [`FeeRate::ZERO`] means no limit
     /// (sendrawtransaction).
+    ///
+    /// # Errors
+    /// [`NodeError::OutcomeUnknown`] where the node may have taken it; with any other it has not.
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission>;
 
     /// What [`Node::submit`] would answer; the mempool stays as it is (testmempoolaccept).

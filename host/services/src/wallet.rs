@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bitcoin::{ScriptBuf, Txid};
 use outrigger_memory::wipe_stack;
+use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
@@ -196,6 +197,10 @@ impl Wallet for WalletService {
 
     fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
         self.write(scope, |wallet| wallet.return_address(&script))
+    }
+
+    fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
+        self.write(scope, |wallet| wallet.send(&raw, metadata))
     }
 
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {

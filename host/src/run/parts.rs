@@ -64,7 +64,7 @@ impl Observer for Hub {
             NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. } => {
                 self.tell(&Event::MempoolChanged { sequence });
             }
-            NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } => {}
+            NodeEvent::BlockConnected { .. } | NodeEvent::BlockDisconnected { .. } | NodeEvent::Reached => {}
         }
     }
 }

@@ -39,6 +39,7 @@ mod ownership;
 mod passphrase;
 mod rescan;
 mod scrub;
+mod send;
 mod signing;
 mod store;
 #[cfg(test)]

@@ -20,6 +20,7 @@ use super::error::Result;
 use super::follow::feed::Feed;
 use super::follow::index::WalletNumber;
 use super::follow::lag::Lag;
+use super::follow::resends::Outgoing;
 use super::follow::write_lock::WriteLock;
 use super::rescan::slot::Slot;
 use super::store::Store;
@@ -63,6 +64,8 @@ pub struct Wallet {
     pub(super) write_lock: WriteLock,
     /// Why the wallet could not follow the chain to its tip.
     pub(super) lag: Mutex<Option<Lag>>,
+    /// Its transactions on their way to the node. Never held while the node is asked.
+    pub(super) outgoing: Mutex<Outgoing>,
     /// Attempts to unlock it.
     pub(super) attempts: Arc<UnlockAttempts>,
     /// Whether a former secret is still to be removed from the file, as the last attempt found.
@@ -99,6 +102,7 @@ impl Wallet {
             feed,
             write_lock: WriteLock::default(),
             lag: Mutex::new(None),
+            outgoing: Mutex::default(),
             scrub_pending: AtomicBool::new(false),
             scrubbing: Mutex::new(()),
             entries: AtomicU64::new(0),

@@ -12,7 +12,7 @@ use super::error::{Result, WalletError};
 use super::ownership::{debit, is_long_label, outputs_key, owned_output};
 use super::store::Tables;
 use super::store::rows::ScriptRow;
-use super::store::tables::{height_key, outpoint_key};
+use super::store::tables::{Table, height_key, outpoint_key};
 use super::write::Write;
 
 /// How far ahead of the clock an earlier entry's time may lie and still bound later ones, in seconds.
@@ -107,7 +107,8 @@ impl Write<'_> {
         self.set_state(row, state)
     }
 
-    fn insert(
+    /// Stores a transaction that is new.
+    pub fn insert(
         &mut self,
         transaction: &Transaction,
         txid: Txid,
@@ -168,17 +169,34 @@ impl Write<'_> {
 
     /// Enters a new transaction in the tables beside its row.
     fn index(&mut self, row: &WalletTransaction) -> Result<()> {
-        let id = row.txid.as_byte_array();
-        self.t.order_positions.put(&mut self.txn, id, &row.order_position.to_be_bytes())?;
-        for input in &row.inputs {
-            let key = [outpoint_key(input).as_slice(), id].concat();
-            self.t.spends.put(&mut self.txn, &key, &[])?;
-        }
-        for (vout, output) in (0_u32..).zip(&row.outputs) {
-            let key = [outputs_key(&output.script).as_slice(), id, &vout.to_le_bytes()].concat();
-            self.t.outputs.put(&mut self.txn, &key, &[])?;
+        let position = row.order_position.to_be_bytes();
+        self.t.order_positions.put(&mut self.txn, row.txid.as_byte_array(), &position)?;
+        for (table, key) in self.index_keys(row) {
+            table.put(&mut self.txn, &key, &[])?;
         }
         self.put_history(row)
+    }
+
+    /// The keys by which a transaction is found from what it spends and pays.
+    fn index_keys(&self, row: &WalletTransaction) -> Vec<(Table, Vec<u8>)> {
+        let id = row.txid.as_byte_array();
+        let spends = row.inputs.iter().map(|input| (self.t.spends, [outpoint_key(input).as_slice(), id].concat()));
+        let outputs = (0_u32..).zip(&row.outputs).map(|(vout, output)| {
+            (self.t.outputs, [outputs_key(&output.script).as_slice(), id, &vout.to_le_bytes()].concat())
+        });
+        spends.chain(outputs).collect()
+    }
+
+    /// Removes a transaction's row, and what [`Self::index`] entered.
+    pub fn remove_from_index(&mut self, row: &WalletTransaction) -> Result<()> {
+        let place = row.order_position.to_be_bytes();
+        let (history, key) = self.history_place(row);
+        let rows = [(history, key), (self.t.raw, place.to_vec()), (self.t.transactions, place.to_vec())];
+        for (table, key) in self.index_keys(row).into_iter().chain(rows) {
+            table.delete(&mut self.txn, &key)?;
+        }
+        self.t.order_positions.delete(&mut self.txn, row.txid.as_byte_array())?;
+        Ok(())
     }
 
     /// A transaction that was met after one that spends it changes what that one spends of ours.
@@ -201,7 +219,7 @@ impl Write<'_> {
     }
 
     /// The table and key of a transaction in the history.
-    pub fn history_place(&self, row: &WalletTransaction) -> (super::store::tables::Table, Vec<u8>) {
+    pub fn history_place(&self, row: &WalletTransaction) -> (Table, Vec<u8>) {
         let order_position = row.order_position.to_be_bytes();
         match row.state {
             TxState::Confirmed { height, index, .. } => (self.t.confirmed, height_key(height, &index.to_be_bytes())),

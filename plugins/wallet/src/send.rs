@@ -9,7 +9,6 @@ use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Txid, consensus
 use outrigger_sdk::amount;
 use outrigger_sdk::params::{flag, int32, text};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::mempool::{Admission, MempoolEntry};
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Ownership, ScriptInfo, TxState, WalletCoin, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
@@ -62,7 +61,7 @@ struct Request {
     /// Whether coins of scripts that the wallet has spent from are left alone.
     avoid_reuse: bool,
     /// The keys and texts to store with the payment.
-    metadata: Vec<(&'static str, String)>,
+    metadata: Vec<(String, String)>,
 }
 
 /// `sendtoaddress`: pays one recipient.
@@ -75,7 +74,7 @@ pub fn send_many(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result
     send(context, plugin, Request::to_many)
 }
 
-/// Makes a payment, signs it, gives it to the mempool.
+/// Makes a payment, signs it, sends it.
 ///
 /// Payments are made one after the other, from before the wallet is looked at until the mempool has the payment, and coins
 /// that the mempool's transactions spend are not chosen: two payments at once would else replace one another.
@@ -89,21 +88,15 @@ fn send(
     let change = Change::reserve(context, &context.wallet()?, &request.payment.recipients)?;
     // Reserving wrote to the wallet: what is read from here on is of one moment after that.
     let wallet = context.wallet()?;
-    let paid = pay(context, &wallet, &request, &change).and_then(|signed| submit(context, &signed));
+    let paid = pay(context, &wallet, &request, &change).and_then(|signed| submit(context, &signed, request.metadata));
     // The change address of a payment that the mempool has refused is as free as that of one that was not made, unless the
     // wallet has met it, which `return_address` finds out.
     let txid = paid.inspect_err(|_| change.give_back(context))?;
-    for (key, text) in &request.metadata {
-        store(context, txid, key, text);
-    }
     Ok(if request.verbose { json!({"txid": txid, "fee_reason": request.fee_reason}) } else { json!(txid) })
 }
 
 /// The texts at these positions that are not empty, under the keys that they are stored with.
-fn metadata(
-    context: &CallContext<'_>,
-    texts: &[(usize, &'static str)],
-) -> Result<Vec<(&'static str, String)>, WalletError> {
+fn metadata(context: &CallContext<'_>, texts: &[(usize, &'static str)]) -> Result<Vec<(String, String)>, WalletError> {
     let mut metadata = Vec::new();
     for (index, key) in texts {
         let text = context.params.given(*index).map(text).transpose()?.unwrap_or_default();
@@ -111,7 +104,7 @@ fn metadata(
             return Err(WalletError::TextTooLong(key, text.len()));
         }
         if !text.is_empty() {
-            metadata.push((*key, text.to_owned()));
+            metadata.push(((*key).to_owned(), text.to_owned()));
         }
     }
     Ok(metadata)
@@ -359,36 +352,22 @@ fn sign(
     if errors.iter().any(Option::is_some) { Err(WalletError::SigningFailed) } else { Ok(transaction) }
 }
 
-/// Gives the payment to the mempool. A refused one is stored nowhere.
-fn submit(context: &CallContext<'_>, signed: &Transaction) -> Result<Txid, WalletError> {
-    /// The limit of the fee has been checked.
-    const NO_LIMIT: FeeRate = FeeRate::ZERO;
+/// Sends the payment. A refused one is stored nowhere. One of which the node did not say whether it took it is kept by the wallet
+/// and offered again: to its sender it is made, since an error would have it paid twice.
+fn submit(
+    context: &CallContext<'_>,
+    signed: &Transaction,
+    metadata: Vec<(String, String)>,
+) -> Result<Txid, WalletError> {
     let raw = Blob(consensus::serialize(signed));
-    match context.host.mempool.submit(context.scope, raw, NO_LIMIT)? {
-        Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(txid),
-        Admission::Rejected { reason, detail } if detail.is_empty() => Err(WalletError::Rejected(reason)),
-        Admission::Rejected { reason, detail } => Err(WalletError::Rejected(format!("{reason}, {detail}"))),
-        Admission::MissingInputs => Err(WalletError::Rejected("bad-txns-inputs-missingorspent".into())),
-        Admission::FeeTooHigh { .. } => Err(WalletError::FeeTooHigh),
-        Admission::AlreadyInChain | Admission::Undecodable => {
-            Err(RpcError::internal("the mempool did not understand the payment").into())
+    match context.host.wallet.send(context.scope, raw, metadata)? {
+        None | Some(Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain) => {
+            Ok(signed.compute_txid())
         }
-    }
-}
-
-/// Stores a text with the payment. The payment is made, so that a failure goes to the log and not to the client, who would
-/// pay again.
-///
-/// A call's snapshot may be older than the payment. Writing lets go of it, and what comes next waits until the wallet has
-/// seen what the mempool has: so where the wallet does not know the payment yet, a second attempt finds it.
-fn store(context: &CallContext<'_>, txid: Txid, key: &str, text: &str) {
-    let attempt = || context.host.wallet.set_metadata(context.scope, txid, key.to_owned(), text.to_owned());
-    let stored = attempt().or_else(|error| match error.kind {
-        ErrorKind::NotFound => attempt(),
-        _ => Err(error),
-    });
-    if let Err(error) = stored {
-        let message = format!("the {key} of payment {txid} could not be stored: {error}");
-        context.host.log(Level::Warn, message);
+        Some(Admission::Rejected { reason, detail }) if detail.is_empty() => Err(WalletError::Rejected(reason)),
+        Some(Admission::Rejected { reason, detail }) => Err(WalletError::Rejected(format!("{reason}, {detail}"))),
+        Some(Admission::MissingInputs) => Err(WalletError::Rejected("bad-txns-inputs-missingorspent".into())),
+        Some(Admission::FeeTooHigh { .. }) => Err(WalletError::FeeTooHigh),
+        Some(Admission::Undecodable) => Err(RpcError::internal("the mempool did not understand the payment").into()),
     }
 }

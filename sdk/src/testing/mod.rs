@@ -110,7 +110,8 @@ impl StubHost {
     pub fn new() -> Self {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
-        Self { wallet: Arc::default(), mempool, chain, log: Arc::default(), node_rpc: Arc::default() }
+        let wallet = Arc::new(StubWallet::new(mempool.clone()));
+        Self { wallet, mempool, chain, log: Arc::default(), node_rpc: Arc::default() }
     }
 
     /// What a plugin gets to see of it.

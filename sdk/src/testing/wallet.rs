@@ -1,13 +1,14 @@
 //! A wallet that answers from plain data, set by the test.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, ScriptBuf, Txid};
 use secp256k1::{Secp256k1, SecretKey};
 
-use super::lock;
+use super::{StubMempool, lock};
+use outrigger_service::mempool::Admission;
 use outrigger_service::signer::{SignBatch, SignRequest};
 use outrigger_service::wallet::{
     AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange,
@@ -15,8 +16,9 @@ use outrigger_service::wallet::{
     WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Framed, Secret};
-use outrigger_service::{ErrorKind, Result, Scope, Signer, Wallet};
+use outrigger_service::{ErrorKind, Mempool, Result, Scope, Signer, Wallet};
 use outrigger_sign::sign_digest;
+use outrigger_values::FeeRate;
 
 /// A transaction that the wallet knows.
 #[derive(Clone, Debug)]
@@ -64,6 +66,10 @@ pub struct WalletState {
     pub passphrase: Option<Secret>,
     /// The files that backups were written to. A wallet of one of them can be restored.
     pub backups: Vec<String>,
+    /// What was sent and not refused, with its texts.
+    pub sent: Vec<(Blob, Vec<(String, String)>)>,
+    /// Whether the node does not say what became of what is sent.
+    pub unanswered: bool,
     next_rescan: u64,
 }
 
@@ -105,6 +111,8 @@ impl WalletState {
             rescan: None,
             passphrase: None,
             backups: Vec::new(),
+            sent: Vec::new(),
+            unanswered: false,
             next_rescan: 1,
         }
     }
@@ -136,13 +144,21 @@ fn all_sources() -> Vec<AddressSource> {
 }
 
 /// The wallet that a test set, or none.
-#[derive(Default)]
-pub struct StubWallet(Mutex<Option<WalletState>>);
+pub struct StubWallet {
+    state: Mutex<Option<WalletState>>,
+    /// What it sends to.
+    mempool: Arc<StubMempool>,
+}
 
 impl StubWallet {
+    /// No wallet yet, beside a mempool.
+    pub fn new(mempool: Arc<StubMempool>) -> Self {
+        Self { state: Mutex::default(), mempool }
+    }
+
     /// Puts a wallet there, or takes it away.
     pub fn set(&self, state: Option<WalletState>) {
-        *lock(&self.0) = state;
+        *lock(&self.state) = state;
     }
 
     /// Looks at the wallet, or changes it.
@@ -150,7 +166,7 @@ impl StubWallet {
     /// # Errors
     /// [`ErrorKind::NoWallet`] when there is none.
     pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
-        lock(&self.0).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
+        lock(&self.state).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
     }
 }
 
@@ -214,7 +230,7 @@ impl Wallet for StubWallet {
     }
 
     fn list(&self, _: Scope) -> Result<Vec<String>> {
-        Ok(lock(&self.0).iter().map(|state| state.info.name.clone()).collect())
+        Ok(lock(&self.state).iter().map(|state| state.info.name.clone()).collect())
     }
 
     fn directory(&self, scope: Scope) -> Result<Vec<String>> {
@@ -423,6 +439,17 @@ impl Wallet for StubWallet {
             state.addresses.push_front(script);
             true
         })
+    }
+
+    fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
+        self.with(|state| {
+            let submit = || self.mempool.submit(scope, raw.clone(), FeeRate::ZERO);
+            let admission = if state.unanswered { None } else { Some(submit()?) };
+            if matches!(admission, None | Some(Admission::Accepted { .. } | Admission::Known { .. })) {
+                state.sent.push((raw, metadata));
+            }
+            Ok(admission)
+        })?
     }
 }
 

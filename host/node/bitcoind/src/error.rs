@@ -35,6 +35,15 @@ impl AskError {
         Self::Form { method: method.to_owned(), reason: error.to_string() }
     }
 
+    /// Whether the node certainly did nothing.
+    pub fn is_without_effect(&self) -> bool {
+        match self {
+            Self::Upstream(error) => error.is_without_effect(),
+            Self::Rpc { .. } => true,
+            Self::Form { .. } => false,
+        }
+    }
+
     /// The code of bitcoind's error, if it is one.
     pub fn code(&self) -> Option<i32> {
         match self {
@@ -49,6 +58,7 @@ impl From<AskError> for NodeError {
         match &error {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
+            AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
             // Warming up.
             AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),
             AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),

@@ -1,6 +1,5 @@
 //! Giving the node transactions and blocks.
 
-use std::thread;
 use std::time::Duration;
 
 use bitcoin::consensus::deserialize;
@@ -15,9 +14,8 @@ use super::answers::{AcceptAnswer, EntryAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// How often, and how many times, a node is asked for a transaction that it may have taken before its answer was lost.
-const LOST_EVERY: Duration = Duration::from_millis(500);
-const LOST_ATTEMPTS: u32 = 20;
+/// How long a node whose answer was lost is asked whether it has the transaction.
+const LOST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// bitcoind's codes of sendrawtransaction.
 const DESERIALIZATION: i32 = -22;
@@ -33,7 +31,7 @@ fn max_feerate(limit: FeeRate) -> Value {
 /// Submits a transaction to the mempool.
 ///
 /// # Errors
-/// The node's absence. Where its answer was lost, it may have the transaction.
+/// The node's absence. [`NodeError::OutcomeUnknown`] where its answer was lost and it does not show the transaction.
 pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let tried = try_submit(rpc, raw, limit)?;
@@ -43,36 +41,24 @@ pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let hex = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
     match rpc.ask::<Txid>("sendrawtransaction", &json!([hex, max_feerate(limit)])) {
         Ok(_) => Ok(tried),
-        Err(AskError::Upstream(lost)) if !lost.is_without_effect() => {
-            if has_after_all(rpc, &transaction) {
-                Ok(tried)
-            } else {
-                Err(unknown_outcome(&transaction))
-            }
-        }
-        Err(error) => refused(&transaction, error),
+        Err(error) if error.is_without_effect() => refused(&transaction, error),
+        Err(_) if has_after_all(rpc, &transaction) => Ok(tried),
+        Err(_) => Err(unknown_outcome(&transaction)),
     }
 }
 
-/// Whether a node whose answer was lost turns out to have the transaction.
+/// Whether a node whose answer was lost turns out to have the transaction. Where it does not say so at once, it may have passed
+/// the transaction on before it ended, or may take it yet.
 fn has_after_all(rpc: &Rpc, transaction: &Transaction) -> bool {
-    for _ in 0..LOST_ATTEMPTS {
-        thread::sleep(LOST_EVERY);
-        match rpc.ask::<EntryAnswer>("getmempoolentry", &json!([transaction.compute_txid()])) {
-            Ok(_) => return true,
-            Err(AskError::Upstream(error)) if error.is_absent() => {}
-            // It answers, and does not have it: it may have passed it on before it ended.
-            Err(_) => return false,
-        }
-    }
-    false
+    let txid = transaction.compute_txid();
+    rpc.ask_within::<EntryAnswer>(LOST_PATIENCE, "getmempoolentry", &json!([txid])).is_ok()
 }
 
 /// What is told of a transaction that the node may or may not have. Not that the node is away, which clients take as a reason to
 /// try again: they would pay twice.
 fn unknown_outcome(transaction: &Transaction) -> NodeError {
     let txid = transaction.compute_txid();
-    NodeError::Internal(format!(
+    NodeError::OutcomeUnknown(format!(
         "The node was lost while it took transaction {txid}: it may have been sent. Look for it before you pay again"
     ))
 }

@@ -100,6 +100,8 @@ pub struct Follower {
     max_rewind: u32,
     /// Whether the last question was answered.
     reached: AtomicBool,
+    /// Whether it answers again since it was away, which the observers have not been told.
+    returned: AtomicBool,
     /// Whether a passed call was answered since then: the node may be there again.
     seen: AtomicBool,
     /// What says that there is something to read.
@@ -137,6 +139,7 @@ impl Follower {
             confirmed: AtomicU64::new(NEVER),
             max_rewind,
             reached: AtomicBool::new(false),
+            returned: AtomicBool::new(false),
             seen: AtomicBool::new(false),
             source: Source::default(),
             behind: AtomicU32::new(0),
@@ -238,7 +241,9 @@ impl Follower {
         let passed = self.passed.load(Ordering::SeqCst);
         let synced = self.sync_to_best();
         let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_)) | SyncError::Foreign(_)));
-        self.reached.store(!away, Ordering::Relaxed);
+        if !self.reached.swap(!away, Ordering::Relaxed) && !away {
+            self.returned.store(true, Ordering::Relaxed);
+        }
         match &synced {
             Ok(_) => self.behind.store(0, Ordering::Relaxed),
             Err(SyncError::Behind { depth } | SyncError::Rewind { depth, .. }) => {
@@ -496,7 +501,14 @@ impl Follower {
         // Payments are seen also while the chain is held.
         let chain = self.sync_chain();
         if chain.is_ok() || self.is_reached() {
-            self.sync_mempool(forced)?;
+            let returned = self.returned.load(Ordering::Relaxed);
+            // What a node that was started anew has lost may not show in the figures of its mempool.
+            self.sync_mempool(forced || returned)?;
+            if returned {
+                self.returned.store(false, Ordering::Relaxed);
+                let _following = self.following.lock();
+                self.emit(&NodeEvent::Reached);
+            }
         }
         chain.map(drop)
     }

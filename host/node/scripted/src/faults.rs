@@ -10,6 +10,15 @@ use parking_lot::{Condvar, Mutex};
 /// What is done once.
 type Hook = Box<dyn FnOnce() + Send>;
 
+/// When the answer to a submitted transaction is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// Before the mempool has the transaction.
+    Before,
+    /// Once it has it.
+    After,
+}
+
 #[derive(Default)]
 struct State {
     absent: bool,
@@ -21,6 +30,9 @@ struct State {
     forgotten: BTreeSet<BlockHash>,
     /// After how many moments of the chain it is done.
     hook: Option<(usize, Hook)>,
+    lost: Option<Lost>,
+    /// Done when the next transaction is submitted.
+    submitted: Option<Hook>,
 }
 
 /// The faults of a node. None at first.
@@ -76,6 +88,26 @@ impl Faults {
     /// Does something once, when so many moments of the chain have been looked at and let go.
     pub fn once_looked_at(&self, moments: usize, hook: impl FnOnce() + Send + 'static) {
         self.state.lock().hook = Some((moments, Box::new(hook)));
+    }
+
+    /// Whether the answers to submitted transactions are lost.
+    pub fn set_lost(&self, lost: Option<Lost>) {
+        self.state.lock().lost = lost;
+    }
+
+    /// Does something once, when a transaction is submitted and before the mempool has it.
+    pub fn once_submitted(&self, hook: impl FnOnce() + Send + 'static) {
+        self.state.lock().submitted = Some(Box::new(hook));
+    }
+
+    /// A transaction is submitted: `take` gives it to the mempool.
+    pub(crate) fn submit<T>(&self, take: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.pass()?;
+        let hook = self.state.lock().submitted.take();
+        hook.into_iter().for_each(|hook| hook());
+        let lost = self.state.lock().lost;
+        let taken = if lost == Some(Lost::Before) { None } else { Some(take()?) };
+        taken.filter(|_| lost.is_none()).ok_or_else(|| NodeError::OutcomeUnknown("The answer was lost".into()))
     }
 
     /// What stands before each answer.

@@ -17,7 +17,7 @@ use outrigger_sdk::testing::{StubChain, StubMempool};
 use outrigger_service::{Mempool, Scope};
 use parking_lot::Mutex;
 
-pub use faults::Faults;
+pub use faults::{Faults, Lost};
 
 /// What the transactions of these tests pay.
 const FEE: Amount = Amount::from_sat(1_000);

@@ -144,8 +144,7 @@ impl Node for ScriptedNode {
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
-        self.faults.pass()?;
-        self.mempool.submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error)
+        self.faults.submit(|| self.mempool.submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error))
     }
 
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {

@@ -18,6 +18,7 @@ use secp256k1::{Secp256k1, SecretKey};
 
 use super::{Failure, Outcome};
 use outrigger_service::chain::Tip;
+use outrigger_service::events::Event;
 use outrigger_service::wallet::{
     CoinBatch, CreateOptions, DescriptorImport, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import,
     ImportOutcome, KeysImport, LabelBatch, LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
@@ -41,6 +42,18 @@ pub const WALLET: &str = "w";
 pub struct Tester {
     host: TestHost<ScriptedNode>,
     services: Host,
+}
+
+/// Waits until something holds.
+pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
+    let begun = Instant::now();
+    while !holds() {
+        if begun.elapsed() > PATIENCE {
+            return Err(Failure(format!("it does not become so that {what}")));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Fails unless two values are equal.
@@ -72,9 +85,23 @@ impl Tester {
         Self { services: host.handle(), host }
     }
 
+    /// The services, for another thread.
+    pub fn handle(&self) -> Host {
+        self.host.handle()
+    }
+
     /// The wallet service.
     pub fn wallet(&self) -> &dyn Wallet {
         &*self.services.wallet
+    }
+
+    /// The transactions of wallets that were told of since this was asked last.
+    pub fn told(&self) -> Vec<Txid> {
+        let txid = |event| match event {
+            Event::WalletTransaction { txid, .. } => Some(txid),
+            _ => None,
+        };
+        self.host.take_events().into_iter().filter_map(txid).collect()
     }
 
     /// The node.

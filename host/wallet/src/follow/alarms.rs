@@ -1,4 +1,4 @@
-//! What is due for wallets at a time: they are locked, or follow the node again after a failure.
+//! What is due for wallets at a time: they are locked, follow the node again after a failure, or offer transactions again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,6 +17,8 @@ pub enum Due {
     Lock,
     /// It is tried again, as it could not follow.
     Retry,
+    /// Its unconfirmed transactions are offered to the node again.
+    Resend,
 }
 
 /// What is due at a time, and for which wallet.

@@ -42,6 +42,11 @@ impl Follower {
                     self.give(&wallet, Item::Reconcile(1));
                 }
             }
+            Due::Resend => {
+                if wallet.resend_is_due(at) {
+                    self.resends.queue(slot);
+                }
+            }
         }
     }
 

@@ -7,7 +7,6 @@ use std::time::Instant;
 use bitcoin::{BlockHash, Transaction, Txid};
 use heed::RoTxn;
 use outrigger_service::wallet::{TxState, WalletTransaction};
-use outrigger_values::FeeRate;
 
 use super::blocks::{TIME_PER_TURN, synced_at};
 use super::decoded::Decoded;
@@ -75,6 +74,7 @@ impl Wallet {
         let mut tip = None;
         let mut steps = Vec::new();
         let mut size = 0;
+        let mut reached = false;
         for event in events {
             match event {
                 // The blocks of that time have been taken over too, and would come before it.
@@ -99,6 +99,7 @@ impl Wallet {
                     tip = None;
                 }
                 NodeEvent::TipChanged { hash, height } => tip = Some((hash, height)),
+                NodeEvent::Reached => reached = true,
             }
             if size > BYTES_PER_STEP {
                 self.take_steps(std::mem::take(&mut steps))?;
@@ -106,6 +107,9 @@ impl Wallet {
             }
         }
         self.take_steps(steps)?;
+        if reached {
+            self.shared.follower.resends.queue(self.slot);
+        }
         match tip {
             Some((hash, height)) if self.synced().hash != hash && !self.advance()? => {
                 Ok(Some(Item::Event(NodeEvent::TipChanged { hash, height })))
@@ -329,32 +333,5 @@ impl Write<'_> {
             Some(row) if row.state == TxState::InMempool => self.set_state(row, TxState::Inactive),
             _ => Ok(()),
         }
-    }
-}
-
-/// The raw serialisations of the wallet's transactions that are neither confirmed nor in the mempool nor given up.
-pub(super) fn idle_transactions(wallet: &Wallet) -> Result<Vec<Vec<u8>>> {
-    let (txn, t) = (wallet.store.read()?, &wallet.store.tables);
-    let mut raw = Vec::new();
-    for entry in t.unconfirmed.iter(&txn)? {
-        let row = t.transaction_at(&txn, entry?.1)?;
-        let idle = row.state == TxState::Inactive && !row.coinbase;
-        if idle && let Some(bytes) = t.serialised(&txn, &row.txid)? {
-            raw.push(bytes.to_vec());
-        }
-    }
-    Ok(raw)
-}
-
-impl Wallet {
-    /// Offers the wallet's unconfirmed transactions to the mempool again, as bitcoind does after loading a wallet and
-    /// after a rescan. What the mempool makes of them comes back as its events. Gives how many it may have taken.
-    pub(crate) fn resubmit(&self) -> Result<usize> {
-        let idle = idle_transactions(self)?;
-        let offered = idle.len();
-        for raw in idle {
-            let _ = self.shared.node.submit(&raw, FeeRate::ZERO)?;
-        }
-        Ok(offered)
     }
 }

@@ -20,6 +20,7 @@ pub mod lag;
 mod maintenance;
 mod mempool;
 mod passing;
+pub mod resends;
 mod states;
 pub mod thread;
 mod turns;

@@ -41,6 +41,10 @@ impl Follower {
             NodeEvent::BlockConnected { hash, .. } => self.pass_connected(shared, event, *hash),
             NodeEvent::BlockDisconnected { hash, height } => self.pass_disconnected(shared, event, *hash, *height),
             NodeEvent::TipChanged { hash, .. } => self.pass_tip(shared, event, *hash),
+            NodeEvent::Reached => {
+                self.give_all(event);
+                Ok(())
+            }
         };
         if let Err(error) = passed {
             // Each looks for itself, and says what it could not do.

@@ -79,13 +79,18 @@ impl Write<'_> {
         if self.t.is_mempool_conflicted(&self.txn, &parent.txid)? {
             return Ok(false);
         }
+        Ok(!self.is_spent(outpoint)?)
+    }
+
+    /// Whether a transaction of the wallet that counts spends an outpoint.
+    pub fn is_spent(&self, outpoint: &OutPoint) -> Result<bool> {
         for spender in self.t.spenders(&self.txn, outpoint)? {
             let counts = self.t.transaction(&self.txn, &spender)?.is_some_and(|row| counts(&row.state));
             if counts && !self.t.is_mempool_conflicted(&self.txn, &spender)? {
-                return Ok(false);
+                return Ok(true);
             }
         }
-        Ok(true)
+        Ok(false)
     }
 
     /// A transaction that is in the mempool spends these: the wallet's others that spend one of them, and what builds on
@@ -115,12 +120,27 @@ impl Write<'_> {
     pub fn forget_mempool_conflicts(&mut self, txid: Txid) -> Result<()> {
         let others = self.t.mempool_conflicts_of(&self.txn, OF_MEMPOOL, &txid)?;
         for other in &others {
-            let key = [conflict_key(OF_WALLET, other).as_slice(), txid.as_byte_array()].concat();
-            self.t.mempool_conflicts.delete(&mut self.txn, &key)?;
-            let key = [conflict_key(OF_MEMPOOL, &txid).as_slice(), other.as_byte_array()].concat();
-            self.t.mempool_conflicts.delete(&mut self.txn, &key)?;
+            self.forget_conflict(other, &txid)?;
         }
         self.refresh_all(others)
+    }
+
+    fn forget_conflict(&mut self, ours: &Txid, in_mempool: &Txid) -> Result<()> {
+        for (side, one, other) in [(OF_WALLET, ours, in_mempool), (OF_MEMPOOL, in_mempool, ours)] {
+            let key = [conflict_key(side, one).as_slice(), other.as_byte_array()].concat();
+            self.t.mempool_conflicts.delete(&mut self.txn, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a transaction that nothing builds on, as if it had never been stored.
+    pub fn remove(&mut self, row: WalletTransaction) -> Result<()> {
+        for other in self.t.mempool_conflicts_of(&self.txn, OF_WALLET, &row.txid)? {
+            self.forget_conflict(&row.txid, &other)?;
+        }
+        self.remove_from_index(&row)?;
+        // What it pays to us is no coin, and what it spends is free.
+        self.refresh_coins(&WalletTransaction { state: TxState::Abandoned, ..row })
     }
 
     fn refresh_all(&mut self, txids: Vec<Txid>) -> Result<()> {

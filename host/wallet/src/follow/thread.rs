@@ -17,6 +17,7 @@ use super::alarms::Alarms;
 use super::decoded::Blocks;
 use super::feed::{Item, Waited};
 use super::index::{Index, WalletNumber};
+use super::resends::Resends;
 use super::turns::Turns;
 use crate::Shared;
 use crate::error::Result;
@@ -77,6 +78,8 @@ pub struct Follower {
     next: AtomicU32,
     /// What is due at a time.
     pub alarms: Alarms,
+    /// The wallets whose unconfirmed transactions are offered again.
+    pub resends: Resends,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     moved: Condvar,
@@ -94,6 +97,8 @@ impl Follower {
         shared.follower.turns.start(shared)?;
         let due = shared.clone();
         shared.follower.alarms.start(move || due.follower.run_alarms())?;
+        let resend = shared.clone();
+        shared.follower.resends.start(move || resend.follower.run_resends(&resend))?;
         let run = shared.clone();
         let thread = thread::Builder::new().name("wallets".into()).spawn(move || run.follower.run(&run))?;
         shared.follower.inbox.lock().thread = Some(thread);
@@ -270,6 +275,23 @@ impl Follower {
         }
         self.turns.stop();
         self.alarms.stop();
+        self.resends.stop();
+    }
+
+    /// Offers unconfirmed transactions again, of one wallet after the other.
+    fn run_resends(&self, shared: &Shared) {
+        while let Some(slot) = self.resends.next() {
+            // All wallets are told when a node that is away is there again.
+            let is_away = shared.node.link().is_some_and(|link| !link.reached);
+            let Some(wallet) = self.get(slot).filter(|_| !is_away) else { continue };
+            match catch_unwind(AssertUnwindSafe(|| wallet.resubmit())) {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(wallet = wallet.name(), %error, "unconfirmed transactions cannot be offered again");
+                }
+                Err(_) => tracing::error!(wallet = wallet.name(), "offering unconfirmed transactions again failed"),
+            }
+        }
     }
 
     fn next(&self) -> Option<InboxItem> {

@@ -208,6 +208,7 @@ impl Wallet {
                     *self.lag.lock() = None;
                     self.feed.set_behind(false);
                     tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
+                    self.shared.follower.resends.queue(self.slot);
                 }
                 false
             }

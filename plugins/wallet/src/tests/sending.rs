@@ -290,28 +290,14 @@ fn sendtoaddress_continues_no_chain_that_the_mempool_would_refuse() {
 
 #[test]
 fn sendtoaddress_stores_its_comments() {
-    let prepare = || {
+    let metadata = |arguments: &Value| {
         let test = Fixture::new();
         let script = test.own(&TestKey::new(1), Form::Wpkh);
         test.fund(&script, 100_000, 100);
-        // With an old tip the locktime is 0 instead of random.
-        let time = test.wallet(|state| state.info.synced.time);
-        test.host.chain.set_mock_time(Scope::NONE, u64::from(time) + 28_801).unwrap();
-        test
-    };
-    // A payment without change is deterministic, so the second wallet can have it in advance.
-    let arguments = json!([foreign_address(Form::Wpkh), 0.001, "rent", "landlord", true]);
-    let first = prepare();
-    first.call("sendtoaddress", arguments.clone()).unwrap();
-    let payment = sent(&first).pop().unwrap();
-    let known = transaction(payment.compute_txid(), Vec::new(), &first.own(&TestKey::new(1), Form::Wpkh));
-    let known = KnownTransaction { transaction: known, outlook: None, raw: Vec::new() };
-    let metadata = |arguments: &Value| {
-        let test = prepare();
-        test.wallet(|state| state.transactions.push(known.clone()));
         test.call("sendtoaddress", arguments.clone()).unwrap();
-        test.wallet(|state| state.transactions[0].transaction.metadata.clone())
+        test.wallet(|state| state.sent.remove(0).1)
     };
+    let arguments = json!([foreign_address(Form::Wpkh), 0.001, "rent", "landlord", true]);
     let stored = |key: &str, text: &str| (key.to_owned(), text.to_owned());
     assert_eq!(metadata(&arguments), [stored("comment", "rent"), stored("to", "landlord")]);
     assert_eq!(metadata(&json!([foreign_address(Form::Wpkh), 0.001, "", null, true])), []);
@@ -361,4 +347,19 @@ fn sendtoaddress_tells_what_the_mempool_refuses() {
     test.wallet(|state| state.coins.push(coin(&script, 100_000, 0)));
     let message = "Error: The transaction was rejected! Reason given: bad-txns-inputs-missingorspent";
     test.refuse("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.001, "", "", true]), -4, message);
+}
+
+#[test]
+fn sendtoaddress_of_what_the_node_does_not_answer_tells_the_txid() {
+    let test = Fixture::new();
+    let script = test.own(&TestKey::new(1), Form::Wpkh);
+    test.fund(&script, 100_000, 100);
+    let change = test.own(&TestKey::new(2), Form::Wpkh);
+    test.wallet(|state| (state.unanswered, state.addresses) = (true, [change].into()));
+    let txid = test.call("sendtoaddress", json!([foreign_address(Form::Wpkh), 0.0005, "rent"])).unwrap();
+    let (raw, texts) = test.wallet(|state| state.sent.remove(0));
+    let payment: Transaction = consensus::deserialize(&raw).unwrap();
+    assert_eq!((json!(payment.compute_txid()), texts), (txid, vec![("comment".to_owned(), "rent".to_owned())]));
+    // Its change address is used up.
+    assert!(test.wallet(|state| state.addresses.is_empty()));
 }

@@ -69,6 +69,7 @@ pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport};
 pub use script::{KeyOrigin, Ownership, ScriptInfo, SolvingData, TapLeaf, TaprootData};
 pub use write::HistoryWriter;
 
+use super::mempool::Admission;
 use super::service;
 use crate::wire::{Blob, Encoded, Secret, wire_enum, wire_struct};
 
@@ -284,8 +285,8 @@ service! {
     /// confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest such block.
     /// When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else inactive; its
     /// coinbase is given up, and so is what builds on it until it is met again. What leaves the mempool without a block is
-    /// inactive. When a wallet is loaded and when a rescan ends, what is inactive
-    /// and no coinbase is offered to the mempool again.
+    /// inactive. What is inactive and no coinbase is offered to the mempool again when the wallet is loaded, when a rescan ends,
+    /// when the node is there again after it was away, and then every 12 to 36 hours.
     ///
     /// **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at least
     /// one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the caller
@@ -431,5 +432,17 @@ service! {
         /// was drawn since or a payment passed over it, nor for a key of the imported keypool.
         #[since(1)]
         fn return_address(script: ScriptBuf) -> bool;
+        /// Sends a signed transaction of the wallet. It is stored with these texts (see `set_metadata`) before a byte of it leaves
+        /// the host: inactive, so that nothing else spends what it does, until the mempool tells of it. Then it is offered to the
+        /// mempool. Gives the answer; with one that refuses it, nothing of it is stored any more. None where the node did not say
+        /// whether it took it, or is away: then it stays, and is offered again as all that is inactive. A kill of the host leaves
+        /// nothing of it before it is stored, and such a transaction after. One that the wallet has already is only offered, and
+        /// stays.
+        ///
+        /// `Refused` where it neither pays to the wallet nor spends from it, or spends what another transaction of the wallet does
+        /// that is confirmed, in the mempool or inactive; and for a text of more than 16,384 bytes. With an error, nothing of it is
+        /// stored or sent.
+        #[since(1)]
+        fn send(raw: Blob, metadata: Vec<(String, String)>) -> Option<Admission>;
     }
 }

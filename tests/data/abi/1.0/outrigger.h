@@ -1590,8 +1590,8 @@ enum {
  * block it is confirmed; what a block contradicts, and what of the wallet builds on that, is conflicted by the lowest
  * such block. When a block is disconnected, what it confirmed or made impossible is in the mempool if it is there, else
  * inactive; its coinbase is given up, and so is what builds on it until it is met again. What leaves the mempool
- * without a block is inactive. When a wallet is loaded and when a rescan ends, what is inactive and no coinbase is
- * offered to the mempool again.
+ * without a block is inactive. What is inactive and no coinbase is offered to the mempool again when the wallet is
+ * loaded, when a rescan ends, when the node is there again after it was away, and then every 12 to 36 hours.
  *
  * **Lists** come in batches. `limit` is the most of a batch, 0 counts as 1, and a batch may end sooner; it holds at
  * least one entry where there is any. `next` is where the list goes on, none at its end. Its bytes mean nothing to the

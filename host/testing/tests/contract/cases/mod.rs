@@ -58,6 +58,15 @@ cases! {
         only_what_is_confirmed_and_uncontested_needs_no_outlook,
         what_is_ours_and_waits_is_trusted,
         replaceability_is_told_where_it_can_be_known;
+    sending:
+        what_is_sent_is_stored_before_the_node_is_asked,
+        what_the_node_refuses_leaves_nothing,
+        what_the_node_may_have_taken_is_kept,
+        what_the_node_does_not_answer_is_kept_and_offered_again,
+        what_waits_is_offered_when_the_node_is_there_again,
+        what_was_given_up_is_not_offered,
+        only_what_is_the_wallets_and_spends_what_is_free_is_sent,
+        what_the_wallet_has_is_only_offered;
     coins:
         coins_come_by_outpoint,
         a_place_among_the_coins_outlives_what_happens_meanwhile,

@@ -1,0 +1,194 @@
+//! Transactions of the wallet that are sent.
+
+use std::sync::mpsc::channel;
+
+use bitcoin::consensus::serialize;
+use bitcoin::{OutPoint, ScriptBuf, Transaction, Txid};
+use outrigger_node::NodeEvent;
+use outrigger_scripted_node::Lost;
+use outrigger_service::mempool::Admission;
+use outrigger_service::wallet::{AddressType, MAX_TEXT_LEN, TxState};
+use outrigger_service::{ErrorKind, Result as ServiceResult};
+
+use crate::tester::{Tester, becomes, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend};
+use crate::{Failure, Outcome};
+
+/// A wallet with a confirmed coin for each of these values.
+fn with_coins<const N: usize>(tester: &Tester, values: [u64; N]) -> Result<(ScriptBuf, [OutPoint; N]), Failure> {
+    tester.create(|_| {})?;
+    tester.take(single(1)?)?;
+    let script = p2wpkh(1)?;
+    let outputs = values.map(|value| (&script, value));
+    let payment = pay(1, &script, 1);
+    let payment = Transaction { output: spend(&[], &outputs).output, ..payment };
+    tester.mine(&[&payment]);
+    let mut vout = 0..;
+    Ok((script, values.map(|_| out(&payment, vout.next().unwrap_or_default()))))
+}
+
+fn send_with(tester: &Tester, transaction: &Transaction, texts: &[(&str, &str)]) -> ServiceResult<Option<Admission>> {
+    let texts = texts.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
+    tester.ask(|wallet, scope| wallet.send(scope, serialize(transaction).into(), texts))
+}
+
+fn send(tester: &Tester, transaction: &Transaction) -> ServiceResult<Option<Admission>> {
+    send_with(tester, transaction, &[])
+}
+
+fn state(tester: &Tester, transaction: &Transaction) -> Result<TxState, Failure> {
+    Ok(tester.known(transaction.compute_txid())?.state)
+}
+
+fn is_in_pool(tester: &Tester, txid: Txid) -> bool {
+    tester.node().pool().iter().any(|transaction| transaction.compute_txid() == txid)
+}
+
+pub fn what_is_sent_is_stored_before_the_node_is_asked(tester: &Tester) -> Outcome {
+    let (script, [coin, other]) = with_coins(tester, [70, 80])?;
+    let payment = spend(&[coin], &[(&foreign(1), 20), (&script, 50)]);
+    let txid = payment.compute_txid();
+    let (found, seen) = channel();
+    // Another call finds it then, and no lock is held.
+    let (services, scope) = (tester.handle(), tester.open(Some(crate::tester::WALLET)));
+    let (scope, _call) = scope;
+    tester.node().faults.once_submitted(move || {
+        let row = services.wallet.transactions(scope, vec![txid]).unwrap().read().unwrap().rows.remove(0).transaction.0;
+        let coins = services.wallet.coins(scope, None, 10).unwrap().coins;
+        found.send((row, coins)).unwrap();
+    });
+    let answer = some("an answer", send_with(tester, &payment, &[("to", "landlord"), ("comment", "rent"), ("x", "")])?)?;
+    holds("it is accepted", matches!(answer, Admission::Accepted { txid: accepted, .. } if accepted == txid))?;
+    let (row, coins) = seen.recv().map_err(|error| Failure(error.to_string()))?;
+    let texts = |row: &outrigger_service::wallet::WalletTransaction| row.metadata.clone();
+    let expected = [("comment", "rent"), ("to", "landlord")].map(|(key, text)| (key.to_owned(), text.to_owned()));
+    same("its texts", texts(&row), expected.to_vec())?;
+    same("its state", row.state, TxState::Inactive)?;
+    let mut free: Vec<OutPoint> = coins.iter().map(|coin| coin.outpoint).collect();
+    free.retain(|outpoint| outpoint.txid != txid);
+    same("what is free", free, vec![other])?;
+    tester.tell(tester.node().untold());
+    same("once the mempool tells of it", state(tester, &payment)?, TxState::InMempool)?;
+    same("its texts then", texts(&tester.known(txid)?), expected.to_vec())?;
+    same("it is told of", tester.told().last(), Some(&txid))
+}
+
+pub fn what_the_node_refuses_leaves_nothing(tester: &Tester) -> Outcome {
+    let (script, [coin]) = with_coins(tester, [70])?;
+    let before = (tester.info()?, tester.coins()?);
+    tester.told();
+    // It pays more than it spends.
+    let payment = spend(&[coin], &[(&script, 71)]);
+    let answer = some("an answer", send_with(tester, &payment, &[("comment", "rent")])?)?;
+    holds("it is refused", matches!(answer, Admission::Rejected { .. }))?;
+    same("its row", tester.rows(&[payment.compute_txid()])?.len(), 0)?;
+    same("the wallet and its coins", (tester.info()?, tester.coins()?), before)?;
+    same("what was told", tester.told(), Vec::new())?;
+    tester.unload("w")?;
+    tester.load("w")?;
+    same("what is offered later", tester.node().pool(), Vec::new())?;
+    // A change address of it can be given back.
+    let text = format!("wpkh({}/1/*)", crate::tester::master(3)?);
+    let active = |import: &mut outrigger_service::wallet::DescriptorImport| {
+        (import.active, import.internal, import.range) = (true, Some(true), Some((0, 5)));
+    };
+    tester.take(crate::tester::descriptor(&text, active))?;
+    let change = tester.ask(|wallet, scope| wallet.new_address(scope, AddressType::Bech32, true, None))?;
+    send(tester, &spend(&[coin], &[(&change, 72)]))?;
+    same("it is given back", tester.ask(|wallet, scope| wallet.return_address(scope, change))?, true)
+}
+
+pub fn what_the_node_may_have_taken_is_kept(tester: &Tester) -> Outcome {
+    let (_, [coin]) = with_coins(tester, [70])?;
+    let payment = spend(&[coin], &[(&foreign(1), 60)]);
+    tester.node().faults.set_lost(Some(Lost::After));
+    same("no answer", send(tester, &payment)?, None)?;
+    same("until the mempool tells of it", state(tester, &payment)?, TxState::Inactive)?;
+    same("it is told of", tester.told().last(), Some(&payment.compute_txid()))?;
+    tester.node().faults.set_lost(None);
+    tester.tell(tester.node().untold());
+    same("then", state(tester, &payment)?, TxState::InMempool)
+}
+
+pub fn what_the_node_does_not_answer_is_kept_and_offered_again(tester: &Tester) -> Outcome {
+    let (script, [one, two]) = with_coins(tester, [70, 80])?;
+    let [first, second] = [one, two].map(|coin| spend(&[coin], &[(&foreign(1), 60)]));
+    tester.node().faults.set_lost(Some(Lost::Before));
+    same("its answer is lost", send_with(tester, &first, &[("comment", "rent")])?, None)?;
+    tester.node().faults.set_absent(true);
+    same("the node is away", send(tester, &second)?, None)?;
+    for payment in [&first, &second] {
+        same("its state meanwhile", state(tester, payment)?, TxState::Inactive)?;
+    }
+    same("what they spend is taken", tester.outpoints()?, Vec::new())?;
+    refused("a second payment", send(tester, &spend(&[one], &[(&script, 1)])), ErrorKind::Refused)?;
+    tester.node().faults.set_absent(false);
+    tester.node().faults.set_lost(None);
+    for payment in [&first, &second] {
+        let txid = payment.compute_txid();
+        becomes("it is offered again", || is_in_pool(tester, txid))?;
+    }
+    tester.tell(tester.node().untold());
+    same("the first", state(tester, &first)?, TxState::InMempool)?;
+    same("the second", state(tester, &second)?, TxState::InMempool)?;
+    same("its text", tester.known(first.compute_txid())?.metadata.len(), 1)
+}
+
+pub fn what_waits_is_offered_when_the_node_is_there_again(tester: &Tester) -> Outcome {
+    let (_, [coin]) = with_coins(tester, [70])?;
+    let payment = spend(&[coin], &[(&foreign(1), 60)]);
+    tester.accept(&payment);
+    // A node that comes back without its mempool tells so first.
+    let mut events = tester.node().take_out(payment.compute_txid(), outrigger_node::Removal::Dropped);
+    events.push(NodeEvent::Reached);
+    tester.tell(events);
+    becomes("it is offered again", || is_in_pool(tester, payment.compute_txid()))
+}
+
+pub fn what_was_given_up_is_not_offered(tester: &Tester) -> Outcome {
+    let (_, [one, two]) = with_coins(tester, [70, 80])?;
+    let [first, second] = [one, two].map(|coin| spend(&[coin], &[(&foreign(1), 60)]));
+    for payment in [&first, &second] {
+        tester.accept(payment);
+        tester.take_out(payment.compute_txid());
+    }
+    tester.ask(|wallet, scope| wallet.abandon(scope, first.compute_txid()))?;
+    same("what it spends is free", tester.outpoints()?, vec![one])?;
+    tester.tell(vec![NodeEvent::Reached]);
+    // They are offered in their order.
+    becomes("the other is offered", || is_in_pool(tester, second.compute_txid()))?;
+    same("what was given up", is_in_pool(tester, first.compute_txid()), false)
+}
+
+pub fn only_what_is_the_wallets_and_spends_what_is_free_is_sent(tester: &Tester) -> Outcome {
+    let (script, [coin]) = with_coins(tester, [70])?;
+    let rival = spend(&[coin], &[(&foreign(1), 60)]);
+    refused("another's", send(tester, &pay(2, &foreign(1), 5)), ErrorKind::Refused)?;
+    let long = "x".repeat(MAX_TEXT_LEN + 1);
+    refused("a long text", send_with(tester, &rival, &[("comment", &long)]), ErrorKind::Refused)?;
+    let garbage = tester.ask(|wallet, scope| wallet.send(scope, vec![1, 2].into(), Vec::new()))?;
+    same("no transaction", garbage, Some(Admission::Undecodable))?;
+    tester.accept(&rival);
+    refused("what is spent", send(tester, &spend(&[coin], &[(&script, 50)])), ErrorKind::Refused)?;
+    same("what the mempool has", tester.node().pool().len(), 1)?;
+    // What was given up does not count.
+    tester.take_out(rival.compute_txid());
+    tester.ask(|wallet, scope| wallet.abandon(scope, rival.compute_txid()))?;
+    let answer = some("an answer", send(tester, &spend(&[coin], &[(&script, 50)]))?)?;
+    holds("it is accepted", matches!(answer, Admission::Accepted { .. }))
+}
+
+pub fn what_the_wallet_has_is_only_offered(tester: &Tester) -> Outcome {
+    let (script, [coin]) = with_coins(tester, [70])?;
+    let payment = spend(&[coin], &[(&foreign(1), 60)]);
+    tester.accept(&payment);
+    let known = Some(Admission::Known { txid: payment.compute_txid() });
+    same("in the mempool", send_with(tester, &payment, &[("comment", "rent")])?, known)?;
+    same("its texts", tester.known(payment.compute_txid())?.metadata, Vec::new())?;
+    // One that is refused stays.
+    tester.take_out(payment.compute_txid());
+    let rival = spend(&[coin], &[(&script, 50)]);
+    tester.node().accept(rival);
+    let answer = some("an answer", send(tester, &payment)?)?;
+    holds("it is refused", matches!(answer, Admission::Rejected { .. }))?;
+    same("it stays", state(tester, &payment)?, TxState::Inactive)
+}

@@ -1,0 +1,199 @@
+//! Sending the wallet's own transactions, so that a lost answer or a kill never has one paid twice: each is stored before a byte
+//! of it leaves the host, taken back only where the node refuses it for certain, and offered again until it is confirmed.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bitcoin::consensus::deserialize;
+use bitcoin::{Transaction, Txid};
+use outrigger_node::NodeError;
+use outrigger_service::events::Event;
+use outrigger_service::mempool::Admission;
+use outrigger_service::wallet::{TxState, check_text};
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+use outrigger_values::FeeRate;
+use secp256k1::rand::{Rng, thread_rng};
+
+use super::error::Result;
+use super::follow::alarms::Due;
+use super::live::Wallet;
+use super::matching::{Match, examine};
+use super::write::Write;
+
+/// The hours after which unconfirmed transactions are offered again, at random between these (Bitcoin Core's resend).
+const RESEND_HOURS: Range<u64> = 12..36;
+/// How soon they are where the node did not answer.
+const RETRY: Duration = Duration::from_secs(1);
+/// What is sent was checked by whoever made it.
+const NO_LIMIT: FeeRate = FeeRate::ZERO;
+
+/// A transaction that is being sent, until this is dropped.
+struct Sending<'w>(&'w Wallet, Txid);
+
+impl<'w> Sending<'w> {
+    fn begin(wallet: &'w Wallet, txid: Txid) -> Self {
+        wallet.outgoing.lock().sending.insert(txid);
+        Self(wallet, txid)
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        self.0.outgoing.lock().sending.remove(&self.1);
+    }
+}
+
+/// Whether a node that failed may still have the transaction, or take it later.
+fn is_undecided(error: &NodeError) -> bool {
+    matches!(error, NodeError::Unavailable(_) | NodeError::OutcomeUnknown(_))
+}
+
+impl Wallet {
+    /// Stores a signed transaction of the wallet with texts, then offers it to the node. One that the node refuses is taken back;
+    /// none where the node did not say: then it is kept and offered again. One that the wallet has already is only offered.
+    ///
+    /// # Errors
+    /// `Refused` where it is not the wallet's, spends what another one of the wallet does, or a text is too long; the node's own
+    /// failure. Then nothing of it is stored.
+    pub fn send(&self, raw: &[u8], texts: Vec<(String, String)>) -> ServiceResult<Option<Admission>> {
+        let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Some(Admission::Undecodable)) };
+        texts.iter().try_for_each(|(key, text)| check_text(key, text))?;
+        let txid = transaction.compute_txid();
+        let _sending = Sending::begin(self, txid);
+        let is_new = self.write(|write| write.store_payment(&transaction, txid, texts))?;
+        let refused = match self.shared.node.submit(raw, NO_LIMIT) {
+            Ok(taken @ (Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain)) => {
+                return Ok(Some(taken));
+            }
+            Err(error) if is_undecided(&error) => None,
+            refused => Some(refused).filter(|_| !is_new || self.take_back(txid)),
+        };
+        let Some(refused) = refused else {
+            tracing::warn!(
+                wallet = self.name(),
+                "the node did not say whether it took a payment, which is offered again"
+            );
+            // Storing it told nobody, since it might have been taken back.
+            (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
+            self.plan_resend(RETRY);
+            return Ok(None);
+        };
+        Ok(Some(refused?))
+    }
+
+    /// Takes back a payment that the node refused. Whether it is gone: one that could not be stored as gone would be offered again.
+    fn take_back(&self, txid: Txid) -> bool {
+        self.write(|write| write.remove_refused(txid)).unwrap_or_else(|error| {
+            tracing::error!(wallet = self.name(), %error, "a payment that the node refused cannot be taken back");
+            false
+        })
+    }
+
+    /// Offers the wallet's unconfirmed transactions that are not in the mempool to the node again. What the mempool makes of them
+    /// comes back as its events. Gives how many it may have taken.
+    ///
+    /// No lock is held while the node is asked, and one that is confirmed or given up meanwhile is not offered any more.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub(crate) fn resubmit(&self) -> Result<usize> {
+        let mut offered = 0;
+        let mut wait =
+            Duration::from_secs(3600 * thread_rng().gen_range(RESEND_HOURS) + thread_rng().gen_range(0..3600));
+        for txid in self.idle_transactions()? {
+            if self.shared.stopping.load(Ordering::Relaxed) {
+                break;
+            }
+            let Some(raw) = self.raw_if_idle(&txid)? else { continue };
+            offered += 1;
+            if self.shared.node.submit(&raw, NO_LIMIT).is_err_and(|error| is_undecided(&error)) {
+                wait = RETRY;
+                break;
+            }
+        }
+        self.plan_resend(wait);
+        Ok(offered)
+    }
+
+    /// The wallet's transactions that are neither confirmed nor in the mempool nor given up, parents mostly before children.
+    fn idle_transactions(&self) -> Result<Vec<Txid>> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        let mut idle = Vec::new();
+        for entry in t.unconfirmed.iter(&txn)? {
+            let row = t.transaction_at(&txn, entry?.1)?;
+            if row.state == TxState::Inactive && !row.coinbase {
+                idle.push(row.txid);
+            }
+        }
+        Ok(idle)
+    }
+
+    /// The serialisation of a transaction that is idle still, and that nobody is sending.
+    fn raw_if_idle(&self, txid: &Txid) -> Result<Option<Vec<u8>>> {
+        // Held while it is looked up: one that is taken back is gone before it counts as not being sent.
+        let outgoing = self.outgoing.lock();
+        if outgoing.sending.contains(txid) {
+            return Ok(None);
+        }
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        let is_idle = t.transaction(&txn, txid)?.is_some_and(|row| row.state == TxState::Inactive);
+        let raw = if is_idle { t.serialised(&txn, txid)?.map(<[u8]>::to_vec) } else { None };
+        drop(outgoing);
+        Ok(raw)
+    }
+
+    /// Plans when unconfirmed transactions are offered again, unless that is to be sooner.
+    fn plan_resend(&self, wait: Duration) {
+        let (now, at) = (Instant::now(), Instant::now() + wait);
+        let mut outgoing = self.outgoing.lock();
+        if outgoing.planned.is_none_or(|planned| planned <= now || planned > at) {
+            outgoing.planned = Some(at);
+            self.shared.follower.alarms.set(at, Due::Resend, self.slot);
+        }
+    }
+
+    /// An alarm that was set for a time has rung. Whether it is the one that counts.
+    pub(crate) fn resend_is_due(&self, at: Instant) -> bool {
+        self.outgoing.lock().planned.take_if(|planned| *planned == at).is_some()
+    }
+}
+
+impl Write<'_> {
+    /// Stores a transaction of the wallet that is about to be sent: inactive until the node tells of it. Whether it is new.
+    fn store_payment(&mut self, transaction: &Transaction, txid: Txid, texts: Vec<(String, String)>) -> Result<bool> {
+        let refused = |detail: &str| Err(ServiceError::new(ErrorKind::Refused, detail).into());
+        let scripts = match examine(&self.t, &self.txn, transaction, &txid)? {
+            Match::Known(_) => return Ok(false),
+            Match::Foreign => return refused("The transaction is not the wallet's"),
+            Match::New(scripts) => scripts,
+        };
+        for input in &transaction.input {
+            if self.is_spent(&input.previous_output)? {
+                return refused("Another transaction of the wallet spends the same coin");
+            }
+        }
+        // The scripts that it pays to count as used once it is met, so that all of this can be taken back.
+        self.insert(transaction, txid, TxState::Inactive, &scripts, self.wallet.shared.node.time())?;
+        if !texts.is_empty()
+            && let Some(mut row) = self.t.transaction(&self.txn, &txid)?
+        {
+            row.metadata = texts.into_iter().filter(|(_, text)| !text.is_empty()).collect();
+            row.metadata.sort_unstable();
+            self.put_row(&row)?;
+        }
+        self.changed.remove(&txid);
+        Ok(true)
+    }
+
+    /// Removes a payment that the node refused. Whether it is gone: it stays where it was met meanwhile, or something builds on it.
+    fn remove_refused(&mut self, txid: Txid) -> Result<bool> {
+        let Some(row) = self.t.transaction(&self.txn, &txid)? else { return Ok(true) };
+        let is_idle = matches!(row.state, TxState::Inactive | TxState::Abandoned);
+        if !is_idle || !self.children(txid)?.is_empty() {
+            return Ok(false);
+        }
+        self.remove(row)?;
+        Ok(true)
+    }
+}

@@ -66,6 +66,8 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     match error {
         UpstreamError::Overloaded => Failure::Overloaded,
         UpstreamError::Forbidden => Failure::Forbidden,
+        UpstreamError::Foreign(reason) => Failure::Rpc(RpcError::misc(reason)),
+        UpstreamError::NotReady(error) => Failure::Rpc(error),
         UpstreamError::Strange(status) => {
             tracing::error!(%endpoint, %status, "a reply that is not one of bitcoind's");
             Failure::Rpc(RpcError::misc(format!("{endpoint} does not answer as bitcoind does")))

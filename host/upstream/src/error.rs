@@ -1,5 +1,7 @@
 //! Why a request has no reply.
 
+use outrigger_values::RpcError;
+
 use super::credentials::CredentialsError;
 
 /// Why a node gave no reply that can be used. What a method answers with an error is none of these.
@@ -17,6 +19,12 @@ pub enum UpstreamError {
     /// The node's work queue is full (503). It did nothing.
     #[error("the node's work queue is full")]
     Overloaded,
+    /// What listens at the address is another node: what it is, and what it should be. It was sent nothing but questions about that.
+    #[error("{0}")]
+    Foreign(String),
+    /// The node does not say yet which one it is, but answers with this error, as while it warms up. It was sent nothing else.
+    #[error("{0}")]
+    NotReady(RpcError),
     /// The user may not call this method (403, `-rpcwhitelist`). The node did nothing.
     #[error("the node's -rpcwhitelist refuses the method")]
     Forbidden,

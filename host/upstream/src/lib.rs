@@ -4,6 +4,7 @@
 //! Upstream   one node: address, credentials, how many requests at a time
 //!   pool       idle connections of this thread
 //!   reply      a reply's body; the connection goes back to the pool at its end
+//!   greeting   what a node is asked on each new connection, so that no call reaches another one
 //!   envelope   a call as bytes, and the result or error in the bytes of a reply
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! Invariants:
 //! - A request is sent again only if nothing of it was written, or if its method is known to have no effects and the connection
 //!   ended before any byte of the reply.
+//! - Where a greeting is set, nothing is sent on a connection before the node at its other end has answered it as it must.
 //! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind makes another.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
@@ -20,6 +22,7 @@ mod credentials;
 mod endpoint;
 mod envelope;
 mod error;
+mod greeting;
 mod pool;
 mod read_only;
 mod reply;
@@ -31,6 +34,7 @@ pub use credentials::{CredentialsError, Login};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use envelope::{Outcome, PREFIX, SUFFIX, read_reply, request};
 pub use error::UpstreamError;
+pub use greeting::Greeting;
 pub use http::StatusCode;
 pub use read_only::is_read_only;
 pub use reply::{Reply, ReplyBody};

@@ -31,6 +31,11 @@ impl ReplyBody {
         Self { body, node, sender: Some(sender) }
     }
 
+    /// The body of a reply after which this is not what gives the connection back.
+    pub(crate) fn last(body: Incoming) -> Self {
+        Self { body, node: 0, sender: None }
+    }
+
     /// Its length, if the node stated it.
     pub fn length(&self) -> Option<u64> {
         self.body.size_hint().exact()

@@ -113,3 +113,52 @@ async fn body_that_is_dropped_closes_its_connection() {
     drop(reply);
     assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
 }
+
+const TWO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"error\":null,\"id\":1}\n";
+const WARMING: &str = "HTTP/1.1 500 Internal\r\nContent-Length: 57\r\n\r\n{\"result\":null,\"error\":{\"code\":-28,\"message\":\"w\"},\"id\":1}";
+const REFUSED: &str = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+
+/// A node of which the answer 2 says that it is the one, to either of two questions, and 7 to the second that it is not.
+fn greeted(upstream: Arc<Upstream>) -> Upstream {
+    let requests = vec![request("one", b"[]"), request("two", b"[]")];
+    let check = |number, result: &[u8]| match (number, result) {
+        (_, b"2") => Ok(true),
+        (0, _) => Ok(false),
+        _ => Err("the node is 7".to_owned()),
+    };
+    Arc::into_inner(upstream).unwrap().greeted(Greeting::new(requests, check))
+}
+
+#[tokio::test]
+async fn greeting_is_asked_once_for_each_connection() {
+    let (upstream, serving, _folder) = server(vec![vec![OK, TWO, OK, OK], vec![TWO, OK]]).await;
+    let upstream = greeted(upstream);
+    for _ in 0..3 {
+        assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+    }
+    let asked: Vec<String> = serving.await.unwrap();
+    let methods = ["one", "two", "getblockcount", "getblockcount", "one", "getblockcount"];
+    assert_eq!(asked.len(), methods.len());
+    for (request, method) in asked.iter().zip(methods) {
+        assert!(request.contains(&format!("\"method\":\"{method}\"")), "{request}");
+    }
+}
+
+#[tokio::test]
+async fn greeting_keeps_requests_from_other_nodes() {
+    // Another node; one that is not ready; one that refuses the credentials.
+    for (replies, count) in [(vec![OK, OK], 2), (vec![WARMING], 1), (vec![REFUSED], 1)] {
+        let (upstream, serving, _folder) = server(vec![replies.clone()]).await;
+        let upstream = greeted(upstream);
+        let error = ask(&upstream, "stop").await.unwrap_err();
+        assert!(error.is_without_effect());
+        let is_told = match replies[0] {
+            WARMING => matches!(&error, UpstreamError::NotReady(error) if error.code.0 == -28),
+            REFUSED => matches!(error, UpstreamError::Unauthorized),
+            _ => error.to_string() == "the node is 7",
+        };
+        assert!(is_told, "{error}");
+        drop(upstream);
+        assert_eq!(serving.await.unwrap().len(), count);
+    }
+}

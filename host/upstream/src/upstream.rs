@@ -11,12 +11,17 @@ use tokio::sync::Semaphore;
 
 use super::credentials::{Credentials, Login};
 use super::endpoint::Endpoint;
+use super::envelope::{Outcome, read_reply};
 use super::error::UpstreamError;
+use super::greeting::Greeting;
 use super::pool::{self, Sender};
 use super::reply::{Reply, ReplyBody};
 
 /// The most bytes of the body of a reply that carries only a status.
 const MAX_STATUS_BODY: usize = 64 << 10;
+
+/// The longest answer to a question of the greeting, in bytes: a block template with all transactions in hexadecimal.
+const MAX_GREETING: usize = 64 << 20;
 
 /// How long a request waits for its turn while others are answered: after that the node's work queue counts as full.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,6 +71,13 @@ pub struct Upstream {
     credentials: Credentials,
     places: Semaphore,
     figures: Figures,
+    greeting: Option<Greeting>,
+}
+
+/// A connection to the node, or the reply that says why there is none.
+enum Greeted {
+    Node(Sender),
+    Refused(Reply),
 }
 
 impl Upstream {
@@ -80,7 +92,14 @@ impl Upstream {
             credentials: Credentials::new(login),
             places: Semaphore::new(connections.max(1)),
             figures: Figures::default(),
+            greeting: None,
         }
+    }
+
+    /// The same, with questions that a node has to answer on each new connection before it gets any request.
+    #[must_use]
+    pub fn greeted(self, greeting: Greeting) -> Self {
+        Self { greeting: Some(greeting), ..self }
     }
 
     /// Where it listens.
@@ -169,16 +188,12 @@ impl Upstream {
         loop {
             let (mut sender, is_new) = match pool::take(self.number) {
                 Some(sender) => (sender, false),
-                None => (self.connect().await?, true),
+                None => match self.greet(self.connect().await?, credentials).await.map_err(before_sending)? {
+                    Greeted::Node(sender) => (sender, true),
+                    Greeted::Refused(reply) => return Ok(reply),
+                },
             };
-            let mut request = Request::new(Full::new(body.clone()));
-            *request.method_mut() = verb.clone();
-            *request.uri_mut() = path.parse().unwrap_or_default();
-            let headers = request.headers_mut();
-            headers.insert(HOST, self.host.clone());
-            headers.insert(AUTHORIZATION, credentials.clone());
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            self.figures.requests.fetch_add(1, Ordering::Relaxed);
+            let request = self.request((verb.clone(), path, credentials), body.clone());
             let sent = Instant::now();
             let error = match sender.try_send_request(request).await {
                 Ok(response) => {
@@ -198,8 +213,54 @@ impl Upstream {
         }
     }
 
+    fn request(&self, (verb, path, credentials): (Method, &str, &HeaderValue), body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = verb;
+        *request.uri_mut() = path.parse().unwrap_or_default();
+        let headers = request.headers_mut();
+        headers.insert(HOST, self.host.clone());
+        headers.insert(AUTHORIZATION, credentials.clone());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.figures.requests.fetch_add(1, Ordering::Relaxed);
+        request
+    }
+
+    /// Asks on a new connection whether it leads to the node. A status that says nothing of it, as 401, is the reply to whatever was
+    /// to be sent.
+    async fn greet(&self, mut sender: Sender, credentials: &HeaderValue) -> Result<Greeted, UpstreamError> {
+        let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(sender)) };
+        for (number, body) in greeting.requests.iter().enumerate() {
+            let request = self.request((Method::POST, "/", credentials), body.clone());
+            sender.ready().await.map_err(UpstreamError::Lost)?;
+            let (head, body) = sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
+            let status = head.status;
+            if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
+                return Ok(Greeted::Refused(Reply { status, body: ReplyBody::last(body) }));
+            }
+            let (status, body) = Reply { status, body: ReplyBody::last(body) }.collect(MAX_GREETING).await?;
+            let result = match read_reply(status, &body) {
+                Outcome::Result(result) => result,
+                Outcome::Error(error) => return Err(UpstreamError::NotReady(error)),
+                Outcome::Strange => return Err(UpstreamError::Strange(status)),
+            };
+            if (greeting.check)(number, &result).map_err(UpstreamError::Foreign)? {
+                sender.ready().await.map_err(UpstreamError::Lost)?;
+                return Ok(Greeted::Node(sender));
+            }
+        }
+        Err(UpstreamError::Foreign(format!("{} does not say which chain it is on", self.endpoint)))
+    }
+
     async fn connect(&self) -> Result<Sender, UpstreamError> {
         self.figures.connections.fetch_add(1, Ordering::Relaxed);
         pool::connect(&self.endpoint).await.map_err(UpstreamError::Unreachable)
+    }
+}
+
+/// An error before anything was sent but questions.
+fn before_sending(error: UpstreamError) -> UpstreamError {
+    match error {
+        UpstreamError::Lost(error) => UpstreamError::Unreachable(std::io::Error::other(error)),
+        error => error,
     }
 }

@@ -200,6 +200,7 @@ impl Observer for Recorder {
             NodeEvent::TipChanged { height, .. } => format!("={height}"),
             NodeEvent::TransactionAdded { .. } => "in".to_owned(),
             NodeEvent::TransactionRemoved { reason, .. } => format!("out {reason:?}"),
+            NodeEvent::Reached => "reached".to_owned(),
         };
         self.0.lock().push(text);
     }

@@ -9,6 +9,7 @@
 
 mod error;
 pub mod events;
+mod identity;
 pub mod interest;
 pub mod search;
 
@@ -26,6 +27,7 @@ use outrigger_values::FeeRate;
 
 pub use error::NodeError;
 pub use events::{NodeEvent, Observer, Removal};
+pub use identity::ChainIdentity;
 pub use search::{Findings, ScriptSet};
 
 /// The result of a function of a node.
@@ -77,6 +79,17 @@ pub trait Node: Send + Sync {
     /// The network that the node is on.
     fn network(&self) -> Network;
 
+    /// The chain that the node is on, as it was told or as its network says. Answered from memory.
+    fn chain(&self) -> ChainIdentity {
+        ChainIdentity::of(self.network())
+    }
+
+    /// What keeps the host from following the node's chain, for the operator (`warnings` of getwalletinfo and getblockchaininfo).
+    /// Answered from memory.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The best block. Answered from memory.
     fn tip(&self) -> Tip;
 
@@ -84,7 +97,7 @@ pub trait Node: Send + Sync {
     /// host alone has nothing to do. Where the node is away, the tip stays as it is.
     ///
     /// # Errors
-    /// When what is known of the chain cannot be read.
+    /// When what is known of the chain cannot be read; where the node has been away for longer than the operator lets it be.
     fn catch_up(&self) -> Result<()> {
         Ok(())
     }

@@ -209,7 +209,7 @@ fn open_wallets(folder: &TempDir, node: Arc<dyn Node>, events: &Arc<Mutex<Vec<Ev
         max_readers: 64,
         kdf_memory_kib: KDF_MEMORY_KIB,
         kdf_passes: 1,
-        data_directory: None,
+        ..Settings::default()
     };
     let events = events.clone();
     let sink = Arc::new(move |event| lock(&events).push(event));

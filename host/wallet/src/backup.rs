@@ -42,7 +42,8 @@ impl Wallet {
             tracing::error!(wallet = self.name(), file = %file.display(), %error, "the backup failed");
             ServiceError::new(ErrorKind::Refused, FAILED)
         })?;
-        Ok(self.write(|write| {
+        // Also in a wallet that is read-only.
+        Ok(self.write_in(&self.lock_writes(), |write| {
             // What came while the copy was made may not be in it.
             if write.t.changes(&write.txn)? == before {
                 write.meta.backup_needed = false;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use outrigger_node::NodeError;
+use bitcoin::BlockHash;
+use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_service::wire::WireError;
 use outrigger_service::{ErrorKind, ServiceError};
 
@@ -81,6 +82,33 @@ pub enum WalletError {
     /// Another writes to the wallet, and has for some time: the thread that follows the node for it goes on later.
     #[error("another write to the wallet takes long")]
     Occupied,
+    /// The blocks that the wallet has followed are not those of the node, and it does not go that far back by itself.
+    #[error(
+        "The wallet is read-only: it has followed {depth} blocks that the node's chain does not have. If the node is right, set \
+         backend.allow_rewind_to = \"{fork}\" and restart: the wallet then goes back to height {height} and reads {blocks} blocks \
+         again."
+    )]
+    Rewind {
+        /// The last block that both have, as far as the wallet knows.
+        fork: BlockHash,
+        /// Its height.
+        height: u32,
+        /// How many blocks of the wallet come after it.
+        depth: u32,
+        /// How many of the node do.
+        blocks: u32,
+    },
+    /// The wallet is of another chain than the node.
+    #[error(
+        "Wallet loading failed. Wallet files should not be reused across chains. The wallet is of {found}, and the node is on \
+         {expected}."
+    )]
+    OtherChain {
+        /// The wallet's.
+        found: ChainIdentity,
+        /// The node's.
+        expected: ChainIdentity,
+    },
     /// The node could not be asked.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -162,6 +190,9 @@ impl From<WalletError> for ServiceError {
         match error {
             WalletError::Service(error) => error,
             WalletError::Node(error) => error.into(),
+            error @ (WalletError::Rewind { .. } | WalletError::OtherChain { .. }) => {
+                Self::new(ErrorKind::Refused, error.to_string())
+            }
             other => Self::new(ErrorKind::Storage, other.to_string()),
         }
     }

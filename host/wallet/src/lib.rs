@@ -15,6 +15,7 @@
 
 mod attempts;
 mod backup;
+mod binding;
 mod branches;
 mod creation;
 mod descriptors;
@@ -37,6 +38,7 @@ mod matching;
 mod multiples;
 mod ownership;
 mod passphrase;
+mod reorganisations;
 mod rescan;
 mod scrub;
 mod send;
@@ -52,7 +54,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use bitcoin::Network;
+use bitcoin::{BlockHash, Network};
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::events::Event;
 
@@ -82,6 +84,12 @@ pub struct Settings {
     pub kdf_passes: u32,
     /// Where no file lies that a client names, beside the wallets' own folder; none: only there.
     pub data_directory: Option<PathBuf>,
+    /// By how many blocks a wallet goes back by itself to where its blocks and the node's chain part; none: by any number.
+    pub max_rewind: Option<u32>,
+    /// A block of the node's chain that wallets may go back to all the same.
+    pub allow_rewind_to: Option<BlockHash>,
+    /// A reorganisation of so many blocks or more is told; none: no reorganisation is.
+    pub reorganisation_notice: Option<u32>,
 }
 
 impl Default for Settings {
@@ -93,6 +101,9 @@ impl Default for Settings {
             kdf_memory_kib: 64 << 10,
             kdf_passes: 3,
             data_directory: None,
+            max_rewind: None,
+            allow_rewind_to: None,
+            reorganisation_notice: None,
         }
     }
 }

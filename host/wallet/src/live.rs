@@ -22,6 +22,7 @@ use super::follow::index::WalletNumber;
 use super::follow::lag::Lag;
 use super::follow::resends::Outgoing;
 use super::follow::write_lock::WriteLock;
+use super::reorganisations::Retreat;
 use super::rescan::slot::Slot;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
@@ -66,6 +67,8 @@ pub struct Wallet {
     pub(super) lag: Mutex<Option<Lag>>,
     /// Its transactions on their way to the node. Never held while the node is asked.
     pub(super) outgoing: Mutex<Outgoing>,
+    /// How far it went back, and is not told yet.
+    pub(super) retreat: Retreat,
     /// Attempts to unlock it.
     pub(super) attempts: Arc<UnlockAttempts>,
     /// Whether a former secret is still to be removed from the file, as the last attempt found.
@@ -103,6 +106,7 @@ impl Wallet {
             write_lock: WriteLock::default(),
             lag: Mutex::new(None),
             outgoing: Mutex::default(),
+            retreat: Retreat::default(),
             scrub_pending: AtomicBool::new(false),
             scrubbing: Mutex::new(()),
             entries: AtomicU64::new(0),
@@ -119,6 +123,11 @@ impl Wallet {
             Some(value) => Ok(Lock::Plain(EncryptionKey::from_plaintext(value)?)),
             None => Ok(Lock::Locked),
         }
+    }
+
+    /// Why nothing is written to it, if that is so.
+    pub(super) fn read_only(&self) -> Option<String> {
+        self.lag.lock().as_ref().filter(|lag| lag.read_only).map(|lag| lag.text.clone())
     }
 
     /// Its name.

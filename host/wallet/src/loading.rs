@@ -90,9 +90,10 @@ impl WalletManager {
         self.check_files()?;
         self.wait_closed(&name, &folder)?;
         let store = recognised(Store::open(&folder, &self.shared.settings), &folder)?;
-        self.start(Arc::new(Wallet::new(name.clone(), store, self.shared.clone())?))?;
+        let wallet = Arc::new(Wallet::of_chain(name.clone(), store, self.shared.clone())?);
+        self.start(wallet.clone())?;
         self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(Vec::new())
+        Ok(wallet.read_only().into_iter().collect())
     }
 
     /// Makes a wallet from the file of a backup and loads it (restorewallet), as the rule for clients' files has it. Gives its
@@ -127,16 +128,16 @@ impl WalletManager {
         self.check_files()?;
         self.wait_closed(&name, &folder)?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
-        let wallet = self.unpack(&name, backup, &folder).inspect_err(|_| discard(&folder))?;
-        self.start(Arc::new(wallet))?;
+        let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| discard(&folder))?);
+        self.start(wallet.clone())?;
         self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(Vec::new())
+        Ok(wallet.read_only().into_iter().collect())
     }
 
     fn unpack(&self, name: &str, backup: fs::File, folder: &Path) -> ServiceResult<Wallet> {
         backup::unpack(backup, folder)?;
         let store = recognised(Store::open(folder, &self.shared.settings), folder)?;
-        Ok(Wallet::new(name.to_owned(), store, self.shared.clone())?)
+        Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
     }
 
     /// Brings a wallet in step with the node and makes it one of the loaded ones.
@@ -153,6 +154,10 @@ impl WalletManager {
         self.follower.give(wallet, Item::Reconcile(1));
         self.wait_synced(wallet)?;
         check_lag(wallet)?;
+        if wallet.read_only().is_some() {
+            return Ok(());
+        }
+        wallet.bind()?;
         if while_reachable(wallet, wallet.resubmit())?.is_some_and(|offered| offered > 0) {
             self.resubmitted.store(true, Ordering::Relaxed);
         }

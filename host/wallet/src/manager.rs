@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
 use super::follow::feed::{Item, Waited};
+use super::follow::lag::Lag;
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
 use super::live::Wallet;
@@ -167,6 +168,9 @@ impl WalletManager {
         if let Some(reason) = wallet.feed.failure() {
             return Err(failed(wallet, &reason));
         }
+        if wallet.read_only().is_some() {
+            return Ok(WalletView::open(wallet.clone())?);
+        }
         self.wait_for_tip(wallet, &tip)?;
         check_lag(wallet)?;
         Ok(WalletView::open(wallet.clone())?)
@@ -245,6 +249,11 @@ impl WalletManager {
         self.follower.loaded().iter().map(status).collect()
     }
 
+    /// How many reorganisations were as deep as is told (`reorganisation_notice`).
+    pub fn deep_reorganisations(&self) -> u64 {
+        self.follower.reorganisations.deep()
+    }
+
     /// The names of all wallets on disk.
     ///
     /// # Errors
@@ -297,8 +306,9 @@ fn store_places(wallets: &[Arc<Wallet>]) {
 /// `Storage` where a wallet could not follow the chain when it last tried.
 pub(super) fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
     let lag = wallet.lag.lock();
-    // What it knows is told while the node cannot be reached.
-    let Some(text) = lag.as_ref().filter(|lag| !lag.unavailable).map(|lag| lag.text.clone()) else { return Ok(()) };
+    // What it knows is told while the node cannot be reached, and while the node's chain is another.
+    let told = |lag: &&Lag| !lag.unavailable && !lag.read_only;
+    let Some(text) = lag.as_ref().filter(told).map(|lag| lag.text.clone()) else { return Ok(()) };
     let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
     Err(ServiceError::new(ErrorKind::Storage, detail))
 }
@@ -310,6 +320,8 @@ pub(super) fn while_reachable<T>(wallet: &Wallet, outcome: Result<T>) -> Result<
             tracing::warn!(wallet = wallet.name(), %error, "the wallet stands where it is until the node can be reached");
             Ok(None)
         }
+        // It is told, and nothing is written to it.
+        Err(WalletError::Rewind { .. }) => Ok(None),
         outcome => outcome.map(Some),
     }
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use bitcoin::Txid;
 use heed::RwTxn;
-use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
+use outrigger_service::{ErrorKind, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
@@ -70,7 +70,13 @@ impl Wallet {
     }
 
     /// Runs `change` in one write transaction and commits it; any error aborts it whole.
+    ///
+    /// # Errors
+    /// `Refused` where the wallet is read-only.
     pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
+        if let Some(reason) = self.read_only() {
+            return Err(ServiceError::new(ErrorKind::Refused, reason).into());
+        }
         let guard = self.lock_writes();
         self.write_in(&guard, change)
     }

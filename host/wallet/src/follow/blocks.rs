@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Transaction, Txid};
+use outrigger_node::Snapshot;
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, TxState};
 
@@ -99,31 +100,63 @@ impl Wallet {
     fn undo(&self, to: &BlockInfo) -> Result<()> {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         self.feed.note_retreat();
+        let blocks = self.synced().height.saturating_sub(to.height);
         if self.feed.place().top <= to.height {
             self.feed.stand_at(synced_at(to));
+            self.retreat.note(blocks, 0);
             return Ok(());
         }
         let undone = self.write_in(&guard, |write| write.undo_to(to))?;
         self.feed.set_top(self.store.tables.top(&*self.store.read()?)?);
         drop(guard);
+        self.retreat.note(blocks, undone.len());
         self.find_in_mempool(undone)
     }
 
     /// The last block that the wallet has followed and that is in the best chain.
+    ///
+    /// # Errors
+    /// [`WalletError::Rewind`] where it lies further back than the wallet goes by itself, or where none is known.
     fn fork(&self) -> Result<BlockInfo> {
         let chain = self.shared.node.snapshot()?;
-        if let Some(fork) = chain.fork_point(self.synced().hash)? {
+        let fork = match chain.fork_point(self.synced().hash)? {
+            Some(fork) => Some(fork),
+            // The chain does not know the block: another node's data, or one that was set up anew.
+            None => self.last_known(&*chain)?,
+        };
+        let depth = fork.as_ref().map(|fork| self.synced().height.saturating_sub(fork.height));
+        let Some(first) = chain.block_info(BlockRef::Height { height: 0 })? else {
+            return Err(WalletError::MissingBlock("0".into()));
+        };
+        let fork = fork.unwrap_or(first);
+        if self.may_go_back(&*chain, &fork, depth)? {
             return Ok(fork);
         }
-        // The chain does not know the block: another node's data, or one that was set up anew.
+        let BlockInfo { hash, height, .. } = fork;
+        let depth = self.synced().height.saturating_sub(height);
+        Err(WalletError::Rewind { fork: hash, height, depth, blocks: chain.tip().height.saturating_sub(height) })
+    }
+
+    /// Whether the wallet goes back `depth` blocks to `fork`; `None`: nobody knows how far, since the node knows none of its blocks.
+    fn may_go_back(&self, chain: &dyn Snapshot, fork: &BlockInfo, depth: Option<u32>) -> Result<bool> {
+        let settings = &self.shared.settings;
+        if settings.max_rewind.is_none_or(|limit| depth.is_some_and(|depth| depth <= limit)) {
+            return Ok(true);
+        }
+        let Some(hash) = settings.allow_rewind_to else { return Ok(false) };
+        let named = chain.block_info(BlockRef::Hash { hash })?;
+        Ok(named.is_some_and(|named| named.in_best_chain && named.height <= fork.height))
+    }
+
+    /// The last of the blocks that the wallet remembers which is in the best chain.
+    fn last_known(&self, chain: &dyn Snapshot) -> Result<Option<BlockInfo>> {
         for hash in self.followed()? {
             let known = chain.block_info(BlockRef::Hash { hash })?;
             if let Some(info) = known.filter(|info| info.in_best_chain) {
-                return Ok(info);
+                return Ok(Some(info));
             }
         }
-        let first = chain.block_info(BlockRef::Height { height: 0 })?;
-        first.ok_or_else(|| WalletError::MissingBlock("0".into()))
+        Ok(None)
     }
 
     /// The blocks that the wallet remembers to have followed, the last one first.

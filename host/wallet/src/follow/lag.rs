@@ -8,6 +8,8 @@ pub struct Lag {
     pub text: String,
     /// Whether it is only that the node cannot be reached: what the wallet knows is told all the same.
     pub unavailable: bool,
+    /// Whether the wallet does not go back to the node's chain by itself: it is told as well, and nothing is written to it.
+    pub read_only: bool,
     /// How long it waits.
     pub wait: Duration,
     /// For when the alarm is set that has it tried again.

@@ -22,6 +22,7 @@ use super::turns::Turns;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
+use crate::reorganisations::Reorganisations;
 use outrigger_node::NodeEvent;
 
 /// How many events may wait. Beyond, the wallets are not told event by event, but read the chain and the mempool.
@@ -86,6 +87,8 @@ pub struct Follower {
     /// The two counters of the inbox, for who only looks.
     told: AtomicU64,
     passed: AtomicU64,
+    /// The blocks that leave the best chain.
+    pub(crate) reorganisations: Reorganisations,
 }
 
 impl Follower {
@@ -316,6 +319,10 @@ impl Follower {
                         tracing::error!(
                             "what the node told is given to every wallet, as finding out which it concerns failed"
                         );
+                        self.give_all(event);
+                    }
+                    // Each wallet says what it lost.
+                    if self.reorganisations.take(event, shared.settings.reorganisation_notice) {
                         self.give_all(event);
                     }
                 }

@@ -204,6 +204,9 @@ impl Wallet {
         }
         match self.take_items(items) {
             Ok(()) => {
+                if items.is_empty() {
+                    self.tell_retreat();
+                }
                 if items.is_empty() && behind {
                     *self.lag.lock() = None;
                     self.feed.set_behind(false);
@@ -222,13 +225,32 @@ impl Wallet {
         }
     }
 
+    /// Says how many transactions a deep reorganisation took out of the chain, once the wallet stands at the tip again.
+    fn tell_retreat(&self) {
+        if self.synced().hash != self.shared.node.tip().hash {
+            return;
+        }
+        let (blocks, transactions) = self.retreat.take();
+        let is_deep = self.shared.settings.reorganisation_notice.is_some_and(|notice| blocks >= notice);
+        if is_deep && transactions > 0 {
+            let name = self.name();
+            tracing::warn!(
+                wallet = name,
+                blocks,
+                transactions,
+                "a deep reorganisation took the wallet's transactions out of the chain"
+            );
+        }
+    }
+
     /// Notes why the wallet could not follow, and has it tried again, unless that is going to happen.
     fn fall_behind(&self, error: &WalletError) {
         let (text, unavailable) = (error.to_string(), error.is_unavailable());
+        let read_only = matches!(error, WalletError::Rewind { .. });
         let mut lag = self.lag.lock();
         let (wait, planned) = lag.as_ref().map_or((RETRY, None), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.planned));
         if planned.is_some() {
-            lag.iter_mut().for_each(|lag| (lag.text, lag.unavailable) = (text.clone(), unavailable));
+            lag.iter_mut().for_each(|lag| *lag = Lag { text: text.clone(), unavailable, read_only, ..*lag });
             return;
         }
         tracing::error!(
@@ -237,7 +259,7 @@ impl Wallet {
             "the wallet cannot follow the chain; it will be tried again"
         );
         let at = Instant::now() + wait;
-        *lag = Some(Lag { text, unavailable, wait, planned: Some(at) });
+        *lag = Some(Lag { text, unavailable, read_only, wait, planned: Some(at) });
         drop(lag);
         self.shared.follower.alarms.set(at, Due::Retry, self.slot);
     }

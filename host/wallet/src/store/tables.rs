@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not) |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not) |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -44,6 +44,10 @@ use outrigger_disk::{Environment, TableError};
 
 /// Where the number of changes that called for a backup stands in the table `meta`.
 pub const CHANGES: &[u8] = b"changes";
+
+/// Where the chain that the wallet is of stands in the table `meta`, as [`ChainIdentity`](outrigger_node::ChainIdentity) is stored.
+/// Wallets that were made before there was this row have none until they are loaded.
+pub const CHAIN: &[u8] = b"chain";
 
 /// Where the [`EncryptionRow`] of an encrypted wallet stands in the table `meta`.
 pub const ENCRYPTION: &[u8] = b"seal";

@@ -7,7 +7,8 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
 use outrigger_service::{ErrorKind, Mempool as _, Scope};
 
-use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, settings, spend};
+use crate::Settings;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
 
 fn history(harness: &Harness, range: HistoryRange, reverse: bool) -> Vec<Known> {
@@ -377,5 +378,21 @@ fn a_long_label_is_told_with_every_payment_and_stored_once() {
         let times = stored.windows(label.len().max(1)).filter(|bytes| *bytes == label.as_bytes()).count();
         // Pages that are free may still hold it.
         assert!(label.len() < 100 || (1..=3).contains(&times), "{times} times");
+    }
+}
+
+#[test]
+fn follow_counts_reorganisations_from_a_depth_on() {
+    let mut harness = Harness::with_wallet();
+    harness.restart_with(Settings { reorganisation_notice: Some(2), ..settings() }, |_| {});
+    let script = harness.address(Some(""));
+    for (depth, count) in [(1, 0), (2, 1), (3, 2)] {
+        for _ in 0..depth {
+            harness.mine_to(script.clone(), vec![]);
+        }
+        (0..depth).for_each(|_| harness.disconnect());
+        harness.mine(vec![]);
+        harness.view();
+        assert_eq!(harness.manager.deep_reorganisations(), count, "{depth}");
     }
 }

@@ -1,6 +1,7 @@
 //! The engine against a chain and a mempool in memory.
 
 mod backups;
+mod binding;
 mod busy;
 mod encryption;
 mod follow;
@@ -46,7 +47,7 @@ fn settings() -> Settings {
         max_readers: 64,
         kdf_memory_kib: 64,
         kdf_passes: 1,
-        data_directory: None,
+        ..Settings::default()
     }
 }
 
@@ -66,10 +67,15 @@ fn scratch() -> TempDir {
     TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
 }
 
-fn open(dir: &TempDir, node: &Arc<ScriptedNode>, events: &Arc<Mutex<Vec<Event>>>) -> Arc<WalletManager> {
+fn open(
+    dir: &TempDir,
+    settings: Settings,
+    node: &Arc<ScriptedNode>,
+    events: &Arc<Mutex<Vec<Event>>>,
+) -> Arc<WalletManager> {
     let events = events.clone();
     let sink = Arc::new(move |event| events.lock().push(event));
-    WalletManager::open(dir.path(), settings(), node.clone(), sink).unwrap()
+    WalletManager::open(dir.path(), settings, node.clone(), sink).unwrap()
 }
 
 impl Harness {
@@ -81,7 +87,7 @@ impl Harness {
     fn over(node: Arc<ScriptedNode>) -> Self {
         let dir = scratch();
         let events = Arc::default();
-        let manager = open(&dir, &node, &events);
+        let manager = open(&dir, settings(), &node, &events);
         let (chain, mempool) = (node.chain.clone(), node.mempool.clone());
         Self { dir, node, chain, mempool, pool: Mutex::default(), manager, events }
     }
@@ -95,9 +101,14 @@ impl Harness {
 
     /// As if the host had been stopped and, after `meanwhile`, started again.
     fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
+        self.restart_with(settings(), meanwhile);
+    }
+
+    /// The same with other settings.
+    fn restart_with(&mut self, settings: Settings, meanwhile: impl FnOnce(&Self)) {
         self.manager.shutdown();
         meanwhile(self);
-        self.manager = open(&self.dir, &self.node, &self.events);
+        self.manager = open(&self.dir, settings, &self.node, &self.events);
         self.manager.is_told();
     }
 

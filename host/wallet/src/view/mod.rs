@@ -85,7 +85,8 @@ impl WalletView {
         let synced = self.synced;
         let stored = self.stored_info()?;
         let damage = self.wallet.store.damage().map(|damage| damage.to_string());
-        let warnings = stored.warnings.iter().cloned().chain(damage).collect();
+        let held = self.wallet.read_only().into_iter().chain(self.wallet.shared.node.warnings());
+        let warnings = stored.warnings.iter().cloned().chain(damage).chain(held).collect();
         Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, warnings, ..stored })
     }
 

@@ -1,4 +1,4 @@
-//! A real bitcoind on a regtest chain.
+//! A real bitcoind without peers.
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -20,6 +20,8 @@ pub struct Bitcoind {
     folder: TempDir,
     program: OsString,
     arguments: Vec<String>,
+    /// Its chain: main, test, testnet4, signet or regtest.
+    pub chain: &'static str,
     /// Where it listens.
     pub address: SocketAddr,
 }
@@ -48,22 +50,38 @@ impl Bitcoind {
 
     /// The same with more arguments.
     pub fn start_with(path: impl AsRef<Path>, arguments: &[&str]) -> (Self, Duration) {
+        Self::start_on(path, "regtest", arguments)
+    }
+
+    /// The same on another chain.
+    pub fn start_on(path: impl AsRef<Path>, chain: &'static str, arguments: &[&str]) -> (Self, Duration) {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
         let program = path.as_ref().as_os_str().to_owned();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let began = Instant::now();
-        let child = spawn(&program, &arguments, folder.path(), port);
-        let node = Self { child, folder, program, arguments, address };
+        let child = spawn(&program, chain, &arguments, folder.path(), port);
+        let node = Self { child, folder, program, arguments, chain, address };
         node.wait_until_it_answers();
         (node, began.elapsed())
     }
 
     /// Starts it again on the same data, once it has ended.
     pub fn start_again(&mut self) {
-        self.child = spawn(&self.program, &self.arguments, self.folder.path(), self.address.port());
+        self.child = spawn(&self.program, self.chain, &self.arguments, self.folder.path(), self.address.port());
         self.wait_until_it_answers();
+    }
+
+    /// Starts a node of another chain at the same address and with the same cookie file, once this one has ended.
+    pub fn start_again_on(&mut self, chain: &'static str) {
+        self.chain = chain;
+        self.start_again();
+    }
+
+    /// Removes its chain of regtest, once it has ended.
+    pub fn lose_data(&self) {
+        std::fs::remove_dir_all(self.folder.path().join("regtest")).unwrap();
     }
 
     fn wait_until_it_answers(&self) {
@@ -84,7 +102,7 @@ impl Bitcoind {
 
     /// Its cookie file.
     pub fn cookie(&self) -> PathBuf {
-        self.folder.path().join("regtest/.cookie")
+        self.folder.path().join("cookie")
     }
 
     /// A client of it.
@@ -110,9 +128,11 @@ impl Bitcoind {
     }
 }
 
-fn spawn(program: &OsString, arguments: &[String], folder: &Path, port: u16) -> Child {
+fn spawn(program: &OsString, chain: &str, arguments: &[String], folder: &Path, port: u16) -> Child {
     Command::new(program)
-        .args(["-regtest", "-listen=0", "-connect=0", "-server", "-printtoconsole=0"])
+        .args(["-listen=0", "-connect=0", "-dnsseed=0", "-server", "-printtoconsole=0"])
+        .arg(format!("-chain={chain}"))
+        .arg(format!("-rpccookiefile={}", folder.join("cookie").display()))
         .args(arguments)
         .arg(format!("-rpcport={port}"))
         .arg(format!("-datadir={}", folder.display()))

@@ -58,6 +58,7 @@ pub struct Host {
     child: Child,
     folder: TempDir,
     options: HostOptions,
+    network_folder: PathBuf,
     /// The bitcoind that it stands in front of.
     pub node: Option<Bitcoind>,
     /// Where it listens.
@@ -124,7 +125,10 @@ impl Host {
         let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
         let Some(address) = address else { return Err((folder, child.wait().unwrap())) };
         let metrics = line.split("metrics: http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
-        Ok(Self { child, folder, options: options.clone(), node: None, address, metrics })
+        // "... (regtest, FOLDER)": where the chain's data is.
+        let network_folder =
+            line.split_once(", ").and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default().into();
+        Ok(Self { child, folder, options: options.clone(), network_folder, node: None, address, metrics })
     }
 
     /// A client with the host's cookie.
@@ -142,7 +146,7 @@ impl Host {
 
     /// The folder of the chain's data.
     pub fn network_folder(&self) -> PathBuf {
-        self.folder.path().join("regtest")
+        self.network_folder.clone()
     }
 
     /// The data directory.
@@ -159,6 +163,12 @@ impl Host {
     pub fn restart(mut self) -> Self {
         assert!(self.terminate().success(), "the host did not stop in order");
         self.start_again()
+    }
+
+    /// The same with one more setting, `section.key=value`.
+    pub fn restart_with(mut self, setting: String) -> Self {
+        self.options.set.push(setting);
+        self.restart()
     }
 
     /// Kills it with SIGKILL and starts it again on the same data.
@@ -222,7 +232,7 @@ impl Drop for Host {
 fn configuration(node: &Bitcoind) -> String {
     let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
     let replaced = [
-        ("network = \"main\"", "network = \"regtest\"".to_owned()),
+        ("network = \"main\"", format!("network = \"{}\"", node.chain)),
         ("http://127.0.0.1:8332", format!("http://{}", node.address)),
         ("~/.bitcoin/.cookie", node.cookie().display().to_string()),
         (

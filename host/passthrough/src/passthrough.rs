@@ -43,9 +43,6 @@ pub struct Settings {
 
 /// What the host does when a call was passed on, before its client has the answer.
 pub trait Taps: Send + Sync {
-    /// Why nothing may be passed on: the node turned out to be another one. `None` while all is as it should be.
-    fn refusal(&self) -> Option<String>;
-
     /// An answer of the node goes to a client: what the client saw there, it must not miss in the host's own answers.
     fn answered(&self);
 
@@ -101,9 +98,6 @@ impl Passthrough {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
         }
         self.check_user(call)?;
-        if let Some(reason) = self.taps.refusal() {
-            return Err(Failure::Rpc(RpcError::misc(reason)));
-        }
         let params = call.params.as_bytes();
         if let Some(wait) = Wait::of(method, params) {
             let result = self.long_polls.answer(wait).await.map(ResultText::Bytes);
@@ -174,9 +168,6 @@ impl Passthrough {
     pub async fn call_together(&self, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
         // All calls of a batch came to the same path.
         let path = calls.first().map_or(Cow::from("/"), |call| self.path(call));
-        if let Some(reason) = self.taps.refusal() {
-            return calls.iter().map(|_| Err(Failure::Rpc(RpcError::misc(reason.clone())))).collect();
-        }
         let answers = forward_all(&self.upstream, &path, calls).await;
         self.note(answers.iter().any(is_of_node));
         answers

@@ -9,6 +9,7 @@ mod settings;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use bitcoin::hex::DisplayHex;
 use outrigger_standard::work;
 use outrigger_upstream::Endpoint;
 use outrigger_values::params::toml_words;
@@ -41,6 +42,9 @@ const MAX_ANSWER_BYTES: u64 = 1 << 32;
 
 /// The deepest that a body may be let nest, as in bitcoind.
 const MAX_NESTING: u64 = 512;
+
+/// What the name of the folder of a custom signet's data begins with.
+pub const CUSTOM_SIGNET: &str = "signet_";
 
 /// The name of the built-in configuration in messages.
 const BUILT_IN_NAME: &str = "built-in configuration";
@@ -169,6 +173,15 @@ impl Loaded {
             let reason = format!("must be main, test, testnet4, signet or regtest, not '{network}'");
             return Err(self.error("network", network, reason));
         }
+        if let Some(challenge) = &backend.signet_challenge {
+            let error = |reason: &str| Err(self.error("backend.signet_challenge", challenge, reason.to_owned()));
+            if network != "signet" {
+                return error("only a signet has one");
+            }
+            if challenge.is_empty() || backend.chain(bitcoin::Network::Signet).is_none() {
+                return error("must be a script in hexadecimal");
+            }
+        }
         if let Err(error) = backend.url.parse::<Endpoint>() {
             return Err(self.error("backend.url", &backend.url, error.to_string()));
         }
@@ -205,6 +218,15 @@ impl Loaded {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The name of the folder, within the data directory, of the chain's data: the network's, and for a custom signet with the message
+    /// start that its nodes derive of the challenge.
+    pub fn folder_name(&self) -> String {
+        let network = &self.config.network;
+        let chain = self.config.backend.as_ref().zip(work::network(network).ok());
+        let magic = chain.and_then(|(backend, network)| backend.chain(network)?.custom_signet_magic());
+        magic.map_or_else(|| network.clone(), |magic| format!("{CUSTOM_SIGNET}{}", magic.to_lower_hex_string()))
     }
 
     /// Takes the network of the command line.

@@ -5,9 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bitcoin::{BlockHash, Network, ScriptBuf};
 use ipnet::IpNet;
-use outrigger_bitcoind::ZmqSetting;
 use outrigger_bitcoind::zmq::BadZmqEndpoint;
+use outrigger_bitcoind::{RewindLimit, ZmqSetting};
+use outrigger_node::ChainIdentity;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -94,7 +96,7 @@ pub struct RpcConfig {
     pub busy_poll_microseconds: u64,
     /// Networks whose clients are accepted, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8` or single
     /// addresses.
-    pub allow_from: Vec<Network>,
+    pub allow_from: Vec<IpNetwork>,
     /// Users beside the cookie's.
     pub users: Vec<UserConfig>,
 }
@@ -132,9 +134,9 @@ impl RpcConfig {
 
 /// A network, or a single address.
 #[derive(Clone, Copy, Debug)]
-pub struct Network(pub IpNet);
+pub struct IpNetwork(pub IpNet);
 
-impl<'de> Deserialize<'de> for Network {
+impl<'de> Deserialize<'de> for IpNetwork {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
@@ -233,9 +235,38 @@ pub struct BackendConfig {
     /// Calls of the host that may wait at the node for a block; it uses one at most, while there are no notifications.
     #[serde(default = "default_long_connections")]
     pub long_connections: usize,
-    /// By how many blocks the node may go back to an ancestor of our best block; by default 144, and any number on regtest.
+    /// How long wallets tell what they know while the node is away, in seconds; 0: always.
+    #[serde(default)]
+    pub patience_seconds: u64,
+    /// The challenge of a custom signet, hexadecimal, as bitcoind's `signetchallenge`; without it signet is the public one.
+    #[serde(default)]
+    pub signet_challenge: Option<String>,
+    /// By how many blocks the node may go back to an ancestor of our best block, and a wallet that is loaded to where its blocks and
+    /// the node's part; by default 144, and any number on regtest.
     #[serde(default)]
     pub max_rewind: Option<u32>,
+    /// The hash of a block that both may go back to all the same.
+    #[serde(default)]
+    pub allow_rewind_to: Option<BlockHash>,
+}
+
+/// By how many blocks the node may go back where nothing is configured: a day. On regtest, any number.
+const MAX_REWIND: u32 = 144;
+
+impl BackendConfig {
+    /// How far node and wallets may go back.
+    pub fn rewind(&self, network: Network) -> RewindLimit {
+        let limit = self.max_rewind.or_else(|| (network != Network::Regtest).then_some(MAX_REWIND));
+        RewindLimit { limit, allowed: self.allow_rewind_to }
+    }
+
+    /// The chain that the node has to be on; none where the challenge is not hexadecimal.
+    pub fn chain(&self, network: Network) -> Option<ChainIdentity> {
+        match &self.signet_challenge {
+            None => Some(ChainIdentity::of(network)),
+            Some(challenge) => ScriptBuf::from_hex(challenge).ok().map(ChainIdentity::signet),
+        }
+    }
 }
 
 /// Whose wallets answer wallet methods.
@@ -301,11 +332,13 @@ impl Default for ChainConfig {
 pub struct WalletConfig {
     /// Addresses derived ahead of the last one used.
     pub keypool: u32,
+    /// A reorganisation of so many blocks or more is told by the log and the metrics; 0: none is.
+    pub reorganisation_notice: u32,
 }
 
 impl Default for WalletConfig {
     fn default() -> Self {
-        Self { keypool: 1000 }
+        Self { keypool: 1000, reorganisation_notice: 6 }
     }
 }
 
@@ -350,7 +383,7 @@ mod tests {
     #[test]
     fn networks_are_written_with_a_prefix_a_mask_or_neither() {
         let read = |text: &str| {
-            serde_json::from_value::<Network>(serde_json::Value::from(text)).map(|network| network.0.to_string())
+            serde_json::from_value::<IpNetwork>(serde_json::Value::from(text)).map(|network| network.0.to_string())
         };
         let cases = [
             ("10.0.0.0/8", "10.0.0.0/8"),

@@ -74,6 +74,8 @@ impl Standing {
         let tip = self.node.tip();
         page.gauge("chain_height", "Height of the best block", f64::from(tip.height))?;
         page.gauge("chain_tip_time_seconds", "Time in the best block's header", number(u64::from(tip.time)))?;
+        let help = "Reorganisations of at least wallet.reorganisation_notice blocks";
+        page.counter("deep_reorganisations", help, number(self.wallets.deep_reorganisations()))?;
         if let Some(link) = self.node.link() {
             self.link(page, link)?;
             // A node that is away would be waited for.

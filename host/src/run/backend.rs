@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitcoin::Network;
-use outrigger_bitcoind::{BitcoindNode, Settings};
-use outrigger_node::{Node, NodeEvent, Observer};
+use outrigger_bitcoind::{BitcoindNode, OpenError, Settings, greeting};
+use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};
 use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
 use outrigger_plugins::calls::Calls;
 use outrigger_rpc::{Call, Failure, Params, ResultText};
@@ -21,10 +21,7 @@ use tokio::sync::watch;
 
 use super::configuration::login;
 use super::{RunError, failed};
-use crate::config::{BackendConfig, Config, Wallets};
-
-/// By how many blocks a node may go back where nothing is configured: a day. On regtest, any number.
-const MAX_REWIND: u32 = 144;
+use crate::config::{BackendConfig, Config, Loaded, Wallets, seconds};
 
 /// Requests of services and wallets that the node gets at a time, beside those that are passed on.
 const SERVICE_CONNECTIONS: usize = 4;
@@ -49,23 +46,32 @@ impl Backend {
     /// Begins to follow the node that is configured.
     ///
     /// # Errors
-    /// When it is of another network, or the mirror cannot be opened.
-    pub fn open(config: &BackendConfig, network: Network, folder: &Path) -> Result<Self, RunError> {
+    /// When it is on another chain or refuses the credentials, or the mirror cannot be opened.
+    pub fn open(loaded: &Loaded, config: &BackendConfig, network: Network, folder: &Path) -> Result<Self, RunError> {
         let endpoint: Endpoint =
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
         let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
+        let chain = config.chain(network).unwrap_or_else(|| ChainIdentity::of(network));
+        let connect = |connections| {
+            let upstream = Upstream::new(endpoint.clone(), login.clone(), connections);
+            Arc::new(upstream.greeted(greeting(chain.clone())))
+        };
         // Of their own: what clients ask for must not keep the host from following the node.
-        let service = Arc::new(Upstream::new(endpoint.clone(), login.clone(), SERVICE_CONNECTIONS));
-        let upstream = Arc::new(Upstream::new(endpoint, login, config.connections));
-        let any = if network == Network::Regtest { u32::MAX } else { MAX_REWIND };
+        let (service, upstream) = (connect(SERVICE_CONNECTIONS), connect(config.connections));
         let settings = Settings {
             network,
+            chain: chain.clone(),
             folder: folder.join("headers"),
-            max_rewind: config.max_rewind.unwrap_or(any),
+            rewind: config.rewind(network),
+            patience: seconds(config.patience_seconds),
             zmq: config.zmq().map_err(|error| RunError::Failed(format!("backend.zmq: {error}")))?,
             may_wait: config.long_connections > 0,
         };
-        let node = BitcoindNode::open(service, &settings).map_err(|error| failed("backend")(error.into()))?;
+        let node = BitcoindNode::open(service, &settings).map_err(|error| match error {
+            OpenError::Foreign(reason) => loaded.error("network", &loaded.config.network, reason).into(),
+            OpenError::Credentials(_) => loaded.error("backend", "", error.to_string()).into(),
+            error => failed("backend")(error.into()),
+        })?;
         Ok(Self { node, upstream })
     }
 
@@ -119,10 +125,6 @@ impl NodeTaps {
 }
 
 impl Taps for NodeTaps {
-    fn refusal(&self) -> Option<String> {
-        self.0.follower().refusal()
-    }
-
     fn answered(&self) {
         self.0.follower().note_passed();
     }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use outrigger_bitcoind::{Identity, Rpc, cookie_of, default_ports};
+use bitcoin::Network;
+use outrigger_bitcoind::{Rpc, chain_of, cookie_of, default_ports};
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
@@ -53,9 +54,12 @@ fn for_node(url: &str, args: &RunArgs) -> Result<Loaded, ConfigError> {
             let login = login(backend).map_err(&refuse)?;
             let rpc =
                 Rpc::start(Arc::new(Upstream::new(endpoint, login, 1))).map_err(|error| refuse(error.to_string()))?;
-            let identity = Identity::ask(&rpc)
-                .map_err(|error| refuse(format!("{url} cannot be asked for its network: {error}")))?;
-            loaded.set_network(identity.network.to_core_arg())?;
+            let chain =
+                chain_of(&rpc).map_err(|error| refuse(format!("{url} cannot be asked for its network: {error}")))?;
+            if backend.signet_challenge.is_none() && chain.custom_signet_magic().is_some() {
+                backend.signet_challenge = chain.signet_challenge.as_ref().map(|challenge| challenge.to_hex_string());
+            }
+            loaded.set_network(chain.network().unwrap_or(Network::Bitcoin).to_core_arg())?;
         }
     }
     Ok(loaded)
@@ -82,7 +86,7 @@ pub fn login(backend: &BackendConfig) -> Result<Login, String> {
 impl Config {
     /// Where the host listens.
     pub fn listen(&self) -> SocketAddr {
-        let of_network = |(network, _): &(bitcoin::Network, u16)| network.to_core_arg() == self.network;
+        let of_network = |(network, _): &(Network, u16)| network.to_core_arg() == self.network;
         let port = match &self.backend {
             None => EMBEDDED_PORT,
             Some(_) => default_ports().find(of_network).map_or(EMBEDDED_PORT, |(_, port)| port) + PORT_OFFSET,

@@ -232,7 +232,7 @@ async fn tell_metrics(
 fn data_folder(loaded: &Loaded) -> Result<PathBuf, ConfigError> {
     let datadir = &loaded.config.datadir;
     let unknown = |error: NoHome| loaded.error("datadir", &datadir.display().to_string(), error.to_string());
-    Ok(expand_home(datadir).map_err(unknown)?.join(&loaded.config.network))
+    Ok(expand_home(datadir).map_err(unknown)?.join(loaded.folder_name()))
 }
 
 /// What is logged.

@@ -128,7 +128,7 @@ impl Parts {
     pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
         frame.gate.stage("Loading the chain…");
-        let (node, backend) = open_node(config, folder, args.verify)?;
+        let (node, backend) = open_node(loaded, folder, args.verify)?;
         let scopes = Arc::new(Scopes::default());
         frame.gate.stage("Loading wallets…");
         let manager = open_wallets(config, folder, &node, hub)?;
@@ -221,9 +221,10 @@ fn network(config: &Config) -> Result<Network, RunError> {
 }
 
 /// The node; where it is a running bitcoind, what passes calls on to it too.
-fn open_node(config: &Config, folder: &Path, verify: bool) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
+fn open_node(loaded: &Loaded, folder: &Path, verify: bool) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
+    let config = &loaded.config;
     if let Some(backend) = &config.backend {
-        let backend = Backend::open(backend, network(config)?, folder)?;
+        let backend = Backend::open(loaded, backend, network(config)?, folder)?;
         return Ok((backend.node.clone(), Some(backend)));
     }
     let settings = outrigger_embedded::Settings {
@@ -249,7 +250,12 @@ fn open_wallets(
     node: &Arc<dyn Node>,
     hub: &Arc<Hub>,
 ) -> Result<Arc<WalletManager>, RunError> {
+    let backend = config.backend.as_ref();
+    let rewind = backend.map(|backend| backend.rewind(node.network())).unwrap_or_default();
     let settings = outrigger_wallet_engine::Settings {
+        max_rewind: rewind.limit,
+        allow_rewind_to: rewind.allowed,
+        reorganisation_notice: (config.wallet.reorganisation_notice > 0).then_some(config.wallet.reorganisation_notice),
         keypool: config.wallet.keypool,
         // The folder of the network lies in it.
         data_directory: folder.parent().map(Path::to_owned),

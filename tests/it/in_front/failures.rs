@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, bitcoind, wait_until};
 use serde_json::json;
 
 use super::start;
@@ -14,7 +14,7 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Asks until a call is answered.
-fn until_answered(client: &mut Client, method: &str) -> serde_json::Value {
+pub fn until_answered(client: &mut Client, method: &str) -> serde_json::Value {
     let began = Instant::now();
     loop {
         match client.try_call(method, json!([])) {
@@ -84,24 +84,6 @@ fn host_starts_while_the_node_is_away_and_follows_it_later() {
 }
 
 #[test]
-fn node_of_another_network_is_refused_at_the_start() {
-    let Some(path) = bitcoind::installed() else { return };
-    let (node, _): (Bitcoind, _) = Bitcoind::start_with(path, &[]);
-    let text = std::fs::read_to_string(outrigger_tests::groups("bitcoind.toml")).unwrap();
-    let text = text.replace("http://127.0.0.1:8332", &format!("http://{}", node.address));
-    let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("bitcoind.toml");
-    std::fs::write(&config, text).unwrap();
-    let left = Host::fail(&HostOptions { config: Some(config), ..HostOptions::default() });
-    let said = String::from_utf8_lossy(&left.stderr).into_owned();
-    assert!(
-        !left.status.success() && said.contains("the node is on regtest, and the configuration says bitcoin"),
-        "{said}"
-    );
-}
-
-#[test]
 fn readyz_and_metrics_tell_whether_the_node_is_reached() {
     if bitcoind::installed().is_none() {
         return;
@@ -118,4 +100,24 @@ fn readyz_and_metrics_tell_whether_the_node_is_reached() {
     assert!(ask(metrics, "GET /healthz").starts_with("HTTP/1.1 200"));
     host.node.as_mut().unwrap().start_again();
     wait_until("the node is reached", || ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn wallets_are_told_as_long_as_the_patience_with_the_node_lasts() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = vec!["backend.patience_seconds=1".to_owned()];
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let mut wallet = host.new_wallet("w");
+    wallet.call("listsinceblock", json!([]));
+    host.node.as_mut().unwrap().stop();
+    wait_until("the patience ends", || {
+        wallet.try_call("listsinceblock", json!([])).is_err_and(|error| {
+            assert_eq!((error.code, error.message.starts_with("Waiting for bitcoind at ")), (-28, true), "{error:?}");
+            true
+        })
+    });
+    host.node.as_mut().unwrap().start_again();
+    until_answered(&mut wallet, "listsinceblock");
 }

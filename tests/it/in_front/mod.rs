@@ -3,9 +3,12 @@
 mod chain;
 mod failures;
 mod hints;
+mod identity;
 mod nodes;
 mod passed;
 mod plugins;
+mod reorganisations;
+mod rewind;
 mod users;
 mod waiting;
 

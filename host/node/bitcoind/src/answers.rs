@@ -25,12 +25,17 @@ pub struct ChainAnswer {
     /// The bytes of its block files.
     #[serde(default)]
     pub size_on_disk: Option<u64>,
-    /// Whether it has dropped old blocks.
-    #[serde(default)]
-    pub pruned: bool,
     /// The challenge of a signet, hexadecimal (29).
     #[serde(default)]
-    pub signet_challenge: Option<String>,
+    pub signet_challenge: Option<Hex>,
+}
+
+/// `getblockchaininfo` since 29, and `getblocktemplate`, on a signet.
+#[derive(Deserialize)]
+pub struct ChallengeAnswer {
+    /// The challenge.
+    #[serde(default)]
+    pub signet_challenge: Option<Hex>,
 }
 
 /// `getmempoolinfo`.

@@ -1,7 +1,7 @@
 //! What can go wrong between this node and bitcoind.
 
-use bitcoin::{BlockHash, Network};
-use outrigger_node::NodeError;
+use bitcoin::BlockHash;
+use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_upstream::UpstreamError;
 use outrigger_values::RpcError;
 
@@ -60,6 +60,8 @@ impl From<AskError> for NodeError {
             AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
             // Warming up.
+            AskError::Upstream(UpstreamError::Foreign(_)) => Self::Unavailable(error.to_string()),
+            AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),
             AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),
             _ => Self::Internal(error.to_string()),
@@ -82,6 +84,14 @@ pub enum MirrorError {
     /// A row has another form.
     #[error("a row of '{0}' has another form")]
     Row(&'static str),
+    /// The file mirrors another chain.
+    #[error("the mirror is of {found}, and the host is for {expected}")]
+    OtherChain {
+        /// The mirror's.
+        found: ChainIdentity,
+        /// The one that it must be.
+        expected: ChainIdentity,
+    },
     /// A header does not follow from the one before, or has no proof of work.
     #[error("the node's header {0} does not follow from the one before it, or has no proof of work")]
     BadHeader(BlockHash),
@@ -99,22 +109,9 @@ pub enum OpenError {
     /// The mirror cannot be opened.
     #[error("the mirror of the node's headers: {0}")]
     Mirror(String),
-    /// The node is on another network than the configuration says.
-    #[error("the node is on {found}, and the configuration says {wanted}")]
-    Network {
-        /// The configured network.
-        wanted: Network,
-        /// The node's.
-        found: Network,
-    },
-    /// The mirror is of another chain.
-    #[error("the data directory is of the chain with genesis block {ours}, and the node's is {theirs}")]
-    Chain {
-        /// The mirrored genesis block.
-        ours: BlockHash,
-        /// The node's.
-        theirs: BlockHash,
-    },
+    /// The node is on another chain than the configuration says; both are named.
+    #[error("{0}")]
+    Foreign(String),
     /// The node refuses the credentials.
     #[error("{0} refuses the credentials")]
     Credentials(String),

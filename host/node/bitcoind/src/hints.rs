@@ -8,11 +8,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use outrigger_node::HintSource;
+use outrigger_upstream::UpstreamError;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
+use super::error::AskError;
 use super::sync::{Follower, SyncError};
 use super::zmq::{Event, Stream, Subscription, ZmqEndpoint, ZmqError};
 
@@ -157,14 +159,18 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
     match follower.sync(lost) {
         Ok(()) if !was_reached => tracing::info!("the node is reached"),
         Ok(()) => {}
-        Err(error) if was_reached && !follower.is_reached() => tracing::warn!(%error, "the node is away"),
-        Err(error @ (SyncError::Rewind { .. } | SyncError::Behind { .. } | SyncError::Foreign(_))) => {
+        Err(
+            error @ (SyncError::Rewind { .. }
+            | SyncError::Behind { .. }
+            | SyncError::Ask(AskError::Upstream(UpstreamError::Foreign(_)))),
+        ) => {
             // Once a minute: until then the wallets stand still.
             if last_warning.is_none_or(|at| at.elapsed() > WARN_EVERY) {
                 *last_warning = Some(Instant::now());
                 tracing::error!(%error, "the node's chain is not followed");
             }
         }
+        Err(error) if was_reached && !follower.is_reached() => tracing::warn!(%error, "the node is away"),
         Err(error) => tracing::debug!(%error, "the node is not followed"),
     }
 }

@@ -36,6 +36,6 @@ pub mod zmq;
 pub use error::OpenError;
 pub use hints::ZmqSetting;
 pub use node::{BitcoindNode, Settings};
-pub use probe::{Identity, cookie_of, default_ports};
+pub use probe::{chain_of, cookie_of, default_ports, greeting};
 pub use rpc::Rpc;
-pub use sync::{Follower, SyncError};
+pub use sync::{Follower, RewindLimit, SyncError};

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | headers | hash | header, height, work, median time, greatest time; never deleted, stale branches included |
 //! | best | height (BE) | hash |
-//! | meta | `layout`, `tip` | the layout's number; the hash of the best block |
+//! | meta | `layout`, `chain`, `tip` | the layout's number; the chain that it is of; the hash of the best block |
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use bitcoin::block::Header;
 use bitcoin::hashes::Hash;
 use heed::{RoTxn, RwTxn, WithoutTls};
 use outrigger_disk::{Environment, Opening, Table};
+use outrigger_node::ChainIdentity;
 
 use super::chain::{Entry, MEDIAN_TIME_SPAN, hash_from};
 use super::error::MirrorError;
@@ -20,6 +21,7 @@ use super::error::MirrorError;
 /// The number of this layout.
 const LAYOUT: [u8; 1] = [1];
 const LAYOUT_KEY: &[u8] = b"layout";
+const CHAIN_KEY: &[u8] = b"chain";
 const TIP_KEY: &[u8] = b"tip";
 
 /// The address space of the map, in bytes: room for some fifty million headers.
@@ -61,11 +63,12 @@ pub struct Change {
 }
 
 impl Mirror {
-    /// Opens the mirror in a folder, or makes it. A file that is damaged is made anew: the node has all that is in it.
+    /// Opens the mirror of a chain, whose first header is `genesis`, in a folder, or makes it. A file that is damaged is made anew:
+    /// the node has all that is in it.
     ///
     /// # Errors
-    /// When the disk or LMDB fails.
-    pub fn open(folder: &Path, genesis: Header) -> Result<Self> {
+    /// `OtherChain`; when the disk or LMDB fails.
+    pub fn open(folder: &Path, chain: &ChainIdentity, genesis: Header) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
         if file.exists() && !is_whole(&file) {
@@ -86,6 +89,12 @@ impl Mirror {
             tables.put_best(&mut txn, &entry)?;
             tables.meta.put(&mut txn, TIP_KEY, entry.hash().as_byte_array())?;
         }
+        // A mirror that was made before it noted its chain begins with the genesis block of its network.
+        let found = tables.meta.get(&txn, CHAIN_KEY)?.map(ChainIdentity::from_bytes);
+        if let Some(found) = found.unwrap_or_else(|| Some(chain.clone())).filter(|found| found != chain) {
+            return Err(MirrorError::OtherChain { found, expected: chain.clone() });
+        }
+        tables.meta.put(&mut txn, CHAIN_KEY, &chain.to_bytes())?;
         txn.commit()?;
         Ok(Self { env, tables })
     }
@@ -248,6 +257,10 @@ mod tests {
         bitcoin::constants::genesis_block(Network::Regtest).header
     }
 
+    fn open(folder: &Path) -> Mirror {
+        Mirror::open(folder, &ChainIdentity::of(Network::Regtest), genesis()).unwrap()
+    }
+
     /// A chain of headers on top of one.
     fn chain(base: Header, count: u32, mark: u8) -> Vec<Header> {
         let mut headers = Vec::new();
@@ -262,7 +275,7 @@ mod tests {
     #[test]
     fn mirror_follows_branches_and_keeps_all_headers() {
         let folder = tempfile::tempdir().unwrap();
-        let mirror = Mirror::open(folder.path(), genesis()).unwrap();
+        let mirror = open(folder.path());
         let first = chain(genesis(), 5, 1);
         let change = mirror.extend(genesis().block_hash(), &first).unwrap();
         assert_eq!((change.disconnected.len(), change.connected.len()), (0, 5));
@@ -288,20 +301,30 @@ mod tests {
         assert!(mirror.extend(genesis().block_hash(), &second).is_err(), "they follow another");
         assert_eq!(mirror.moment().unwrap().tip.height, 1, "nothing was changed");
         drop((moment, before, mirror));
-        let mirror = Mirror::open(folder.path(), genesis()).unwrap();
+        let mirror = open(folder.path());
         assert_eq!(mirror.moment().unwrap().tip.hash(), first[0].block_hash());
     }
 
     #[test]
     fn mirror_that_is_damaged_is_made_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let mirror = Mirror::open(folder.path(), genesis()).unwrap();
+        let mirror = open(folder.path());
         mirror.extend(genesis().block_hash(), &chain(genesis(), 50, 1)).unwrap();
         drop(mirror);
         let file = folder.path().join(outrigger_disk::DATA_FILE);
         let mut bytes = std::fs::read(&file).unwrap();
         bytes[4096 * 2..].fill(0x55);
         std::fs::write(&file, bytes).unwrap();
-        assert_eq!(Mirror::open(folder.path(), genesis()).unwrap().moment().unwrap().tip.height, 0);
+        assert_eq!(open(folder.path()).moment().unwrap().tip.height, 0);
+    }
+
+    #[test]
+    fn mirror_of_another_chain_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(open(folder.path()));
+        let custom = ChainIdentity::signet(bitcoin::ScriptBuf::from_bytes(vec![0x51]));
+        let refused = Mirror::open(folder.path(), &custom, genesis()).err().unwrap().to_string();
+        assert_eq!(refused, "the mirror is of regtest, and the host is for signet with challenge 51");
+        open(folder.path());
     }
 }

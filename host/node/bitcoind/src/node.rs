@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bitcoin::consensus::encode::serialize;
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::interest::outpoint_interest;
-use outrigger_node::{Link, Node, NodeError, Observer, Result, Snapshot};
+use outrigger_node::{ChainIdentity, Link, Node, NodeError, Observer, Result, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
-use outrigger_upstream::Upstream;
+use outrigger_upstream::{Upstream, UpstreamError};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -23,11 +24,10 @@ use super::error::{AskError, OpenError};
 use super::hints::{self, Hint, ZmqSetting};
 use super::mempool::fetch;
 use super::mirror::Mirror;
-use super::probe::Identity;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::snapshot::NodeSnapshot;
 use super::submit;
-use super::sync::Follower;
+use super::sync::{Follower, RewindLimit};
 use outrigger_values::FeeRate;
 
 /// bitcoind's code for a method that it does not have.
@@ -41,10 +41,14 @@ const INTERNAL_ERROR: i32 = -32603;
 pub struct Settings {
     /// The network that it must be on.
     pub network: Network,
+    /// The chain that it must be on.
+    pub chain: ChainIdentity,
     /// The folder of the mirror.
     pub folder: PathBuf,
-    /// By how many blocks the node may go back to an ancestor of the best block.
-    pub max_rewind: u32,
+    /// How far the node may go back.
+    pub rewind: RewindLimit,
+    /// How long what is known is told while the node is away; none: always.
+    pub patience: Option<Duration>,
     /// Where its notifications come from.
     pub zmq: ZmqSetting,
     /// Whether a call may wait at the node for blocks, where it gives no notifications.
@@ -54,6 +58,7 @@ pub struct Settings {
 /// A running bitcoind.
 pub struct BitcoindNode {
     network: Network,
+    chain: ChainIdentity,
     follower: Arc<Follower>,
     wake: SyncSender<Hint>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -66,30 +71,24 @@ impl BitcoindNode {
     /// When the mirror cannot be opened, and when a node that answers is of another chain.
     pub fn open(upstream: Arc<Upstream>, settings: &Settings) -> std::result::Result<Arc<Self>, OpenError> {
         let rpc = Arc::new(Rpc::start(upstream).map_err(OpenError::Threads)?);
-        let genesis = bitcoin::constants::genesis_block(settings.network).header;
-        let mut identity = None;
-        match Identity::ask(&rpc) {
-            Ok(found) if found.network != settings.network => {
-                return Err(OpenError::Network { wanted: settings.network, found: found.network });
-            }
-            Ok(found) if found.genesis != genesis.block_hash() => {
-                return Err(OpenError::Chain { ours: genesis.block_hash(), theirs: found.genesis });
-            }
-            Ok(found) => identity = Some(found),
-            Err(AskError::Upstream(outrigger_upstream::UpstreamError::Unauthorized)) => {
+        match rpc.ask::<u32>("getblockcount", &json!([])) {
+            Ok(_) => {}
+            Err(AskError::Upstream(UpstreamError::Foreign(reason))) => return Err(OpenError::Foreign(reason)),
+            Err(AskError::Upstream(UpstreamError::Unauthorized)) => {
                 return Err(OpenError::Credentials(rpc.upstream().endpoint().to_string()));
             }
             Err(error) => tracing::warn!(endpoint = %rpc.upstream().endpoint(), %error, "the node cannot be asked yet"),
         }
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
-        let mirrored = Mirror::open(&settings.folder, genesis).map_err(mirror)?;
-        let follower = Arc::new(Follower::new(rpc, mirrored, settings.max_rewind, identity).map_err(mirror)?);
+        let genesis = bitcoin::constants::genesis_block(settings.network).header;
+        let mirrored = Mirror::open(&settings.folder, &settings.chain, genesis).map_err(mirror)?;
+        let follower = Arc::new(Follower::new(rpc, mirrored, settings.rewind, settings.patience).map_err(mirror)?);
         if let Err(error) = follower.sync(false) {
             tracing::warn!(%error, "the node is not followed yet");
         }
-        let started = hints::start(&follower, settings.zmq.clone(), settings.may_wait);
-        let (wake, thread) = started.map_err(OpenError::Threads)?;
-        Ok(Arc::new(Self { network: settings.network, follower, wake, thread: Mutex::new(Some(thread)) }))
+        let Settings { network, chain, zmq, may_wait, .. } = settings.clone();
+        let (wake, thread) = hints::start(&follower, zmq, may_wait).map_err(OpenError::Threads)?;
+        Ok(Arc::new(Self { network, chain, follower, wake, thread: Mutex::new(Some(thread)) }))
     }
 
     /// The chain as it is followed.
@@ -146,13 +145,21 @@ impl Node for BitcoindNode {
         self.network
     }
 
+    fn chain(&self) -> ChainIdentity {
+        self.chain.clone()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.follower.held().into_iter().collect()
+    }
+
     fn tip(&self) -> Tip {
         self.follower.tip()
     }
 
     fn catch_up(&self) -> Result<()> {
         self.follower.catch_up();
-        Ok(())
+        self.follower.check_patience()
     }
 
     fn link(&self) -> Option<Link> {

@@ -1,46 +1,68 @@
-//! Finding out what a node is: its network, by asking, and its cookie, where bitcoind puts it.
+//! Finding out what a node is: its chain, by asking, and its cookie, where bitcoind puts it.
 
 use std::path::{Path, PathBuf};
 
-use bitcoin::{BlockHash, Network};
-use serde_json::json;
+use bitcoin::Network;
+use outrigger_node::ChainIdentity;
+use outrigger_upstream::{Greeting, request};
+use serde_json::{Value, json};
 
-use super::answers::ChainAnswer;
+use super::answers::{ChainAnswer, ChallengeAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// What a node is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Identity {
-    /// Its network.
-    pub network: Network,
-    /// Its genesis block.
-    pub genesis: BlockHash,
-    /// The challenge of its signet, hexadecimal: two custom signets have the same genesis block.
-    pub signet_challenge: Option<String>,
-    /// Whether it has dropped old blocks.
-    pub pruned: bool,
+/// Asks a node which chain it is on.
+///
+/// # Errors
+/// Its absence; a network that is not known.
+pub fn chain_of(rpc: &Rpc) -> Result<ChainIdentity, AskError> {
+    let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
+    let form = |error: &dyn std::fmt::Display| AskError::form("getblockchaininfo", error);
+    let network = Network::from_core_arg(&info.chain).map_err(|error| form(&error))?;
+    if network != Network::Signet {
+        return Ok(ChainIdentity::of(network));
+    }
+    let challenge = match info.signet_challenge {
+        Some(challenge) => Some(challenge),
+        None => rpc.ask::<ChallengeAnswer>("getblocktemplate", &signet_rules())?.signet_challenge,
+    };
+    Ok(ChainIdentity::signet(challenge.ok_or_else(|| form(&"no signet_challenge"))?.0.into()))
 }
 
-impl std::fmt::Display for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} with genesis block {}", self.network.to_core_arg(), self.genesis)?;
-        self.signet_challenge.as_ref().map_or(Ok(()), |challenge| write!(f, " and challenge {challenge}"))
+/// What a node has to answer that is on this chain: the hash of its genesis block, and on a signet the challenge, which
+/// getblockchaininfo tells since Bitcoin Core 29 and getblocktemplate always.
+pub fn greeting(expected: ChainIdentity) -> Greeting {
+    let question = |method: &str, params: Value| request(method, params.to_string().as_bytes());
+    let mut requests = vec![question("getblockhash", json!([0]))];
+    if expected.signet_challenge.is_some() {
+        requests.push(question("getblockchaininfo", json!([])));
+        requests.push(question("getblocktemplate", signet_rules()));
     }
+    Greeting::new(requests, move |number, result| {
+        let found = found(&expected, number, result);
+        let Some(found) = found else { return Ok(false) };
+        if found == expected {
+            Ok(true)
+        } else {
+            Err(format!("the node is on {found}, and the host is for {expected}"))
+        }
+    })
 }
 
-impl Identity {
-    /// Asks a node.
-    ///
-    /// # Errors
-    /// Its absence; a network that is not known.
-    pub fn ask(rpc: &Rpc) -> Result<Self, AskError> {
-        let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
-        let network =
-            Network::from_core_arg(&info.chain).map_err(|error| AskError::form("getblockchaininfo", &error))?;
-        let genesis = rpc.ask("getblockhash", &json!([0]))?;
-        Ok(Self { network, genesis, signet_challenge: info.signet_challenge, pruned: info.pruned })
+/// The chain of which a node gave this result to one of the questions; `None` where that does not tell.
+fn found(expected: &ChainIdentity, number: usize, result: &[u8]) -> Option<ChainIdentity> {
+    if number == 0 {
+        let genesis = serde_json::from_slice(result).ok()?;
+        // Of two signets the challenge tells more.
+        return (genesis != expected.genesis || expected.signet_challenge.is_none())
+            .then_some(ChainIdentity { genesis, signet_challenge: None });
     }
+    let answer: ChallengeAnswer = serde_json::from_slice(result).ok()?;
+    Some(ChainIdentity::signet(answer.signet_challenge?.0.into()))
+}
+
+fn signet_rules() -> Value {
+    json!([{"rules": ["segwit", "signet"]}])
 }
 
 /// The networks with bitcoind's default RPC port and the folder of the cookie within its data directory.
@@ -87,5 +109,21 @@ mod tests {
         std::fs::write(&main, "x").unwrap();
         assert_eq!(cookie_of(folder.path(), 8332), Some(main));
         assert_eq!(cookie_of(folder.path(), 18443), Some(regtest));
+    }
+
+    #[test]
+    fn node_of_another_chain_is_told_by_its_answers() {
+        let hash = |network| json!(ChainIdentity::of(network).genesis).to_string();
+        let custom = ChainIdentity::signet(vec![0x51].into());
+        let regtest = ChainIdentity::of(Network::Regtest);
+        let answer = |expected: &ChainIdentity, number, text: &str| found(expected, number, text.as_bytes());
+        assert_eq!(answer(&regtest, 0, &hash(Network::Regtest)), Some(regtest.clone()));
+        assert_eq!(answer(&regtest, 0, &hash(Network::Bitcoin)), Some(ChainIdentity::of(Network::Bitcoin)));
+        assert_eq!(answer(&regtest, 0, "null"), None);
+        // The genesis block of a signet does not tell.
+        assert_eq!(answer(&custom, 0, &hash(Network::Signet)), None);
+        assert_eq!(answer(&custom, 0, &hash(Network::Regtest)), Some(regtest));
+        assert_eq!(answer(&custom, 1, r#"{"chain":"signet"}"#), None);
+        assert_eq!(answer(&custom, 2, r#"{"signet_challenge":"51","bits":"1e0377ae"}"#), Some(custom));
     }
 }

@@ -90,7 +90,7 @@ impl Snapshot for NodeSnapshot {
             headers: info.headers.max(self.moment.tip.height),
             size_on_disk: info.size_on_disk,
             coins: None,
-            warnings: Vec::new(),
+            warnings: self.follower.held().into_iter().collect(),
         })
     }
 

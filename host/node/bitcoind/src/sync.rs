@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bitcoin::block::Header;
@@ -19,7 +19,6 @@ use super::error::{AskError, MirrorError};
 use super::hints::Source;
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
-use super::probe::Identity;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::zmq::Event;
 
@@ -52,17 +51,17 @@ pub enum SyncError {
     Moved,
     /// The node went back by more blocks than is followed.
     #[error(
-        "the node's best block is {depth} blocks before ours, and at most {limit} are followed (backend.max_rewind)"
+        "the node's best block {best} is {depth} blocks before ours, and at most {limit} are gone back (backend.max_rewind); if the \
+         node is right, set backend.allow_rewind_to = \"{best}\" and restart"
     )]
     Rewind {
+        /// The node's best block.
+        best: BlockHash,
         /// How many blocks.
         depth: u32,
         /// How many are followed.
         limit: u32,
     },
-    /// The node is another one.
-    #[error("{0}")]
-    Foreign(String),
     /// The node is behind, and is fetching the chain.
     #[error("the node is {depth} blocks behind, and is fetching the chain")]
     Behind {
@@ -76,12 +75,20 @@ impl From<SyncError> for NodeError {
         match error {
             SyncError::Ask(error) => error.into(),
             SyncError::Mirror(error) => error.into(),
-            SyncError::Moved => Self::Unavailable(error.to_string()),
-            SyncError::Rewind { .. } | SyncError::Behind { .. } | SyncError::Foreign(_) => {
+            SyncError::Moved | SyncError::Rewind { .. } | SyncError::Behind { .. } => {
                 Self::Unavailable(error.to_string())
             }
         }
     }
+}
+
+/// How far the node may go back to an ancestor of the best block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RewindLimit {
+    /// By how many blocks; none: by any number.
+    pub limit: Option<u32>,
+    /// A block to which it may go back all the same, or to one after it.
+    pub allowed: Option<BlockHash>,
 }
 
 /// The chain as the host follows it.
@@ -96,8 +103,10 @@ pub struct Follower {
     /// How many answers of the node went past the host to clients, and how many of them when the tip was last confirmed.
     passed: AtomicU64,
     confirmed: AtomicU64,
-    /// By how many blocks the node may go back.
-    max_rewind: u32,
+    /// How far the node may go back.
+    rewind: RewindLimit,
+    /// Why the node's chain is not followed.
+    held: Mutex<Option<String>>,
     /// Whether the last question was answered.
     reached: AtomicBool,
     /// Whether it answers again since it was away, which the observers have not been told.
@@ -110,9 +119,9 @@ pub struct Follower {
     behind: AtomicU32,
     /// The threads that follow are to end.
     stopping: AtomicBool,
-    /// What the node was when it was first reached.
-    identity: Mutex<Option<Identity>>,
-    refusal: Mutex<Option<String>>,
+    /// Since when it has not been, and for how long that is borne.
+    away_since: Mutex<Option<Instant>>,
+    patience: Option<Duration>,
     /// Held while the mempool is read: for how many of the forced readings that were asked for one was made.
     reading: Mutex<u64>,
     forced_readings: AtomicU64,
@@ -124,8 +133,8 @@ impl Follower {
     pub(crate) fn new(
         rpc: Arc<Rpc>,
         mirror: Mirror,
-        max_rewind: u32,
-        identity: Option<Identity>,
+        rewind: RewindLimit,
+        patience: Option<Duration>,
     ) -> Result<Self, MirrorError> {
         let tip = mirror.moment()?.tip.tip();
         Ok(Self {
@@ -137,15 +146,16 @@ impl Follower {
             following: Mutex::default(),
             passed: AtomicU64::new(0),
             confirmed: AtomicU64::new(NEVER),
-            max_rewind,
+            rewind,
+            held: Mutex::default(),
             reached: AtomicBool::new(false),
             returned: AtomicBool::new(false),
             seen: AtomicBool::new(false),
             source: Source::default(),
             behind: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
-            identity: Mutex::new(identity),
-            refusal: Mutex::default(),
+            away_since: Mutex::default(),
+            patience,
             reading: Mutex::default(),
             forced_readings: AtomicU64::new(0),
             mock_time: AtomicU64::new(0),
@@ -204,7 +214,6 @@ impl Follower {
     /// Makes the mirror no older than what any client was shown. While the node is away, or takes long, it stays as it is.
     pub(crate) fn catch_up(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
-        // One that comes back is asked what it is before it counts as reached.
         if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
             return;
         }
@@ -214,6 +223,20 @@ impl Follower {
             && let Err(error) = self.confirm(&following)
         {
             tracing::debug!(%error, "answered by what is known of the chain");
+        }
+    }
+
+    /// Whether what is known is still told.
+    ///
+    /// # Errors
+    /// `Unavailable` where the node has been away for longer than that is borne (`backend.patience_seconds`).
+    pub(crate) fn check_patience(&self) -> Result<(), NodeError> {
+        let since = *self.away_since.lock();
+        match since.zip(self.patience) {
+            Some((since, patience)) if since.elapsed() > patience => {
+                Err(NodeError::Unavailable(format!("Waiting for bitcoind at {}...", self.rpc.upstream().endpoint())))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -240,16 +263,20 @@ impl Follower {
     fn confirm(&self, _: &MutexGuard<'_, ()>) -> Result<bool, SyncError> {
         let passed = self.passed.load(Ordering::SeqCst);
         let synced = self.sync_to_best();
-        let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_)) | SyncError::Foreign(_)));
+        let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_))));
         if !self.reached.swap(!away, Ordering::Relaxed) && !away {
             self.returned.store(true, Ordering::Relaxed);
         }
-        match &synced {
-            Ok(_) => self.behind.store(0, Ordering::Relaxed),
-            Err(SyncError::Behind { depth } | SyncError::Rewind { depth, .. }) => {
-                self.behind.store(*depth, Ordering::Relaxed);
-            }
-            Err(_) => {}
+        let mut since = self.away_since.lock();
+        *since = away.then(|| since.unwrap_or_else(Instant::now));
+        drop(since);
+        if !away {
+            let behind = match &synced {
+                Err(SyncError::Behind { depth } | SyncError::Rewind { depth, .. }) => *depth,
+                _ => 0,
+            };
+            self.behind.store(behind, Ordering::Relaxed);
+            *self.held.lock() = synced.as_ref().err().filter(|_| behind > 0).map(ToString::to_string);
         }
         if synced.is_ok() {
             self.confirmed.store(passed, Ordering::SeqCst);
@@ -258,9 +285,6 @@ impl Follower {
     }
 
     fn sync_to_best(&self) -> Result<bool, SyncError> {
-        if !self.is_reached() {
-            self.check_identity()?;
-        }
         let (mut whole, mut parts) = (Change::default(), 0);
         // A long chain comes in parts, and more may come meanwhile. Only its end is told: what is on the way is no tip.
         let synced = loop {
@@ -296,23 +320,9 @@ impl Follower {
         Ok(self.mirror.extend(base, &headers)?)
     }
 
-    /// Whether the node that is reached is the one that was followed: another may listen at its address by now.
-    fn check_identity(&self) -> Result<(), SyncError> {
-        let found = Identity::ask(&self.rpc)?;
-        let mut known = self.identity.lock();
-        let expected = known.get_or_insert_with(|| found.clone());
-        let is_same = expected.network == found.network
-            && expected.genesis == found.genesis
-            && expected.signet_challenge == found.signet_challenge;
-        let reason = (!is_same).then(|| format!("the node is on {found}, and the host follows {expected}"));
-        drop(known);
-        *self.refusal.lock() = reason.clone();
-        reason.map_or(Ok(()), |reason| Err(SyncError::Foreign(reason)))
-    }
-
-    /// Why calls must not reach the node: it is another one than the one that was followed.
-    pub fn refusal(&self) -> Option<String> {
-        self.refusal.lock().clone()
+    /// Why the node's chain is not followed, if that is so.
+    pub fn held(&self) -> Option<String> {
+        self.held.lock().clone()
     }
 
     /// The headers from one of the mirror's to the node's best block, or the first part of them.
@@ -395,7 +405,13 @@ impl Follower {
         if info.headers >= moment.tip.height || fetching {
             return Err(SyncError::Behind { depth });
         }
-        if depth > self.max_rewind { Err(SyncError::Rewind { depth, limit: self.max_rewind }) } else { Ok(()) }
+        let allowed = self.rewind.allowed.map(|hash| moment.entry(&hash)).transpose()?.flatten();
+        let is_allowed =
+            allowed.is_some_and(|named| named.height <= entry.height && moment.is_best(&named).unwrap_or(false));
+        match self.rewind.limit {
+            Some(limit) if depth > limit && !is_allowed => Err(SyncError::Rewind { best: base, depth, limit }),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the node calls our chain above `base` invalid: its operator has said so, and it is followed.

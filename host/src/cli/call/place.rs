@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::connection::CallError;
-use crate::config::expand_home;
+use crate::config::{CUSTOM_SIGNET, expand_home};
 use crate::run::ADDRESS_FILE;
 
 /// The network where nothing says another.
@@ -24,8 +24,14 @@ pub fn folder(datadir: &Path, network: Option<&str>) -> Result<PathBuf, CallErro
     if let Some(network) = network {
         return Ok(datadir.join(network));
     }
-    let has_run = |network: &&str| datadir.join(network).join(ADDRESS_FILE).exists();
-    let found: Vec<&str> = NETWORKS.into_iter().filter(has_run).collect();
+    let folders = std::fs::read_dir(&datadir).into_iter().flatten().flatten();
+    let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
+    let has_run = |name: &String| {
+        let is_network = NETWORKS.contains(&name.as_str()) || name.starts_with(CUSTOM_SIGNET);
+        is_network && datadir.join(name).join(ADDRESS_FILE).exists()
+    };
+    let mut found: Vec<String> = names.filter(has_run).collect();
+    found.sort_unstable();
     match found.as_slice() {
         [] => Ok(datadir.join(DEFAULT)),
         [only] => Ok(datadir.join(only)),
@@ -56,8 +62,9 @@ mod tests {
         ran("main", "127.0.0.1:8337\n");
         assert_eq!(of(None).unwrap(), datadir.path().join("main"));
         assert_eq!(url(&of(None).unwrap()), "http://127.0.0.1:8337");
-        ran("signet", "127.0.0.1:1");
-        assert!(of(None).unwrap_err().to_string().contains("main, signet"));
+        ran("signet_54d26fbd", "127.0.0.1:1");
+        ran("other", "127.0.0.1:1");
+        assert!(of(None).unwrap_err().to_string().contains("main, signet_54d26fbd"));
         assert_eq!(of(Some("signet")).unwrap(), datadir.path().join("signet"));
     }
 }

@@ -1,0 +1,107 @@
+//! The node's chain: each network at its genesis block, and nodes and wallets of another chain.
+
+use outrigger_tests::{Bitcoind, Host, HostOptions, bitcoind};
+use serde_json::json;
+
+use super::failures::until_answered;
+use super::start;
+
+/// The challenge that any block solves (OP_TRUE).
+const ANY: &str = "-signetchallenge=51";
+
+/// A host in front of a fresh node of a chain.
+fn in_front_of(chain: &'static str, arguments: &[&str], set: &[&str]) -> Option<Host> {
+    let (node, _) = Bitcoind::start_on(bitcoind::installed()?, chain, arguments);
+    let set = set.iter().map(|&set| set.to_owned()).collect();
+    Some(Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, Some(node)))
+}
+
+#[test]
+fn every_network_is_served_at_its_genesis_block() {
+    let prefixes = [("main", "bc1"), ("test", "tb1"), ("testnet4", "tb1"), ("signet", "tb1"), ("regtest", "bcrt1")];
+    for (chain, prefix) in prefixes {
+        let Some(host) = in_front_of(chain, &[], &[]) else { return };
+        let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+        assert_eq!(client.call("getblockchaininfo", json!([]))["chain"], chain);
+        let address = wallet.call("getnewaddress", json!([]));
+        assert!(address.as_str().unwrap().starts_with(prefix), "{chain}: {address}");
+        let genesis = client.call("getblockhash", json!([0]));
+        assert_eq!(wallet.call("listsinceblock", json!([]))["lastblock"], genesis, "{chain}");
+        assert!(host.network_folder().ends_with(chain));
+    }
+}
+
+/// What a host says that does not start in front of a node.
+fn refused(node: &Bitcoind, network: &str) -> String {
+    let text = std::fs::read_to_string(outrigger_tests::groups("bitcoind.toml")).unwrap();
+    let text = text.replace("http://127.0.0.1:8332", &format!("http://{}", node.address));
+    let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("bitcoind.toml");
+    std::fs::write(&config, text).unwrap();
+    let set = vec![format!("network={network}")];
+    let left = Host::fail(&HostOptions { config: Some(config), set, ..HostOptions::default() });
+    assert_eq!(left.status.code(), Some(2));
+    String::from_utf8_lossy(&left.stderr).into_owned()
+}
+
+#[test]
+fn node_of_another_chain_is_refused_at_the_start() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(&path, &[]);
+    let said = refused(&node, "main");
+    assert!(said.contains("network: the node is on regtest, and the host is for main"), "{said}");
+    let (node, _) = Bitcoind::start_on(&path, "signet", &[ANY]);
+    let said = refused(&node, "signet");
+    assert!(
+        said.contains("the node is on signet with challenge 51, and the host is for signet with challenge 5121"),
+        "{said}"
+    );
+}
+
+#[test]
+fn node_that_comes_back_on_another_chain_gets_no_call() {
+    let Some(mut host) = start(&[]) else { return };
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    client.call("getblockcount", json!([]));
+    let node = host.node.as_mut().unwrap();
+    node.stop();
+    node.start_again_on("signet");
+    let foreign = "the node is on signet, and the host is for regtest";
+    // From its first call on: each connection is asked before it is used.
+    for _ in 0..10 {
+        assert_eq!(client.refused("getblockcount", json!([])), (-1, foreign.to_owned()));
+    }
+    let batch = json!([{"id": 1, "method": "getblockcount"}, {"id": 2, "method": "getbestblockhash"}]).to_string();
+    let batch = client.post(&batch).body;
+    assert!(batch.matches(foreign).count() == 2 && batch.matches("\"result\":null").count() == 2, "{batch}");
+    wallet.call("getnewaddress", json!([]));
+    wallet.call("getbalances", json!([]));
+    let node = host.node.as_mut().unwrap();
+    node.stop();
+    node.start_again_on("regtest");
+    until_answered(&mut client, "getblockcount");
+    assert_eq!(wallet.call("listsinceblock", json!([]))["lastblock"], client.call("getbestblockhash", json!([])));
+}
+
+#[test]
+fn custom_signet_has_a_folder_of_its_own_and_refuses_wallets_of_others() {
+    let Some(host) = in_front_of("signet", &[ANY], &["backend.signet_challenge=\"51\""]) else { return };
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    assert!(host.network_folder().ends_with("signet_54d26fbd"));
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([2, mine, 1_000_000_000]));
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], 2);
+    let folder = tempfile::tempdir().unwrap();
+    let backup = folder.path().join("backup").display().to_string();
+    wallet.call("backupwallet", json!([backup]));
+    client.call("restorewallet", json!(["same", backup]));
+    let words = "Wallet loading failed. Wallet files should not be reused across chains. The wallet is of signet with challenge 51, \
+                 and the node is on";
+    for (chain, named) in [("regtest", "regtest."), ("signet", "signet with challenge 5121")] {
+        let Some(other) = in_front_of(chain, &[], &[]) else { return };
+        let (code, said) = other.client().refused("restorewallet", json!(["w", backup]));
+        assert!(code == -4 && said.starts_with(&format!("{words} {named}")), "{code} {said}");
+        assert_eq!(other.client().call("listwalletdir", json!([]))["wallets"], json!([]));
+    }
+}

@@ -1,0 +1,59 @@
+//! A node that lost its blocks: the host goes back as far as the operator lets it.
+
+use outrigger_tests::{Host, HostOptions, bitcoind, wait_until};
+use serde_json::json;
+
+use crate::metrics::ask;
+
+#[test]
+fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = ["backend.max_rewind=3", "metrics.listen=127.0.0.1:0"].map(str::to_owned).to_vec();
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let mine = wallet.call("getnewaddress", json!([]));
+    let hashes = client.call("generatetoaddress", json!([10, mine]));
+    let hashes = hashes.as_array().unwrap();
+    let blocks: Vec<_> = hashes.iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
+    // The node loses all, and gets half of it back.
+    let node = host.node.as_mut().unwrap();
+    node.stop();
+    node.lose_data();
+    node.start_again();
+    for block in &blocks[..5] {
+        assert_eq!(node.client().call("submitblock", json!([block])), json!(null));
+    }
+    let best = hashes[4].as_str().unwrap();
+    let words = format!(
+        "the node's best block {best} is 5 blocks before ours, and at most 3 are gone back (backend.max_rewind); if the node is right, \
+         set backend.allow_rewind_to = \"{best}\" and restart"
+    );
+    wait_until("the host holds", || wallet.call("getwalletinfo", json!([]))["warnings"] == json!([words]));
+    let metrics = host.metrics.unwrap();
+    assert!(ask(metrics, "GET /metrics").contains("outrigger_node_blocks_behind 5.0"));
+    let info = wallet.call("getwalletinfo", json!([]));
+    assert_eq!((&info["lastprocessedblock"]["height"], &info["txcount"]), (&json!(10), &json!(10)));
+    // A restart alone changes nothing; one that names a later block neither.
+    for allowed in
+        ["backend.max_rewind=4".to_owned(), format!("backend.allow_rewind_to={}", hashes[6].as_str().unwrap())]
+    {
+        host = host.restart_with(allowed);
+        host.client().call("loadwallet", json!(["w"]));
+        let info = host.client().wallet("w").call("getwalletinfo", json!([]));
+        assert_eq!(info["lastprocessedblock"]["height"], 10);
+    }
+    host = host.restart_with(format!("backend.allow_rewind_to={best}"));
+    let loaded = host.client().call("loadwallet", json!(["w"]));
+    assert_eq!(loaded, json!({"name": "w"}));
+    let mut wallet = host.client().wallet("w");
+    let info = wallet.call("getwalletinfo", json!([]));
+    assert_eq!((&info["lastprocessedblock"]["height"], info.get("warnings")), (&json!(5), None));
+    assert!(ask(host.metrics.unwrap(), "GET /metrics").contains("outrigger_node_blocks_behind 0.0"));
+    // The node gets the rest back.
+    for block in &blocks[5..] {
+        assert_eq!(host.client().call("submitblock", json!([block])), json!(null));
+    }
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
+}

@@ -87,6 +87,21 @@ fn startup_names_a_missing_grant_and_a_wrong_option() {
 }
 
 #[test]
+fn rpc_listen_takes_several_addresses_and_call_finds_the_first() {
+    let listen = Some("127.0.0.1:0 127.0.0.2:0".to_owned());
+    let host = Host::start_with(HostOptions { listen, ..HostOptions::default() });
+    let told = std::fs::read_to_string(host.network_folder().join(".address")).unwrap();
+    let addresses: Vec<std::net::SocketAddr> = told.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!((addresses.len(), addresses[0]), (2, host.address));
+    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
+    for address in addresses {
+        Client::new(address, &cookie).call("uptime", json!([]));
+    }
+    let mut command = std::process::Command::new(&built().binary);
+    assert!(command.args(["call", "--datadir"]).arg(host.datadir()).arg("uptime").output().unwrap().status.success());
+}
+
+#[test]
 fn stop_and_a_signal_end_the_host_in_order() {
     let mut host = Host::start();
     assert!(host.client().call("uptime", json!([])).is_u64());

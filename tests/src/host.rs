@@ -18,7 +18,7 @@ pub struct HostOptions {
     pub config: Option<PathBuf>,
     /// Settings, each `section.key=value`.
     pub set: Vec<String>,
-    /// Where it listens; without one, a port of the loopback that the system picks.
+    /// Where it listens, addresses with a blank between them; without one, a port of the loopback that the system picks.
     pub listen: Option<String>,
     /// Folders with plugins.
     pub plugin_dirs: Vec<PathBuf>,
@@ -61,7 +61,7 @@ pub struct Host {
     network_folder: PathBuf,
     /// The bitcoind that it stands in front of.
     pub node: Option<Bitcoind>,
-    /// Where it listens.
+    /// Where it listens: the first of its addresses.
     pub address: SocketAddr,
     /// Where it tells its metrics, if it does.
     pub metrics: Option<SocketAddr>,
@@ -265,8 +265,10 @@ fn program(options: &HostOptions) -> Command {
 fn command(options: &HostOptions, datadir: &Path) -> Command {
     let mut command = program(options);
     command.envs(options.environment.iter().cloned());
-    command.arg("run").arg("--datadir").arg(datadir).arg("--rpc-listen");
-    command.arg(options.listen.as_deref().unwrap_or("127.0.0.1:0"));
+    command.arg("run").arg("--datadir").arg(datadir);
+    for address in options.listen.as_deref().unwrap_or("127.0.0.1:0").split(' ') {
+        command.args(["--rpc-listen", address]);
+    }
     if let Some(config) = &options.config {
         command.arg("--config").arg(config);
     }

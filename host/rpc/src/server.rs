@@ -1,9 +1,10 @@
 //! Accepting connections, and graceful shutdown.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -32,7 +33,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The server could not be started.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// The address cannot be listened on.
+    /// An address cannot be listened on.
     #[error("cannot listen for RPC on {address}: {source}")]
     Bind {
         /// The configured address.
@@ -40,6 +41,9 @@ pub enum ServerError {
         /// The error of the system.
         source: io::Error,
     },
+    /// There is no address to listen on.
+    #[error("no address to listen for RPC on")]
+    Nowhere,
 }
 
 /// How a server ended.
@@ -52,8 +56,8 @@ pub struct Drained {
 
 /// A listening RPC server.
 pub struct Server<S> {
-    listener: TcpListener,
-    address: SocketAddr,
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
     edge: Arc<Edge<S>>,
     peers: Peers,
     workers: Workers,
@@ -61,26 +65,42 @@ pub struct Server<S> {
 
 impl<S> std::fmt::Debug for Server<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Server").field("addresses", &self.addresses).finish_non_exhaustive()
     }
 }
 
 impl<S: RpcService> Server<S> {
-    /// Listens on `address`; port 0 takes a free one. Connections wait until [`Server::serve`].
+    /// Listens on these addresses; port 0 takes a free one. `may_lack_ipv6`: an IPv6 address that this machine does not have is
+    /// left out, unless no other is left. Connections wait until [`Server::serve`].
     ///
     /// # Errors
-    /// When the address cannot be listened on.
+    /// When one of the addresses cannot be listened on, or there is none.
     pub async fn bind(
-        address: SocketAddr,
+        wanted: &[SocketAddr],
+        may_lack_ipv6: bool,
         service: S,
         auth: Arc<Authenticator>,
         limits: Limits,
     ) -> Result<Self, ServerError> {
-        let failed = |source| ServerError::Bind { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
+        for &address in wanted {
+            let failed = |source| ServerError::Bind { address, source };
+            match TcpListener::bind(address).await {
+                Err(error) if may_lack_ipv6 && address.is_ipv6() && is_missing(&error) && !listeners.is_empty() => {
+                    tracing::info!(%address, %error, "this machine has no IPv6: not listening on this address");
+                }
+                listener => {
+                    let listener = listener.map_err(failed)?;
+                    addresses.push(listener.local_addr().map_err(failed)?);
+                    listeners.push(listener);
+                }
+            }
+        }
+        if listeners.is_empty() {
+            return Err(ServerError::Nowhere);
+        }
         let edge = Arc::new(Edge::new(service, auth, limits));
-        Ok(Self { listener, address, edge, peers: Peers::default(), workers: Workers::default() })
+        Ok(Self { listeners, addresses, edge, peers: Peers::default(), workers: Workers::default() })
     }
 
     /// Also accepts clients of these networks.
@@ -114,9 +134,9 @@ impl<S: RpcService> Server<S> {
         &self.edge
     }
 
-    /// The bound address, with the actual port.
-    pub fn local_addr(&self) -> SocketAddr {
-        self.address
+    /// The bound addresses, with their actual ports; at least one.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers
@@ -124,7 +144,7 @@ impl<S: RpcService> Server<S> {
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the whole grace time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
-        let Self { listener, edge, peers, workers, .. } = self;
+        let Self { mut listeners, edge, peers, workers, .. } = self;
         let (stop, stopping) = watch::channel(false);
         let mut connections = Connections::new(edge, stopping, workers);
         {
@@ -132,7 +152,7 @@ impl<S: RpcService> Server<S> {
             loop {
                 tokio::select! {
                     () = &mut shutdown => break,
-                    accepted = listener.accept() => match accepted {
+                    accepted = accept(&mut listeners) => match accepted {
                         Ok((stream, peer)) if peers.allows(peer.ip()) => connections.take(stream, peer),
                         Ok((stream, peer)) => {
                             tracing::warn!(peer = %peer.ip().to_canonical(), "an RPC client of a network that is not allowed");
@@ -145,11 +165,27 @@ impl<S: RpcService> Server<S> {
                 }
             }
         }
-        drop(listener);
+        drop(listeners);
         // It fails only when no connection is left to receive it.
         let _no_receiver = stop.send(true);
         connections.drain().await
     }
+}
+
+/// The next connection on one of the listeners, which take turns.
+async fn accept(listeners: &mut [TcpListener]) -> io::Result<(TcpStream, SocketAddr)> {
+    listeners.rotate_left(1);
+    poll_fn(|context| {
+        let ready = listeners.iter().map(|listener| listener.poll_accept(context)).find(Poll::is_ready);
+        ready.unwrap_or(Poll::Pending)
+    })
+    .await
+}
+
+/// Whether an address cannot be listened on since the machine does not have it, or no addresses of its kind.
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable
+        || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
 }
 
 /// The connections that are open.

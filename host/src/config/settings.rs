@@ -56,9 +56,10 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RpcConfig {
-    /// The address to listen on. Port 0 lets the system choose. By default a port of this machine: 18443 on the embedded chain,
-    /// else the network's default RPC port plus 5.
-    pub listen: Option<SocketAddr>,
+    /// The addresses to listen on, or a single one. Port 0 lets the system choose. By default a port of this machine: 18443 on the
+    /// embedded chain, else the network's default RPC port plus 5, over IPv4 and IPv6.
+    #[serde(deserialize_with = "one_or_several")]
+    pub listen: Vec<SocketAddr>,
     /// Threads that run plugins' code.
     pub threads: usize,
     /// Calls that may wait for a thread; more are answered 503.
@@ -132,6 +133,23 @@ impl RpcConfig {
     }
 }
 
+/// Reads an address, or a list of them.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "expected an address and port as \"127.0.0.1:8337\" or \"[::1]:8337\", or a list of these"
+    )]
+    enum Listen {
+        One(SocketAddr),
+        Several(Vec<SocketAddr>),
+    }
+    Ok(match Listen::deserialize(deserializer)? {
+        Listen::One(address) => vec![address],
+        Listen::Several(addresses) => addresses,
+    })
+}
+
 /// A network, or a single address.
 #[derive(Clone, Copy, Debug)]
 pub struct IpNetwork(pub IpNet);
@@ -182,7 +200,7 @@ pub struct MetricsConfig {
 impl Default for RpcConfig {
     fn default() -> Self {
         Self {
-            listen: None,
+            listen: Vec::new(),
             threads: 8,
             queue_depth: 256,
             call_deadline_seconds: 120,

@@ -21,9 +21,9 @@ pub struct RunArgs {
     /// asked for its network.
     #[arg(long, value_name = "URL", conflicts_with = "config")]
     pub bitcoind: Option<String>,
-    /// The address to listen on; port 0 lets the system choose.
+    /// An address to listen on; port 0 lets the system choose. May be given several times.
     #[arg(long, value_name = "ADDR:PORT")]
-    pub rpc_listen: Option<SocketAddr>,
+    pub rpc_listen: Vec<SocketAddr>,
     /// A folder to search for plugins, before the executable's own; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub plugin_dir: Vec<PathBuf>,

@@ -1,6 +1,6 @@
 //! The configuration with what the command line changes.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
     if let Some(datadir) = &args.datadir {
         loaded.config.datadir = datadir.clone();
     }
-    if let Some(listen) = args.rpc_listen {
-        loaded.config.rpc.listen = Some(listen);
+    if !args.rpc_listen.is_empty() {
+        loaded.config.rpc.listen.clone_from(&args.rpc_listen);
     }
     if let Some(network) = &args.network {
         loaded.set_network(network)?;
@@ -85,12 +85,35 @@ pub fn login(backend: &BackendConfig) -> Result<Login, String> {
 
 impl Config {
     /// Where the host listens.
-    pub fn listen(&self) -> SocketAddr {
+    pub fn listen(&self) -> Vec<SocketAddr> {
         let of_network = |(network, _): &(Network, u16)| network.to_core_arg() == self.network;
-        let port = match &self.backend {
-            None => EMBEDDED_PORT,
-            Some(_) => default_ports().find(of_network).map_or(EMBEDDED_PORT, |(_, port)| port) + PORT_OFFSET,
+        match &self.backend {
+            _ if !self.rpc.listen.is_empty() => self.rpc.listen.clone(),
+            None => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, EMBEDDED_PORT))],
+            Some(_) => {
+                let port = default_ports().find(of_network).map_or(EMBEDDED_PORT, |(_, port)| port) + PORT_OFFSET;
+                vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port)), SocketAddr::from((Ipv6Addr::LOCALHOST, port))]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rpc_listen_is_an_address_a_list_or_the_networks_port_plus_5() {
+        let listen = |built_in: &str, sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            let config = Loaded::read_or(None, built_in, &sets).map_err(|error| error.to_string())?.config;
+            Ok::<_, String>(config.listen().iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
         };
-        self.rpc.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], port)))
+        assert_eq!(listen("", &[]).unwrap(), "127.0.0.1:18443");
+        assert_eq!(listen(FOR_BITCOIND, &[]).unwrap(), "127.0.0.1:8337 [::1]:8337");
+        assert_eq!(listen(FOR_BITCOIND, &["network=signet"]).unwrap(), "127.0.0.1:38337 [::1]:38337");
+        assert_eq!(listen("", &["rpc.listen=10.0.0.1:1"]).unwrap(), "10.0.0.1:1");
+        assert_eq!(listen("", &["rpc.listen=['10.0.0.1:1', '[::]:2']"]).unwrap(), "10.0.0.1:1 [::]:2");
+        assert!(listen("", &["rpc.listen=8332"]).unwrap_err().contains("expected an address and port"));
     }
 }

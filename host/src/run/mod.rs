@@ -47,7 +47,7 @@ const RUNTIME_PATIENCE: Duration = Duration::from_secs(1);
 const OTHER_FILES_PART: usize = 4;
 const MOST_OTHER_FILES: usize = 1024;
 
-/// Where a host notes, in the folder of its network's data, where it listens.
+/// Where a host notes, in the folder of its network's data, where it listens: one address in a line.
 pub const ADDRESS_FILE: &str = ".address";
 
 /// Why the host could not run.
@@ -131,19 +131,24 @@ async fn serve(
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
     let listen = loaded.config.listen();
-    let server = Server::bind(listen, service, Arc::new(known), limits)
+    // By default IPv6 is listened on too, which not every machine has.
+    let may_lack_ipv6 = rpc.listen.is_empty();
+    let server = Server::bind(&listen, may_lack_ipv6, service, Arc::new(known), limits)
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .with_peers(rpc.peers())
         .with_together(frame.gate.clone())
         .with_workers(workers);
-    if rpc.peers().is_local() && !listen.ip().is_loopback() {
+    if let Some(listen) = listen.iter().find(|listen| rpc.peers().is_local() && !listen.ip().is_loopback()) {
         tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }
-    let (address, edge) = (server.local_addr(), server.figures());
-    tracing::info!(%address, "listening");
-    // For `outrigger call`, which is told where otherwise.
-    if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), address.to_string()) {
+    let (addresses, edge) = (server.local_addrs().to_vec(), server.figures());
+    for address in &addresses {
+        tracing::info!(%address, "listening");
+    }
+    // For `outrigger call`, which takes the first.
+    let lines: String = addresses.iter().map(|address| format!("{address}\n")).collect();
+    if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), lines) {
         tracing::warn!(%error, "where the host listens is not noted");
     }
     let hub = frame.hub.clone();
@@ -171,7 +176,8 @@ async fn serve(
         Ok(metrics) => {
             let metrics = metrics.map(|metrics| format!(", metrics: http://{metrics}/metrics")).unwrap_or_default();
             let network = &loaded.config.network;
-            let ready = format!("Outrigger is ready: http://{address}/ ({network}, {}){metrics}", folder.display());
+            let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}/")).collect();
+            let ready = format!("Outrigger is ready: {} ({network}, {}){metrics}", urls.join(" "), folder.display());
             // Whoever does not hear of it is no reason to stop what runs.
             if let Err(error) = writeln!(std::io::stdout(), "{ready}") {
                 tracing::warn!(%error, "standard output takes nothing; {ready}");

@@ -95,8 +95,8 @@ impl Running {
         let auth = Arc::new(Authenticator::new().with_user(user));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
-        let server = Server::bind(any_port, gateway, auth, limits).await.expect("bind");
-        let (address, edge, figures) = (server.local_addr(), server.edge().clone(), server.figures());
+        let server = Server::bind(&[any_port], false, gateway, auth, limits).await.expect("bind");
+        let (address, edge, figures) = (server.local_addrs()[0], server.edge().clone(), server.figures());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {
             let _dropped_or_sent = stopped.await;

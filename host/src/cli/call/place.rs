@@ -42,7 +42,8 @@ pub fn folder(datadir: &Path, network: Option<&str>) -> Result<PathBuf, CallErro
 /// Where the host of this folder listens, as it said when it last started.
 pub fn url(folder: &Path) -> String {
     let said = std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok();
-    said.map_or_else(|| DEFAULT_URL.to_owned(), |address| format!("http://{}", address.trim()))
+    let first = said.as_deref().and_then(|said| said.lines().next());
+    first.map_or_else(|| DEFAULT_URL.to_owned(), |address| format!("http://{}", address.trim()))
 }
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ mod tests {
             std::fs::create_dir(datadir.path().join(network)).unwrap();
             std::fs::write(datadir.path().join(network).join(ADDRESS_FILE), address).unwrap();
         };
-        ran("main", "127.0.0.1:8337\n");
+        ran("main", "127.0.0.1:8337\n[::1]:8337\n");
         assert_eq!(of(None).unwrap(), datadir.path().join("main"));
         assert_eq!(url(&of(None).unwrap()), "http://127.0.0.1:8337");
         ran("signet_54d26fbd", "127.0.0.1:1");

@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod groups;
 mod layers;
+mod methods;
 mod metrics;
 mod notify;
 mod router;

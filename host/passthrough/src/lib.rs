@@ -18,11 +18,9 @@ mod batch;
 mod forward;
 mod help;
 mod long_poll;
-mod methods;
 mod passthrough;
 mod shared;
 
 pub use help::{NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
-pub use methods::is_known;
 pub use passthrough::{Passthrough, Settings, Taps, WalletOwner};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
-use outrigger_rpc::{Call, Failure, ResultText};
-use outrigger_upstream::{Figures, Upstream, is_read_only};
+use outrigger_rpc::{COOKIE_USER, Call, Failure, ResultText};
+use outrigger_upstream::{Figures, Method, Upstream, is_read_only, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -17,9 +17,6 @@ use super::batch::forward_all;
 use super::forward::{forward, whole};
 use super::help::NodeHelp;
 use super::long_poll::{LongPolls, NodeTip, Wait};
-use super::methods::{
-    changes_chain, changes_node, is_node_method, is_wallet_method, manages_wallets, may_be_long, submits_transactions,
-};
 
 /// Whose wallets answer wallet methods (`backend.wallets`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,25 +90,26 @@ impl Passthrough {
     /// # Errors
     /// The node's own; -32601 for what is not passed on; -28 while the node is away.
     pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
-        let method = call.method.as_str();
-        if !self.may_pass(method).await? {
+        let name = call.method.as_str();
+        let known = method(name);
+        if !self.may_pass(name).await? {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
         }
         self.check_user(call)?;
         let params = call.params.as_bytes();
-        if let Some(wait) = Wait::of(method, params) {
+        if let Some(wait) = Wait::of(name, params) {
             let result = self.long_polls.answer(wait).await.map(ResultText::Bytes);
             self.note(is_of_node(&result));
             return result;
         }
         let path = self.path(call);
-        let result = forward(&self.upstream, &path, method, params, call.may_stream).await;
+        let result = forward(&self.upstream, &path, name, params, call.may_stream).await;
         if result.is_ok() {
-            if submits_transactions(method) {
+            if known.is_some_and(Method::submits_transactions) {
                 self.taps.mempool_changed().await;
-            } else if changes_chain(method) {
+            } else if known.is_some_and(Method::changes_chain) {
                 self.taps.chain_changed().await;
-            } else if method == "setmocktime"
+            } else if name == "setmocktime"
                 && let Some(seconds) = first_number(params)
             {
                 self.taps.time_set(seconds);
@@ -130,14 +128,17 @@ impl Passthrough {
         }
     }
 
-    /// Refuses what a user must not reach who is confined to a wallet or to folders: the node's other wallets, and methods that
-    /// change the node or write its files. The node itself would let the host do all of it.
+    /// Refuses what a user must not reach; the node itself would let the host do all of it. To read or write files of the node's
+    /// machine takes the cookie or a list of methods that says so. A user who is confined to a wallet or to folders reaches neither
+    /// the node's other wallets nor what changes the node.
     fn check_user(&self, call: &Call) -> Result<(), Failure> {
         let is_confined = call.only_wallet.is_some() || call.folders.is_some();
-        if !is_confined {
-            return Ok(());
-        }
-        if changes_node(&call.method) || manages_wallets(&call.method) {
+        let is_operator = *call.user == *COOKIE_USER || call.allowed.is_some();
+        let is_refused = |method: Method| {
+            (is_confined && (method.changes_node() || method.manages_wallets()))
+                || (!is_operator && method.touches_files())
+        };
+        if method(&call.method).is_some_and(is_refused) {
             return Err(Failure::Forbidden);
         }
         match (&call.only_wallet, &call.wallet) {
@@ -160,8 +161,9 @@ impl Passthrough {
     }
 
     /// Whether calls of a method can be passed on together: those without effects that never wait.
-    pub fn takes_together(&self, method: &str) -> bool {
-        is_read_only(method) && !may_be_long(method) && !self.settings.deny.contains(method)
+    pub fn takes_together(&self, name: &str) -> bool {
+        let is_short = method(name).is_some_and(|method| !method.may_be_long());
+        is_short && is_read_only(name) && !self.settings.deny.contains(name)
     }
 
     /// Passes calls on together, whose methods [`Self::takes_together`].
@@ -177,23 +179,23 @@ impl Passthrough {
     ///
     /// # Errors
     /// The node's absence, where only the node can tell.
-    async fn may_pass(&self, method: &str) -> Result<bool, Failure> {
-        if self.settings.deny.contains(method) {
+    async fn may_pass(&self, name: &str) -> Result<bool, Failure> {
+        if self.settings.deny.contains(name) {
             return Ok(false);
         }
-        Ok(match self.settings.wallets {
-            WalletOwner::Node => true,
-            WalletOwner::Host if is_wallet_method(method) => false,
-            WalletOwner::Host if is_node_method(method) => true,
-            // What no list names may be a wallet method of a release to come: the node says.
-            WalletOwner::Host => !self.read_help().await?.is_wallet_method(method),
+        Ok(match (self.settings.wallets, method(name)) {
+            (WalletOwner::Node, _) => true,
+            (WalletOwner::Host, Some(known)) => !known.is_wallet(),
+            // What is not known may be a wallet method of a release to come: the node says.
+            (WalletOwner::Host, None) => !self.read_help().await?.is_wallet_method(name),
         })
     }
 
     /// Whether a client may be shown a method of the node.
-    pub fn shows(&self, method: &str, help: &NodeHelp) -> bool {
+    pub fn shows(&self, name: &str, help: &NodeHelp) -> bool {
         let ours = self.settings.wallets == WalletOwner::Host;
-        !self.settings.deny.contains(method) && !(ours && (is_wallet_method(method) || help.is_wallet_method(method)))
+        let is_wallet = || method(name).is_some_and(Method::is_wallet) || help.is_wallet_method(name);
+        !self.settings.deny.contains(name) && !(ours && is_wallet())
     }
 
     /// The node's help, read once for each time that the node is reached anew.

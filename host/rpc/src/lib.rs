@@ -44,7 +44,7 @@ mod unread;
 
 pub use auth::{Authenticator, RpcUser};
 pub use client::Client;
-pub use cookie::CookieFile;
+pub use cookie::{COOKIE_USER, CookieFile};
 pub use dispatch::{Call, Dispatch, Failure, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;

@@ -1,5 +1,6 @@
 //! A running bitcoind as the node, and what no plugin answers passed on to it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -159,6 +160,8 @@ impl NodeMethods for PassedMethods {
             return Err(ServiceError::new(ErrorKind::Unsupported, detail));
         }
         let (passthrough, began) = (self.passthrough.clone(), Instant::now());
+        // What was granted by name may also touch files of the node.
+        let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
         let call = Call {
             method,
             params: Params::from_bytes(params.0.into()),
@@ -166,7 +169,7 @@ impl NodeMethods for PassedMethods {
             user: PLUGIN_USER.into(),
             only_wallet: None,
             folders: None,
-            allowed: None,
+            allowed,
             client: None,
             may_stream: true,
         };

@@ -1,14 +1,16 @@
 //! The users of the RPC interface, as the configuration has them.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::config::{ConfigError, Loaded, UserConfig};
-use crate::groups;
 use crate::router::builtins;
+use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
 use outrigger_plugins::file::{PluginFile, find};
 use outrigger_rpc::RpcUser;
+use outrigger_upstream::MethodSet;
 
 /// The users that the configuration names. `folders` are where plugins are looked for.
 ///
@@ -26,12 +28,9 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
             let reason = format!("a user before this one is called {:?} already", name(configured));
             return Err(loaded.user_error(position, "rpcauth", reason));
         }
-        if let Some(unknown) = configured.methods.iter().flatten().find(|method| !known.has(method)) {
-            let reason = format!("nobody has a method '{unknown}'{}", known.suggestion(unknown));
-            return Err(loaded.user_error(position, "methods", reason));
-        }
-        let user = match &configured.methods {
-            Some(methods) => user.allowing(methods.clone()),
+        let expanded = configured.methods.as_ref().map(|entries| known.expand(entries)).transpose();
+        let user = match expanded.map_err(|reason| loaded.user_error(position, "methods", reason))? {
+            Some(methods) => user.allowing(methods),
             None => user,
         };
         let user = match &configured.folders {
@@ -63,8 +62,30 @@ struct OfPlugins {
 }
 
 impl KnownMethods<'_> {
+    /// The methods of a user's list, whose entries are methods and sets of them.
+    ///
+    /// # Errors
+    /// Why an entry is neither.
+    fn expand(&self, entries: &[String]) -> Result<BTreeSet<String>, String> {
+        let mut expanded = BTreeSet::new();
+        for entry in entries {
+            if entry.starts_with('@') {
+                let members = methods::members(entry).ok_or_else(|| {
+                    let sets = MethodSet::ALL.map(MethodSet::name).join(", ");
+                    format!("there is no set of methods '{entry}': there are {sets}")
+                })?;
+                expanded.extend(members.map(str::to_owned));
+            } else if self.has(entry) {
+                expanded.insert(entry.clone());
+            } else {
+                return Err(format!("nobody has a method '{entry}'{}", self.suggestion(entry)));
+            }
+        }
+        Ok(expanded)
+    }
+
     fn has(&self, method: &str) -> bool {
-        let passed = self.loaded.config.backend.is_some() && outrigger_passthrough::is_known(method);
+        let passed = self.loaded.config.backend.is_some() && outrigger_upstream::method(method).is_some();
         let is_own = builtins::NAMES.contains(&method) || groups::group_of(method).is_some() || passed;
         if is_own || self.of_plugins().methods.iter().any(|known| known == method) {
             return true;

@@ -6,6 +6,7 @@
 //!   reply      a reply's body; the connection goes back to the pool at its end
 //!   greeting   what a node is asked on each new connection, so that no call reaches another one
 //!   envelope   a call as bytes, and the result or error in the bytes of a reply
+//! methods    what is known of bitcoind's methods: the only list of them
 //! ```
 //!
 //! All of it is asynchronous and never blocks a thread. It knows nothing of chains, wallets and plugins.
@@ -23,8 +24,8 @@ mod endpoint;
 mod envelope;
 mod error;
 mod greeting;
+mod methods;
 mod pool;
-mod read_only;
 mod reply;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,6 @@ pub use envelope::{Outcome, PREFIX, SUFFIX, read_reply, request};
 pub use error::UpstreamError;
 pub use greeting::Greeting;
 pub use http::StatusCode;
-pub use read_only::is_read_only;
+pub use methods::{Method, MethodSet, is_read_only, method, methods};
 pub use reply::{Reply, ReplyBody};
 pub use upstream::{Figures, Upstream};

@@ -1,0 +1,356 @@
+//! bitcoind's methods, and what the host has to know of each without asking the node. All other lists are derived of this one.
+
+use MethodSet::{Mining, NodeAdmin, Read, Send, Wallet};
+
+/// A set of methods that a user's list may name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MethodSet {
+    /// The node's methods without effects, also those of `Send` and `Mining`; nothing of wallets.
+    Read,
+    /// What gives transactions to the network.
+    Send,
+    /// Templates, blocks, priorities.
+    Mining,
+    /// Wallets, payments included, but for what names files.
+    Wallet,
+    /// What changes the node for everyone, occupies it for long, or reads or writes files that the caller names.
+    NodeAdmin,
+}
+
+impl MethodSet {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Read, Send, Mining, Wallet, NodeAdmin];
+
+    /// As a user's list names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Read => "@read",
+            Send => "@send",
+            Mining => "@mining",
+            Wallet => "@wallet",
+            NodeAdmin => "@node-admin",
+        }
+    }
+}
+
+/// No effects: asked again where the connection ended before any byte of the reply.
+const PURE: u16 = 1 << 0;
+/// Only waits, without effects.
+const WAITS: u16 = 1 << 1;
+/// The result may be long, or take long: not asked for together with others.
+const LONG: u16 = 1 << 2;
+/// May put transactions into the mempool.
+const SUBMITS: u16 = 1 << 3;
+/// May change the best chain.
+const CHAIN: u16 = 1 << 4;
+/// Of wallets, though not of the set `Wallet`.
+const WALLET: u16 = 1 << 5;
+/// About other wallets than the one it is called for, or about files.
+const OTHERS: u16 = 1 << 6;
+/// Changes the node for everyone.
+const NODE: u16 = 1 << 7;
+/// Reads or writes files that the caller names, or that lie in the node's folders.
+const FILES: u16 = 1 << 8;
+/// Moves money: sends transactions, or signs them with a wallet's keys.
+const MONEY: u16 = 1 << 9;
+/// Gives away keys, or what they are derived of.
+const KEYS: u16 = 1 << 10;
+/// Changes settings, keys or locks of a wallet, or what the node mines.
+const SETS: u16 = 1 << 11;
+const NONE: u16 = 0;
+
+/// What is known of a method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Method {
+    set: MethodSet,
+    traits: u16,
+}
+
+impl Method {
+    /// A method of the host's own: of this set, and whether it changes settings.
+    pub const fn of_host(set: MethodSet, sets: bool) -> Self {
+        Self { set, traits: if sets { SETS } else { NONE } }
+    }
+
+    const fn is(self, traits: u16) -> bool {
+        self.traits & traits != 0
+    }
+
+    /// Whether a set has the method. Each method is of one set, and may be of `Read` besides.
+    pub fn is_of(self, set: MethodSet) -> bool {
+        self.set == set || (set == Read && self.is(PURE | WAITS))
+    }
+
+    /// Whether it is a method of wallets.
+    pub fn is_wallet(self) -> bool {
+        self.set == Wallet || self.is(WALLET)
+    }
+
+    /// Whether it is about other wallets than the one it is called for, or about files.
+    pub fn manages_wallets(self) -> bool {
+        self.is(OTHERS)
+    }
+
+    /// Whether it changes the node for everyone, or reads or writes files of its machine.
+    pub fn changes_node(self) -> bool {
+        self.is(NODE)
+    }
+
+    /// Whether it reads or writes files.
+    pub fn touches_files(self) -> bool {
+        self.is(FILES)
+    }
+
+    /// Whether its result may be long, or take long.
+    pub fn may_be_long(self) -> bool {
+        self.is(LONG)
+    }
+
+    /// Whether it may change the best chain.
+    pub fn changes_chain(self) -> bool {
+        self.is(CHAIN)
+    }
+
+    /// Whether it may put transactions into the mempool.
+    pub fn submits_transactions(self) -> bool {
+        self.is(SUBMITS)
+    }
+
+    /// Whether an audit lists its calls: it moves money, exports keys, touches files or changes settings.
+    pub fn is_audited(self) -> bool {
+        self.is(MONEY | KEYS | FILES | NODE | SETS)
+    }
+}
+
+/// The methods of all releases from 0.21 on, hidden ones included, and those of Bitcoin Knots, by name.
+const METHODS: &[(&str, MethodSet, u16)] = &[
+    ("abandontransaction", Wallet, SETS),
+    ("abortrescan", Wallet, NONE),
+    ("addconnection", NodeAdmin, NODE),
+    ("addmultisigaddress", Wallet, SETS),
+    ("addnode", NodeAdmin, NODE),
+    ("addpeeraddress", NodeAdmin, NODE),
+    ("analyzepsbt", Read, PURE),
+    ("backupwallet", NodeAdmin, WALLET | OTHERS | FILES | KEYS),
+    ("bumpfee", Wallet, MONEY),
+    ("clearbanned", NodeAdmin, NODE),
+    ("combinepsbt", Read, PURE),
+    ("combinerawtransaction", Read, PURE),
+    ("converttopsbt", Read, PURE),
+    ("createmultisig", Read, PURE),
+    ("createpsbt", Read, PURE),
+    ("createrawtransaction", Read, PURE),
+    ("createwallet", Wallet, OTHERS | SETS),
+    ("createwalletdescriptor", Wallet, SETS),
+    ("decodepsbt", Read, PURE),
+    ("decoderawtransaction", Read, PURE),
+    ("decodescript", Read, PURE),
+    ("deriveaddresses", Read, PURE | LONG),
+    ("descriptorprocesspsbt", Read, PURE),
+    ("disconnectnode", NodeAdmin, NODE),
+    ("dumpmasterprivkey", Wallet, KEYS),
+    ("dumpprivkey", Wallet, KEYS),
+    ("dumptxoutset", NodeAdmin, NODE | FILES),
+    ("dumpwallet", NodeAdmin, WALLET | OTHERS | FILES | KEYS),
+    ("echo", Read, PURE),
+    ("echojson", Read, PURE),
+    ("encryptwallet", Wallet, SETS),
+    ("enumeratesigners", Wallet, NONE),
+    ("estimaterawfee", Read, PURE),
+    ("estimatesmartfee", Read, PURE),
+    ("finalizepsbt", Read, PURE),
+    ("fundrawtransaction", Wallet, NONE),
+    ("generateblock", Mining, CHAIN),
+    ("generatetoaddress", Mining, CHAIN),
+    ("generatetodescriptor", Mining, CHAIN),
+    ("getaddednodeinfo", Read, PURE),
+    ("getaddressesbylabel", Wallet, NONE),
+    ("getaddressinfo", Wallet, NONE),
+    ("getaddrmaninfo", Read, PURE),
+    ("getbalance", Wallet, NONE),
+    ("getbalances", Wallet, NONE),
+    ("getbestblockhash", Read, PURE),
+    ("getblock", Read, PURE | LONG),
+    ("getblockchaininfo", Read, PURE),
+    ("getblockcount", Read, PURE),
+    ("getblockfilter", Read, PURE),
+    ("getblockfrompeer", NodeAdmin, NODE),
+    ("getblockhash", Read, PURE),
+    ("getblockheader", Read, PURE),
+    ("getblockstats", Read, PURE | LONG),
+    ("getblocktemplate", Mining, PURE | LONG),
+    ("getchainstates", Read, PURE),
+    ("getchaintips", Read, PURE),
+    ("getchaintxstats", Read, PURE),
+    ("getconnectioncount", Read, PURE),
+    ("getdeploymentinfo", Read, PURE),
+    ("getdescriptoractivity", Read, PURE | LONG),
+    ("getdescriptorinfo", Read, PURE),
+    ("getdifficulty", Read, PURE),
+    ("getgeneralinfo", Read, PURE),
+    ("gethdkeys", Wallet, KEYS),
+    ("getindexinfo", Read, PURE),
+    ("getmemoryinfo", Read, PURE),
+    ("getmempoolancestors", Read, PURE | LONG),
+    ("getmempooldescendants", Read, PURE | LONG),
+    ("getmempoolentry", Read, PURE),
+    ("getmempoolinfo", Read, PURE),
+    ("getmempoolstats", Read, PURE | LONG),
+    ("getmininginfo", Mining, PURE),
+    ("getnettotals", Read, PURE),
+    ("getnetworkhashps", Mining, PURE),
+    ("getnetworkinfo", Read, PURE),
+    ("getnewaddress", Wallet, NONE),
+    ("getnodeaddresses", Read, PURE),
+    ("getorphantxs", Read, PURE),
+    ("getpeerinfo", Read, PURE),
+    ("getprioritisedtransactions", Mining, PURE),
+    ("getrawaddrman", Read, PURE | LONG),
+    ("getrawchangeaddress", Wallet, NONE),
+    ("getrawmempool", Read, PURE | LONG),
+    ("getrawtransaction", Read, PURE),
+    ("getreceivedbyaddress", Wallet, NONE),
+    ("getreceivedbylabel", Wallet, NONE),
+    ("getrpcinfo", Read, PURE),
+    ("getrpcwhitelist", Read, PURE),
+    ("gettransaction", Wallet, NONE),
+    ("gettxout", Read, PURE),
+    ("gettxoutproof", Read, PURE),
+    ("gettxoutsetinfo", Read, PURE | LONG),
+    ("gettxspendingprevout", Read, PURE),
+    ("getunconfirmedbalance", Wallet, NONE),
+    ("getwalletinfo", Wallet, NONE),
+    ("getzmqnotifications", Read, PURE),
+    ("help", Read, PURE),
+    ("importaddress", Wallet, SETS),
+    ("importdescriptors", Wallet, SETS),
+    ("importmempool", NodeAdmin, NODE | FILES),
+    ("importmulti", Wallet, SETS),
+    ("importprivkey", Wallet, SETS),
+    ("importprunedfunds", Wallet, SETS),
+    ("importpubkey", Wallet, SETS),
+    ("importwallet", NodeAdmin, WALLET | OTHERS | FILES),
+    ("invalidateblock", NodeAdmin, CHAIN | NODE),
+    ("joinpsbts", Read, PURE),
+    ("keypoolrefill", Wallet, SETS),
+    ("listaddressgroupings", Wallet, NONE),
+    ("listbanned", Read, PURE),
+    ("listdescriptors", Wallet, KEYS),
+    ("listlabels", Wallet, NONE),
+    ("listlockunspent", Wallet, NONE),
+    ("listmempooltransactions", Read, PURE | LONG),
+    ("listprunelocks", Read, PURE),
+    ("listreceivedbyaddress", Wallet, NONE),
+    ("listreceivedbylabel", Wallet, NONE),
+    ("listsinceblock", Wallet, NONE),
+    ("listtransactions", Wallet, NONE),
+    ("listunspent", Wallet, NONE),
+    ("listwalletdir", Wallet, OTHERS),
+    ("listwallets", Wallet, OTHERS),
+    ("loadtxoutset", NodeAdmin, NODE | FILES),
+    ("loadwallet", Wallet, OTHERS | SETS),
+    ("lockunspent", Wallet, SETS),
+    ("logging", NodeAdmin, NODE),
+    ("maxmempool", NodeAdmin, NODE),
+    ("migratewallet", NodeAdmin, WALLET | OTHERS | FILES),
+    ("mockscheduler", NodeAdmin, NODE),
+    ("newkeypool", Wallet, SETS),
+    ("ping", NodeAdmin, NONE),
+    ("preciousblock", NodeAdmin, CHAIN | NODE),
+    ("prioritisetransaction", Mining, SETS),
+    ("pruneblockchain", NodeAdmin, NODE),
+    ("psbtbumpfee", Wallet, NONE),
+    ("reconsiderblock", NodeAdmin, CHAIN | NODE),
+    ("removeprunedfunds", Wallet, SETS),
+    ("rescanblockchain", Wallet, NONE),
+    ("resendwallettransactions", Wallet, NONE),
+    ("restorewallet", NodeAdmin, WALLET | OTHERS | FILES),
+    ("savefeeestimates", NodeAdmin, NODE | FILES),
+    ("savemempool", NodeAdmin, NODE | FILES),
+    ("scanblocks", NodeAdmin, NONE),
+    ("scantxoutset", NodeAdmin, NONE),
+    ("scriptthreadsinfo", Read, PURE),
+    ("send", Wallet, MONEY),
+    ("sendall", Wallet, MONEY),
+    ("sendmany", Wallet, MONEY),
+    ("sendmsgtopeer", NodeAdmin, NODE),
+    ("sendrawtransaction", Send, SUBMITS | MONEY),
+    ("sendtoaddress", Wallet, MONEY),
+    ("setban", NodeAdmin, NODE),
+    ("setfeerate", Wallet, SETS),
+    ("sethdseed", Wallet, SETS),
+    ("setlabel", Wallet, NONE),
+    ("setmocktime", NodeAdmin, NODE),
+    ("setnetworkactive", NodeAdmin, NODE),
+    ("setprunelock", NodeAdmin, NODE),
+    ("setscriptthreadsenabled", NodeAdmin, NODE),
+    ("settxfee", Wallet, SETS),
+    ("setwalletflag", Wallet, SETS),
+    ("signmessage", Wallet, NONE),
+    ("signmessagewithprivkey", Read, PURE),
+    ("signrawtransactionwithkey", Read, PURE),
+    ("signrawtransactionwithwallet", Wallet, MONEY),
+    ("simulaterawtransaction", Wallet, NONE),
+    ("stop", NodeAdmin, NODE),
+    ("submitblock", Mining, CHAIN),
+    ("submitheader", Mining, NONE),
+    ("submitpackage", Send, SUBMITS | MONEY),
+    ("sweepprivkeys", Wallet, MONEY),
+    ("syncwithvalidationinterfacequeue", Read, PURE | LONG),
+    ("testmempoolaccept", Send, PURE),
+    ("unloadwallet", Wallet, OTHERS | SETS),
+    ("upgradewallet", Wallet, SETS),
+    ("uptime", Read, PURE),
+    ("utxoupdatepsbt", Read, PURE),
+    ("validateaddress", Read, PURE),
+    ("verifychain", NodeAdmin, NONE),
+    ("verifymessage", Read, PURE),
+    ("verifytxoutproof", Read, PURE),
+    ("waitforblock", Read, WAITS),
+    ("waitforblockheight", Read, WAITS),
+    ("waitfornewblock", Read, WAITS),
+    ("walletcreatefundedpsbt", Wallet, NONE),
+    ("walletdisplayaddress", Wallet, NONE),
+    ("walletlock", Wallet, SETS),
+    ("walletpassphrase", Wallet, SETS),
+    ("walletpassphrasechange", Wallet, SETS),
+    ("walletprocesspsbt", Wallet, MONEY),
+];
+
+/// What is known of a method; none where it is not one of bitcoind's.
+pub fn method(name: &str) -> Option<Method> {
+    let at = METHODS.binary_search_by_key(&name, |(name, ..)| name).ok()?;
+    METHODS.get(at).map(|&(_, set, traits)| Method { set, traits })
+}
+
+/// All of them, by name.
+pub fn methods() -> impl Iterator<Item = (&'static str, Method)> {
+    METHODS.iter().map(|&(name, set, traits)| (name, Method { set, traits }))
+}
+
+/// Whether a method of bitcoind has no effects.
+pub fn is_read_only(name: &str) -> bool {
+    method(name).is_some_and(|method| method.is(PURE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_are_sorted_by_name() {
+        assert!(METHODS.is_sorted_by(|(a, ..), (b, ..)| a < b));
+        assert!(method("getblock").is_some() && method("getblok").is_none());
+        assert!(is_read_only("getblock") && !is_read_only("sendrawtransaction") && !is_read_only("stop"));
+    }
+
+    #[test]
+    fn methods_of_the_set_read_have_no_effects_and_no_other_has_wallets() {
+        for (name, method) in methods() {
+            let harmless = method.is(PURE | WAITS);
+            assert!(method.set != Read || harmless, "{name} has effects");
+            assert!(!harmless || !(method.is_wallet() || method.is_audited()), "{name}");
+            assert!(!method.touches_files() || method.set == NodeAdmin, "{name} touches files");
+        }
+    }
+}

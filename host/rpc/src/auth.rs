@@ -142,6 +142,16 @@ impl RpcUser {
         Self::new(name, salt, hmac)
     }
 
+    /// The user's name.
+    pub fn name(&self) -> &str {
+        self.caller.name()
+    }
+
+    /// Whether the user may call a method.
+    pub fn may_call(&self, method: &str) -> bool {
+        self.caller.may_call(method)
+    }
+
     /// The `rpcauth` entry of the user, as a configuration holds it.
     pub fn entry(&self) -> String {
         format!("{}:{}${}", self.caller.name, self.salt, self.hmac.to_lower_hex_string())

@@ -42,7 +42,7 @@ mod threads;
 mod together;
 mod unread;
 
-pub use auth::{Authenticator, RpcUser};
+pub use auth::{Authenticator, RpcUser, RpcUserError};
 pub use client::Client;
 pub use cookie::{COOKIE_USER, CookieFile};
 pub use dispatch::{Call, Dispatch, Failure, Params};

@@ -98,6 +98,8 @@ pub struct RpcConfig {
     /// Networks whose clients are accepted, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8` or single
     /// addresses.
     pub allow_from: Vec<IpNetwork>,
+    /// A bitcoin.conf whose `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault` hold here too.
+    pub bitcoin_conf: Option<PathBuf>,
     /// Users beside the cookie's.
     pub users: Vec<UserConfig>,
 }
@@ -218,6 +220,7 @@ impl Default for RpcConfig {
             shutdown_grace_seconds: 10,
             busy_poll_microseconds: 50,
             allow_from: Vec::new(),
+            bitcoin_conf: None,
             users: Vec::new(),
         }
     }

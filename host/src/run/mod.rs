@@ -2,6 +2,7 @@
 
 mod args;
 mod backend;
+mod bitcoin_conf;
 mod check;
 mod configuration;
 mod parts;

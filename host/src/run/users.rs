@@ -4,13 +4,15 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::config::{ConfigError, Loaded, UserConfig};
+use super::bitcoin_conf;
+use crate::config::{ConfigError, Loaded, UserConfig, expand_home};
 use crate::router::builtins;
 use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
 use outrigger_plugins::file::{PluginFile, find};
 use outrigger_rpc::RpcUser;
 use outrigger_upstream::MethodSet;
+use zeroize::Zeroizing;
 
 /// The users that the configuration names. `folders` are where plugins are looked for.
 ///
@@ -42,7 +44,24 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
             None => user,
         })
     };
-    users.iter().enumerate().map(user).collect()
+    let mut all: Vec<RpcUser> = users.iter().enumerate().map(user).collect::<Result<_, _>>()?;
+    all.extend(of_bitcoin_conf(loaded, &all)?);
+    Ok(all)
+}
+
+/// The users of the bitcoin.conf that the configuration names, none of which may be called as one of `others`.
+fn of_bitcoin_conf(loaded: &Loaded, others: &[RpcUser]) -> Result<Vec<RpcUser>, ConfigError> {
+    let Some(file) = &loaded.config.rpc.bitcoin_conf else { return Ok(Vec::new()) };
+    let shown = file.display().to_string();
+    let refuse = |reason: String| loaded.error("rpc.bitcoin_conf", &shown, format!("{shown}: {reason}"));
+    let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
+    // It may hold a password.
+    let text = std::fs::read_to_string(path).map(Zeroizing::new).map_err(|error| refuse(error.to_string()))?;
+    let users = bitcoin_conf::users(&text, &loaded.config.network).map_err(|error| refuse(error.to_string()))?;
+    match users.iter().find(|user| others.iter().any(|other| other.name() == user.name())) {
+        Some(user) => Err(refuse(format!("{:?} is one of rpc.users too", user.name()))),
+        None => Ok(users),
+    }
 }
 
 /// The methods that a user's list may name: those of the host, of the groups that come with it, on or off, and of the plugins of

@@ -1,0 +1,140 @@
+//! The users of a bitcoin.conf: its lines `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault`, as bitcoind reads them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use outrigger_rpc::{RpcUser, RpcUserError};
+
+/// Why a file cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BitcoinConfError {
+    /// A line that is no setting.
+    #[error("line {0} is no setting: name=value, without a leading -")]
+    Line(usize),
+    /// An `rpcauth` that is not one.
+    #[error(transparent)]
+    User(#[from] RpcUserError),
+}
+
+/// The settings of a file that hold on one network: those of its section, before those of no section.
+struct Settings<'t> {
+    of_network: Vec<(&'t str, &'t str)>,
+    of_all: Vec<(&'t str, &'t str)>,
+}
+
+impl<'t> Settings<'t> {
+    fn parse(text: &'t str, network: &str) -> Result<Self, BitcoinConfError> {
+        let (mut of_network, mut of_all, mut section) = (Vec::new(), Vec::new(), "");
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                section = name;
+                continue;
+            }
+            let (name, value) = line.split_once('=').ok_or(BitcoinConfError::Line(number))?;
+            let (name, value) = (name.trim(), value.trim());
+            if name.starts_with('-') {
+                return Err(BitcoinConfError::Line(number));
+            }
+            // `regtest.rpcauth=` stands for the section.
+            let (of, name) =
+                if section.is_empty() { name.split_once('.').unwrap_or(("", name)) } else { (section, name) };
+            if of.is_empty() {
+                of_all.push((name, value));
+            } else if of == network {
+                of_network.push((name, value));
+            }
+        }
+        Ok(Self { of_network, of_all })
+    }
+
+    fn all(&self, name: &str) -> impl Iterator<Item = &'t str> {
+        self.of_network.iter().chain(&self.of_all).filter(move |(found, _)| *found == name).map(|(_, value)| *value)
+    }
+
+    /// The whitelists by user. Those of one user are intersected, and one that names no methods allows none.
+    fn whitelists(&self) -> BTreeMap<&'t str, BTreeSet<String>> {
+        let mut lists: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for line in self.all("rpcwhitelist") {
+            let (user, methods) = line.split_once(':').map_or((line, None), |(user, methods)| (user, Some(methods)));
+            let methods = methods.map(|methods| methods.split([',', ' ']).map(str::to_owned).collect::<BTreeSet<_>>());
+            let known = lists.get(user);
+            let list = match (known, methods) {
+                (Some(known), Some(methods)) => known.intersection(&methods).cloned().collect(),
+                (Some(known), None) => known.clone(),
+                (None, methods) => methods.unwrap_or_default(),
+            };
+            lists.insert(user, list);
+        }
+        lists
+    }
+}
+
+/// Reads the users of a file for one network, as bitcoind names it. Who has no whitelist may call nothing if there is any whitelist,
+/// unless `rpcwhitelistdefault` says otherwise.
+///
+/// # Errors
+/// What bitcoind would not start with either.
+pub fn users(text: &str, network: &str) -> Result<Vec<RpcUser>, BitcoinConfError> {
+    let settings = Settings::parse(text, network)?;
+    if settings.all("includeconf").next().is_some() {
+        tracing::warn!("rpc.bitcoin_conf: files that includeconf names are not read");
+    }
+    let lists = settings.whitelists();
+    let is_true = |value: &str| value.is_empty() || value.parse::<i64>().is_ok_and(|number| number != 0);
+    let denies = settings.all("rpcwhitelistdefault").next().map_or(!lists.is_empty(), is_true);
+    let user = |entry: &str| {
+        let user = RpcUser::from_rpcauth(entry)?;
+        Ok(match lists.get(user.name()) {
+            Some(list) => user.allowing(list.clone()),
+            None if denies => user.allowing([]),
+            None => user,
+        })
+    };
+    settings.all("rpcauth").map(user).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What follows the user's name.
+    const SECRET: &str =
+        ":0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
+
+    /// The users of a file, and the methods of `a`, `b` and `c` that each may call.
+    fn read(text: &str) -> Vec<String> {
+        let users = users(&text.replace('$', SECRET), "regtest").unwrap();
+        let may =
+            |user: &RpcUser| ["a", "b", "c"].into_iter().filter(|method| user.may_call(method)).collect::<String>();
+        users.iter().map(|user| format!("{} {}", user.name(), may(user))).collect()
+    }
+
+    #[test]
+    fn rpcauth_lines_are_read_of_all_sections_that_hold() {
+        assert_eq!(read("# x\nserver=1\nrpcauth=u$ # alice\n"), ["u abc"]);
+        let sections = "rpcauth = u$\nregtest.rpcauth=v$\ntest.rpcauth=w$\n[regtest]\nrpcauth=x$\n[main]\nrpcauth=y$\n";
+        assert_eq!(read(sections), ["v abc", "x abc", "u abc"]);
+        assert_eq!(read(""), [""; 0]);
+    }
+
+    #[test]
+    fn rpcwhitelist_lines_of_a_user_are_intersected_and_others_may_call_nothing() {
+        assert_eq!(read("rpcauth=u$\nrpcauth=v$\nrpcwhitelist=u:a,b\n"), ["u ab", "v "]);
+        assert_eq!(read("rpcauth=u$\nrpcwhitelist=u:a, b\nrpcwhitelist=u:b,c\n"), ["u b"]);
+        assert_eq!(read("rpcauth=u$\nrpcwhitelist=u\n"), ["u "]);
+        assert_eq!(read("rpcauth=u$\nrpcwhitelist=w:a\nrpcwhitelistdefault=0\n"), ["u abc"]);
+        assert_eq!(read("rpcauth=u$\nrpcwhitelistdefault=1\n"), ["u "]);
+        assert_eq!(read("rpcauth=u$\nrpcwhitelistdefault=1\n[regtest]\nrpcwhitelistdefault=0\n"), ["u abc"]);
+    }
+
+    #[test]
+    fn lines_that_bitcoind_refuses_are_refused() {
+        let refused = |text: &str| users(text, "regtest").err().unwrap().to_string();
+        assert_eq!(refused("server=1\nrpcauth\n"), "line 2 is no setting: name=value, without a leading -");
+        assert_eq!(refused("-rpcauth=u\n"), "line 1 is no setting: name=value, without a leading -");
+        assert!(refused("rpcauth=u:salt\n").contains("does not read NAME:SALT$HMAC"));
+    }
+}

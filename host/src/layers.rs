@@ -1,5 +1,5 @@
 //! What every call passes through above the router, as layers of jsonrpsee's `RpcServiceBuilder`: a line in the log, the
-//! counts for metrics, and the list of calls that are being answered. Each layer knows nothing of the others, and the gateway
+//! counts for metrics, the list of calls that are being answered, and the audit log. Each layer knows nothing of the others, and the gateway
 //! at the bottom only dispatches.
 
 use std::future::Future;
@@ -8,10 +8,12 @@ use std::sync::Arc;
 use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
 use jsonrpsee::core::server::MethodResponse;
 use jsonrpsee::types::Request;
-use outrigger_rpc::{Ended, ended, user_of};
+use outrigger_rpc::{Ended, ended, origin_of};
 use outrigger_sdk::manifest::MethodSpec;
 
 use crate::active::Active;
+use crate::audit::{AuditEntry, AuditLog};
+use crate::methods::is_audited;
 use crate::metrics::{CallMetrics, Outcome};
 
 /// Who knows the methods that are answered.
@@ -44,6 +46,17 @@ pub struct ActiveCalls<S, M> {
     pub methods: Arc<M>,
     /// The list.
     pub active: Arc<Active>,
+}
+
+/// Lists calls in the audit log, if there is one.
+#[derive(Clone)]
+pub struct Audit<S, M> {
+    /// What is asked next.
+    pub service: S,
+    /// What plugins say of their methods.
+    pub methods: Arc<M>,
+    /// The log.
+    pub log: Option<Arc<AuditLog>>,
 }
 
 /// A layer has to do with calls alone: the envelope makes calls of the requests of a batch and of notifications.
@@ -97,13 +110,19 @@ impl<S, M> ActiveCalls<S, M> {
     }
 }
 
+impl<S, M> Audit<S, M> {
+    fn next(&self) -> &S {
+        &self.service
+    }
+}
+
 impl<S: Below> RpcServiceT for CallLog<S> {
     type MethodResponse = MethodResponse;
     type NotificationResponse = MethodResponse;
     type BatchResponse = MethodResponse;
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        tracing::debug!(user = user_of(&request), method = request.method_name(), "call");
+        tracing::debug!(user = origin_of(&request).user, method = request.method_name(), "call");
         self.0.call(request)
     }
 
@@ -144,6 +163,29 @@ impl<S: Below, M: Methods> RpcServiceT for ActiveCalls<S, M> {
         async move {
             let _call = call;
             answer.await
+        }
+    }
+
+    passes_on_batches!();
+}
+
+impl<S: Below, M: Methods> RpcServiceT for Audit<S, M> {
+    type MethodResponse = MethodResponse;
+    type NotificationResponse = MethodResponse;
+    type BatchResponse = MethodResponse;
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let name = request.method_name();
+        let log = self.log.as_ref().filter(|_| is_audited(name, || self.methods.spec(name)));
+        // Boxed: every connection keeps room for it, and few calls are listed.
+        let entry = log.map(|log| Box::new(AuditEntry::begin(log, &request)));
+        let answer = self.service.call(request);
+        async move {
+            let response = answer.await;
+            if let Some(entry) = entry {
+                entry.answered(&response);
+            }
+            response
         }
     }
 

@@ -2,6 +2,7 @@
 //! operation that a client can call to a plugin.
 
 mod active;
+mod audit;
 mod cli;
 mod config;
 mod groups;

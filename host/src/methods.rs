@@ -1,5 +1,8 @@
 //! What is known of methods: of the host's own, and of bitcoind's, which the plugins answer or the node.
 
+use std::sync::Arc;
+
+use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, MethodSet};
 
 /// The host's methods that bitcoind does not have, but for rpc.discover, which every user may call.
@@ -15,6 +18,15 @@ const OWN: [(&str, Method); 5] = [
 pub fn method(name: &str) -> Option<Method> {
     let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, method)| *method);
     own.or_else(|| outrigger_upstream::method(name))
+}
+
+/// Whether the audit log lists calls of a method: as far as it is known, else if its plugin's manifest says that it computes with
+/// private keys.
+pub fn is_audited(name: &str, spec: impl FnOnce() -> Option<Arc<MethodSpec>>) -> bool {
+    match method(name) {
+        Some(known) => known.is_audited(),
+        None => spec().is_some_and(|spec| spec.private_keys),
+    }
 }
 
 /// The methods of a set, by the name that users' lists have for it; none where there is no such set.

@@ -53,7 +53,7 @@ impl Client {
     }
 
     /// Its address.
-    pub(super) fn peer(&self) -> IpAddr {
+    pub fn peer(&self) -> IpAddr {
         self.link.peer()
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -186,7 +187,28 @@ pub fn ended(response: &MethodResponse) -> Ended {
     }
 }
 
-/// The user who makes a request; empty where it did not come through the envelope.
-pub fn user_of<'r>(request: &'r Request<'_>) -> &'r str {
-    request.extensions().get::<Origin>().map_or("", |origin| &origin.user)
+/// The answer that a response carries, for layers above the gateway.
+pub fn answer_of(response: &MethodResponse) -> Option<&Result<ResultText, Failure>> {
+    response.extensions().get::<Answer>().map(|Answer(answer)| answer)
+}
+
+/// Who makes a request, and for which wallet.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RequestOrigin<'r> {
+    /// The user; empty where the request did not come through the envelope.
+    pub user: &'r str,
+    /// The client's address; none where it came over no connection.
+    pub peer: Option<IpAddr>,
+    /// The wallet that the path names, else the only one of the user.
+    pub wallet: Option<&'r str>,
+}
+
+/// Who makes a request, for layers above the gateway.
+pub fn origin_of<'r>(request: &'r Request<'_>) -> RequestOrigin<'r> {
+    let Some(origin) = request.extensions().get::<Origin>() else { return RequestOrigin::default() };
+    RequestOrigin {
+        user: &origin.user,
+        peer: origin.client.as_ref().map(|client| client.peer()),
+        wallet: origin.wallet.as_deref().or(origin.only_wallet.as_deref()),
+    }
 }

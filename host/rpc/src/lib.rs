@@ -49,7 +49,7 @@ pub use dispatch::{Call, Dispatch, Failure, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use framing::first_ambiguous_head;
-pub use gateway::{Ended, Gateway, ended, user_of};
+pub use gateway::{Ended, Gateway, RequestOrigin, answer_of, ended, origin_of};
 pub use limits::Limits;
 pub use peers::Peers;
 pub use result::{ResultStream, ResultText};

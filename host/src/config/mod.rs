@@ -149,6 +149,8 @@ impl Loaded {
             ("rpc.busy_poll_microseconds", config.rpc.busy_poll_microseconds, 0, MAX_BUSY_POLL_MICROSECONDS),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
             ("chain.mempool_mb", config.chain.mempool_mb, 5, 1 << 20),
+            ("audit.max_bytes", config.audit.max_bytes, 4096, 1 << 40),
+            ("audit.keep", u64::from(config.audit.keep), 1, 1000),
             ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
             ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
         ];

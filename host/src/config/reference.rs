@@ -9,7 +9,8 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use toml::{Table, Value};
 
 use super::settings::{
-    BackendConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, RpcConfig, UserConfig, WalletConfig,
+    AuditConfig, BackendConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, RpcConfig, UserConfig,
+    WalletConfig,
 };
 use super::{BUILT_IN, parse};
 
@@ -97,6 +98,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         ("wallet", keys::<WalletConfig>()),
         ("log", keys::<LogConfig>()),
         ("metrics", keys::<MetricsConfig>()),
+        ("audit", keys::<AuditConfig>()),
         ("plugins", keys::<PluginConfig>()),
         ("backend", keys::<BackendConfig>()),
     ];

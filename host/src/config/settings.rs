@@ -44,6 +44,9 @@ pub struct Config {
     /// The metrics.
     #[serde(default)]
     pub metrics: MetricsConfig,
+    /// The audit log.
+    #[serde(default)]
+    pub audit: AuditConfig,
     /// The plugins, in the order in which they start.
     #[serde(default)]
     pub plugins: Vec<PluginConfig>,
@@ -376,6 +379,24 @@ pub struct LogConfig {
 impl Default for LogConfig {
     fn default() -> Self {
         Self { level: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+/// The audit log.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditConfig {
+    /// Its file; without one there is no audit log.
+    pub file: Option<PathBuf>,
+    /// How large the file may become before another is begun, in bytes.
+    pub max_bytes: u64,
+    /// How many former files are kept.
+    pub keep: u32,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self { file: None, max_bytes: 64 << 20, keep: 4 }
     }
 }
 

@@ -20,8 +20,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
+use crate::audit::AuditLog;
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
-use crate::layers::{ActiveCalls, CallCount, CallLog};
+use crate::layers::{ActiveCalls, Audit, CallCount, CallLog};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
 pub use args::RunArgs;
@@ -120,6 +121,7 @@ async fn serve(
     workers: Workers,
 ) -> Result<Parts, RunError> {
     let rpc = &loaded.config.rpc;
+    let audit = open_audit(&loaded)?;
     // From here on a signal stops in order; a host that has said that it is ready must not die of one.
     let stopping = stop_requested(frame.stop.subscribe())?;
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
@@ -128,6 +130,7 @@ async fn serve(
         .layer_fn(CallLog)
         .layer_fn(|service| CallCount { service, methods: frame.gate.clone(), metrics: frame.metrics.clone() })
         .layer_fn(|service| ActiveCalls { service, methods: frame.gate.clone(), active: frame.active.clone() })
+        .layer_fn(|service| Audit { service, methods: frame.gate.clone(), log: audit.clone() })
         .service(Gateway::new(frame.gate.clone()));
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
@@ -240,6 +243,16 @@ fn data_folder(loaded: &Loaded) -> Result<PathBuf, ConfigError> {
     let datadir = &loaded.config.datadir;
     let unknown = |error: NoHome| loaded.error("datadir", &datadir.display().to_string(), error.to_string());
     Ok(expand_home(datadir).map_err(unknown)?.join(loaded.folder_name()))
+}
+
+/// The audit log, where there is to be one.
+fn open_audit(loaded: &Loaded) -> Result<Option<Arc<AuditLog>>, ConfigError> {
+    let audit = &loaded.config.audit;
+    let Some(file) = &audit.file else { return Ok(None) };
+    let refuse = |reason: String| loaded.error("audit.file", &file.display().to_string(), reason);
+    let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
+    let log = AuditLog::open(path, audit.max_bytes, audit.keep);
+    log.map(|log| Some(Arc::new(log))).map_err(|error| refuse(error.to_string()))
 }
 
 /// What is logged.

@@ -116,6 +116,11 @@ impl Method {
         self.is(SUBMITS)
     }
 
+    /// Whether it moves money.
+    pub fn moves_money(self) -> bool {
+        self.is(MONEY)
+    }
+
     /// Whether an audit lists its calls: it moves money, exports keys, touches files or changes settings.
     pub fn is_audited(self) -> bool {
         self.is(MONEY | KEYS | FILES | NODE | SETS)

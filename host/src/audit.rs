@@ -1,0 +1,266 @@
+//! The audit log: a line for each call that moves money, exports keys, touches files or changes settings. Parameters and results
+//! are never in it, but for the ids of transactions.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::{Transaction, Txid};
+use jsonrpsee::core::server::MethodResponse;
+use jsonrpsee::types::Request;
+use outrigger_rpc::{Failure, ResultText, answer_of, origin_of};
+use outrigger_upstream::Method;
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::Value;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+
+use crate::methods::method;
+
+/// Only the owner reads it: it tells who paid what.
+const MODE: u32 = 0o600;
+
+/// The longest result that is looked at for ids of transactions, in bytes.
+const MAX_RESULT: usize = 1 << 20;
+
+/// The file, and those before it: `FILE.1` is the last, `FILE.2` the one before.
+pub struct AuditLog {
+    path: PathBuf,
+    max_bytes: u64,
+    keep: u32,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    file: File,
+    length: u64,
+    /// Whether the last line could not be written, which was said then.
+    is_failing: bool,
+}
+
+impl AuditLog {
+    /// Goes on with the file at `path`. When it would grow beyond `max_bytes`, it becomes the first of `keep` former files.
+    ///
+    /// # Errors
+    /// When it cannot be opened for writing by its owner alone.
+    pub fn open(path: PathBuf, max_bytes: u64, keep: u32) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).mode(MODE).open(&path)?;
+        file.set_permissions(Permissions::from_mode(MODE))?;
+        let length = file.metadata()?.len();
+        Ok(Self { path, max_bytes, keep, current: Mutex::new(Current { file, length, is_failing: false }) })
+    }
+
+    /// Adds a line. A call does not fail because its line cannot be written: that is said in the log.
+    fn append(&self, line: &str) {
+        let mut current = self.current.lock();
+        let written = self.write(&mut current, line);
+        if let Err(error) = &written
+            && !current.is_failing
+        {
+            tracing::error!(path = %self.path.display(), %error, "the audit log cannot be written; calls are not listed");
+        }
+        current.is_failing = written.is_err();
+    }
+
+    fn write(&self, current: &mut Current, line: &str) -> io::Result<()> {
+        let length = line.len() as u64;
+        if current.length > 0 && current.length + length > self.max_bytes {
+            self.rotate(current)?;
+        }
+        if let Err(error) = current.file.write_all(line.as_bytes()) {
+            // No part of a line stays, on which the next would follow; where that fails too, it does.
+            let _ = current.file.set_len(current.length);
+            return Err(error);
+        }
+        current.length += length;
+        Ok(())
+    }
+
+    /// Begins another file. Nothing is moved unless there is one.
+    fn rotate(&self, current: &mut Current) -> io::Result<()> {
+        let next = beside(&self.path, "next");
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&next)?;
+        let former = |number: u32| beside(&self.path, &number.to_string());
+        for number in (1..self.keep).rev() {
+            match std::fs::rename(former(number), former(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        std::fs::rename(&self.path, former(1))?;
+        std::fs::rename(&next, &self.path)?;
+        (current.file, current.length) = (file, 0);
+        Ok(())
+    }
+}
+
+/// The path with an ending.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    /// With a result.
+    Ok,
+    /// With an error, whose code stands beside it.
+    Error,
+    /// It was not begun: too much waited, or the node's own list does not allow it.
+    Refused,
+    /// The client went away, or the host stopped: it may have been done.
+    Abandoned,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    user: &'a str,
+    peer: Option<String>,
+    /// The wallet that the path names, or the only one of the user.
+    wallet: Option<&'a str>,
+    method: &'a str,
+    outcome: Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    txid: Vec<Txid>,
+}
+
+/// A call that is listed when it ends, which it does with this value.
+pub struct AuditEntry {
+    log: Arc<AuditLog>,
+    user: String,
+    peer: Option<String>,
+    wallet: Option<String>,
+    method: String,
+    outcome: Outcome,
+    code: Option<i32>,
+    txid: Vec<Txid>,
+}
+
+impl AuditEntry {
+    /// The call of a request begins.
+    pub fn begin(log: &Arc<AuditLog>, request: &Request<'_>) -> Self {
+        let origin = origin_of(request);
+        Self {
+            log: log.clone(),
+            user: origin.user.to_owned(),
+            peer: origin.peer.map(|peer| peer.to_string()),
+            wallet: origin.wallet.map(str::to_owned),
+            method: request.method_name().to_owned(),
+            outcome: Outcome::Abandoned,
+            code: None,
+            txid: Vec::new(),
+        }
+    }
+
+    /// It was answered. The ids of transactions are those that the result names, if the method moves money.
+    pub fn answered(mut self, response: &MethodResponse) {
+        (self.outcome, self.code) = match answer_of(response) {
+            Some(Ok(result)) => {
+                let moves_money = method(&self.method).is_some_and(Method::moves_money);
+                if let (true, ResultText::Bytes(text)) = (moves_money, result) {
+                    self.txid = transactions(text);
+                }
+                (Outcome::Ok, None)
+            }
+            Some(Err(Failure::Rpc(error))) => (Outcome::Error, Some(error.code.0)),
+            Some(Err(Failure::Overloaded | Failure::Forbidden)) => (Outcome::Refused, None),
+            None => (Outcome::Error, None),
+        };
+    }
+}
+
+impl Drop for AuditEntry {
+    fn drop(&mut self) {
+        let mut time = String::new();
+        // To a text it does not fail.
+        let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+        let Self { log, user, peer, wallet, method, outcome, code, txid } = self;
+        let (peer, wallet, txid) = (peer.take(), wallet.as_deref(), std::mem::take(txid));
+        let line = Line { time, user, peer, wallet, method, outcome: *outcome, code: *code, txid };
+        match serde_json::to_string(&line) {
+            Ok(line) => log.append(&(line + "\n")),
+            Err(error) => tracing::error!(%error, "a line of the audit log cannot be written"),
+        }
+    }
+}
+
+/// The transactions that a result names: by its text, its `txid`, those of `tx-results`, or the signed one.
+fn transactions(result: &[u8]) -> Vec<Txid> {
+    let Some(result) = (result.len() <= MAX_RESULT).then(|| serde_json::from_slice::<Value>(result).ok()).flatten()
+    else {
+        return Vec::new();
+    };
+    let id = |value: &Value| value.as_str()?.parse().ok();
+    let signed = || deserialize_hex::<Transaction>(result["hex"].as_str()?).ok().map(|signed| signed.compute_txid());
+    match result["tx-results"].as_object() {
+        Some(results) => results.values().filter_map(|one| id(&one["txid"])).collect(),
+        None => id(&result).or_else(|| id(&result["txid"])).or_else(signed).into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn audit_log_is_rotated_by_size_and_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        std::fs::write(&path, "before\n").unwrap();
+        let log = AuditLog::open(path.clone(), 20, 2).unwrap();
+        for line in ["a", "b", "c", "d", "e"] {
+            log.append(&format!("{}\n", line.repeat(9)));
+        }
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        let line = |of: &str| format!("{}\n", of.repeat(9));
+        assert_eq!(read("audit"), line("d") + &line("e"));
+        assert_eq!(read("audit.1"), line("b") + &line("c"));
+        assert_eq!(read("audit.2"), "before\n".to_owned() + &line("a"));
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let modes: Vec<u32> =
+            names.map(|file| file.unwrap().metadata().unwrap().permissions().mode() & 0o777).collect();
+        assert_eq!(modes, [0o600; 3]);
+        log.append(&line("f"));
+        assert_eq!((read("audit"), read("audit.2")), (line("f"), line("b") + &line("c")));
+    }
+
+    #[test]
+    fn audit_log_that_cannot_be_written_goes_on_when_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = AuditLog::open(folder.path().join("audit"), 1 << 20, 1).unwrap();
+        // It cannot be written to.
+        let read_only = File::open(&log.path).unwrap();
+        let writable = std::mem::replace(&mut log.current.lock().file, read_only);
+        log.append("lost\n");
+        assert!(log.current.lock().is_failing);
+        log.current.lock().file = writable;
+        log.append("line\n");
+        assert!(!log.current.lock().is_failing);
+        assert_eq!(std::fs::read_to_string(&log.path).unwrap(), "line\n");
+    }
+
+    #[test]
+    fn transactions_are_found_in_results() {
+        let id = "ab".repeat(32);
+        for result in [
+            format!("\"{id}\""),
+            format!("{{\"txid\":\"{id}\",\"fee\":1}}"),
+            format!("{{\"tx-results\":{{\"x\":{{\"txid\":\"{id}\"}}}}}}"),
+        ] {
+            assert_eq!(transactions(result.as_bytes()), [id.parse::<Txid>().unwrap()], "{result}");
+        }
+        assert!(transactions(b"\"\"").is_empty() && transactions(b"{\"hex\":\"00\"}").is_empty());
+    }
+}

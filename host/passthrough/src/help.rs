@@ -1,9 +1,11 @@
 //! What a node's `help` says: which methods it has, and in which category.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use outrigger_sdk::manifest::MethodSpec;
+use outrigger_upstream::methods;
+use serde_json::json;
 
 /// A method of the node.
 #[derive(Clone, Debug)]
@@ -20,6 +22,19 @@ pub struct NodeMethod {
 #[derive(Clone, Default, Debug)]
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
+/// The known methods of bitcoind, as the host's own lists have methods: what clients make up must not become a label of metrics.
+static KNOWN: LazyLock<BTreeMap<&str, Arc<MethodSpec>>> =
+    LazyLock::new(|| methods().filter_map(|(name, _)| Some((name, spec(name, "")?))).collect());
+
+/// A method that is known without the node's help.
+pub(crate) fn known_spec(name: &str) -> Option<Arc<MethodSpec>> {
+    KNOWN.get(name).cloned()
+}
+
+fn spec(name: &str, category: &str) -> Option<Arc<MethodSpec>> {
+    serde_json::from_value(json!({"name": name, "category": category, "help": ""})).ok().map(Arc::new)
+}
+
 impl NodeHelp {
     /// Reads the text of `help`.
     pub fn parse(text: &str) -> Self {
@@ -30,8 +45,7 @@ impl NodeHelp {
                 Some(title) => category = title,
                 None => {
                     let name = line.split_whitespace().next().unwrap_or_default();
-                    let spec = serde_json::json!({"name": name, "category": category, "help": ""});
-                    let spec = serde_json::from_value(spec).ok().map(Arc::new);
+                    let spec = spec(name, category);
                     let method = NodeMethod { category: category.to_owned(), usage: line.to_owned(), spec };
                     methods.insert(name.to_owned(), method);
                 }

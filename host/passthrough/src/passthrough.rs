@@ -2,20 +2,24 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
-use outrigger_rpc::{COOKIE_USER, Call, Failure, ResultText};
-use outrigger_upstream::{Figures, Method, Upstream, is_read_only, method};
+use http::StatusCode;
+use http_body_util::BodyExt;
+use outrigger_rpc::{COOKIE_USER, Call, Failure, RestReply, ResultStream, ResultText};
+use outrigger_sdk::manifest::MethodSpec;
+use outrigger_upstream::{Figures, Method, Reply, Upstream, is_read_only, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::batch::forward_all;
-use super::forward::{forward, whole};
-use super::help::NodeHelp;
+use super::forward::{failure, forward, whole};
+use super::help::{NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
 
 /// Whose wallets answer wallet methods (`backend.wallets`).
@@ -80,11 +84,6 @@ impl Passthrough {
         self.upstream.figures()
     }
 
-    /// What the node's help lists, if it was read.
-    pub fn known_help(&self) -> Option<Arc<NodeHelp>> {
-        self.help.load_full()
-    }
-
     /// Answers a call that no plugin and no method of the host answers.
     ///
     /// # Errors
@@ -117,6 +116,35 @@ impl Passthrough {
         }
         self.note(is_of_node(&result));
         result
+    }
+
+    /// Passes a GET request of the node's REST interface on. Its body is streamed.
+    pub async fn rest(&self, path: &str) -> RestReply {
+        if let Some(reason) = self.taps.refusal() {
+            return RestReply::text(StatusCode::BAD_GATEWAY, &reason);
+        }
+        let answer = self.upstream.get(path).await.map_err(|error| failure(&self.upstream, error));
+        self.note(answer.as_ref().map_or_else(|failure| !is_absence(failure), |_| true));
+        match answer {
+            Ok(Reply { status, content_type, body }) => match body.length() {
+                Some(length) => {
+                    let body = ResultText::Stream(ResultStream::new(length, body.map_err(io::Error::other)));
+                    RestReply { status, content_type, body }
+                }
+                None => RestReply::text(StatusCode::BAD_GATEWAY, "The node's reply is of no known length"),
+            },
+            Err(Failure::Rpc(error)) => RestReply::text(StatusCode::SERVICE_UNAVAILABLE, &error.message),
+            Err(Failure::Overloaded) => {
+                RestReply::text(StatusCode::SERVICE_UNAVAILABLE, "The node takes no more requests")
+            }
+            Err(Failure::Forbidden) => RestReply::text(StatusCode::FORBIDDEN, ""),
+        }
+    }
+
+    /// A method of the node, as the host's own lists have methods: one that its help lists, or that is known without it.
+    pub fn spec(&self, name: &str) -> Option<Arc<MethodSpec>> {
+        let listed = self.help.load().as_ref().and_then(|help| help.spec(name));
+        listed.or_else(|| known_spec(name))
     }
 
     /// Notes whether the node has answered. One that is reached again may be another release, with other methods.
@@ -231,7 +259,11 @@ impl Passthrough {
 
 /// Whether an answer shows that the node is there.
 fn is_of_node(answer: &Result<ResultText, Failure>) -> bool {
-    !matches!(answer, Err(Failure::Rpc(error)) if error.code == RpcErrorCode::IN_WARMUP)
+    !answer.as_ref().is_err_and(is_absence)
+}
+
+fn is_absence(failure: &Failure) -> bool {
+    matches!(failure, Failure::Rpc(error) if error.code == RpcErrorCode::IN_WARMUP)
 }
 
 /// The number that is the first parameter, by position or as the only one by name.

@@ -28,6 +28,7 @@ use super::envelope::{self, Content, Reply, ReplyBody};
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
+use super::rest::{REST_ENTRY, REST_PATH, Rest};
 use super::together::Together;
 use super::unread::Unread;
 
@@ -53,6 +54,7 @@ pub(super) struct Edge<S> {
     auth: Arc<Authenticator>,
     limits: Limits,
     together: OnceLock<Arc<dyn Together>>,
+    rest: OnceLock<Arc<dyn Rest>>,
     busy_poll: Arc<BusyPoll>,
     attempts: Attempts,
     unread: Arc<Unread>,
@@ -64,7 +66,13 @@ impl<S: RpcService> Edge<S> {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        Self { service, auth, limits, together: OnceLock::new(), busy_poll, attempts, unread, figures }
+        let (together, rest) = (OnceLock::new(), OnceLock::new());
+        Self { service, auth, limits, together, rest, busy_poll, attempts, unread, figures }
+    }
+
+    /// Answers requests of the REST interface by this. Set once; without it there is no such interface.
+    pub(super) fn answer_rest_by(&self, rest: Arc<dyn Rest>) {
+        let _ = self.rest.set(rest);
     }
 
     /// Answers calls of batches together by this. Set once.
@@ -120,7 +128,12 @@ impl<S: RpcService> Edge<S> {
             _ => self.admit(&head, client).await,
         };
         let (caller, wallet) = match admitted {
-            Ok(admitted) => admitted,
+            Ok((caller, Target::Calls(wallet))) => (caller, wallet),
+            Ok((caller, Target::Rest(rest))) => {
+                discard(body).await;
+                // Boxed: every connection would keep room for it.
+                return Box::pin(get(&**rest, &caller, &head.uri)).await;
+            }
             Err(refusal) => {
                 if !head.headers.contains_key(EXPECT) {
                     discard(body).await;
@@ -141,11 +154,13 @@ impl<S: RpcService> Edge<S> {
         }
     }
 
-    /// Checks the head of a request. Gives its caller and its wallet.
-    async fn admit(&self, head: &Parts, client: &Arc<Client>) -> Result<(Caller, Option<Arc<str>>), RequestError> {
-        let wallet = wallet_of(&head.uri)?;
-        if head.method != Method::POST {
-            return Err(RequestError::NotPost);
+    /// Checks the head of a request. Gives its caller and what it is for.
+    async fn admit(&self, head: &Parts, client: &Arc<Client>) -> Result<(Caller, Target<'_>), RequestError> {
+        let target = self.target_of(&head.uri)?;
+        match target {
+            Target::Calls(_) if head.method != Method::POST => return Err(RequestError::NotPost),
+            Target::Rest(_) if head.method != Method::GET => return Err(RequestError::NotGet),
+            _ => {}
         }
         let credentials = head.headers.get(AUTHORIZATION).ok_or(RequestError::Unauthorized)?;
         if !self.attempts.is_quiet() && !client.has_shown(credentials) {
@@ -154,7 +169,7 @@ impl<S: RpcService> Edge<S> {
         match self.auth.check(credentials) {
             Ok(caller) => {
                 client.authenticated_with(credentials);
-                Ok((caller.on(client.clone()), wallet))
+                Ok((caller.on(client.clone()), target))
             }
             Err(Denied) => {
                 let peer = client.peer();
@@ -167,10 +182,38 @@ impl<S: RpcService> Edge<S> {
         }
     }
 
+    fn target_of(&self, uri: &Uri) -> Result<Target<'_>, RequestError> {
+        match self.rest.get() {
+            Some(rest) if uri.authority().is_none() && path_of(uri)?.starts_with(REST_PATH) => Ok(Target::Rest(rest)),
+            _ => wallet_of(uri).map(Target::Calls),
+        }
+    }
+
     fn too_many_attempts(&self) -> RequestError {
         self.figures.refused_attempts.fetch_add(1, Ordering::Relaxed);
         RequestError::TooManyAttempts
     }
+}
+
+/// What a request is for.
+enum Target<'e> {
+    /// Calls, of the wallet that its path names.
+    Calls(Option<Arc<str>>),
+    /// The REST interface.
+    Rest(&'e Arc<dyn Rest>),
+}
+
+/// Answers a request of the REST interface.
+async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Response<ReplyBody> {
+    if !caller.may_call(REST_ENTRY) {
+        return into_response(envelope::forbidden(caller, REST_ENTRY));
+    }
+    let answer = rest.get(uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned())).await;
+    let mut response = into_response(Reply::whole(answer.status, answer.body));
+    if let Some(content_type) = answer.content_type {
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+    }
+    response
 }
 
 /// Why a request does not reach the envelope.
@@ -181,6 +224,7 @@ enum RequestError {
     PathTooLong,
     NoSuchPath,
     NotPost,
+    NotGet,
     Unauthorized,
     TooManyAttempts,
     BodyTooLarge,
@@ -201,6 +245,10 @@ impl RequestError {
                 Reply::text(StatusCode::METHOD_NOT_ALLOWED, POST_ONLY),
                 Some((ALLOW, HeaderValue::from_static("POST"))),
             ),
+            Self::NotGet => {
+                let words = "The REST interface handles only GET requests";
+                (Reply::text(StatusCode::METHOD_NOT_ALLOWED, words), Some((ALLOW, HeaderValue::from_static("GET"))))
+            }
             Self::Unauthorized => (
                 Reply::empty(StatusCode::UNAUTHORIZED),
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static(r#"Basic realm="jsonrpc""#))),
@@ -270,10 +318,7 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
     if uri.authority().is_some() {
         return Err(RequestError::NoSuchPath);
     }
-    let path = uri.path_and_query().map_or("", |path| path.as_str());
-    if path.len() > MAX_PATH_BYTES {
-        return Err(RequestError::PathTooLong);
-    }
+    let path = path_of(uri)?;
     if path == "/" {
         return Ok(None);
     }
@@ -282,6 +327,12 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
     let name = percent_decode_str(name).collect::<Vec<_>>();
     let name = String::from_utf8(name).unwrap_or_else(|error| no_wallet(error.as_bytes()));
     Ok(Some(Arc::from(name)))
+}
+
+/// The path with its query, unless it is too long.
+fn path_of(uri: &Uri) -> Result<&str, RequestError> {
+    let path = uri.path_and_query().map_or("", |path| path.as_str());
+    if path.len() > MAX_PATH_BYTES { Err(RequestError::PathTooLong) } else { Ok(path) }
 }
 
 /// A name that no wallet has, for a name that is not UTF-8: only a call that needs the wallet fails. Its readable part is kept;

@@ -36,6 +36,7 @@ mod method_list;
 mod peers;
 mod places;
 mod proof;
+mod rest;
 mod result;
 mod server;
 mod threads;
@@ -52,6 +53,7 @@ pub use framing::first_ambiguous_head;
 pub use gateway::{Ended, Gateway, RequestOrigin, answer_of, ended, origin_of};
 pub use limits::Limits;
 pub use peers::Peers;
+pub use rest::{REST_ENTRY, Rest, RestReply};
 pub use result::{ResultStream, ResultText};
 #[cfg(test)]
 pub use server::Drained;

@@ -21,6 +21,7 @@ use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peers;
 use super::places::{Place, Places};
+use super::rest::Rest;
 use super::threads::Workers;
 use super::together::Together;
 
@@ -114,6 +115,13 @@ impl<S: RpcService> Server<S> {
     #[must_use]
     pub fn with_together(self, together: Arc<dyn Together>) -> Self {
         self.edge.answer_together_by(together);
+        self
+    }
+
+    /// Answers the requests of the REST interface by this.
+    #[must_use]
+    pub fn with_rest(self, rest: Arc<dyn Rest>) -> Self {
+        self.edge.answer_rest_by(rest);
         self
     }
 

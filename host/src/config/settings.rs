@@ -250,6 +250,9 @@ pub struct BackendConfig {
     /// Methods that are never passed on.
     #[serde(default)]
     pub deny: Vec<String>,
+    /// Whether GET requests of the node's REST interface are passed on.
+    #[serde(default)]
+    pub rest_passthrough: bool,
     /// Requests that the node gets at a time.
     #[serde(default = "default_connections")]
     pub connections: usize,

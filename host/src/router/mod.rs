@@ -9,6 +9,7 @@ pub mod builtins;
 mod inline;
 mod long;
 pub mod openrpc;
+mod rest;
 mod startup_gate;
 
 use std::sync::{Arc, Weak};
@@ -35,6 +36,7 @@ use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, Dispatch, Failure, ResultText};
 use outrigger_services::{Caller, Scopes};
+pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
 
 /// How often the watch thread looks for overdue calls.
@@ -255,7 +257,7 @@ impl Router {
 
 impl Methods for Router {
     fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
-        let passed = || self.passthrough.as_ref().and_then(|node| node.known_help()?.spec(method));
+        let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
         self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
     }
 }

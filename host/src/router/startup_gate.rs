@@ -32,6 +32,11 @@ impl StartupGate {
         let _ = self.router.set(router);
     }
 
+    /// The router, once calls are answered.
+    pub(super) fn router(&self) -> Option<&Arc<Router>> {
+        self.router.get()
+    }
+
     fn starting(&self) -> Failure {
         let stage = *self.stage.lock();
         Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, stage))

@@ -25,6 +25,7 @@ use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
 use crate::layers::{ActiveCalls, Audit, CallCount, CallLog};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::notify;
+use crate::router::PassedRest;
 pub use args::RunArgs;
 pub use check::check;
 use configuration::configuration;
@@ -143,6 +144,12 @@ async fn serve(
         .with_peers(rpc.peers())
         .with_together(frame.gate.clone())
         .with_workers(workers);
+    let server = match &loaded.config.backend {
+        Some(backend) if backend.rest_passthrough => {
+            server.with_rest(Arc::new(PassedRest { gate: frame.gate.clone(), metrics: frame.metrics.clone() }))
+        }
+        _ => server,
+    };
     if let Some(listen) = listen.iter().find(|listen| rpc.peers().is_local() && !listen.ip().is_loopback()) {
         tracing::warn!(%listen, "only this machine's clients are accepted: rpc.allow_from names no network");
     }

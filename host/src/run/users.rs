@@ -10,7 +10,7 @@ use crate::router::builtins;
 use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
 use outrigger_plugins::file::{PluginFile, find};
-use outrigger_rpc::RpcUser;
+use outrigger_rpc::{REST_ENTRY, RpcUser};
 use outrigger_upstream::MethodSet;
 use zeroize::Zeroizing;
 
@@ -88,10 +88,12 @@ impl KnownMethods<'_> {
     fn expand(&self, entries: &[String]) -> Result<BTreeSet<String>, String> {
         let mut expanded = BTreeSet::new();
         for entry in entries {
-            if entry.starts_with('@') {
+            if entry == REST_ENTRY {
+                expanded.insert(entry.clone());
+            } else if entry.starts_with('@') {
                 let members = methods::members(entry).ok_or_else(|| {
                     let sets = MethodSet::ALL.map(MethodSet::name).join(", ");
-                    format!("there is no set of methods '{entry}': there are {sets}")
+                    format!("there is no set of methods '{entry}': there are {sets} and {REST_ENTRY}")
                 })?;
                 expanded.extend(members.map(str::to_owned));
             } else if self.has(entry) {

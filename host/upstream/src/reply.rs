@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
@@ -15,6 +15,8 @@ use super::pool::{self, Sender};
 pub struct Reply {
     /// Its status.
     pub status: StatusCode,
+    /// What its body is.
+    pub content_type: Option<HeaderValue>,
     /// Its body.
     pub body: ReplyBody,
 }
@@ -78,7 +80,7 @@ impl Reply {
     /// # Errors
     /// `Lost`, and `Strange` for a longer one.
     pub async fn collect(self, most: usize) -> Result<(StatusCode, Bytes), UpstreamError> {
-        let Self { status, mut body } = self;
+        let Self { status, mut body, .. } = self;
         let mut first: Option<Bytes> = None;
         let mut whole = BytesMut::new();
         while let Some(frame) = body.frame().await {

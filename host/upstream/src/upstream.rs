@@ -200,8 +200,9 @@ impl Upstream {
                     if kind != Kind::Waiting {
                         self.figures.note_reply(sent.elapsed());
                     }
-                    let (head, body) = response.into_parts();
-                    return Ok(Reply { status: head.status, body: ReplyBody::new(body, self.number, sender) });
+                    let (mut head, body) = response.into_parts();
+                    let body = ReplyBody::new(body, self.number, sender);
+                    return Ok(Reply { status: head.status, content_type: head.headers.remove(CONTENT_TYPE), body });
                 }
                 Err(error) => error,
             };
@@ -235,9 +236,10 @@ impl Upstream {
             let (head, body) = sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
             let status = head.status;
             if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
-                return Ok(Greeted::Refused(Reply { status, body: ReplyBody::last(body) }));
+                return Ok(Greeted::Refused(Reply { status, content_type: None, body: ReplyBody::last(body) }));
             }
-            let (status, body) = Reply { status, body: ReplyBody::last(body) }.collect(MAX_GREETING).await?;
+            let (status, body) =
+                Reply { status, content_type: None, body: ReplyBody::last(body) }.collect(MAX_GREETING).await?;
             let result = match read_reply(status, &body) {
                 Outcome::Result(result) => result,
                 Outcome::Error(error) => return Err(UpstreamError::NotReady(error)),

@@ -107,7 +107,7 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: Orig
 }
 
 /// HTTP 403 for a method that the user may not call.
-fn forbidden(caller: &Caller, method: &str) -> Reply {
+pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
     tracing::warn!(

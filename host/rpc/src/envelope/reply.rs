@@ -53,6 +53,11 @@ impl Reply {
         Self { status, content: Content::Text, body }
     }
 
+    /// A status with a body whose type is said elsewhere.
+    pub(crate) fn whole(status: StatusCode, body: ResultText) -> Self {
+        Self { status, content: Content::Empty, body: ReplyBody::from_pieces(vec![body]) }
+    }
+
     /// A status with the JSON in `writer`, to which the line end is added.
     pub(super) fn json(status: StatusCode, mut writer: Writer) -> Self {
         writer.text("\n");

@@ -1,0 +1,34 @@
+//! Requests of the node's REST interface, where they are passed on. They are counted as calls are.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use http::StatusCode;
+use outrigger_rpc::{REST_ENTRY, Rest, RestReply};
+
+use super::StartupGate;
+use crate::metrics::{CallMetrics, Outcome};
+
+/// Passes requests on once the host has started.
+pub struct PassedRest {
+    /// The way to the node.
+    pub gate: Arc<StartupGate>,
+    /// Where they are counted.
+    pub metrics: CallMetrics,
+}
+
+impl Rest for PassedRest {
+    fn get(&self, path: String) -> Pin<Box<dyn Future<Output = RestReply> + Send>> {
+        let (router, meter) = (self.gate.router().cloned(), self.metrics.begin(Some(REST_ENTRY)));
+        Box::pin(async move {
+            let reply = match router.as_ref().and_then(|router| router.passthrough()) {
+                Some(node) => node.rest(&path).await,
+                None => RestReply::text(StatusCode::SERVICE_UNAVAILABLE, "The host is starting"),
+            };
+            let is_answer = reply.status.is_success() || reply.status.is_client_error();
+            meter.ended(if is_answer { Outcome::Ok } else { Outcome::Error });
+            reply
+        })
+    }
+}

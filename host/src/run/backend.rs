@@ -17,11 +17,12 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, Scope, ServiceError}
 use outrigger_services::NodeMethods;
 use outrigger_upstream::{Endpoint, Upstream};
 use outrigger_values::{RpcError, RpcErrorCode};
+use outrigger_wallet_engine::WalletManager;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::configuration::login;
-use super::{RunError, failed};
+use super::{RunError, failed, shared_keys};
 use crate::config::{BackendConfig, Config, Loaded, Wallets, seconds};
 
 /// Requests of services and wallets that the node gets at a time, beside those that are passed on.
@@ -74,6 +75,13 @@ impl Backend {
             error => failed("backend")(error.into()),
         })?;
         Ok(Self { node, upstream })
+    }
+
+    /// Warns of wallets of the node that have keys of ours, until the host stops.
+    pub fn watch_wallets(&self, config: &BackendConfig, manager: &Arc<WalletManager>, stop: watch::Receiver<bool>) {
+        if config.wallets == Wallets::Own {
+            tokio::spawn(shared_keys::watch(self.upstream.clone(), manager.clone(), stop));
+        }
     }
 
     /// What passes calls on.

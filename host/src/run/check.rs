@@ -1,13 +1,15 @@
 //! `outrigger run --check`: what would keep the host from starting, as far as that can be said without starting it.
 
 use super::RunArgs;
+use super::node_report::report;
 use super::{RunError, configuration, data_folder, init_log, parts, users};
 use crate::router::builtins;
 use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, Configured};
 
 /// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes. No code of a
-/// plugin is run, and nothing is written. What was checked, in a line, and a line for each grant of methods of the node.
+/// plugin is run, and nothing is written. What was checked, in a line; a line for each grant of methods of the node; and what the
+/// node has that the host can use, in further ones.
 ///
 /// # Errors
 /// As [`run`](super::run).
@@ -29,5 +31,7 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
         granted.map(|grant| format!("\nplugin '{}' is granted {grant}", manifest.id))
     });
     let of_node: String = of_node.collect();
-    Ok(format!("The configuration can be used: {} plugins with {methods} methods{of_node}", manifests.len()))
+    let used = format!("The configuration can be used: {} plugins with {methods} methods{of_node}", manifests.len());
+    let node = config.backend.as_ref().map_or_else(Vec::new, |backend| report(config, backend));
+    Ok([vec![used], node].concat().join("\n"))
 }

@@ -5,7 +5,9 @@ mod backend;
 mod bitcoin_conf;
 mod check;
 mod configuration;
+mod node_report;
 mod parts;
+mod shared_keys;
 mod users;
 
 use std::fs::File;

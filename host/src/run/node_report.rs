@@ -1,0 +1,136 @@
+//! What `outrigger run --check` says of the node: what it has that the host can use, each in a line with the setting of the node
+//! that would improve it. Nothing of it is an error of the configuration.
+
+use std::sync::Arc;
+
+use outrigger_bitcoind::Rpc;
+use outrigger_upstream::{Endpoint, Upstream};
+use serde_json::{Value, json};
+
+use super::configuration::login;
+use crate::config::{BackendConfig, Config, Wallets};
+
+/// The release from which on payments work (gettxspendingprevout), and that from which on there are 16 threads by default.
+const RELEASE_OF_PAYMENTS: u64 = 240_000;
+const RELEASE_OF_THREADS: u64 = 280_000;
+
+/// Asks the node.
+pub fn report(config: &Config, backend: &BackendConfig) -> Vec<String> {
+    match reach(backend).and_then(|rpc| Ok((rpc.ask("getblockchaininfo", &json!([])).map_err(|e| e.to_string())?, rpc)))
+    {
+        Err(reason) => vec![format!("The node at {} cannot be asked: {reason}", backend.url)],
+        Ok((chain, rpc)) => Node { rpc, chain }.lines(config, backend),
+    }
+}
+
+fn reach(backend: &BackendConfig) -> Result<Rpc, String> {
+    let endpoint: Endpoint = backend.url.parse().map_err(|error| format!("{error}"))?;
+    Rpc::start(Arc::new(Upstream::new(endpoint, login(backend)?, 1))).map_err(|error| error.to_string())
+}
+
+struct Node {
+    rpc: Rpc,
+    /// Its getblockchaininfo.
+    chain: Value,
+}
+
+impl Node {
+    fn lines(&self, config: &Config, backend: &BackendConfig) -> Vec<String> {
+        let network = self.ask("getnetworkinfo").unwrap_or_default();
+        let release = network["version"].as_u64().unwrap_or_default();
+        let mut lines = vec![self.identity(&network["subversion"], config, backend), self.pruned()];
+        if release < RELEASE_OF_PAYMENTS {
+            lines.push("release: payments need Bitcoin Core 24 or later".to_owned());
+        }
+        let index = self.ask("getindexinfo").unwrap_or_default();
+        let without = "rescans read every block; blockfilterindex=1 makes them fast";
+        lines.push(format!("blockfilterindex: {}", built(&index["basic block filter index"], without)));
+        let without =
+            "getrawtransaction finds transactions of blocks only where the block is named; txindex=1 finds them all";
+        lines.push(format!("txindex: {}", built(&index["txindex"], without)));
+        lines.push(self.rest());
+        lines.push(self.zmq());
+        let threads = match release < RELEASE_OF_THREADS {
+            true => "; 4 threads by default before release 28: set rpcthreads=16",
+            false => "",
+        };
+        let requests = backend.connections;
+        lines.push(format!(
+            "rpcthreads, rpcworkqueue: the node does not tell; it gets at most {requests} passed requests at a time \
+             (backend.connections) and a few of the host's own{threads}"
+        ));
+        lines.push(self.wallets(backend.wallets));
+        lines
+    }
+
+    fn ask(&self, method: &str) -> Option<Value> {
+        self.rpc.ask(method, &json!([])).ok()
+    }
+
+    fn identity(&self, release: &Value, config: &Config, backend: &BackendConfig) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+        let (chain, blocks, headers) = (&self.chain["chain"], &self.chain["blocks"], &self.chain["headers"]);
+        let behind = match self.chain["initialblockdownload"] == true {
+            true => ", in initial download",
+            false => "",
+        };
+        let other = match *chain == config.network.as_str() {
+            true => String::new(),
+            false => format!("; the configuration says {}, so the host would not start", config.network),
+        };
+        let (url, release, chain) = (&backend.url, text(release), text(chain));
+        format!("The node at {url} is reached: {release}, {chain}, block {blocks} of {headers}{behind}{other}")
+    }
+
+    fn pruned(&self) -> String {
+        match (self.chain["pruned"] == true, &self.chain["pruneheight"]) {
+            (false, _) => "prune: no".to_owned(),
+            (true, height) => {
+                format!("prune: blocks below {height} are gone, and rescans that need them fail; prune=0 keeps all")
+            }
+        }
+    }
+
+    fn rest(&self) -> String {
+        match self.rpc.rest("/rest/chaininfo.json") {
+            Ok(Some(_)) => "rest: on".to_owned(),
+            _ => "rest: off; headers and blocks cost more over JSON-RPC; rest=1 switches it on".to_owned(),
+        }
+    }
+
+    fn zmq(&self) -> String {
+        let all = self.ask("getzmqnotifications").unwrap_or_default();
+        let sequence = all.as_array().into_iter().flatten().find(|one| one["type"] == "pubsequence");
+        match sequence.and_then(|one| one["address"].as_str()) {
+            Some(address) => format!("zmqpubsequence: {address}"),
+            None => "zmqpubsequence: not published; the host finds changes by asking, and zmqpubsequence=tcp://127.0.0.1:28332 \
+                     tells it of them at once"
+                .to_owned(),
+        }
+    }
+
+    fn wallets(&self, owner: Wallets) -> String {
+        let loaded = self.ask("listwallets").map(|names| names.as_array().map_or(0, Vec::len));
+        match (loaded, owner) {
+            (None, Wallets::Own) => "wallets of the node: disabled; ours work without".to_owned(),
+            (None, Wallets::Node) => {
+                "wallets of the node: disabled, and backend.wallets = \"node\" needs them; disablewallet=0".to_owned()
+            }
+            (Some(0), _) => "wallets of the node: none loaded".to_owned(),
+            (Some(count), Wallets::Node) => format!("wallets of the node: {count} loaded"),
+            (Some(count), Wallets::Own) => format!(
+                "wallets of the node: {count} loaded; the running host warns of those that have a descriptor of ours, \
+                 since both would choose the same coins"
+            ),
+        }
+    }
+}
+
+/// How far an index is.
+fn built(index: &Value, without: &str) -> String {
+    match (&index["synced"], &index["best_block_height"]) {
+        (Value::Bool(true), _) => "built".to_owned(),
+        (Value::Bool(false), height) => format!("being built, up to block {height}; until then {without}"),
+        _ => format!("none; {without}"),
+    }
+}

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use outrigger_tests::{Client, Host, HostOptions, built, groups, wait_for, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A host whose log is kept, and all that it holds so far.
 pub fn logged(set: &[&str]) -> (Host, impl Fn() -> String) {
@@ -94,7 +95,7 @@ fn log_tells_once_of_calls_of_a_method_whose_group_is_off() {
     assert_eq!(client.refused("submitblock", json!(["00"])), unknown);
     let text = std::fs::read_to_string(log.path()).unwrap();
     let told: Vec<_> = text.lines().filter(|line| line.contains("a call of a method whose")).collect();
-    let fields = |line: &&str| serde_json::from_str::<serde_json::Value>(line).unwrap()["fields"].clone();
+    let fields = |line: &&str| serde_json::from_str::<Value>(line).unwrap()["fields"].clone();
     let told: Vec<_> =
         told.iter().map(fields).map(|line| json!([line["method"], line["group"], line["plugin"]])).collect();
     let expected = [
@@ -118,4 +119,107 @@ fn auth_prints_the_password_apart_from_the_lines_to_paste() {
     std::fs::write(config.path(), &lines).unwrap();
     let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
     Client::new(host.address, &format!("alice:{password}")).call("uptime", json!([]));
+}
+
+/// The lines of an audit log, whose file is its owner's alone.
+pub fn audited(file: &Path) -> Vec<Value> {
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn audit_log_lists_calls_that_move_money_export_keys_touch_files_or_change_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit");
+    let backup = folder.path().join("backup");
+    let users = format!("rpc.users=[{{ rpcauth = '{}', wallet = 'w' }}]", crate::users::ALICE);
+    let set = vec![format!("audit.file='{}'", file.display()), users];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let passphrase = "correct horse";
+    host.client().call("createwallet", json!({"wallet_name": "w", "passphrase": passphrase}));
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    let mine = alice.call("getnewaddress", json!([]));
+    host.client().call("generatetoaddress", json!([101, mine]));
+    alice.refused("walletpassphrase", json!(["wrong", 60]));
+    alice.call("walletpassphrase", json!([passphrase, 60]));
+    let paid = alice.call("sendtoaddress", json!([mine, 1.25]));
+    alice.call("listdescriptors", json!([true]));
+    alice.call("backupwallet", json!([backup.display().to_string()]));
+    alice.call("getbalances", json!([]));
+    host.client().call("stopplugin", json!(["mining"]));
+    let lines = audited(&file);
+    let short: Vec<Value> = lines
+        .iter()
+        .map(|line| {
+            json!([line["user"], line["wallet"], line["method"], line["outcome"], line["code"], line["txid"][0]])
+        })
+        .collect();
+    let expected = [
+        json!(["__cookie__", null, "createwallet", "ok", null, null]),
+        json!(["alice", "w", "walletpassphrase", "error", -14, null]),
+        json!(["alice", "w", "walletpassphrase", "ok", null, null]),
+        json!(["alice", "w", "sendtoaddress", "ok", null, paid]),
+        json!(["alice", "w", "listdescriptors", "ok", null, null]),
+        json!(["alice", "w", "backupwallet", "ok", null, null]),
+        json!(["__cookie__", null, "stopplugin", "ok", null, null]),
+    ];
+    assert_eq!(short, expected);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for secret in [passphrase, "tprv", "1.25", mine.as_str().unwrap()] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    assert!(lines.iter().all(|line| line["time"].as_str().unwrap().ends_with('Z')), "{text}");
+}
+
+#[test]
+fn audit_log_that_cannot_be_opened_keeps_the_host_from_starting() {
+    let set = vec!["audit.file='/nonexistent/audit'".to_owned()];
+    let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("audit.file: "), "{error}");
+}
+
+#[test]
+fn log_at_info_holds_no_address_amount_txid_or_key() {
+    let (host, log) = logged(&["log.level=info"]);
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!(["rent"]));
+    wallet.call("generatetoaddress", json!([101, mine]));
+    let paid = wallet.call("sendtoaddress", json!([mine, 1.23456789]));
+    wallet.refused("sendtoaddress", json!([mine, 7654.32198765]));
+    wallet.refused("gettransaction", json!(["5a".repeat(32)]));
+    let coin = &wallet.call("listunspent", json!([0]))[0];
+    let spent = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = wallet.call("createrawtransaction", json!([spent, [{mine.as_str().unwrap(): 0.51234567}]]));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([raw]))["hex"].clone();
+    let sent = wallet.call("sendrawtransaction", json!([signed, 0]));
+    let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
+    let descriptor = wallet.call("getdescriptorinfo", json!([format!("wpkh({key})")]));
+    let imported = format!("wpkh({key})#{}", descriptor["checksum"].as_str().unwrap());
+    wallet.call("importdescriptors", json!([[{"desc": imported, "timestamp": 0}]]));
+    let watched = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+    wallet.call("importmulti", json!([[{"scriptPubKey": {"address": watched}, "timestamp": 0, "watchonly": true}]]));
+    // One of the mempool is refused.
+    wallet.refused("abandontransaction", json!([sent]));
+    let text = log();
+    assert!(text.contains("listening"), "{text}");
+    let text_of = |value: &Value| value.as_str().unwrap().to_owned();
+    for secret in [
+        text_of(&mine),
+        text_of(&paid),
+        text_of(&sent),
+        text_of(&signed),
+        "5a".repeat(32),
+        key.to_owned(),
+        watched.to_owned(),
+        "1.23456789".to_owned(),
+        "123456789".to_owned(),
+        "7654.32198765".to_owned(),
+        "0.51234567".to_owned(),
+        "rent".to_owned(),
+    ] {
+        assert!(!text.contains(&secret), "{secret}: {text}");
+    }
 }

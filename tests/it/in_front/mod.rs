@@ -5,6 +5,7 @@ mod failures;
 mod hints;
 mod identity;
 mod nodes;
+mod operators;
 mod passed;
 mod plugins;
 mod reorganisations;

@@ -1,12 +1,12 @@
 //! Users of the host, and what they reach of the node.
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind};
 use serde_json::json;
 
 use crate::users::ALICE;
 
 /// A host with a user `alice` of these settings.
-fn with_user(settings: &str, more: &[&str]) -> Option<(Host, Client)> {
+pub fn with_user(settings: &str, more: &[&str]) -> Option<(Host, Client)> {
     bitcoind::installed()?;
     let user = format!("rpc.users=[{{ rpcauth = '{ALICE}', {settings} }}]");
     let set = std::iter::once(user).chain(more.iter().map(|&set| set.to_owned())).collect();
@@ -15,7 +15,7 @@ fn with_user(settings: &str, more: &[&str]) -> Option<(Host, Client)> {
     Some((host, alice))
 }
 
-fn status(client: &mut Client, method: &str) -> u16 {
+pub fn status(client: &mut Client, method: &str) -> u16 {
     client.post(&json!({"id": 1, "method": method, "params": []}).to_string()).status
 }
 
@@ -32,6 +32,76 @@ fn users_method_list_holds_for_passed_methods_and_batches() {
     };
     let output = Host::fail(&options);
     assert!(String::from_utf8_lossy(&output.stderr).contains("nobody has a method 'getblockcuont'"));
+}
+
+#[test]
+fn user_without_a_list_touches_no_files_of_the_node() {
+    let Some((host, mut alice)) = with_user("", &[]) else { return };
+    alice.call("getblockcount", json!([]));
+    let batch = json!([{"id": 1, "method": "savemempool"}]).to_string();
+    for method in ["savemempool", "dumptxoutset", "importmempool", "loadtxoutset"] {
+        assert_eq!(status(&mut alice, method), 403, "{method}");
+    }
+    assert!(alice.post(&batch).body.contains("The node does not allow this method"));
+    // The operator may.
+    assert!(host.client().call("savemempool", json!([]))["filename"].is_string());
+}
+
+#[test]
+fn users_method_list_names_sets_of_methods() {
+    let Some((_host, mut alice)) = with_user("methods = ['@read', '@send', 'savemempool']", &[]) else { return };
+    for (method, expected) in [
+        ("getblockcount", 200),
+        ("getmininginfo", 200),
+        ("uptime", 200),
+        ("savemempool", 200),
+        // Allowed, and refused by the node for want of arguments.
+        ("sendrawtransaction", 500),
+        ("generatetoaddress", 403),
+        ("prioritisetransaction", 403),
+        ("getbalances", 403),
+        ("setban", 403),
+        ("dumptxoutset", 403),
+        ("stop", 403),
+    ] {
+        assert_eq!(status(&mut alice, method), expected, "{method}");
+    }
+    let set = vec![format!("rpc.users=[{{ rpcauth = '{ALICE}', methods = ['@reed'] }}]")];
+    let output = Host::fail(&HostOptions { set, ..HostOptions::default() });
+    let told = "there is no set of methods '@reed': there are @read, @send, @mining, @wallet, @node-admin and @rest";
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains(told), "{error}");
+}
+
+#[test]
+fn users_of_bitcoin_conf_are_those_of_the_host_too() {
+    let Some(path) = bitcoind::installed() else { return };
+    let conf = tempfile::NamedTempFile::new().unwrap();
+    let bob = ALICE.replace("alice", "bob");
+    let text = format!("rpcauth={ALICE}\nrpcauth={bob}\nrpcwhitelist=alice:getblockcount,uptime,getbalances\n");
+    // Else the node would allow its cookie nothing.
+    let text = text + "rpcwhitelistdefault=0\n";
+    std::fs::write(conf.path(), text).unwrap();
+    let arguments = format!("-conf={}", conf.path().display());
+    let (node, _) = Bitcoind::start_with(path, &[&arguments]);
+    let set = vec![format!("rpc.bitcoin_conf='{}'", conf.path().display())];
+    let folder = tempfile::tempdir().unwrap();
+    let options = HostOptions { set, ..HostOptions::in_front_of(&[]) };
+    let host = Host::start_before(folder, options, Some(node));
+    let address = host.node.as_ref().unwrap().address;
+    for (user, method, expected) in [
+        ("alice", "getblockcount", 200),
+        ("alice", "uptime", 200),
+        ("alice", "getbestblockhash", 403),
+        ("bob", "getblockcount", 200),
+    ] {
+        let credentials = format!("{user}:pass:word");
+        // As at the node itself.
+        for address in [host.address, address] {
+            assert_eq!(status(&mut Client::new(address, &credentials), method), expected, "{user} {method}");
+        }
+    }
+    assert_eq!(status(&mut Client::new(host.address, "alice:pass"), "getblockcount"), 401);
 }
 
 #[test]

@@ -1,0 +1,219 @@
+//! What operators have of the host in front of a bitcoind: the check before the start, REST, the audit log, metrics and the log.
+
+use std::process::Command;
+
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, built, groups, wait_until};
+use serde_json::{Value, json};
+
+use super::users::{status, with_user};
+use crate::metrics::ask;
+use crate::operator::audited;
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// What `run --check` says of a node, and its exit code.
+fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {
+    let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
+    let text = text.replace("http://127.0.0.1:8332", &format!("http://{}", node.address));
+    let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
+    let text = text.replace("network = \"main\"", &format!("network = \"{network}\""));
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("bitcoind.toml");
+    std::fs::write(&config, text).unwrap();
+    let mut command = Command::new(&built().binary);
+    command.args(["run", "--check", "--config"]).arg(&config).arg("--datadir").arg(folder.path().join("data"));
+    let output = command.output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (mut bare, _) = Bitcoind::start_with(&path, &["-disablewallet"]);
+    let (code, told) = checked(&bare, "regtest");
+    assert_eq!(code, Some(0), "{told}");
+    for line in [
+        "The configuration can be used: 4 plugins with ".to_owned(),
+        format!("The node at http://{} is reached: /Satoshi:", bare.address),
+        "prune: no".to_owned(),
+        "blockfilterindex: none; ".to_owned(),
+        "txindex: none; ".to_owned(),
+        "rest: off; ".to_owned(),
+        "zmqpubsequence: not published; ".to_owned(),
+        "rpcthreads, rpcworkqueue: the node does not tell; it gets at most 8 ".to_owned(),
+        "wallets of the node: disabled; ".to_owned(),
+    ] {
+        assert!(told.lines().any(|found| found.starts_with(&line)), "{line}\n{told}");
+    }
+    assert!(told.contains(", regtest, block 0 of 0"), "{told}");
+    assert!(checked(&bare, "main").1.contains("; the configuration says main, so the host would not start"));
+    bare.stop();
+    let (code, told) = checked(&bare, "regtest");
+    let unreachable = format!("The node at http://{} cannot be asked: ", bare.address);
+    assert!(code == Some(0) && told.contains(&unreachable), "{told}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let socket = format!("ipc://{}/sequence", folder.path().display());
+    let zmq = format!("-zmqpubsequence={socket}");
+    let (node, _) = Bitcoind::start_with(&path, &["-blockfilterindex=1", "-txindex=1", "-rest=1", &zmq]);
+    let mut client = node.client();
+    client.call("generatetoaddress", json!([3, ADDRESS]));
+    client.call("createwallet", json!(["w"]));
+    wait_until("the indexes are built", || {
+        let index = client.call("getindexinfo", json!([]));
+        ["txindex", "basic block filter index"].iter().all(|name| index[name]["synced"] == true)
+    });
+    let told = checked(&node, "regtest").1;
+    for line in ["blockfilterindex: built", "txindex: built", "rest: on", &format!("zmqpubsequence: {socket}")] {
+        assert!(told.lines().any(|found| found == line), "{line}\n{told}");
+    }
+    assert!(told.contains("wallets of the node: 1 loaded"), "{told}");
+}
+
+#[test]
+fn wallet_of_the_node_with_our_descriptors_is_warned_of() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let options = HostOptions { log: Some(log.path().to_owned()), ..HostOptions::in_front_of(&[]) };
+    let host = Host::start_with(options);
+    let mut ours = host.client();
+    ours.call("createwallet", json!({"wallet_name": "ours", "load_on_startup": true}));
+    bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours.wallet("ours"));
+    let _host = host.restart();
+    wait_until("the warning", || {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        text.contains("a wallet of the node has a descriptor of one of ours")
+            && text.contains("wallet=\"ours\" wallet_of_node=\"w\"")
+    });
+}
+
+#[test]
+fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
+    let on = "backend.rest_passthrough=true";
+    let Some((_bare, mut alice)) = with_user("methods = ['@rest']", &[on]) else { return };
+    // The node itself has it off, which is its answer.
+    let get = |path: &str, credentials: Option<&str>| {
+        let authorization = credentials.map_or_else(String::new, |credentials| {
+            use base64::Engine;
+            let encoded = base64::engine::general_purpose::STANDARD.encode(credentials);
+            format!("Authorization: Basic {encoded}\r\n")
+        });
+        format!("GET {path} HTTP/1.1\r\nHost: x\r\n{authorization}\r\n")
+    };
+    let alices = Some("alice:pass:word");
+    assert_eq!(alice.send(&get("/rest/chaininfo.json", alices)).status, 404);
+    assert_eq!(status(&mut alice, "getblockcount"), 403);
+    let path = bitcoind::installed().unwrap();
+    let (node, _) = Bitcoind::start_with(path, &["-rest=1"]);
+    node.client().call("generatetoaddress", json!([200, ADDRESS]));
+    let set = [on, "metrics.listen=127.0.0.1:0"].map(str::to_owned).into_iter();
+    let users = format!(
+        "rpc.users=[{{ rpcauth = '{}', methods = ['@rest'] }}, {{ rpcauth = '{}', methods = ['@read'] }}]",
+        crate::users::ALICE,
+        crate::users::ALICE.replace("alice", "bob")
+    );
+    let options = HostOptions { set: set.chain([users]).collect(), ..HostOptions::in_front_of(&[]) };
+    let mut host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    let node = host.node.as_ref().unwrap();
+    let (mut client, mut direct) = (Client::new(host.address, "alice:pass:word"), node.client());
+    let first = direct.call("getblockhash", json!([0]));
+    let paths =
+        ["/rest/chaininfo.json", "/rest/mempool/info.json", "/rest/blockhashbyheight/3.hex", "/rest/nothing", "/rest/"];
+    let headers = format!("/rest/headers/{}.hex?count=200", first.as_str().unwrap());
+    for path in paths.into_iter().chain([headers.as_str()]) {
+        let (ours, nodes) = (client.send(&get(path, alices)), direct.send(&get(path, None)));
+        assert_eq!((ours.status, &ours.body), (nodes.status, &nodes.body), "{path}");
+        assert_eq!(ours.header("content-type"), nodes.header("content-type"), "{path}");
+    }
+    let body = client.send(&get(&headers, alices)).body;
+    assert_eq!(body.trim().len(), 200 * 160);
+    // Bob may read, and not this; who shows no credentials, and other verbs, are refused as elsewhere.
+    assert_eq!(client.send(&get(&headers, Some("bob:pass:word"))).status, 403);
+    assert_eq!(client.send(&get(&headers, Some("bob:pass"))).status, 401);
+    assert_eq!(client.send(&get(&headers, None)).status, 401);
+    let post = "POST /rest/chaininfo.json HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(client.send(post).status, 405);
+    let page = ask(host.metrics.unwrap(), "GET /metrics");
+    assert!(page.contains("outrigger_calls_total{method=\"@rest\",outcome=\"Ok\"} 7"), "{page}");
+    host.node.as_mut().unwrap().stop();
+    let away = client.send(&get("/rest/chaininfo.json", alices));
+    assert_eq!(away.status, 503);
+    assert!(away.body.starts_with("Waiting for bitcoind at "), "{}", away.body);
+}
+
+#[test]
+fn rest_is_not_passed_on_by_default() {
+    let Some(host) = super::start(&["-rest=1"]) else { return };
+    assert_eq!(host.client().send("GET /rest/chaininfo.json HTTP/1.1\r\nHost: x\r\n\r\n").status, 404);
+}
+
+#[test]
+fn audit_log_lists_passed_calls_and_those_of_batches() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit");
+    let set = vec![format!("audit.file='{}'", file.display())];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let mut client = host.client();
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([101, mine]));
+    let paid = wallet.call("sendtoaddress", json!([mine, 1]));
+    let coin = &wallet.call("listunspent", json!([0]))[0];
+    let spent = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = client.call("createrawtransaction", json!([spent, [{mine.as_str().unwrap(): 0.5}]]));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
+    let sent = client.call("sendrawtransaction", json!([signed["hex"], 0]));
+    client.post(
+        &json!([{"id": 1, "method": "savemempool"}, {"id": 2, "method": "getblockcount"},
+                {"id": 3, "method": "setban", "params": ["10.0.0.1", "add"]}])
+        .to_string(),
+    );
+    client.refused("dumpprivkey", json!([mine]));
+    client.refused("sendrawtransaction", json!(["00"]));
+    let lines = audited(&file);
+    let short: Vec<Value> = lines
+        .iter()
+        .map(|line| json!([line["wallet"], line["method"], line["outcome"], line["code"], line["txid"][0]]))
+        .collect();
+    let expected = [
+        json!([null, "createwallet", "ok", null, null]),
+        json!(["w", "sendtoaddress", "ok", null, paid]),
+        json!(["w", "signrawtransactionwithwallet", "ok", null, sent]),
+        json!([null, "sendrawtransaction", "ok", null, sent]),
+        json!([null, "savemempool", "ok", null, null]),
+        json!([null, "setban", "ok", null, null]),
+        json!([null, "dumpprivkey", "error", -32601, null]),
+        json!([null, "sendrawtransaction", "error", -22, null]),
+    ];
+    assert_eq!(short, expected);
+    assert!(lines.iter().all(|line| line["user"] == "__cookie__" && line["peer"] == "127.0.0.1"));
+}
+
+#[test]
+fn metrics_of_passed_calls_have_labels_of_known_methods_alone() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let mut client = host.client();
+    // Known without the node's help, and hidden in it.
+    client.call("getblockcount", json!([]));
+    client.call("waitforblockheight", json!([0]));
+    for number in 0..20 {
+        client.refused(&format!("madeup{number}"), json!([]));
+        let path = format!("madeup{number}");
+        client.wallet(&path).refused("getbalances", json!([]));
+    }
+    let page = ask(host.metrics.unwrap(), "GET /metrics");
+    assert!(page.contains("outrigger_calls_total{method=\"getblockcount\",outcome=\"Ok\"} 1"), "{page}");
+    assert!(page.contains("outrigger_calls_total{method=\"waitforblockheight\",outcome=\"Ok\"} 1"), "{page}");
+    assert!(page.contains("outrigger_calls_total{method=\"(unknown)\",outcome=\"Error\"} 20"), "{page}");
+    assert!(!page.contains("madeup"), "{page}");
+}

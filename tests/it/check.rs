@@ -245,5 +245,7 @@ fn plugin_inspect_shows_a_plugin_without_running_it() {
         text.starts_with("acme-mining 2.1.0: Acme's block policy") && text.contains("getblocktemplate ( {...} )"),
         "{text}"
     );
+    let text = String::from_utf8(inspect(built().library("outrigger_node_policy")).stdout).unwrap();
+    assert!(text.contains("\nservices  node-rpc/1\nnode-rpc  getblocktemplate\n"), "{text}");
     assert!(!inspect(Path::new("/nonexistent.so")).status.success());
 }

@@ -2,6 +2,7 @@
 
 mod chain;
 mod failures;
+mod groups;
 mod hints;
 mod identity;
 mod nodes;

@@ -15,6 +15,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::error::AskError;
+use super::rpc::METHOD_NOT_FOUND;
 use super::sync::{Follower, SyncError};
 use super::zmq::{Event, Stream, Subscription, ZmqEndpoint, ZmqError};
 
@@ -38,9 +39,6 @@ const MAX_WAITING: usize = 1_000;
 
 /// How often it is said that the node's chain is not followed.
 const WARN_EVERY: Duration = Duration::from_secs(60);
-
-/// bitcoind's code for a method that it does not have.
-const METHOD_NOT_FOUND: i32 = -32601;
 
 /// Where notifications come from.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@
 //!   sync           asks for the best block, fetches headers, emits events
 //!   mirror         headers and best chain, LMDB
 //!   mempool        ids and what each transaction may concern
+//!   template       the next block as the node would make it
 //!   snapshot       one moment of the mirror; blocks and coins by hash, live
 //!   rpc            asks the node and waits; REST where the node answers it
 //! ```
@@ -31,6 +32,7 @@ mod search;
 mod snapshot;
 mod submit;
 mod sync;
+mod template;
 pub mod zmq;
 
 pub use error::OpenError;

@@ -24,14 +24,12 @@ use super::error::{AskError, OpenError};
 use super::hints::{self, Hint, ZmqSetting};
 use super::mempool::fetch;
 use super::mirror::Mirror;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Question, Rpc};
 use super::snapshot::NodeSnapshot;
 use super::submit;
 use super::sync::{Follower, RewindLimit};
+use super::template::{Selections, Template, deployments, prioritised};
 use outrigger_values::FeeRate;
-
-/// bitcoind's code for a method that it does not have.
-const METHOD_NOT_FOUND: i32 = -32601;
 
 /// bitcoind's code for an estimate of fees where they are not estimated.
 const INTERNAL_ERROR: i32 = -32603;
@@ -60,6 +58,7 @@ pub struct BitcoindNode {
     network: Network,
     chain: ChainIdentity,
     follower: Arc<Follower>,
+    selections: Selections,
     wake: SyncSender<Hint>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -88,7 +87,8 @@ impl BitcoindNode {
         }
         let Settings { network, chain, zmq, may_wait, .. } = settings.clone();
         let (wake, thread) = hints::start(&follower, zmq, may_wait).map_err(OpenError::Threads)?;
-        Ok(Arc::new(Self { network, chain, follower, wake, thread: Mutex::new(Some(thread)) }))
+        let (selections, thread) = (Selections::default(), Mutex::new(Some(thread)));
+        Ok(Arc::new(Self { network, chain, follower, selections, wake, thread }))
     }
 
     /// The chain as it is followed.
@@ -134,10 +134,6 @@ impl BitcoindNode {
             }
         }
     }
-}
-
-fn unsupported<T>(what: &str) -> Result<T> {
-    Err(NodeError::Unsupported(format!("{what} is not available in front of a running bitcoind")))
 }
 
 impl Node for BitcoindNode {
@@ -197,11 +193,12 @@ impl Node for BitcoindNode {
     }
 
     fn next_block(&self) -> Result<NextBlock> {
-        unsupported("the next block's rules")
+        let template = Template::ask(self.rpc(), self.network)?;
+        template.next(self.follower.tip_at(template.previous())?)
     }
 
-    fn deployments(&self, _: BlockHash) -> Result<Option<Vec<Deployment>>> {
-        unsupported("the list of deployments (getdeploymentinfo has it)")
+    fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
+        deployments(self.rpc(), hash)
     }
 
     fn check_block(&self, raw: &[u8]) -> Result<Verdict> {
@@ -322,8 +319,12 @@ impl Node for BitcoindNode {
         }
     }
 
-    fn candidate(&self, _: Option<u64>) -> Result<Option<Candidate>> {
-        unsupported("a selection for the next block (getblocktemplate has it)")
+    fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
+        // Read before the node is asked: what comes in between is in the selection, and not counted yet.
+        let sequence = self.follower.mempool.sequence();
+        let template = Template::ask(self.rpc(), self.network)?;
+        let tip = self.follower.tip_at(template.previous())?;
+        self.selections.candidate(template, tip, sequence, known)
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
@@ -331,7 +332,7 @@ impl Node for BitcoindNode {
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {
-        unsupported("the list of prioritised transactions (getprioritisedtransactions has it)")
+        prioritised(self.rpc())
     }
 }
 

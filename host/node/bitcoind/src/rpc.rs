@@ -20,6 +20,9 @@ use super::error::AskError;
 /// bitcoind's code for what it does not know.
 pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
 
+/// bitcoind's code for a method that it does not have.
+pub const METHOD_NOT_FOUND: i32 = -32601;
+
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 

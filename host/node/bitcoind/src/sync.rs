@@ -167,6 +167,18 @@ impl Follower {
         **self.tip.load()
     }
 
+    /// A block that the node has as its tip, once the chain is followed up to it.
+    ///
+    /// # Errors
+    /// The node's absence; when it has gone on meanwhile.
+    pub(crate) fn tip_at(&self, hash: BlockHash) -> Result<Tip, NodeError> {
+        if self.tip().hash != hash {
+            self.sync_chain()?;
+        }
+        let entry = self.mirror.moment()?.entry(&hash)?;
+        entry.map(|entry| entry.tip()).ok_or_else(|| SyncError::Moved.into())
+    }
+
     /// The node's time, in Unix seconds: the clock's, or its mock time.
     pub fn time(&self) -> u64 {
         match self.mock_time.load(Ordering::Relaxed) {

@@ -1,0 +1,320 @@
+//! The next block as the node would make it, for plugins that mine: getblocktemplate, getdeploymentinfo and
+//! getprioritisedtransactions.
+
+use bitcoin::{Amount, BlockHash, Network, SignedAmount, Txid, Weight, Wtxid};
+use outrigger_node::{NodeError, Result};
+use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, NextBlock, SignalledDeployment, Tip};
+use outrigger_service::mempool::{Candidate, Prioritised, Selected};
+use outrigger_values::amount::Saturating;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::answers::Hex;
+use super::error::AskError;
+use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
+
+/// bitcoind's codes for a node without peers, and for one that is still fetching the chain.
+const NOT_CONNECTED: i32 = -9;
+const INITIAL_DOWNLOAD: i32 = -10;
+
+/// `getblocktemplate`.
+#[derive(Deserialize)]
+pub struct Template {
+    version: i32,
+    rules: Vec<String>,
+    vbavailable: Map<String, Value>,
+    previousblockhash: BlockHash,
+    transactions: Vec<TemplateTransaction>,
+    coinbasevalue: u64,
+    longpollid: String,
+    mintime: u32,
+    curtime: u64,
+    bits: String,
+}
+
+/// A transaction of it.
+#[derive(Deserialize)]
+struct TemplateTransaction {
+    data: Hex,
+    txid: Txid,
+    hash: Wtxid,
+    depends: Vec<u32>,
+    fee: u64,
+    sigops: u64,
+    weight: u64,
+}
+
+impl Template {
+    /// The node's template for a block on its tip.
+    ///
+    /// # Errors
+    /// The node's absence, also where it has no peers or is still fetching the chain.
+    pub fn ask(rpc: &Rpc, network: Network) -> Result<Self> {
+        let rules: &[&str] = if network == Network::Signet { &["segwit", "signet"] } else { &["segwit"] };
+        match rpc.ask("getblocktemplate", &json!([{"rules": rules}])) {
+            Err(AskError::Rpc { error, .. }) if matches!(error.code.0, NOT_CONNECTED | INITIAL_DOWNLOAD) => {
+                Err(NodeError::Unavailable(error.message))
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// The block that it builds on.
+    pub fn previous(&self) -> BlockHash {
+        self.previousblockhash
+    }
+
+    fn fees(&self) -> Amount {
+        self.transactions.iter().map(|one| Amount::from_sat(one.fee)).fold(Amount::ZERO, Amount::saturating_add)
+    }
+
+    /// What a block of it must and may be, on the tip that it builds on.
+    ///
+    /// # Errors
+    /// Where a value has another form than bitcoind's.
+    pub fn next(&self, tip: Tip) -> Result<NextBlock> {
+        let form = |what: &str| NodeError::Internal(format!("getblocktemplate: {what}"));
+        let bit = |bit: &Value| bit.as_u64().and_then(|bit| u8::try_from(bit).ok()).ok_or_else(|| form("vbavailable"));
+        let available = self.vbavailable.iter().map(|(rule, value)| Ok((rule.clone(), bit(value)?)));
+        Ok(NextBlock {
+            tip,
+            version: self.version,
+            bits: u32::from_str_radix(&self.bits, 16).map_err(|_| form("bits"))?,
+            min_time: self.mintime,
+            time: u32::try_from(self.curtime).map_err(|_| form("curtime"))?,
+            subsidy: Amount::from_sat(self.coinbasevalue)
+                .checked_sub(self.fees())
+                .ok_or_else(|| form("coinbasevalue"))?,
+            rules: self.rules.clone(),
+            available: available.collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// The node's last selection, by which the next is known again.
+#[derive(Default)]
+pub struct Selections(Mutex<Last>);
+
+#[derive(Default)]
+struct Last {
+    version: u64,
+    previous: Option<BlockHash>,
+    wtxids: Vec<Wtxid>,
+    longpollid: String,
+    sequence: u64,
+}
+
+impl Selections {
+    /// The selection of a template that was asked for at this sequence of the mempool; `None` where the caller knows its version.
+    ///
+    /// # Errors
+    /// As of [`Template::next`].
+    pub fn candidate(
+        &self,
+        template: Template,
+        tip: Tip,
+        sequence: u64,
+        known: Option<u64>,
+    ) -> Result<Option<Candidate>> {
+        let (version, sequence) = self.note(&template, sequence);
+        if known == Some(version) {
+            return Ok(None);
+        }
+        let (next, fees) = (template.next(tip)?, template.fees());
+        let selected = |one: TemplateTransaction| Selected {
+            raw: one.data.0.into(),
+            txid: one.txid,
+            wtxid: one.hash,
+            fee: Amount::from_sat(one.fee),
+            sigops: one.sigops,
+            weight: Weight::from_wu(one.weight),
+            depends: one.depends,
+        };
+        let transactions: Vec<Selected> = template.transactions.into_iter().map(selected).collect();
+        Ok(Some(Candidate { version, next, transactions: transactions.into(), fees, sequence }))
+    }
+
+    /// Its version, and the sequence of the mempool that it is of.
+    fn note(&self, template: &Template, sequence: u64) -> (u64, u64) {
+        let wtxids: Vec<Wtxid> = template.transactions.iter().map(|one| one.hash).collect();
+        let mut last = self.0.lock();
+        if last.previous != Some(template.previousblockhash) || last.wtxids != wtxids {
+            last.version += 1;
+            (last.previous, last.wtxids) = (Some(template.previousblockhash), wtxids);
+        }
+        // The node keeps a template for some seconds: until it makes another, this one lacks what has come since.
+        if last.longpollid != template.longpollid {
+            (last.longpollid, last.sequence) = (template.longpollid.clone(), sequence);
+        }
+        (last.version, last.sequence)
+    }
+}
+
+/// `getdeploymentinfo`.
+#[derive(Deserialize)]
+struct DeploymentsAnswer {
+    height: u32,
+    deployments: Map<String, Value>,
+}
+
+/// A deployment of it.
+#[derive(Deserialize)]
+struct RuleAnswer {
+    #[serde(default)]
+    height: Option<u32>,
+    #[serde(default)]
+    bip9: Option<SignalsAnswer>,
+}
+
+#[derive(Deserialize)]
+struct SignalsAnswer {
+    #[serde(default)]
+    bit: u8,
+    start_time: i64,
+    timeout: i64,
+    min_activation_height: u32,
+    status: String,
+    since: u32,
+    status_next: String,
+    #[serde(default)]
+    statistics: StatisticsAnswer,
+    #[serde(default)]
+    signalling: String,
+}
+
+#[derive(Deserialize, Default)]
+struct StatisticsAnswer {
+    period: u32,
+    #[serde(default)]
+    threshold: u32,
+}
+
+/// The deployments as of a block; `None` where the node does not know it.
+///
+/// # Errors
+/// The node's absence; `Unsupported` before Bitcoin Core 23.
+pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
+    let answer: DeploymentsAnswer = match rpc.ask("getdeploymentinfo", &json!([hash])) {
+        Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
+        Err(error) if error.code() == Some(METHOD_NOT_FOUND) => return too_old("deployments", 23, "getdeploymentinfo"),
+        answer => answer?,
+    };
+    let next = answer.height.saturating_add(1);
+    let deployment = |(name, rule): (String, Value)| {
+        let form = |reason: String| NodeError::Internal(format!("getdeploymentinfo: {name}: {reason}"));
+        let rule: RuleAnswer = serde_json::from_value(rule).map_err(|error| form(error.to_string()))?;
+        let rule = match (rule.bip9, rule.height) {
+            (Some(signals), _) => DeploymentRule::Signalled { progress: progress(signals, next).map_err(form)? },
+            (None, Some(height)) => DeploymentRule::Buried { height },
+            (None, None) => return Err(form("neither a height nor bip9".to_owned())),
+        };
+        Ok(Deployment { name, rule })
+    };
+    answer.deployments.into_iter().map(deployment).collect::<Result<_>>().map(Some)
+}
+
+/// How far signals have come, with a block before the height `next`.
+fn progress(answer: SignalsAnswer, next: u32) -> std::result::Result<SignalledDeployment, String> {
+    let (stage, next_stage) = (stage(answer.status)?, stage(answer.status_next)?);
+    Ok(SignalledDeployment {
+        bit: answer.bit,
+        start_time: answer.start_time,
+        timeout: answer.timeout,
+        min_activation_height: answer.min_activation_height,
+        stage,
+        since: answer.since,
+        next_stage,
+        next_since: if stage == next_stage { answer.since } else { next },
+        period: answer.statistics.period,
+        threshold: answer.statistics.threshold,
+        signals: answer.signalling.bytes().map(|mark| mark == b'#').collect(),
+    })
+}
+
+fn stage(status: String) -> std::result::Result<DeploymentStage, String> {
+    Ok(match status.as_str() {
+        "defined" => DeploymentStage::Defined,
+        "started" => DeploymentStage::Started,
+        "locked_in" => DeploymentStage::LockedIn,
+        "active" => DeploymentStage::Active,
+        "failed" => DeploymentStage::Failed,
+        _ => return Err(format!("the status '{status}'")),
+    })
+}
+
+/// An entry of `getprioritisedtransactions`, in satoshi.
+#[derive(Deserialize)]
+struct PrioritisedAnswer {
+    fee_delta: i64,
+    #[serde(default)]
+    modified_fee: Option<i64>,
+}
+
+/// The transactions that have a fee delta, by txid.
+///
+/// # Errors
+/// The node's absence; `Unsupported` before Bitcoin Core 26.
+pub fn prioritised(rpc: &Rpc) -> Result<Vec<Prioritised>> {
+    type Answer = std::collections::BTreeMap<Txid, PrioritisedAnswer>;
+    let answer: Answer = match rpc.ask("getprioritisedtransactions", &json!([])) {
+        Err(error) if error.code() == Some(METHOD_NOT_FOUND) => {
+            return too_old("prioritised", 26, "getprioritisedtransactions");
+        }
+        answer => answer?,
+    };
+    // A delta that was taken back may still be listed.
+    let given = answer.into_iter().filter(|(_, one)| one.fee_delta != 0);
+    let one = |(txid, one): (Txid, PrioritisedAnswer)| Prioritised {
+        txid,
+        fee_delta: SignedAmount::from_sat(one.fee_delta),
+        modified_fee: one.modified_fee.map(SignedAmount::from_sat),
+    };
+    Ok(given.map(one).collect())
+}
+
+fn too_old<T>(function: &str, release: u32, method: &str) -> Result<T> {
+    Err(NodeError::Unsupported(format!(
+        "'{function}' needs a node of Bitcoin Core {release} or later, which has {method}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::hashes::Hash;
+
+    use super::*;
+
+    fn template(mark: u8, longpollid: &str) -> Template {
+        let hash = BlockHash::from_byte_array([mark; 32]);
+        let id = Txid::from_byte_array([mark; 32]);
+        serde_json::from_value(json!({
+            "version": 0x2000_0000, "rules": ["csv", "!segwit"], "vbavailable": {"testdummy": 28}, "previousblockhash": hash,
+            "transactions": [{"data": "00ff", "txid": id, "hash": id, "depends": [], "fee": 7, "sigops": 4, "weight": 400}],
+            "coinbasevalue": 5_000_000_007_u64, "longpollid": longpollid, "mintime": 11, "curtime": 12, "bits": "207fffff",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn candidate_is_the_template_of_the_node_under_a_version() {
+        let tip = Tip { hash: BlockHash::from_byte_array([1; 32]), height: 5, time: 10, median_time: 10 };
+        let selections = Selections::default();
+        let ask = |mark, longpollid: &str, sequence, known| {
+            selections.candidate(template(mark, longpollid), tip, sequence, known).unwrap()
+        };
+        let first = ask(1, "a", 3, None).unwrap();
+        assert_eq!((first.version, first.sequence, first.fees), (1, 3, Amount::from_sat(7)));
+        assert_eq!((first.next.subsidy, first.next.bits), (Amount::from_int_btc(50), 0x207f_ffff));
+        assert_eq!(
+            (&first.next.rules[1], &first.next.available),
+            (&"!segwit".to_owned(), &vec![("testdummy".to_owned(), 28)])
+        );
+        assert_eq!((&*first.transactions[0].raw, first.transactions[0].weight), (&[0, 0xff][..], Weight::from_wu(400)));
+        assert_eq!(ask(1, "a", 4, Some(1)), None);
+        // The node made no other template since: it is of the mempool as it was.
+        assert_eq!(ask(1, "a", 4, None).map(|again| (again.version, again.sequence)), Some((1, 3)));
+        assert_eq!(ask(1, "b", 4, None).map(|again| (again.version, again.sequence)), Some((1, 4)));
+        assert_eq!(ask(2, "c", 5, Some(1)).map(|other| (other.version, other.sequence)), Some((2, 5)));
+    }
+}

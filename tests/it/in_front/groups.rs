@@ -1,13 +1,14 @@
-//! The group mining, which is off by default in front of a node: its services answer there as on the embedded chain.
+//! The groups chain and mining, which are off by default in front of a node: their services answer there as on the embedded chain.
 
 use bitcoin::ScriptBuf;
-use outrigger_tests::{Client, Host, built, miner, wait_until};
+use outrigger_tests::{Client, Host, built, data_json, miner, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, pay, start_with};
 
 const MINING: &str =
     "{ file = \"mining\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"] }";
+const CHAIN: &str = "{ file = \"chain\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"log/1\"] }";
 
 /// What most miners ask with.
 fn request() -> Value {
@@ -113,4 +114,92 @@ fn fee_deltas_of_the_group_are_those_of_the_node() {
     // Taken back, it is none any more.
     client.call("prioritisetransaction", json!([unknown, 0, -9]));
     assert_eq!(client.call("getprioritisedtransactions", json!([])).as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn blocks_and_headers_are_refused_for_the_reasons_of_the_node() {
+    let Some((_host, mut client, mut node)) = with(&[], MINING) else { return };
+    for (height, block) in outrigger_tests::recorded_chain().iter().enumerate() {
+        assert_eq!(client.call("submitblock", json!([block])), Value::Null, "height {}", height + 1);
+    }
+    let tip = node.call("getbestblockhash", json!([]));
+    let time = node.call("getblockheader", json!([tip]))["time"].clone();
+    node.call("setmocktime", json!([time]));
+    let answer = |client: &mut Client, method: &str, params: Value| match client.try_call(method, params) {
+        Ok(verdict) => verdict,
+        Err(error) => json!({"code": error.code, "message": error.message}),
+    };
+    let mut differ = Vec::new();
+    for row in data_json("bad-blocks.json")["rows"].as_array().unwrap() {
+        let (name, Some(block)) = (row["name"].as_str().unwrap(), row["hex"].as_str()) else { continue };
+        let proposal = json!([{"mode": "proposal", "data": block, "rules": ["segwit"]}]);
+        let header = json!([block.get(..160).unwrap_or(block)]);
+        for (method, params) in
+            [("getblocktemplate", proposal), ("submitheader", header), ("submitblock", json!([block]))]
+        {
+            // The node first where that leaves no mark: what is submitted is known from then on.
+            let (ours, theirs) = match method {
+                "submitblock" => (answer(&mut client, method, params), row["submitblock"].clone()),
+                _ => (answer(&mut client, method, params.clone()), answer(&mut node, method, params)),
+            };
+            if ours != theirs {
+                differ.push(format!("{name}: {method}: {ours} and not {theirs}"));
+            }
+        }
+        if row["accepted"] == json!(true) {
+            let accepted = node.call("getbestblockhash", json!([]));
+            node.call("invalidateblock", json!([accepted]));
+        }
+        assert_eq!(node.call("getbestblockhash", json!([])), tip, "{name}");
+    }
+    assert!(differ.is_empty(), "{} verdicts differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+#[test]
+fn chain_of_the_group_is_that_of_the_node() {
+    let Some((_host, mut client, mut node)) = with(&["-txindex=1"], CHAIN) else { return };
+    pay(&mut node, &[1, 2]);
+    // So many that signals for testdummy count.
+    let best = node.call("generatetoaddress", json!([60, ADDRESS]))[59].clone();
+    wait_until("the node is followed", || client.call("getbestblockhash", json!([])) == best);
+    let coinbase = |node: &mut Client, hash: &Value| node.call("getblock", json!([hash, 1]))["tx"][0].clone();
+    let last = coinbase(&mut node, &best);
+    let alike = |client: &mut Client, node: &mut Client, method: &str, params: Value| {
+        assert_eq!(client.call(method, params.clone()), node.call(method, params), "{method}");
+    };
+    let ours = client.call("getdeploymentinfo", json!([]));
+    let mut theirs = node.call("getdeploymentinfo", json!([]));
+    let statistics = theirs.pointer_mut("/deployments/testdummy/bip9/statistics").unwrap();
+    // Bitcoin Knots tells where the period begins, too.
+    *statistics = without(statistics.take(), &["period_start"]);
+    assert_eq!(ours, theirs);
+    let first = node.call("getblockhash", json!([1]));
+    alike(&mut client, &mut node, "getdeploymentinfo", json!([first]));
+    assert_eq!(client.refused("getdeploymentinfo", json!(["00".repeat(32)])).0, -5);
+    alike(&mut client, &mut node, "getrawtransaction", json!([last, 1]));
+    let moves = |client: &mut Client| client.call("getrawmempool", json!([false, true]))["mempool_sequence"].as_u64();
+    wait_until("the payments have left", || client.call("getrawmempool", json!([])) == json!([]));
+    let before = moves(&mut client);
+    // A block of another branch: known as such, and its transactions are not of the best chain.
+    node.call("invalidateblock", json!([best]));
+    let tip = node.call("getbestblockhash", json!([]));
+    wait_until("the node is followed", || client.call("getbestblockhash", json!([])) == tip);
+    assert_eq!(client.refused("getrawtransaction", json!([last, 1])).0, -5);
+    alike(&mut client, &mut node, "getchaintips", json!([]));
+    // A block without transactions counts for the selection alone.
+    assert_eq!(moves(&mut client), before);
+}
+
+#[test]
+fn what_the_node_does_not_have_is_named_with_its_setting() {
+    let Some((_host, mut client, mut node)) = with(&["-blocksonly=1"], CHAIN) else { return };
+    let hash = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
+    let coinbase = node.call("getblock", json!([hash, 1]))["tx"][0].clone();
+    let (_, message) = client.refused("getrawtransaction", json!([coinbase]));
+    assert!(message.contains("txindex=1"), "{message}");
+    // No estimate is none that failed.
+    assert!(node.refused("estimatesmartfee", json!([6])).1.contains("disabled"));
+    assert!(client.call("estimatesmartfee", json!([6])).get("feerate").is_none());
+    let (_, message) = client.refused("gettxoutsetinfo", json!([]));
+    assert!(message.contains("scantxoutset"), "{message}");
 }

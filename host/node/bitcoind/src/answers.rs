@@ -28,6 +28,20 @@ pub struct ChainAnswer {
     /// The challenge of a signet, hexadecimal (29).
     #[serde(default)]
     pub signet_challenge: Option<Hex>,
+    /// What its operator has to know: a list, or a text that may be empty (before 28).
+    #[serde(default)]
+    pub warnings: serde_json::Value,
+}
+
+impl ChainAnswer {
+    /// What the node's operator has to know.
+    pub fn warnings(&self) -> Vec<String> {
+        let texts = match &self.warnings {
+            serde_json::Value::Array(texts) => texts.as_slice(),
+            text => std::slice::from_ref(text),
+        };
+        texts.iter().filter_map(|text| text.as_str()).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+    }
 }
 
 /// `getblockchaininfo` since 29, and `getblocktemplate`, on a signet.

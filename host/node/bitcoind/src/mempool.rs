@@ -32,7 +32,9 @@ struct State {
     entries: HashMap<Txid, Entry>,
     /// In the order in which they were seen.
     order: BTreeMap<u64, Txid>,
-    /// Counts the changes.
+    /// Counts the transactions that came and those that left.
+    moves: u64,
+    /// Counts these, and all else that changes the selection for the next block: new tips, and fee deltas.
     sequence: u64,
     /// The last reading; none where it was not whole.
     read: Option<Reading>,
@@ -147,9 +149,19 @@ impl Mempool {
         self.0.lock().entries.contains_key(txid)
     }
 
-    /// How often it has changed.
+    /// How often it has changed, and its tip.
     pub fn sequence(&self) -> u64 {
         self.0.lock().sequence
+    }
+
+    /// How many transactions have come and left.
+    pub fn moves(&self) -> u64 {
+        self.0.lock().moves
+    }
+
+    /// Counts a change that is of no transaction: a new tip, or a fee delta.
+    pub fn count_change(&self) {
+        self.0.lock().sequence += 1;
     }
 
     /// The ids of the transactions that have a wanted interest, and of those that spend their outputs, parents first.
@@ -179,6 +191,7 @@ impl State {
 
     fn add(&mut self, txid: Txid, transaction: Transaction, time: u64) -> NodeEvent {
         self.sequence += 1;
+        self.moves += 1;
         let outputs = u32::try_from(transaction.output.len()).unwrap_or(u32::MAX);
         let number = self.sequence;
         self.entries.insert(txid, Entry { interests: interests(&transaction, &txid).collect(), outputs, number });
@@ -188,6 +201,7 @@ impl State {
 
     fn remove(&mut self, txid: Txid) -> NodeEvent {
         self.sequence += 1;
+        self.moves += 1;
         if let Some(entry) = self.entries.remove(&txid) {
             self.order.remove(&entry.number);
         }
@@ -277,6 +291,8 @@ mod tests {
         assert_eq!(mempool.concerning(&|interest| interest == script), [first.compute_txid(), second.compute_txid()]);
         mempool.0.lock().remove(first.compute_txid());
         assert!(mempool.concerning(&|interest| interest == script).is_empty());
-        assert_eq!((mempool.sequence(), mempool.ids().len()), (4, 2));
+        assert_eq!((mempool.sequence(), mempool.moves(), mempool.ids().len()), (4, 4, 2));
+        mempool.count_change();
+        assert_eq!((mempool.sequence(), mempool.moves()), (5, 4), "a block came");
     }
 }

@@ -34,6 +34,9 @@ use outrigger_values::FeeRate;
 /// bitcoind's code for an estimate of fees where they are not estimated.
 const INTERNAL_ERROR: i32 = -32603;
 
+/// bitcoind's code for a header that breaks a rule.
+const VERIFY: i32 = -25;
+
 /// How the node is followed.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -216,7 +219,12 @@ impl Node for BitcoindNode {
 
     fn submit_header(&self, raw: &[u8]) -> Result<Verdict> {
         let data = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
-        submit::verdict(self.rpc().ask("submitheader", &json!([data])))
+        match self.rpc().ask("submitheader", &json!([data])) {
+            Err(AskError::Rpc { error, .. }) if error.code.0 == VERIFY => {
+                Ok(Verdict::Invalid { reason: error.message, detail: String::new() })
+            }
+            answer => submit::verdict(answer),
+        }
     }
 
     fn invalidate_block(&self, hash: BlockHash) -> Result<()> {
@@ -233,7 +241,7 @@ impl Node for BitcoindNode {
 
     fn mempool_info(&self) -> Result<MempoolInfo> {
         let info: MempoolAnswer = self.rpc().ask("getmempoolinfo", &json!([]))?;
-        let sequence = self.follower.mempool.sequence();
+        let mempool = &self.follower.mempool;
         Ok(MempoolInfo {
             transactions: info.size,
             virtual_size: info.bytes,
@@ -243,8 +251,8 @@ impl Node for BitcoindNode {
             min_feerate: info.mempoolminfee.feerate(),
             relay_feerate: info.minrelaytxfee.feerate(),
             incremental_feerate: info.incrementalrelayfee.unwrap_or(info.minrelaytxfee).feerate(),
-            sequence,
-            moves: sequence,
+            sequence: mempool.sequence(),
+            moves: mempool.moves(),
             unbroadcast: info.unbroadcastcount,
         })
     }
@@ -328,7 +336,9 @@ impl Node for BitcoindNode {
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
-        self.unit("prioritisetransaction", &json!([txid, 0, fee_delta.to_sat()]))
+        self.unit("prioritisetransaction", &json!([txid, 0, fee_delta.to_sat()]))?;
+        self.follower.mempool.count_change();
+        Ok(())
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {

@@ -69,12 +69,40 @@ impl NodeSnapshot {
             chain_work: entry.work.to_be_bytes(),
             transactions: None,
             median_time: entry.median_time,
-            state: if best { BlockState::Valid } else { BlockState::HeaderOnly },
+            // While the node is away, no more than the header is known of a block of another branch.
+            state: if best { BlockState::Valid } else { self.branch_state(entry).unwrap_or(BlockState::HeaderOnly) },
             in_best_chain: best,
             next,
             size: None,
         })
     }
+
+    /// How far the node has checked a block of another branch: as far as the end of that branch.
+    fn branch_state(&self, entry: &Entry) -> Result<BlockState> {
+        for tip in self.tips()?.into_iter().filter(|tip| tip.branch_length > 0 && tip.height >= entry.height) {
+            let fork = tip.height.saturating_sub(tip.branch_length);
+            let mut last = self.entry(tip.hash)?;
+            while let Some(at) = last.filter(|at| at.height > entry.height && at.height > fork) {
+                last = self.moment.entry(&at.header.prev_blockhash)?;
+            }
+            if last.is_some_and(|at| at.hash() == entry.hash()) {
+                return Ok(tip.state);
+            }
+        }
+        Ok(BlockState::HeaderOnly)
+    }
+}
+
+/// Why there is no transaction of an id: none is known, the node has no index of them, or it has not read all blocks for it yet.
+fn missing_transaction(error: &AskError) -> Option<Result<Option<ConfirmedTransaction>>> {
+    let AskError::Rpc { error, .. } = error else { return None };
+    if error.message.contains("txindex") {
+        return Some(Err(NodeError::Unsupported("the node has no index of transactions (txindex=1)".into())));
+    }
+    if error.message.contains("being indexed") {
+        return Some(Err(NodeError::Unavailable(error.message.clone())));
+    }
+    (error.code.0 == INVALID_ADDRESS_OR_KEY).then_some(Ok(None))
 }
 
 impl Snapshot for NodeSnapshot {
@@ -90,7 +118,7 @@ impl Snapshot for NodeSnapshot {
             headers: info.headers.max(self.moment.tip.height),
             size_on_disk: info.size_on_disk,
             coins: None,
-            warnings: self.follower.held().into_iter().collect(),
+            warnings: self.follower.held().into_iter().chain(info.warnings()).collect(),
         })
     }
 
@@ -124,13 +152,15 @@ impl Snapshot for NodeSnapshot {
 
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
         let found: FoundTransaction = match self.rpc().ask("getrawtransaction", &json!([txid, true])) {
-            Err(AskError::Rpc { error, .. }) if error.message.contains("txindex") => {
-                return Err(NodeError::Unsupported("the node has no index of transactions (txindex=1)".into()));
-            }
-            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
-            answer => answer?,
+            Ok(found) => found,
+            Err(error) => return missing_transaction(&error).unwrap_or_else(|| Err(error.into())),
         };
+        // The index has transactions of stale blocks, too.
         let Some(block) = found.blockhash else { return Ok(None) };
+        let Some(entry) = self.entry(block)? else { return Ok(None) };
+        if !self.moment.is_best(&entry)? {
+            return Ok(None);
+        }
         let ids: BlockIds = self.rpc().ask("getblock", &json!([block, 1]))?;
         let index = ids.tx.iter().position(|id| *id == txid).and_then(|index| u32::try_from(index).ok());
         Ok(index.map(|index| ConfirmedTransaction { raw: Blob(found.hex.0), block, index }))
@@ -210,5 +240,35 @@ impl Snapshot for NodeSnapshot {
 
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
         search::find(&self.moment, self.rpc(), heights, wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_values::{RpcError, RpcErrorCode};
+
+    use super::*;
+
+    #[test]
+    fn transaction_that_is_not_found_is_told_from_an_index_that_is_not_there() {
+        let missing = |code, message: &str| {
+            let error = RpcError::new(RpcErrorCode(code), message);
+            missing_transaction(&AskError::Rpc { method: "getrawtransaction".into(), error })
+        };
+        // As bitcoind words them.
+        let none =
+            missing(-5, "No such mempool or blockchain transaction. Use gettransaction for wallet transactions.");
+        assert_eq!(none, Some(Ok(None)));
+        let no_index = missing(
+            -5,
+            "No such mempool transaction. Use -txindex or provide a block hash to enable blockchain transaction queries. Use gettransaction for wallet transactions.",
+        );
+        assert!(matches!(no_index, Some(Err(NodeError::Unsupported(text))) if text.contains("txindex=1")));
+        let reading = missing(
+            -5,
+            "No such mempool transaction. Blockchain transactions are still in the process of being indexed. Use gettransaction for wallet transactions.",
+        );
+        assert!(matches!(reading, Some(Err(NodeError::Unavailable(_)))));
+        assert_eq!(missing(-8, "parameter 1 must be of length 64"), None);
     }
 }

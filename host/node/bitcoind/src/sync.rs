@@ -482,6 +482,7 @@ impl Follower {
     fn emit_change(&self, change: &Change) -> Result<(), MirrorError> {
         let tip = self.mirror.moment()?.tip.tip();
         self.tip.store(Arc::new(tip));
+        self.mempool.count_change();
         let disconnected =
             change.disconnected.iter().map(|&(hash, height)| NodeEvent::BlockDisconnected { hash, height });
         let connected = change.connected.iter().map(|&(hash, height)| NodeEvent::BlockConnected { hash, height });

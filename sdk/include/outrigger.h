@@ -1442,19 +1442,22 @@ enum {
      */
     OUTRIGGER_FN_CHAIN_BLOCK_INFO = 2,
     /**
-     * A block's serialisation, on any branch; none when it is unknown or only its header is known.
+     * A block's serialisation, on any branch; none when it is unknown, only its header is known, or the node has
+     * dropped it (`-prune`).
      *
      * Request: hash [hash]. Response: [optional bytes].
      */
     OUTRIGGER_FN_CHAIN_BLOCK = 3,
     /**
-     * What each transaction of a connected block spent, the coinbase's entry being empty.
+     * What each transaction of a connected block spent, the coinbase's entry being empty; none where the node has
+     * dropped it, or is a bitcoind before Bitcoin Core 23, which does not tell it.
      *
      * Request: hash [hash]. Response: [optional list of spent_outputs].
      */
     OUTRIGGER_FN_CHAIN_SPENT_OUTPUTS = 4,
     /**
-     * The confirmed transaction of an id on the best chain.
+     * The confirmed transaction of an id on the best chain. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind
+     * without `txindex=1`.
      *
      * Request: txid [hash]. Response: [optional confirmed_transaction].
      */
@@ -1478,7 +1481,8 @@ enum {
      */
     OUTRIGGER_FN_CHAIN_TIPS = 8,
     /**
-     * What a block on the tip must and may be.
+     * What a block on the tip must and may be. Fails with OUTRIGGER_STATUS_NODE_UNAVAILABLE on a bitcoind that makes no
+     * templates now: it has no peers, or is still fetching the chain.
      *
      * Request: nothing. Response: [next_block].
      */
@@ -1534,14 +1538,15 @@ enum {
     /**
      * The unspent outputs of the best chain that follow this one, or the first ones, by the bytes of the transaction's
      * id and then by index: at most so many, and fewer where they would make a large answer, but one at least where
-     * there is any. Since minor 1.
+     * there is any. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
      *
      * Request: outpoint [optional out_point], limit [u32]. Response: [list of unspent_output].
      */
     OUTRIGGER_FN_CHAIN_COINS_AFTER = 18,
     /**
      * The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
-     * Since minor 1.
+     * Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind before Bitcoin Core 23. What it does not tell of a
+     * deployment is 0: the bit, the period and the threshold where signals do not count. Since minor 1.
      *
      * Request: hash [hash]. Response: [optional list of deployment].
      */
@@ -1608,7 +1613,9 @@ enum {
     OUTRIGGER_FN_MEMPOOL_TRY_SUBMIT = 6,
     /**
      * The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
-     * caller knows, so that what has not changed is not handed over again.
+     * caller knows, so that what has not changed is not handed over again. In front of a bitcoind it is the node's own,
+     * which it makes anew for another tip and else every five seconds at most; it fails as outrigger_chain_next_block()
+     * does.
      *
      * Request: known [optional u64]. Response: [optional candidate].
      */
@@ -1620,7 +1627,8 @@ enum {
      */
     OUTRIGGER_FN_MEMPOOL_PRIORITISE = 8,
     /**
-     * All that was added and stands, by txid.
+     * All that was added and stands, by txid. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind before Bitcoin Core
+     * 26.
      *
      * Request: nothing. Response: [list of prioritised].
      */

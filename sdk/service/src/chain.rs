@@ -299,11 +299,13 @@ service! {
         fn info() -> ChainInfo;
         /// A block's entry in the index; none when it is unknown.
         fn block_info(block: BlockRef) -> Option<BlockInfo>;
-        /// A block's serialisation, on any branch; none when it is unknown or only its header is known.
+        /// A block's serialisation, on any branch; none when it is unknown, only its header is known, or the node has dropped it
+        /// (`-prune`).
         fn block(hash: BlockHash) -> Option<Blob>;
-        /// What each transaction of a connected block spent, the coinbase's entry being empty.
+        /// What each transaction of a connected block spent, the coinbase's entry being empty; none where the node has dropped it,
+        /// or is a bitcoind before Bitcoin Core 23, which does not tell it.
         fn spent_outputs(hash: BlockHash) -> Option<Vec<SpentOutputs>>;
-        /// The confirmed transaction of an id on the best chain.
+        /// The confirmed transaction of an id on the best chain. Fails with `Unsupported` on a bitcoind without `txindex=1`.
         fn transaction(txid: Txid) -> Option<ConfirmedTransaction>;
         /// The unspent outputs of the best chain at these outpoints, in their order.
         fn coins(outpoints: Vec<OutPoint>) -> Vec<Option<Coin>>;
@@ -311,7 +313,8 @@ service! {
         fn fork_point(hash: BlockHash) -> Option<BlockInfo>;
         /// The ends of all branches, the best chain's first, then by falling height.
         fn tips() -> Vec<ChainTip>;
-        /// What a block on the tip must and may be.
+        /// What a block on the tip must and may be. Fails with `NodeUnavailable` on a bitcoind that makes no templates now: it has
+        /// no peers, or is still fetching the chain.
         fn next_block() -> NextBlock;
         /// The host's time, in seconds: the clock's, or the mocked one.
         fn time() -> u64;
@@ -331,10 +334,12 @@ service! {
         fn set_mock_time(seconds: u64) -> ();
         /// The unspent outputs of the best chain that follow this one, or the first ones, by the bytes of the transaction's
         /// id and then by index: at most so many, and fewer where they would make a large answer, but one at least where
-        /// there is any.
+        /// there is any. Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn coins_after(outpoint: Option<OutPoint>, limit: u32) -> Vec<UnspentOutput>;
         /// The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
+        /// Fails with `Unsupported` on a bitcoind before Bitcoin Core 23. What it does not tell of a deployment is 0: the bit, the
+        /// period and the threshold where signals do not count.
         #[since(1)]
         fn deployments(hash: BlockHash) -> Option<Vec<Deployment>>;
         /// The network that the node is on. It never changes, and is answered at once, whatever the node does.

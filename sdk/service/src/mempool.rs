@@ -266,11 +266,12 @@ service! {
         /// As `submit`, keeping nothing.
         fn try_submit(raw: Blob, max_feerate: FeeRate) -> Admission;
         /// The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
-        /// caller knows, so that what has not changed is not handed over again.
+        /// caller knows, so that what has not changed is not handed over again. In front of a bitcoind it is the node's own, which
+        /// it makes anew for another tip and else every five seconds at most; it fails as `Chain::next_block` does.
         fn candidate(known: Option<u64>) -> Option<Candidate>;
         /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
         fn prioritise(txid: Txid, fee_delta: SignedAmount) -> ();
-        /// All that was added and stands, by txid.
+        /// All that was added and stands, by txid. Fails with `Unsupported` on a bitcoind before Bitcoin Core 26.
         fn prioritised() -> Vec<Prioritised>;
         /// For each of these ids whether it is of a transaction of the mempool that was offered by `submit` and that no peer
         /// is known to have. One that came back from a block is none.

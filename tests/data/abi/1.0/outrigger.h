@@ -1400,19 +1400,22 @@ enum {
      */
     OUTRIGGER_FN_CHAIN_BLOCK_INFO = 2,
     /**
-     * A block's serialisation, on any branch; none when it is unknown or only its header is known.
+     * A block's serialisation, on any branch; none when it is unknown, only its header is known, or the node has
+     * dropped it (`-prune`).
      *
      * Request: hash [hash]. Response: [optional bytes].
      */
     OUTRIGGER_FN_CHAIN_BLOCK = 3,
     /**
-     * What each transaction of a connected block spent, the coinbase's entry being empty.
+     * What each transaction of a connected block spent, the coinbase's entry being empty; none where the node has
+     * dropped it, or is a bitcoind before Bitcoin Core 23, which does not tell it.
      *
      * Request: hash [hash]. Response: [optional list of spent_outputs].
      */
     OUTRIGGER_FN_CHAIN_SPENT_OUTPUTS = 4,
     /**
-     * The confirmed transaction of an id on the best chain.
+     * The confirmed transaction of an id on the best chain. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind
+     * without `txindex=1`.
      *
      * Request: txid [hash]. Response: [optional confirmed_transaction].
      */
@@ -1436,7 +1439,8 @@ enum {
      */
     OUTRIGGER_FN_CHAIN_TIPS = 8,
     /**
-     * What a block on the tip must and may be.
+     * What a block on the tip must and may be. Fails with OUTRIGGER_STATUS_NODE_UNAVAILABLE on a bitcoind that makes no
+     * templates now: it has no peers, or is still fetching the chain.
      *
      * Request: nothing. Response: [next_block].
      */
@@ -1544,7 +1548,9 @@ enum {
     OUTRIGGER_FN_MEMPOOL_TRY_SUBMIT = 6,
     /**
      * The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
-     * caller knows, so that what has not changed is not handed over again.
+     * caller knows, so that what has not changed is not handed over again. In front of a bitcoind it is the node's own,
+     * which it makes anew for another tip and else every five seconds at most; it fails as outrigger_chain_next_block()
+     * does.
      *
      * Request: known [optional u64]. Response: [optional candidate].
      */
@@ -1556,7 +1562,8 @@ enum {
      */
     OUTRIGGER_FN_MEMPOOL_PRIORITISE = 8,
     /**
-     * All that was added and stands, by txid.
+     * All that was added and stands, by txid. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind before Bitcoin Core
+     * 26.
      *
      * Request: nothing. Response: [list of prioritised].
      */

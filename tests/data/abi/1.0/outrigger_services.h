@@ -3197,7 +3197,8 @@ static inline int32_t outrigger_chain_block_info(
 }
 
 /**
- * A block's serialisation, on any branch; none when it is unknown or only its header is known.
+ * A block's serialisation, on any branch; none when it is unknown, only its header is known, or the node has dropped it
+ * (`-prune`).
  *
  * Request: hash [hash]. Response: [optional bytes].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
@@ -3228,7 +3229,8 @@ static inline int32_t outrigger_chain_block(
 }
 
 /**
- * What each transaction of a connected block spent, the coinbase's entry being empty.
+ * What each transaction of a connected block spent, the coinbase's entry being empty; none where the node has dropped
+ * it, or is a bitcoind before Bitcoin Core 23, which does not tell it.
  *
  * Request: hash [hash]. Response: [optional list of spent_outputs].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
@@ -3259,7 +3261,8 @@ static inline int32_t outrigger_chain_spent_outputs(
 }
 
 /**
- * The confirmed transaction of an id on the best chain.
+ * The confirmed transaction of an id on the best chain. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind without
+ * `txindex=1`.
  *
  * Request: txid [hash]. Response: [optional confirmed_transaction].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
@@ -3379,7 +3382,8 @@ static inline int32_t outrigger_chain_tips(
 }
 
 /**
- * What a block on the tip must and may be.
+ * What a block on the tip must and may be. Fails with OUTRIGGER_STATUS_NODE_UNAVAILABLE on a bitcoind that makes no
+ * templates now: it has no peers, or is still fetching the chain.
  *
  * Request: nothing. Response: [next_block].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
@@ -3827,7 +3831,8 @@ static inline int32_t outrigger_mempool_try_submit(
 
 /**
  * The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the caller
- * knows, so that what has not changed is not handed over again.
+ * knows, so that what has not changed is not handed over again. In front of a bitcoind it is the node's own, which it
+ * makes anew for another tip and else every five seconds at most; it fails as outrigger_chain_next_block() does.
  *
  * Request: known [optional u64]. Response: [optional candidate].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
@@ -3880,7 +3885,7 @@ static inline int32_t outrigger_mempool_prioritise(
 }
 
 /**
- * All that was added and stands, by txid.
+ * All that was added and stands, by txid. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind before Bitcoin Core 26.
  *
  * Request: nothing. Response: [list of prioritised].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.

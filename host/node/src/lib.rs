@@ -46,6 +46,10 @@ pub struct Link {
     pub replies: u64,
     /// The time from these requests to the first bytes of their replies, in microseconds.
     pub reply_microseconds: u64,
+    /// Block filters that a search found among those that are kept here.
+    pub filters_kept: u64,
+    /// Block filters that came from the node.
+    pub filters_fetched: u64,
     /// What says that there is something to read.
     pub hints: HintSource,
     /// By how many blocks its best block is behind the one that is followed.
@@ -105,6 +109,11 @@ pub trait Node: Send + Sync {
     /// How the connection to the node stands; `None` for a node in this process. Answered from memory.
     fn link(&self) -> Option<Link> {
         None
+    }
+
+    /// What [`Snapshot::find`] reads of each block, for the log.
+    fn search_reads(&self) -> &'static str {
+        "digests"
     }
 
     /// The node's time, in Unix seconds, or the mock time. Answered from memory.

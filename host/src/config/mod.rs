@@ -26,6 +26,9 @@ pub const FOR_BITCOIND: &str = include_str!("../../../config/bitcoind.toml");
 /// The most address space that a database may reserve, in GiB.
 const MAX_MAP_GIB: u64 = 65_536;
 
+/// The most disk for block filters, in MiB: many times those of the whole main chain.
+const MAX_FILTER_CACHE_MIB: u64 = 1 << 20;
+
 /// A longer look would keep a processor from others more than it saves.
 const MAX_BUSY_POLL_MICROSECONDS: u64 = 1000;
 /// The most addresses that are derived ahead.
@@ -152,6 +155,12 @@ impl Loaded {
             ("audit.max_bytes", config.audit.max_bytes, 4096, 1 << 40),
             ("audit.keep", u64::from(config.audit.keep), 1, 1000),
             ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
+            (
+                "backend.filter_cache_mib",
+                config.backend.as_ref().map_or(0, |backend| backend.filter_cache_mib),
+                0,
+                MAX_FILTER_CACHE_MIB,
+            ),
             ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
         ];
         for (key, value, least, most) in ranges {

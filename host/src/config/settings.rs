@@ -262,6 +262,9 @@ pub struct BackendConfig {
     /// Calls of the host that may wait at the node for a block; it uses one at most, while there are no notifications.
     #[serde(default = "default_long_connections")]
     pub long_connections: usize,
+    /// Disk for the node's block filters, kept as rescans fetch them, in MiB; 0: none are kept.
+    #[serde(default = "default_filter_cache_mib")]
+    pub filter_cache_mib: u64,
     /// How long wallets tell what they know while the node is away, in seconds; 0: always.
     #[serde(default)]
     pub patience_seconds: u64,
@@ -319,6 +322,10 @@ fn default_zmq() -> String {
 
 fn default_long_connections() -> usize {
     1
+}
+
+fn default_filter_cache_mib() -> u64 {
+    1024
 }
 
 impl BackendConfig {

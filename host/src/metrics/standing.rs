@@ -106,6 +106,14 @@ impl Standing {
         page.gauge("node_blocks_behind", help, f64::from(link.behind))?;
         let help = "What tells the host of the node's changes: zmq, wait (a call that waits for a block) or poll";
         page.family("node_hints", help, "source", std::iter::once((link.hints.name().to_owned(), 1.0)))?;
+        let filters = [("kept", link.filters_kept), ("node", link.filters_fetched)];
+        let filters = filters.into_iter().map(|(from, count)| (from.to_owned(), number(count)));
+        page.counters(
+            "node_filters",
+            "Block filters that rescans looked at, by where they came from",
+            "from",
+            filters,
+        )?;
         let mut figures = vec![("own", [link.requests, link.failures, link.replies, link.reply_microseconds])];
         if let Some(passed) = self.passthrough.as_ref().map(|passed| passed.figures()) {
             let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

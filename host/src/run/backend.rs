@@ -64,6 +64,8 @@ impl Backend {
             network,
             chain: chain.clone(),
             folder: folder.join("headers"),
+            filters: folder.join("filters"),
+            filter_cache: config.filter_cache_mib << 20,
             rewind: config.rewind(network),
             patience: seconds(config.patience_seconds),
             zmq: config.zmq().map_err(|error| RunError::Failed(format!("backend.zmq: {error}")))?,

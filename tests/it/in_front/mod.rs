@@ -11,6 +11,7 @@ mod passed;
 mod plugins;
 mod reorganisations;
 mod rewind;
+mod rescans;
 mod users;
 mod waiting;
 

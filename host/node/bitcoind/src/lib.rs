@@ -5,6 +5,7 @@
 //!   hints          one thread follows the node; others hear its ZMQ notifications (zmq), or wait at it for a block
 //!   sync           asks for the best block, fetches headers, emits events
 //!   mirror         headers and best chain, LMDB
+//!   filters        block filters that were fetched, LMDB
 //!   mempool        ids and what each transaction may concern
 //!   template       the next block as the node would make it
 //!   snapshot       one moment of the mirror; blocks and coins by hash, live
@@ -22,6 +23,7 @@ mod answers;
 mod blocks;
 mod chain;
 mod error;
+mod filters;
 mod hints;
 mod mempool;
 mod mirror;

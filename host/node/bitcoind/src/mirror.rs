@@ -71,7 +71,7 @@ impl Mirror {
     pub fn open(folder: &Path, chain: &ChainIdentity, genesis: Header) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
-        if file.exists() && !is_whole(&file) {
+        if file.exists() && !is_whole(&file, LAYOUT_KEY) {
             tracing::warn!(file = %file.display(), "the mirror of the node's headers is damaged, and is made anew");
             std::fs::remove_file(&file)?;
         }
@@ -170,9 +170,9 @@ impl Mirror {
 }
 
 /// Whether all pages of the file can be read.
-fn is_whole(file: &Path) -> bool {
+pub(super) fn is_whole(file: &Path, layout_key: &[u8]) -> bool {
     let read = outrigger_disk::pages::DataFile::open(file);
-    read.is_ok_and(|data| outrigger_disk::examine(&data, LAYOUT_KEY).is_ok_and(|examined| examined.check(true).is_ok()))
+    read.is_ok_and(|data| outrigger_disk::examine(&data, layout_key).is_ok_and(|examined| examined.check(true).is_ok()))
 }
 
 impl Tables {

@@ -21,10 +21,12 @@ use serde_json::json;
 
 use super::answers::{Btc, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
 use super::error::{AskError, OpenError};
+use super::filters::Filters;
 use super::hints::{self, Hint, ZmqSetting};
 use super::mempool::fetch;
 use super::mirror::Mirror;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Question, Rpc};
+use super::search::has_filters;
 use super::snapshot::NodeSnapshot;
 use super::submit;
 use super::sync::{Follower, RewindLimit};
@@ -46,6 +48,10 @@ pub struct Settings {
     pub chain: ChainIdentity,
     /// The folder of the mirror.
     pub folder: PathBuf,
+    /// The folder of block filters that were fetched.
+    pub filters: PathBuf,
+    /// How many bytes these may take; 0: none are kept.
+    pub filter_cache: u64,
     /// How far the node may go back.
     pub rewind: RewindLimit,
     /// How long what is known is told while the node is away; none: always.
@@ -84,7 +90,9 @@ impl BitcoindNode {
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
         let genesis = bitcoin::constants::genesis_block(settings.network).header;
         let mirrored = Mirror::open(&settings.folder, &settings.chain, genesis).map_err(mirror)?;
-        let follower = Arc::new(Follower::new(rpc, mirrored, settings.rewind, settings.patience).map_err(mirror)?);
+        let filters = Filters::new(settings.filters.clone(), settings.filter_cache);
+        let followed = Follower::new(rpc, mirrored, filters, settings.rewind, settings.patience);
+        let follower = Arc::new(followed.map_err(mirror)?);
         if let Err(error) = follower.sync(false) {
             tracing::warn!(%error, "the node is not followed yet");
         }
@@ -169,9 +177,15 @@ impl Node for BitcoindNode {
             failures: figures.failures.load(Ordering::Relaxed),
             replies: figures.replies.load(Ordering::Relaxed),
             reply_microseconds: figures.reply_microseconds.load(Ordering::Relaxed),
+            filters_kept: self.follower.filters.hits.load(Ordering::Relaxed),
+            filters_fetched: self.follower.filters.fetched.load(Ordering::Relaxed),
             hints: self.follower.source.get(),
             behind: self.follower.behind(),
         })
+    }
+
+    fn search_reads(&self) -> &'static str {
+        if has_filters(self.rpc()) { "block filters" } else { "blocks" }
     }
 
     fn time(&self) -> u64 {

@@ -1,10 +1,12 @@
 //! Searching blocks for a wallet's scripts: by the node's block filters (BIP 157), or else block by block.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use bitcoin::Block;
 use bitcoin::bip158::BlockFilter;
-use bitcoin::consensus::deserialize;
+use bitcoin::consensus::{deserialize, deserialize_partial};
+use bitcoin::hashes::Hash;
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
 use outrigger_node::{NodeError, Result};
 use serde::Deserialize;
@@ -13,34 +15,63 @@ use serde_json::json;
 use super::answers::Hex;
 use super::blocks::block;
 use super::chain::Entry;
+use super::error::AskError;
+use super::filters::Filters;
 use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
 
 /// How many filters are asked for at a time.
-const FILTERS: usize = 100;
+const FILTERS: u32 = 128;
+
+/// Of at least so many bytes on average, filters come faster one by one over REST; shorter ones in a batch of JSON-RPC.
+const REST_FROM: usize = 2_048;
 
 #[derive(Deserialize)]
 struct FilterAnswer {
     filter: Hex,
 }
 
+/// `getindexinfo` of the index of filters.
+#[derive(Deserialize)]
+struct IndexAnswer {
+    #[serde(rename = "basic block filter index")]
+    filters: Option<IndexState>,
+}
+
+#[derive(Deserialize)]
+struct IndexState {
+    synced: bool,
+}
+
+/// Whether the node has the filters of all its blocks.
+pub fn has_filters(rpc: &Rpc) -> bool {
+    let answer = rpc.ask::<IndexAnswer>("getindexinfo", &json!([]));
+    answer.is_ok_and(|answer| answer.filters.is_some_and(|index| index.synced))
+}
+
 /// Searches the blocks at these heights.
 ///
 /// # Errors
 /// The node's absence; not for a block that it has dropped.
-pub fn find(moment: &Moment, rpc: &Rpc, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
+pub fn find(
+    moment: &Moment,
+    rpc: &Rpc,
+    filters: &Filters,
+    heights: Range<u32>,
+    wanted: &ScriptSet,
+) -> Result<Findings> {
     let mut findings = Findings { tip: moment.tip.hash(), blocks: Vec::new(), next: heights.end };
     let mut read = 0;
     let mut height = heights.start;
     while height < heights.end {
         let mut entries = Vec::new();
-        for height in height..heights.end.min(height.saturating_add(FILTERS as u32)) {
+        for height in height..heights.end.min(height.saturating_add(FILTERS)) {
             entries.extend(moment.entry_at(height)?);
         }
         if entries.is_empty() {
             break;
         }
-        let hits = hits(rpc, &entries, wanted)?;
+        let hits = hits(rpc, filters, &entries, wanted)?;
         for (entry, hit) in entries.iter().zip(hits) {
             height = entry.height + 1;
             if !hit {
@@ -59,16 +90,60 @@ pub fn find(moment: &Moment, rpc: &Rpc, heights: Range<u32>, wanted: &ScriptSet)
 }
 
 /// Which of these blocks may have something, by their filters; all of them where the node has no filters.
-fn hits(rpc: &Rpc, entries: &[Entry], wanted: &ScriptSet) -> Result<Vec<bool>> {
+fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> Result<Vec<bool>> {
+    // No filter has scripts that begin with OP_RETURN.
+    if wanted.has_unfiltered() {
+        return Ok(vec![true; entries.len()]);
+    }
+    let mut found = filters.get(entries);
+    let missing: Vec<usize> = (0..entries.len()).filter(|at| found[*at].is_none()).collect();
+    if !missing.is_empty() {
+        let asked: Vec<&Entry> = missing.iter().map(|at| &entries[*at]).collect();
+        let fetched = fetch(rpc, filters, &asked)?;
+        let news: Vec<(&Entry, &[u8])> =
+            asked.iter().zip(&fetched).filter_map(|(entry, filter)| Some((*entry, filter.as_deref()?))).collect();
+        filters.put(&news);
+        missing.into_iter().zip(fetched).for_each(|(at, filter)| found[at] = filter);
+    }
+    let hit = |(entry, filter): (&Entry, Option<Vec<u8>>)| {
+        // A filter that cannot be read says nothing.
+        filter.is_none_or(|filter| BlockFilter::new(&filter).match_any(&entry.hash(), wanted.scripts()).unwrap_or(true))
+    };
+    Ok(entries.iter().zip(found).map(hit).collect())
+}
+
+/// Asks for filters; none where the node has none.
+fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<Vec<u8>>>> {
+    if filters.mean.load(Ordering::Relaxed) >= REST_FROM
+        && let Some(fetched) = fetch_by_rest(rpc, entries)?
+    {
+        return Ok(fetched);
+    }
     let questions: Vec<Question> = entries.iter().map(|entry| ("getblockfilter", json!([entry.hash()]))).collect();
     let answers = rpc.batch::<FilterAnswer>(&questions)?;
-    let hit = |(entry, answer): (&Entry, std::result::Result<FilterAnswer, _>)| {
-        let Ok(FilterAnswer { filter }) = answer else { return true };
-        let filter = BlockFilter::new(&filter.0);
-        // A filter that cannot be read says nothing. Scripts that begin with OP_RETURN are in no filter.
-        wanted.has_unfiltered() || filter.match_any(&entry.hash(), wanted.scripts()).unwrap_or(true)
-    };
-    Ok(entries.iter().zip(answers).map(hit).collect())
+    let fetched: Vec<Option<Vec<u8>>> =
+        answers.into_iter().map(|answer| answer.ok().map(|FilterAnswer { filter: Hex(bytes) }| bytes)).collect();
+    let (count, bytes) = fetched.iter().flatten().fold((0, 0), |(count, bytes), one| (count + 1, bytes + one.len()));
+    filters.mean.store(bytes.checked_div(count).unwrap_or(0), Ordering::Relaxed);
+    Ok(fetched)
+}
+
+/// Asks for filters over REST; `None` where the node has no REST, or lacks one.
+fn fetch_by_rest(rpc: &Rpc, entries: &[&Entry]) -> Result<Option<Vec<Option<Vec<u8>>>>> {
+    let mut fetched = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let Some(bytes) = rpc.rest(&format!("/rest/blockfilter/basic/{}.bin", entry.hash()))? else { return Ok(None) };
+        fetched
+            .push(Some(read_filter(entry, &bytes).ok_or_else(|| AskError::form("/rest/blockfilter", &"no filter"))?));
+    }
+    Ok(Some(fetched))
+}
+
+/// A filter as REST sends it: its type, the block's hash, and the filter with its length.
+fn read_filter(entry: &Entry, bytes: &[u8]) -> Option<Vec<u8>> {
+    let (hash, filter) = bytes.strip_prefix(&[0])?.split_first_chunk::<32>()?;
+    let (filter, _) = deserialize_partial::<Vec<u8>>(filter).ok()?;
+    (hash == entry.hash().as_byte_array()).then_some(filter)
 }
 
 /// Reads a block. What its inputs spend is not known, so every transaction with inputs counts as one that may concern the wallet.

@@ -239,7 +239,7 @@ impl Snapshot for NodeSnapshot {
     }
 
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
-        search::find(&self.moment, self.rpc(), heights, wanted)
+        search::find(&self.moment, self.rpc(), &self.follower.filters, heights, wanted)
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::answers::{ChainAnswer, Hex, TipAnswer};
 use super::chain::Entry;
 use super::error::{AskError, MirrorError};
+use super::filters::Filters;
 use super::hints::Source;
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
@@ -96,6 +97,7 @@ pub struct Follower {
     pub(crate) rpc: Arc<Rpc>,
     pub(crate) mirror: Mirror,
     pub(crate) mempool: Mempool,
+    pub(crate) filters: Filters,
     tip: ArcSwap<Tip>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
     /// Held while the node is followed, and while events are emitted: they are in order.
@@ -133,6 +135,7 @@ impl Follower {
     pub(crate) fn new(
         rpc: Arc<Rpc>,
         mirror: Mirror,
+        filters: Filters,
         rewind: RewindLimit,
         patience: Option<Duration>,
     ) -> Result<Self, MirrorError> {
@@ -141,6 +144,7 @@ impl Follower {
             rpc,
             mirror,
             mempool: Mempool::default(),
+            filters,
             tip: ArcSwap::from_pointee(tip),
             observers: Mutex::default(),
             following: Mutex::default(),

@@ -1,0 +1,235 @@
+//! The node's block filters (BIP 158), kept on disk as they are fetched, so that a later rescan need not ask for them.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | filters | height (BE), block hash | the filter |
+//! | meta | `layout`, `bytes` | the layout's number; about how many bytes the filters take (LE) |
+//!
+//! A filter belongs to its block, whether that is of the best chain or not. Where there is no room, filters of low blocks make
+//! place for those of higher ones: rescans of recent blocks are the most frequent. Nothing here makes a search fail: a filter that
+//! cannot be read is fetched, and one that cannot be stored is fetched again.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use bitcoin::hashes::Hash;
+use heed::RwTxn;
+use outrigger_disk::{Environment, Opening, Table};
+
+use super::chain::Entry;
+use super::error::MirrorError;
+use super::mirror::is_whole;
+
+/// The number of this layout.
+const LAYOUT: [u8; 1] = [1];
+const LAYOUT_KEY: &[u8] = b"layout";
+const BYTES_KEY: &[u8] = b"bytes";
+
+/// The address space of the map beyond twice the bytes of the filters: pages that are half full, and those of LMDB itself.
+const SPARE_MAP: u64 = 64 << 20;
+
+/// Each thread that searches holds a reader.
+const MAX_READERS: u32 = 256;
+
+/// From this size on a row has pages of its own, in bytes; LMDB's page; what it adds to a row.
+const OWN_PAGES: u64 = 2_000;
+const PAGE: u64 = 4_096;
+const ROW_OVERHEAD: u64 = 64;
+
+type Result<T> = std::result::Result<T, MirrorError>;
+
+/// The filters that are kept.
+pub struct Filters {
+    folder: PathBuf,
+    /// How many bytes they may take; 0: none are kept.
+    limit: u64,
+    /// Opened when it is first used, since all of it is checked then.
+    file: OnceLock<Option<File>>,
+    /// How many filters were here when they were looked for.
+    pub hits: AtomicU64,
+    /// How many came from the node.
+    pub fetched: AtomicU64,
+    /// The mean length of those that came last, in bytes.
+    pub mean: AtomicUsize,
+}
+
+struct File {
+    env: Environment,
+    filters: Table,
+    meta: Table,
+}
+
+impl Filters {
+    /// Keeps filters of at most `limit` bytes in a folder. With 0, those that were kept there are removed.
+    pub fn new(folder: PathBuf, limit: u64) -> Self {
+        if limit == 0
+            && folder.exists()
+            && let Err(error) = std::fs::remove_dir_all(&folder)
+        {
+            tracing::warn!(folder = %folder.display(), %error, "the block filters could not be removed");
+        }
+        let (hits, fetched, mean) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
+        Self { folder, limit, file: OnceLock::new(), hits, fetched, mean }
+    }
+
+    fn file(&self) -> Option<&File> {
+        if self.limit == 0 {
+            return None;
+        }
+        let open = || match File::open(&self.folder, self.limit) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                tracing::warn!(folder = %self.folder.display(), %error, "block filters are not kept");
+                None
+            }
+        };
+        self.file.get_or_init(open).as_ref()
+    }
+
+    /// The filters of these blocks, as far as they are kept.
+    pub fn get(&self, entries: &[Entry]) -> Vec<Option<Vec<u8>>> {
+        let found = self.file().map_or_else(|| Ok(Vec::new()), |file| file.get(entries));
+        let mut found = found.unwrap_or_else(|error| {
+            tracing::warn!(%error, "block filters that were kept cannot be read");
+            Vec::new()
+        });
+        found.resize(entries.len(), None);
+        self.hits.fetch_add(found.iter().flatten().count() as u64, Ordering::Relaxed);
+        found
+    }
+
+    /// Keeps filters that were fetched.
+    pub fn put(&self, filters: &[(&Entry, &[u8])]) {
+        self.fetched.fetch_add(filters.len() as u64, Ordering::Relaxed);
+        let Some(file) = self.file().filter(|_| !filters.is_empty()) else { return };
+        if let Err(error) = file.put(filters, self.limit) {
+            tracing::warn!(%error, "block filters could not be kept");
+        }
+    }
+}
+
+impl File {
+    fn open(folder: &Path, limit: u64) -> Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let map_size = (2 * limit).next_multiple_of(PAGE) + SPARE_MAP;
+        let path = folder.join(outrigger_disk::DATA_FILE);
+        // One that was made with more room does not shrink.
+        if path.exists() && (path.metadata()?.len() > map_size || !is_whole(&path, LAYOUT_KEY)) {
+            tracing::warn!(file = %path.display(), "the block filters are damaged or too many, and are fetched anew");
+            std::fs::remove_file(&path)?;
+        }
+        let map_size = usize::try_from(map_size).unwrap_or(usize::MAX);
+        let opening = Opening { map_size, max_readers: MAX_READERS, tables: 2, lazy: true };
+        let env = Environment::open(folder, &opening)?;
+        let mut txn = env.write()?;
+        let (filters, meta) = (env.make_table(&mut txn, "filters")?, env.make_table(&mut txn, "meta")?);
+        meta.put(&mut txn, LAYOUT_KEY, &LAYOUT)?;
+        txn.commit()?;
+        Ok(Self { env, filters, meta })
+    }
+
+    fn get(&self, entries: &[Entry]) -> Result<Vec<Option<Vec<u8>>>> {
+        let txn = self.env.read()?;
+        let get = |entry| Ok(self.filters.get(&txn, &key(entry))?.map(<[u8]>::to_vec));
+        entries.iter().map(get).collect()
+    }
+
+    fn put(&self, filters: &[(&Entry, &[u8])], limit: u64) -> Result<()> {
+        let mut txn = self.env.write()?;
+        let bytes = self.meta.get(&txn, BYTES_KEY)?.and_then(|row| row.try_into().ok());
+        let mut bytes = bytes.map_or(0, u64::from_le_bytes);
+        for (entry, filter) in filters {
+            let key = key(entry);
+            if self.filters.get(&txn, &key)?.is_some() {
+                continue;
+            }
+            bytes += room(filter);
+            while bytes > limit
+                && let Some(freed) = self.remove_lowest(&mut txn, entry.height)?
+            {
+                bytes = bytes.saturating_sub(freed);
+            }
+            if bytes > limit {
+                // All others are of higher blocks.
+                bytes -= room(filter);
+                continue;
+            }
+            self.filters.put(&mut txn, &key, filter)?;
+        }
+        self.meta.put(&mut txn, BYTES_KEY, &bytes.to_le_bytes())?;
+        Ok(txn.commit()?)
+    }
+
+    /// Removes the filter of the lowest block, if that is below a height. How many bytes it took.
+    fn remove_lowest(&self, txn: &mut RwTxn<'_>, height: u32) -> Result<Option<u64>> {
+        let first = self.filters.iter(txn)?.next().transpose()?.map(|(key, filter)| (key.to_vec(), room(filter)));
+        let Some((key, freed)) = first.filter(|(key, _)| *key < height.to_be_bytes().to_vec()) else {
+            return Ok(None);
+        };
+        self.filters.delete(txn, &key)?;
+        Ok(Some(freed))
+    }
+}
+
+fn key(entry: &Entry) -> Vec<u8> {
+    [&entry.height.to_be_bytes()[..], entry.hash().as_byte_array()].concat()
+}
+
+/// About how many bytes a filter takes in the file.
+fn room(filter: &[u8]) -> u64 {
+    let row = filter.len() as u64 + ROW_OVERHEAD;
+    if row > OWN_PAGES { row.next_multiple_of(PAGE) + ROW_OVERHEAD } else { row }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::Network;
+
+    use super::super::chain::tests::mined;
+    use super::*;
+
+    fn entries(count: u32) -> Vec<Entry> {
+        let mut entries = vec![Entry::genesis(bitcoin::constants::genesis_block(Network::Regtest).header)];
+        for _ in 1..count {
+            let last = entries[entries.len() - 1];
+            let header = mined(last.hash(), last.header.time + 600, 1);
+            entries.push(last.next(header, &[last.header.time]).unwrap());
+        }
+        entries
+    }
+
+    fn kept(filters: &Filters, entries: &[Entry]) -> Vec<bool> {
+        filters.get(entries).iter().map(Option::is_some).collect()
+    }
+
+    #[test]
+    fn filters_are_kept_up_to_the_limit_those_of_the_highest_blocks_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("filters");
+        let entries = entries(4);
+        let filter = vec![7; 3_000];
+        // Room for two.
+        let limit = 2 * room(&filter);
+        let filters = Filters::new(place.clone(), limit);
+        assert_eq!(kept(&filters, &entries), [false; 4]);
+        for entry in [1, 2, 3] {
+            filters.put(&[(&entries[entry], &filter)]);
+        }
+        assert_eq!(kept(&filters, &entries), [false, false, true, true]);
+        // A lower one takes no other's place, and one that is there takes none.
+        filters.put(&[(&entries[0], &filter), (&entries[3], &filter)]);
+        assert_eq!(kept(&filters, &entries), [false, false, true, true]);
+        assert_eq!((filters.hits.load(Ordering::Relaxed), filters.fetched.load(Ordering::Relaxed)), (4, 5));
+        drop(filters);
+        // After a restart they are there; a damaged file is made anew, and without room there is none.
+        assert_eq!(kept(&Filters::new(place.clone(), limit), &entries), [false, false, true, true]);
+        let file = place.join(outrigger_disk::DATA_FILE);
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[4096 * 2..].fill(0x55);
+        std::fs::write(&file, bytes).unwrap();
+        assert_eq!(kept(&Filters::new(place.clone(), limit), &entries), [false; 4]);
+        drop(Filters::new(place.clone(), 0));
+        assert!(!place.exists());
+    }
+}

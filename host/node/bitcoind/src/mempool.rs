@@ -9,11 +9,12 @@ use outrigger_node::interest::{interests, outpoint_interest};
 use outrigger_node::{NodeEvent, Removal};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::answers::{Hex, MempoolAnswer};
 use super::error::AskError;
-use super::rpc::{Question, Rpc};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::zmq::Event;
 
 /// How many transactions are fetched at a time: they are held until they were told of.
@@ -107,18 +108,21 @@ impl Mempool {
     pub fn apply(&self, rpc: &Rpc, events: &[Event], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         // Before a whole reading there is nothing that a change could be made to.
         let Some(reading) = self.0.lock().read.take() else { return Ok(()) };
-        let mut new = Vec::new();
+        let (mut new, mut gone) = (Vec::new(), HashSet::<Txid>::new());
         for event in events {
             match *event {
                 Event::Added(txid, number) if number >= reading.next => new.push(txid),
-                Event::Removed(txid, number) if number >= reading.next => {
-                    new.retain(|other| *other != txid);
-                    if self.has(&txid) {
-                        let event = self.0.lock().remove(txid);
-                        emit(event);
-                    }
-                }
+                Event::Removed(txid, number) if number >= reading.next => gone.extend([txid]),
                 _ => {}
+            }
+        }
+        // What has come and gone, or gone and come back, is as the node says now.
+        let gone: Vec<Txid> = gone.into_iter().filter(|txid| self.has(txid)).collect();
+        let questions: Vec<Question> = gone.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
+        for (txid, answer) in gone.into_iter().zip(rpc.batch::<IgnoredAny>(&questions)?) {
+            if answer.is_err_and(|error| error.code() == Some(INVALID_ADDRESS_OR_KEY)) {
+                let event = self.0.lock().remove(txid);
+                emit(event);
             }
         }
         let mut seen = HashSet::new();

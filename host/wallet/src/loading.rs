@@ -26,6 +26,9 @@ const FILES_PER_WALLET: u64 = 3;
 /// The files that are left for connections and all else, beside those of wallets.
 const OTHER_FILES: u64 = 256;
 
+/// From how many blocks on the log says that a wallet that is loaded has to read them: a day's.
+const TOLD_BEHIND: u32 = 144;
+
 impl WalletManager {
     /// Makes a wallet and loads it. Gives its warnings.
     ///
@@ -142,6 +145,10 @@ impl WalletManager {
 
     /// Brings a wallet in step with the node and makes it one of the loaded ones.
     fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<()> {
+        let blocks = self.shared.node.tip().height.saturating_sub(wallet.synced().height);
+        if blocks >= TOLD_BEHIND {
+            tracing::info!(wallet = wallet.name(), blocks, "the wallet reads the blocks since it was last loaded");
+        }
         // Most of the way before it is told anything; the rest in order, after which nothing can have been missed.
         let entered = wallet.follow_stored().and_then(|()| while_reachable(&wallet, wallet.catch_up()).map(drop));
         entered.inspect_err(|_| self.follower.remove(&wallet))?;

@@ -25,12 +25,19 @@ const TIMESTAMP_WINDOW: u64 = 7200;
 const UNIT: u32 = 128;
 /// How many results of a thread may wait to be written.
 const WAITING: usize = 2;
-/// The most threads that look through blocks.
+/// The least threads that look through blocks, one of which may wait for the node, and the most.
+const MIN_THREADS: usize = 2;
 const MAX_THREADS: usize = 8;
 /// How many transactions are written at once, about.
 const TRANSACTIONS_PER_WRITE: usize = 2_000;
 /// How often it is stored how far the rescan has come where it finds nothing.
 const STORE_EVERY: Duration = Duration::from_secs(1);
+
+/// After how long a rescan goes on whose node was away, at first and at most, and how often it is looked meanwhile whether it is
+/// to end.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+const ABORT_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How a rescan comes to its end, besides by an error of the storage.
 pub enum End {
@@ -71,9 +78,11 @@ impl Wallet {
         };
         // One that goes on has what it did before behind it.
         let first = *row.first_height.get_or_insert(next);
-        let mut show = Show::new(self.name(), first, next);
+        let reads = self.shared.node.search_reads();
+        let mut show = Show::new(self.name(), first, next, self.synced().height, reads);
         self.rescan.millionths.store(show.progress(next, self.synced().height), Ordering::Relaxed);
         let mut wanted = Wanted::read(self)?;
+        let mut pause = RETRY_AFTER;
         loop {
             if self.rescan.abort.load(Ordering::Relaxed) {
                 return Ok(End::Aborted);
@@ -88,7 +97,17 @@ impl Wallet {
                 continue;
             }
             row.next_height = Some(next);
-            let stop = self.rescan_part(next..end, &mut row, &mut wanted, &mut show)?;
+            let stop = match self.rescan_part(next..end, &mut row, &mut wanted, &mut show) {
+                Err(error) if error.is_unavailable() => {
+                    tracing::warn!(wallet = self.name(), %error, "the rescan waits for the node");
+                    self.wait_unless_aborted(&mut pause);
+                    Stop::Done
+                }
+                stop => {
+                    pause = RETRY_AFTER;
+                    stop?
+                }
+            };
             next = row.next_height.unwrap_or(end);
             match stop {
                 Stop::Done => {}
@@ -96,6 +115,15 @@ impl Wallet {
                 Stop::Aborted => return Ok(End::Aborted),
             }
         }
+    }
+
+    /// Waits before another try, and for longer the next time.
+    fn wait_unless_aborted(&self, pause: &mut Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < *pause && !self.rescan.abort.load(Ordering::Relaxed) {
+            thread::sleep(ABORT_LOOK_EVERY);
+        }
+        *pause = (2 * *pause).min(MAX_RETRY_AFTER);
     }
 
     /// Ends the rescan, unless the wallet has followed the chain beyond `next`. Whether it has ended.
@@ -118,8 +146,10 @@ impl Wallet {
         show: &mut Show,
     ) -> Result<Stop> {
         let units = heights.len().div_ceil(UNIT as usize);
-        let threads =
-            thread::available_parallelism().map_or(1, std::num::NonZero::get).clamp(1, MAX_THREADS).min(units);
+        let threads = thread::available_parallelism()
+            .map_or(1, std::num::NonZero::get)
+            .clamp(MIN_THREADS, MAX_THREADS)
+            .min(units);
         // The set that the threads look with; what comes to it meanwhile ends the part.
         let set = wanted.lend();
         let stop = thread::scope(|scope| {

@@ -1,10 +1,12 @@
-//! Telling how far a rescan has come: in the log, and as a bar where the host runs at a terminal.
+//! Telling what a rescan costs and how far it has come: in the log, and as a bar where the host runs at a terminal.
 
 use std::io::{IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
 /// How often the log says how far it is.
 const LOG_EVERY: Duration = Duration::from_secs(10);
+/// After how long it says so first, with an estimate of what is left.
+const FIRST_LOG_AFTER: Duration = Duration::from_secs(2);
 /// How often the bar is drawn, and how long a rescan takes before it is drawn at all.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// The bar's width, in characters.
@@ -16,6 +18,8 @@ const WHOLE: u64 = 1_000_000;
 pub struct Show {
     wallet: String,
     first: u32,
+    /// Where it stood when it began or went on.
+    start: u32,
     begun: Instant,
     logged: Instant,
     drawn: Instant,
@@ -24,13 +28,17 @@ pub struct Show {
 }
 
 impl Show {
-    /// A rescan of a wallet that began at the height `first` and stands at `next` now.
-    pub fn new(wallet: &str, first: u32, next: u32) -> Self {
+    /// A rescan of a wallet that began at the height `first`, stands at `next` now and goes to `last`. `reads`: what the node
+    /// reads of each block.
+    pub fn new(wallet: &str, first: u32, next: u32, last: u32, reads: &str) -> Self {
         let now = Instant::now();
         let said = if first == next { "rescan begins" } else { "rescan goes on" };
-        tracing::info!(wallet, height = next, "{said}");
+        let blocks = last.saturating_add(1).saturating_sub(next);
+        tracing::info!(wallet, height = next, blocks, reads, "{said}");
         let terminal = std::io::stderr().is_terminal();
-        Self { wallet: wallet.to_owned(), first, begun: now, logged: now, drawn: now, terminal, visible: false }
+        // The first word on how long it takes comes soon.
+        let logged = now.checked_sub(LOG_EVERY.saturating_sub(FIRST_LOG_AFTER)).unwrap_or(now);
+        Self { wallet: wallet.to_owned(), first, start: next, begun: now, logged, drawn: now, terminal, visible: false }
     }
 
     /// It has come to `next`, and goes to `last`. Gives the part that is done, in millionths.
@@ -40,7 +48,8 @@ impl Show {
         let part = (done * WHOLE / all).min(WHOLE);
         if self.logged.elapsed() >= LOG_EVERY {
             self.logged = Instant::now();
-            tracing::info!(wallet = self.wallet, height = next, percent = part / (WHOLE / 100), "rescanning");
+            let (percent, seconds_left) = (part / (WHOLE / 100), self.seconds_left(next, last));
+            tracing::info!(wallet = self.wallet, height = next, percent, seconds_left, "rescanning");
         }
         if self.terminal && self.drawn.elapsed() >= DRAW_EVERY {
             self.drawn = Instant::now();
@@ -48,6 +57,12 @@ impl Show {
             self.draw(&bar(&self.wallet, part));
         }
         u32::try_from(part).unwrap_or(u32::MAX)
+    }
+
+    /// How long the rest takes, if it goes on as since the begin; none before there is anything to judge by.
+    fn seconds_left(&self, next: u32, last: u32) -> Option<u64> {
+        let left = u64::from(last.saturating_add(1).saturating_sub(next));
+        (self.begun.elapsed().as_secs() * left).checked_div(u64::from(next.saturating_sub(self.start)))
     }
 
     /// It has come to its end.
@@ -90,9 +105,12 @@ mod tests {
 
     #[test]
     fn the_part_is_counted_from_the_first_block_to_the_last() {
-        let mut show = Show::new("w", 100, 100);
+        let mut show = Show::new("w", 100, 100, 199, "blocks");
         assert_eq!([100, 150, 200, 300].map(|next| show.progress(next, 199)), [0, 500_000, 1_000_000, 1_000_000]);
+        assert_eq!(show.seconds_left(100, 199), None);
+        show.begun -= Duration::from_secs(30);
+        assert_eq!(show.seconds_left(125, 199), Some(90));
         // One that goes on counts what it did before.
-        assert_eq!(Show::new("w", 100, 150).progress(150, 199), 500_000);
+        assert_eq!(Show::new("w", 100, 150, 199, "blocks").progress(150, 199), 500_000);
     }
 }

@@ -244,6 +244,36 @@ fn a_block_that_cannot_be_read_is_told_and_does_not_stop_the_scan() {
 }
 
 #[test]
+fn a_rescan_whose_node_is_away_goes_on_when_it_is_back_or_ends_when_it_is_aborted() {
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    for abort in [true, false] {
+        harness.events.lock().clear();
+        let (node, (told, away)) = (harness.node.clone(), std::sync::mpsc::channel());
+        // After the look at where it begins.
+        harness.node.faults.once_looked_at(1, move || {
+            node.faults.set_absent(true);
+            told.send(()).unwrap();
+        });
+        let rescan = wallet.rescan_reserve().unwrap();
+        wallet.rescan_start(rescan, 1).unwrap();
+        away.recv_timeout(Duration::from_secs(30)).expect("the rescan has begun");
+        if abort {
+            assert!(wallet.rescan_abort().unwrap());
+            assert_eq!(finished(&harness), RescanOutcome::Aborted);
+            harness.node.faults.set_absent(false);
+        } else {
+            harness.node.faults.set_absent(false);
+            assert_eq!(finished(&harness), RescanOutcome::Complete);
+        }
+    }
+    assert_eq!(values(&harness), [10, 50]);
+}
+
+#[test]
 fn an_aborted_scan_ends_and_one_cut_off_by_a_stop_goes_on() {
     let mut harness = Harness::new();
     history(&harness.chain);

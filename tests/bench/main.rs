@@ -10,6 +10,7 @@
 //! cargo run --release -p outrigger-tests --bin bench signing [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench load [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench passed -- --bitcoind PATH
+//! cargo run --release -p outrigger-tests --bin bench rescans -- --bitcoind PATH
 //! cargo run --release -p outrigger-tests --bin bench polling
 //! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N]
 //! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
@@ -17,7 +18,7 @@
 //!
 //! Without a name: the start and single calls. `rows`: rows of large wallets. `plugins`: the plugin platform. `template`:
 //! templates, blocks and transactions. `history`: the history of large wallets. `import`: imports, rescans and large wallets.
-//! `signing`: signing. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `polling`: what busy polling gains.
+//! `signing`: signing. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans and new blocks in front of a bitcoind. `polling`: what busy polling gains.
 //! `wallets`: many loaded wallets. `soak`: a long mixed load.
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
@@ -29,6 +30,7 @@ mod load;
 mod passed;
 mod payments;
 mod plugins;
+mod rescans;
 mod rows;
 mod signing;
 mod soak;
@@ -121,6 +123,7 @@ fn main() {
         Some("signing") => signing::run(bitcoind),
         Some("load") => load::run(bitcoind),
         Some("passed") => passed::run(bitcoind),
+        Some("rescans") => rescans::run(bitcoind),
         Some("polling") => load::polling(),
         Some("wallets") => wallets::run(option("--wallets").map(|wallets| wallets.parse().unwrap())),
         Some("soak") => soak::run(minutes),

@@ -10,8 +10,8 @@ mod operators;
 mod passed;
 mod plugins;
 mod reorganisations;
-mod rewind;
 mod rescans;
+mod rewind;
 mod users;
 mod waiting;
 

@@ -120,9 +120,6 @@ impl Passthrough {
 
     /// Passes a GET request of the node's REST interface on. Its body is streamed.
     pub async fn rest(&self, path: &str) -> RestReply {
-        if let Some(reason) = self.taps.refusal() {
-            return RestReply::text(StatusCode::BAD_GATEWAY, &reason);
-        }
         let answer = self.upstream.get(path).await.map_err(|error| failure(&self.upstream, error));
         self.note(answer.as_ref().map_or_else(|failure| !is_absence(failure), |_| true));
         match answer {

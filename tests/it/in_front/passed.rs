@@ -17,12 +17,87 @@ fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
     (reply.status, kind, reply.body)
 }
 
+/// Methods of release 29 without effects that are not compared, and why.
+const NOT_COMPARED: [(&str, &str); 12] = [
+    ("analyzepsbt", "needs a PSBT with inputs of the chain: those that it refuses are compared"),
+    ("fundrawtransaction", "of the wallets, and not ours"),
+    ("getaddrmaninfo", "counts what the node hears of"),
+    ("getblocktemplate", "tells the time; waiting ones are answered by the host"),
+    ("getmemoryinfo", "differs from call to call"),
+    ("getnettotals", "tells the time"),
+    ("getrpcinfo", "the host's own"),
+    ("help", "the host's own beside the node's"),
+    ("signrawtransactionwithkey", "a plugin's"),
+    ("uptime", "the host's own"),
+    ("verifychain", "its progress is logged for seconds"),
+    ("waitfornewblock", "waits"),
+];
+
+/// Methods with effects, on the node, its files or its peers.
+const WITH_EFFECTS: &[&str] = &[
+    "addnode",
+    "clearbanned",
+    "disconnectnode",
+    "dumptxoutset",
+    "getblockfrompeer",
+    "importmempool",
+    "loadtxoutset",
+    "logging",
+    "ping",
+    "preciousblock",
+    "prioritisetransaction",
+    "pruneblockchain",
+    "savemempool",
+    "setban",
+    "setnetworkactive",
+    "stop",
+    "submitpackage",
+];
+
+/// Methods of Bitcoin Knots that Bitcoin Core 29 does not have.
+const OF_KNOTS: &[&str] = &[
+    "getgeneralinfo",
+    "getmempoolstats",
+    "getrpcwhitelist",
+    "listmempooltransactions",
+    "listprunelocks",
+    "maxmempool",
+    "savefeeestimates",
+    "scriptthreadsinfo",
+    "setprunelock",
+    "setscriptthreadsenabled",
+];
+
 /// Calls without effects, good and bad, of a node with some blocks and a transaction in its mempool.
 fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
     let hash = node.call("getblockhash", json!([3]));
     let coinbase = node.call("getblock", json!([hash, 1]))["tx"][0].clone();
     let none = "00".repeat(32);
+    let inputs = json!([{"txid": coinbase, "vout": 0}]);
+    let outputs = json!([{ADDRESS: 1}]);
+    let raw = node.call("createrawtransaction", json!([inputs, outputs]));
+    let psbt = node.call("createpsbt", json!([inputs, outputs]));
+    let proof = node.call("gettxoutproof", json!([[coinbase]]));
+    let descriptor = "wpkh(02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5)#8zl0zxma";
+    let key = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
     vec![
+        ("analyzepsbt", json!(["x"])),
+        ("combinepsbt", json!([[psbt, psbt]])),
+        ("combinerawtransaction", json!([[raw, raw]])),
+        ("converttopsbt", json!([raw])),
+        ("createmultisig", json!([1, ["02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5"]])),
+        ("createpsbt", json!([inputs, outputs])),
+        ("createrawtransaction", json!({"inputs": inputs, "outputs": outputs})),
+        ("decodepsbt", json!([psbt])),
+        ("decoderawtransaction", json!([raw])),
+        ("decodescript", json!(["76a914000000000000000000000000000000000000000088ac"])),
+        ("deriveaddresses", json!([descriptor])),
+        ("descriptorprocesspsbt", json!([psbt, [descriptor]])),
+        ("echo", json!(["a"])),
+        ("enumeratesigners", json!([])),
+        ("estimatesmartfee", json!([6])),
+        ("finalizepsbt", json!([psbt])),
+        ("getaddednodeinfo", json!([])),
         ("getbestblockhash", json!([])),
         ("getblock", json!([hash])),
         ("getblock", json!([hash, 0])),
@@ -39,29 +114,67 @@ fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
         ("getblockheader", json!([hash])),
         ("getblockheader", json!([hash, false])),
         ("getblockstats", json!([3])),
+        ("getchainstates", json!([])),
         ("getchaintips", json!([])),
         ("getchaintxstats", json!([])),
+        ("getconnectioncount", json!([])),
         ("getdeploymentinfo", json!([])),
+        ("getdescriptoractivity", json!([[hash], [format!("addr({ADDRESS})")]])),
         ("getdescriptorinfo", json!([format!("addr({ADDRESS})")])),
         ("getdifficulty", json!([])),
         ("getindexinfo", json!([])),
+        ("getmempoolancestors", json!([coinbase])),
+        ("getmempooldescendants", json!([coinbase])),
+        ("getmempoolentry", json!([coinbase])),
         ("getmempoolinfo", json!([])),
         ("getmininginfo", json!([])),
+        ("getnetworkhashps", json!([])),
         ("getnetworkinfo", json!([])),
+        ("getnodeaddresses", json!([])),
+        ("getpeerinfo", json!([])),
+        ("getprioritisedtransactions", json!([])),
         ("getrawmempool", json!([true])),
         ("getrawtransaction", json!([coinbase, 2])),
         ("gettxout", json!([coinbase, 0])),
         ("gettxoutproof", json!([[coinbase]])),
         ("gettxoutsetinfo", json!(["muhash"])),
-        ("decodescript", json!(["76a914000000000000000000000000000000000000000088ac"])),
-        ("estimatesmartfee", json!([6])),
+        ("gettxspendingprevout", json!([inputs])),
+        ("getzmqnotifications", json!([])),
+        ("joinpsbts", json!([[psbt, psbt]])),
+        ("listbanned", json!([])),
+        ("scanblocks", json!(["start", [format!("addr({ADDRESS})")]])),
+        ("scanblocks", json!(["status"])),
+        ("scantxoutset", json!(["start", [format!("addr({ADDRESS})")]])),
+        ("sendrawtransaction", json!(["00"])),
+        ("signmessagewithprivkey", json!([key, "a"])),
+        ("submitblock", json!(["00"])),
+        ("submitheader", json!(["00"])),
+        ("testmempoolaccept", json!([["00"]])),
+        ("testmempoolaccept", json!([[raw]])),
+        ("utxoupdatepsbt", json!([psbt])),
         ("validateaddress", json!([ADDRESS])),
         ("verifymessage", json!(["a", "b", "c"])),
-        ("testmempoolaccept", json!([["00"]])),
-        ("sendrawtransaction", json!(["00"])),
-        ("submitblock", json!(["00"])),
-        ("scantxoutset", json!(["start", [format!("addr({ADDRESS})")]])),
+        ("verifytxoutproof", json!([proof])),
+        ("waitforblock", json!([hash, 1])),
+        ("waitforblockheight", json!([1])),
     ]
+}
+
+#[test]
+fn every_method_of_the_node_is_compared_or_has_a_reason() {
+    let Some((_host, mut node)) = with_chain(&["-txindex=1", "-blockfilterindex=1"]) else { return };
+    let help = node.call("help", json!([]));
+    let (public, _) = help.as_str().unwrap().split_once("== Wallet ==").unwrap();
+    let zmq = help.as_str().unwrap().lines().filter(|line| line.starts_with("getzmq"));
+    let listed = public.lines().chain(zmq).filter(|line| !line.is_empty() && !line.starts_with("=="));
+    let compared = questions(&mut node);
+    for line in listed {
+        let name = line.split(' ').next().unwrap();
+        let known = compared.iter().any(|(method, _)| *method == name)
+            || NOT_COMPARED.iter().any(|(method, _)| *method == name)
+            || [WITH_EFFECTS, OF_KNOTS].concat().contains(&name);
+        assert!(known, "{name} is not compared");
+    }
 }
 
 fn with_chain(arguments: &[&'static str]) -> Option<(Host, Client)> {

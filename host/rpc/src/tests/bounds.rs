@@ -217,12 +217,12 @@ async fn connections_to_all_addresses_are_served() {
     let gateway = Gateway::new(Arc::new(Node::default()));
     let server = Server::bind(&[any_port; 3], false, gateway, auth, Limits::default()).await.expect("bind");
     let addresses = server.local_addrs().to_vec();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (stop, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(server.serve(async move {
         let _dropped_or_sent = stopped.await;
     }));
     for address in addresses.iter().chain(&addresses) {
-        let mut stream = tokio::net::TcpStream::connect(address).await.expect("connect");
+        let mut stream = TcpStream::connect(address).await.expect("connect");
         send(&mut stream, &post("/", "", COUNT)).await;
         assert_eq!(receive(&mut stream).await.1, COUNTED);
     }

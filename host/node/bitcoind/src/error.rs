@@ -103,6 +103,51 @@ impl From<MirrorError> for NodeError {
     }
 }
 
+/// Why the mirror could not be brought to the node's best block.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The node could not be asked.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The mirror failed.
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
+    /// The node's best chain changed while it was read.
+    #[error("the node's best chain changed while it was read")]
+    Moved,
+    /// The node went back by more blocks than is followed.
+    #[error(
+        "the node's best block {best} is {depth} blocks before ours, and at most {limit} are gone back (backend.max_rewind); if the \
+         node is right, set backend.allow_rewind_to = \"{best}\" and restart"
+    )]
+    Rewind {
+        /// The node's best block.
+        best: BlockHash,
+        /// How many blocks.
+        depth: u32,
+        /// How many are followed.
+        limit: u32,
+    },
+    /// The node is behind, and is fetching the chain.
+    #[error("the node is {depth} blocks behind, and is fetching the chain")]
+    Behind {
+        /// How many blocks.
+        depth: u32,
+    },
+}
+
+impl From<SyncError> for NodeError {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Ask(error) => error.into(),
+            SyncError::Mirror(error) => error.into(),
+            SyncError::Moved | SyncError::Rewind { .. } | SyncError::Behind { .. } => {
+                Self::Unavailable(error.to_string())
+            }
+        }
+    }
+}
+
 /// Why the host cannot run in front of this node.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 
 use outrigger_node::HintSource;
 use outrigger_upstream::UpstreamError;
-use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::error::AskError;
+use super::error::{AskError, SyncError};
 use super::rpc::METHOD_NOT_FOUND;
-use super::sync::{Follower, SyncError};
+use super::sync::Follower;
 use super::zmq::{Event, Stream, Subscription, ZmqEndpoint, ZmqError};
 
 /// How often the node is asked whether anything changed: without ZMQ, and with it, where only losses are found so.
@@ -59,34 +58,6 @@ pub(crate) enum Hint {
     Event(Event),
     /// It may have told what was not heard.
     Lost,
-}
-
-/// Which hints count at the moment.
-pub(crate) struct Source(Mutex<HintSource>);
-
-impl Default for Source {
-    fn default() -> Self {
-        Self(Mutex::new(HintSource::Poll))
-    }
-}
-
-impl Source {
-    /// Where the hints come from.
-    pub fn get(&self) -> HintSource {
-        *self.0.lock()
-    }
-
-    fn set(&self, source: HintSource) {
-        *self.0.lock() = source;
-    }
-
-    /// Another source, unless a third one came before.
-    fn replace(&self, former: HintSource, source: HintSource) {
-        let mut now = self.0.lock();
-        if *now == former {
-            *now = source;
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -267,5 +238,7 @@ fn hear(
     if let Some(follower) = follower.upgrade() {
         follower.source.replace(HintSource::Zmq, HintSource::Poll);
     }
+    // From here on nothing shows a loss.
+    let _ = hints.send(Hint::Lost);
     (expected.is_some(), error)
 }

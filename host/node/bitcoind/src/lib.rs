@@ -32,14 +32,15 @@ mod probe;
 mod rpc;
 mod search;
 mod snapshot;
+mod source;
 mod submit;
 mod sync;
 mod template;
 pub mod zmq;
 
-pub use error::OpenError;
+pub use error::{OpenError, SyncError};
 pub use hints::ZmqSetting;
 pub use node::{BitcoindNode, Settings};
 pub use probe::{chain_of, cookie_of, default_ports, greeting};
 pub use rpc::Rpc;
-pub use sync::{Follower, RewindLimit, SyncError};
+pub use sync::{Follower, RewindLimit};

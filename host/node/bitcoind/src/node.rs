@@ -272,7 +272,7 @@ impl Node for BitcoindNode {
     }
 
     fn mempool_ids(&self) -> Result<Vec<Txid>> {
-        Ok(self.follower.mempool_ids())
+        Ok(self.follower.mempool.ids())
     }
 
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use bitcoin::BlockHash;
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
-use bitcoin::{BlockHash, Txid};
 use outrigger_node::{NodeError, NodeEvent, Observer};
 use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
@@ -15,12 +15,12 @@ use serde_json::json;
 
 use super::answers::{ChainAnswer, Hex, TipAnswer};
 use super::chain::Entry;
-use super::error::{AskError, MirrorError};
+use super::error::{AskError, MirrorError, SyncError};
 use super::filters::Filters;
-use super::hints::Source;
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::source::Source;
 use super::zmq::Event;
 
 /// How many headers are fetched one after the other before the fork is searched by heights.
@@ -37,51 +37,6 @@ const CATCH_UP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The tip was not confirmed yet.
 const NEVER: u64 = u64::MAX;
-
-/// Why the mirror could not be brought to the node's best block.
-#[derive(Debug, thiserror::Error)]
-pub enum SyncError {
-    /// The node could not be asked.
-    #[error(transparent)]
-    Ask(#[from] AskError),
-    /// The mirror failed.
-    #[error(transparent)]
-    Mirror(#[from] MirrorError),
-    /// The node's best chain changed while it was read.
-    #[error("the node's best chain changed while it was read")]
-    Moved,
-    /// The node went back by more blocks than is followed.
-    #[error(
-        "the node's best block {best} is {depth} blocks before ours, and at most {limit} are gone back (backend.max_rewind); if the \
-         node is right, set backend.allow_rewind_to = \"{best}\" and restart"
-    )]
-    Rewind {
-        /// The node's best block.
-        best: BlockHash,
-        /// How many blocks.
-        depth: u32,
-        /// How many are followed.
-        limit: u32,
-    },
-    /// The node is behind, and is fetching the chain.
-    #[error("the node is {depth} blocks behind, and is fetching the chain")]
-    Behind {
-        /// How many blocks.
-        depth: u32,
-    },
-}
-
-impl From<SyncError> for NodeError {
-    fn from(error: SyncError) -> Self {
-        match error {
-            SyncError::Ask(error) => error.into(),
-            SyncError::Mirror(error) => error.into(),
-            SyncError::Moved | SyncError::Rewind { .. } | SyncError::Behind { .. } => {
-                Self::Unavailable(error.to_string())
-            }
-        }
-    }
-}
 
 /// How far the node may go back to an ancestor of the best block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -553,10 +508,5 @@ impl Follower {
     pub(crate) fn apply(&self, events: &[Event]) -> Result<(), SyncError> {
         let _reading = self.reading.lock();
         Ok(self.mempool.apply(&self.rpc, events, self.time(), &|event| self.emit(&event))?)
-    }
-
-    /// The ids of the digest.
-    pub fn mempool_ids(&self) -> Vec<Txid> {
-        self.mempool.ids()
     }
 }

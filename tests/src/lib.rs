@@ -12,6 +12,7 @@ mod gate;
 mod host;
 pub mod miner;
 mod privileges;
+mod relay;
 mod wait;
 
 use std::fs;
@@ -26,6 +27,7 @@ pub use client::{Client, Pending, Reply, RpcFailure};
 pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups};
 pub use privileges::skip_unprivileged;
+pub use relay::{Held, Point, Relay};
 pub use wait::{wait_for, wait_until};
 
 /// A recorded data file, as text.

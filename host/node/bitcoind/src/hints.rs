@@ -165,6 +165,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
                 if error.code() == Some(METHOD_NOT_FOUND) {
                     return;
                 }
+                follower.note_lost();
                 drop(follower);
                 thread::sleep(POLL_EVERY);
             }
@@ -190,6 +191,9 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
                     let is_silent = matches!(&error, ZmqError::Io(error)
                         if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
                     tracing::info!(%error, "the node's ZMQ notifications have ended");
+                    if let Some(follower) = follower.upgrade().filter(|_| !is_silent) {
+                        follower.note_lost();
+                    }
                     if heard || is_silent {
                         (pause, warned) = (RETRY_AFTER, false);
                     }

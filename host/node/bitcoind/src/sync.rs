@@ -66,7 +66,7 @@ pub struct Follower {
     held: Mutex<Option<String>>,
     /// Whether the last question was answered.
     reached: AtomicBool,
-    /// Whether it answers again since it was away, which the observers have not been told.
+    /// Whether it was away, and the observers have not been told that it is back.
     returned: AtomicBool,
     /// Whether a passed call was answered since then: the node may be there again.
     seen: AtomicBool,
@@ -169,6 +169,11 @@ impl Follower {
     /// Ends the threads that follow.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// A connection to the node broke: it may have been started anew since the last question, with another mempool.
+    pub(crate) fn note_lost(&self) {
+        self.returned.store(true, Ordering::Relaxed);
     }
 
     /// Sends all events from now on to `observer`.

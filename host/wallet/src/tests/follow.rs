@@ -1,6 +1,7 @@
 //! Following blocks and the mempool.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bitcoin::{Amount, OutPoint, Sequence};
 use outrigger_service::events::Event;
@@ -395,4 +396,22 @@ fn follow_counts_reorganisations_from_a_depth_on() {
         harness.view();
         assert_eq!(harness.manager.deep_reorganisations(), count, "{depth}");
     }
+}
+
+#[test]
+fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let before = Instant::now();
+    let harness = Harness::with_wallet();
+    let wallet = harness.manager.loaded().remove(0);
+    let planned = || wallet.outgoing.lock().planned;
+    let at = planned().unwrap();
+    assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));
+    // One that is sooner counts, and each once.
+    wallet.resubmit().unwrap();
+    assert!(planned().unwrap() <= at);
+    let at = planned().unwrap();
+    assert_eq!([at + HOUR, at, at].map(|rung| wallet.resend_is_due(rung)), [false, true, false]);
+    wallet.resubmit().unwrap();
+    assert!(planned().unwrap() > before + 12 * HOUR);
 }

@@ -1,0 +1,182 @@
+//! A payment whose answer is lost is made once, whatever is cut or killed: a client that pays again after each error, and looks for
+//! its payment where it got no answer at all, never pays twice.
+
+use outrigger_tests::{
+    Bitcoind, Held, Host, HostOptions, Pending, Point, Relay, Reply, bitcoind, wait_for, wait_until,
+};
+use serde_json::{Value, json};
+
+/// Whom the payments are to.
+const PAYEE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+/// What a payment asks the node from when it is stored on, and where each is held.
+const POINTS: [(&str, Point); 4] = [
+    ("testmempoolaccept", Point::Request),
+    ("testmempoolaccept", Point::Reply),
+    ("sendrawtransaction", Point::Request),
+    ("sendrawtransaction", Point::Reply),
+];
+
+/// A host behind a relay, with a wallet that has coins and is loaded at the start.
+struct Fixture {
+    host: Host,
+    relay: Relay,
+    /// How many payments were made.
+    paid: usize,
+}
+
+impl Fixture {
+    fn new(arguments: &[&'static str], coins: usize) -> Option<Self> {
+        let node = Bitcoind::start_with(bitcoind::installed()?, arguments).0;
+        let relay = Relay::to(node.address);
+        let set = vec![format!("backend.url=http://{}", relay.address)];
+        let options = HostOptions { set, ..HostOptions::default() };
+        let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+        let mut client = host.client();
+        client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
+        let mine = client.call("getnewaddress", json!([]));
+        client.call("generatetoaddress", json!([coins, mine]));
+        client.call("generatetoaddress", json!([100, PAYEE]));
+        let test = Self { host, relay, paid: 0 };
+        test.mine();
+        Some(test)
+    }
+
+    fn node(&mut self) -> &mut Bitcoind {
+        self.host.node.as_mut().unwrap()
+    }
+
+    /// Mines a block. The node writes it to disk, so that a kill does not lose it.
+    fn mine(&self) {
+        let mut node = self.host.node.as_ref().unwrap().client();
+        node.call("generatetoaddress", json!([1, PAYEE]));
+        node.call("gettxoutsetinfo", json!([]));
+    }
+
+    /// Begins a payment whose request is held at a point. Gives both.
+    fn begin(&self, (method, point): (&'static str, Point)) -> (Pending, Held) {
+        let held = self.relay.hold(method, point);
+        let call = json!({"id": 1, "method": "sendtoaddress", "params": [PAYEE, 1, "rent"]});
+        let pending = self.host.client().begin(&call.to_string());
+        (pending, held.recv().unwrap())
+    }
+
+    /// Kills the host, lets go of what is held, and starts it again.
+    fn kill_and_restart(mut self, held: Held) -> Self {
+        self.host.kill();
+        drop(held);
+        self.host = self.host.start_again();
+        let mut client = self.host.client();
+        wait_until("the wallet is loaded", || client.call("listwallets", json!([])) == json!(["w"]));
+        self
+    }
+
+    /// The payments of the wallet, the newest last.
+    fn payments(&self) -> Vec<Value> {
+        let listed = self.host.client().call("listtransactions", json!(["*", 100]));
+        listed.as_array().unwrap().iter().filter(|entry| entry["category"] == "send").cloned().collect()
+    }
+
+    /// One payment more comes to the node, and is confirmed once.
+    fn check_paid_once(&mut self, expected: Option<&Value>) {
+        self.paid += 1;
+        let payments = self.payments();
+        assert_eq!(payments.len(), self.paid, "{payments:?}");
+        let newest = &payments[self.paid - 1];
+        let txid = &newest["txid"];
+        assert!(expected.is_none_or(|expected| expected == txid) && newest["comment"] == "rent", "{newest}");
+        let mut node = self.node().client();
+        wait_until("the node has it", || node.call("getrawmempool", json!([])) == json!([txid]));
+        self.mine();
+        let mut client = self.host.client();
+        wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);
+        assert_eq!(node.call("getrawmempool", json!([])), json!([]));
+        assert_eq!(self.payments().len(), self.paid);
+    }
+}
+
+fn result(reply: Reply) -> Value {
+    let answer: Value = serde_json::from_str(&reply.body).unwrap();
+    assert!(answer["error"].is_null(), "{answer}");
+    answer["result"].clone()
+}
+
+#[test]
+fn sendtoaddress_whose_connection_is_cut_tells_the_txid_and_pays_once() {
+    let Some(mut test) = Fixture::new(&[], POINTS.len()) else { return };
+    for point in POINTS {
+        let (pending, held) = test.begin(point);
+        // What is under way is stored: unconfirmed, and its coin is taken.
+        let payments = test.payments();
+        assert_eq!(payments.len(), test.paid + 1, "{point:?}");
+        assert_eq!(payments[test.paid]["confirmations"], json!(0), "{point:?}");
+        drop(held);
+        let txid = result(pending.finish());
+        test.check_paid_once(Some(&txid));
+    }
+}
+
+#[test]
+fn sendtoaddress_of_a_host_that_is_killed_is_stored_once_or_not_at_all() {
+    let Some(mut test) = Fixture::new(&[], POINTS.len() + 1) else { return };
+    for point in POINTS {
+        let (_pending, held) = test.begin(point);
+        test = test.kill_and_restart(held);
+        test.check_paid_once(None);
+    }
+    // Before it is stored, there is nothing of it, and the client that looks for it pays again.
+    let (_pending, held) = test.begin(("gettxspendingprevout", Point::Reply));
+    test = test.kill_and_restart(held);
+    assert_eq!(test.payments().len(), test.paid);
+    let txid = test.host.client().call("sendtoaddress", json!([PAYEE, 1, "rent"]));
+    test.check_paid_once(Some(&txid));
+}
+
+#[test]
+fn sendtoaddress_while_the_node_is_killed_is_offered_again_when_it_is_back() {
+    let Some(mut test) = Fixture::new(&[], POINTS.len()) else { return };
+    for point in POINTS {
+        let (pending, held) = test.begin(point);
+        test.node().kill();
+        held.pass();
+        let txid = result(pending.finish());
+        // Known to be away, it is not paid again, and nothing is stored.
+        let refused = test.host.client().refused("sendtoaddress", json!([PAYEE, 1]));
+        assert_eq!(refused.0, -28, "{refused:?}");
+        assert_eq!(test.payments().len(), test.paid + 1);
+        test.node().start_again();
+        test.check_paid_once(Some(&txid));
+    }
+}
+
+#[test]
+fn abandontransaction_of_what_the_node_did_not_take_frees_its_coin() {
+    let Some(mut test) = Fixture::new(&[], 1) else { return };
+    let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
+    test.node().kill();
+    drop(held);
+    let abandoned = result(pending.finish());
+    let mut client = test.host.client();
+    let shown = client.call("gettransaction", json!([abandoned]));
+    assert_eq!((&shown["confirmations"], &shown["trusted"]), (&json!(0), &json!(false)), "{shown}");
+    client.call("abandontransaction", json!([abandoned]));
+    test.node().start_again();
+    let txid = wait_for("the node is back", || client.try_call("sendtoaddress", json!([PAYEE, 1, "rent"])).ok());
+    assert_ne!(txid, abandoned);
+    test.mine();
+    wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);
+    assert_eq!(client.call("gettransaction", json!([abandoned]))["confirmations"], json!(-1));
+}
+
+#[test]
+fn sendtoaddress_that_the_node_refuses_leaves_nothing() {
+    let Some(mut test) = Fixture::new(&["-dustrelayfee=0.01"], 1) else { return };
+    let mut client = test.host.client();
+    let mut shown =
+        || (client.call("listunspent", json!([])), client.call("getwalletinfo", json!([]))["txcount"].clone());
+    let before = shown();
+    let (code, message) = test.host.client().refused("sendtoaddress", json!([PAYEE, 0.0001]));
+    assert!(code == -4 && message.contains("dust"), "{code} {message}");
+    assert_eq!((shown(), test.payments()), (before, Vec::new()));
+    let txid = test.host.client().call("sendtoaddress", json!([PAYEE, 1, "rent"]));
+    test.check_paid_once(Some(&txid));
+}

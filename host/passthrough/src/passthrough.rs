@@ -220,7 +220,7 @@ impl Passthrough {
     pub fn shows(&self, name: &str, help: &NodeHelp) -> bool {
         let ours = self.settings.wallets == WalletOwner::Host;
         let is_wallet = || method(name).is_some_and(Method::is_wallet) || help.is_wallet_method(name);
-        !self.settings.deny.contains(name) && !(ours && is_wallet())
+        !self.settings.deny.contains(name) && (!ours || !is_wallet())
     }
 
     /// The node's help, read once for each time that the node is reached anew.

@@ -82,8 +82,10 @@ impl NodeSnapshot {
         for tip in self.tips()?.into_iter().filter(|tip| tip.branch_length > 0 && tip.height >= entry.height) {
             let fork = tip.height.saturating_sub(tip.branch_length);
             let mut last = self.entry(tip.hash)?;
+            // What was learned a moment ago is in no older view.
+            let now = self.follower.mirror.moment()?;
             while let Some(at) = last.filter(|at| at.height > entry.height && at.height > fork) {
-                last = self.moment.entry(&at.header.prev_blockhash)?;
+                last = now.entry(&at.header.prev_blockhash)?;
             }
             if last.is_some_and(|at| at.hash() == entry.hash()) {
                 return Ok(tip.state);

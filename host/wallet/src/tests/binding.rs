@@ -60,6 +60,8 @@ fn wallet_that_would_go_far_back_is_read_only_until_that_is_allowed() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some("a"));
     let blocks: Vec<BlockHash> = (0..4).map(|_| harness.mine_to(script.clone(), vec![])).collect();
+    // Waits until the wallet has followed.
+    harness.view();
     harness.restart_with(two_back(None), |harness| {
         (0..3).for_each(|_| harness.chain.disconnect());
         for _ in 0..5 {
@@ -93,6 +95,8 @@ fn wallet_whose_blocks_are_unknown_is_not_read_anew_by_itself() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some("a"));
     let last = harness.mine_to(script, vec![]);
+    // Waits until the wallet has followed.
+    harness.view();
     // Of another chain with the same genesis block, as a signet's.
     let node = ScriptedNode::new();
     node.connect(foreign(1), vec![]);

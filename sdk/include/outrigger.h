@@ -1959,11 +1959,11 @@ enum {
     OUTRIGGER_FN_WALLET_RETURN_ADDRESS = 31,
     /**
      * Sends a signed transaction of the wallet. It is stored with these texts (see `set_metadata`) before a byte of it
-     * leaves the host: inactive, so that nothing else spends what it does, until the mempool tells of it. Then it is
-     * offered to the mempool. Gives the answer; with one that refuses it, nothing of it is stored any more. None where
-     * the node did not say whether it took it, or is away: then it stays, and is offered again as all that is inactive.
-     * A kill of the host leaves nothing of it before it is stored, and such a transaction after. One that the wallet
-     * has already is only offered, and stays. Since minor 1.
+     * leaves the host, so that nothing else spends what it does: inactive, or in the mempool where the node is in the
+     * host's process. Then it is offered to the mempool. Gives the answer; with one that refuses it, nothing of it is
+     * stored any more. None where the node did not say whether it took it, or is away: then it stays, and is offered
+     * again as all that is inactive. A kill of the host leaves nothing of it before it is stored, and such a
+     * transaction after. One that the wallet has already is only offered, and stays. Since minor 1.
      *
      * OUTRIGGER_STATUS_REFUSED where it neither pays to the wallet nor spends from it, or spends what another
      * transaction of the wallet does that is confirmed, in the mempool or inactive; and for a text of more than 16,384

@@ -17,6 +17,7 @@ use secp256k1::rand::{Rng, thread_rng};
 
 use super::error::Result;
 use super::follow::alarms::Due;
+use super::follow::feed::Item;
 use super::live::Wallet;
 use super::matching::{Match, examine};
 use super::write::Write;
@@ -61,30 +62,45 @@ impl Wallet {
         texts.iter().try_for_each(|(key, text)| check_text(key, text))?;
         let txid = transaction.compute_txid();
         let _sending = Sending::begin(self, txid);
-        let is_new = self.write(|write| write.store_payment(&transaction, txid, texts))?;
+        // A node in this process answers at once and for certain. What it is offered is stored as if it had taken it: its event then
+        // finds nothing to write, which saves a synchronisation of the disk. After a kill the wallet sees what the mempool lacks.
+        let state = if self.shared.node.link().is_none() { TxState::InMempool } else { TxState::Inactive };
+        let is_new = self.write(|write| write.store_payment(&transaction, txid, state, texts))?;
         let refused = match self.shared.node.submit(raw, NO_LIMIT) {
             Ok(taken @ (Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain)) => {
+                if is_new && state == TxState::InMempool {
+                    self.tell_sent(txid);
+                }
                 return Ok(Some(taken));
             }
             Err(error) if is_undecided(&error) => None,
-            refused => Some(refused).filter(|_| !is_new || self.take_back(txid)),
+            refused => Some(refused).filter(|_| !is_new || self.take_back(txid, state)),
         };
         let Some(refused) = refused else {
             tracing::warn!(
                 wallet = self.name(),
                 "the node did not say whether it took a payment, which is offered again"
             );
-            // Storing it told nobody, since it might have been taken back.
-            (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
+            self.tell_sent(txid);
+            if state == TxState::InMempool
+                && let Some(wallet) = self.shared.follower.get(self.slot)
+            {
+                self.shared.follower.give(&wallet, Item::Reconcile(1));
+            }
             self.plan_resend(RETRY);
             return Ok(None);
         };
         Ok(Some(refused?))
     }
 
+    /// Tells of a payment that stays: storing it told nobody, since it might have been taken back.
+    fn tell_sent(&self, txid: Txid) {
+        (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
+    }
+
     /// Takes back a payment that the node refused. Whether it is gone: one that could not be stored as gone would be offered again.
-    fn take_back(&self, txid: Txid) -> bool {
-        self.write(|write| write.remove_refused(txid)).unwrap_or_else(|error| {
+    fn take_back(&self, txid: Txid, stored_as: TxState) -> bool {
+        self.write(|write| write.remove_refused(txid, stored_as)).unwrap_or_else(|error| {
             tracing::error!(wallet = self.name(), %error, "a payment that the node refused cannot be taken back");
             false
         })
@@ -160,8 +176,14 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Stores a transaction of the wallet that is about to be sent: inactive until the node tells of it. Whether it is new.
-    fn store_payment(&mut self, transaction: &Transaction, txid: Txid, texts: Vec<(String, String)>) -> Result<bool> {
+    /// Stores a transaction of the wallet that is about to be sent, inactive or as if it were in the mempool. Whether it is new.
+    fn store_payment(
+        &mut self,
+        transaction: &Transaction,
+        txid: Txid,
+        state: TxState,
+        texts: Vec<(String, String)>,
+    ) -> Result<bool> {
         let refused = |detail: &str| Err(ServiceError::new(ErrorKind::Refused, detail).into());
         let scripts = match examine(&self.t, &self.txn, transaction, &txid)? {
             Match::Known(_) => return Ok(false),
@@ -173,8 +195,13 @@ impl Write<'_> {
                 return refused("Another transaction of the wallet spends the same coin");
             }
         }
-        // The scripts that it pays to count as used once it is met, so that all of this can be taken back.
-        self.insert(transaction, txid, TxState::Inactive, &scripts, self.wallet.shared.node.time())?;
+        let now = self.wallet.shared.node.time();
+        if state == TxState::InMempool {
+            self.enter_mempool(transaction, now)?;
+        } else {
+            // The scripts that it pays to count as used once it is met, so that all of this can be taken back.
+            self.insert(transaction, txid, state, &scripts, now)?;
+        }
         if !texts.is_empty()
             && let Some(mut row) = self.t.transaction(&self.txn, &txid)?
         {
@@ -187,12 +214,13 @@ impl Write<'_> {
     }
 
     /// Removes a payment that the node refused. Whether it is gone: it stays where it was met meanwhile, or something builds on it.
-    fn remove_refused(&mut self, txid: Txid) -> Result<bool> {
+    fn remove_refused(&mut self, txid: Txid, stored_as: TxState) -> Result<bool> {
         let Some(row) = self.t.transaction(&self.txn, &txid)? else { return Ok(true) };
-        let is_idle = matches!(row.state, TxState::Inactive | TxState::Abandoned);
+        let is_idle = row.state == stored_as || matches!(row.state, TxState::Inactive | TxState::Abandoned);
         if !is_idle || !self.children(txid)?.is_empty() {
             return Ok(false);
         }
+        self.forget_mempool_conflicts(txid)?;
         self.remove(row)?;
         Ok(true)
     }

@@ -48,6 +48,10 @@ impl Faults {
         self.state.lock().absent = absent;
     }
 
+    pub(crate) fn is_absent(&self) -> bool {
+        self.state.lock().absent
+    }
+
     /// Whether it answers nothing until it does so again.
     pub fn set_hanging(&self, hanging: bool) {
         self.state.lock().hanging = hanging;

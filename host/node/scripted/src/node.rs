@@ -7,7 +7,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::{Block, BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
-use outrigger_node::{Findings, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
+use outrigger_node::{Findings, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::StubChain;
 use outrigger_service::chain::{
@@ -54,6 +54,20 @@ impl Node for ScriptedNode {
     fn tip(&self) -> Tip {
         let tip = self.chain.tip(Scope::NONE);
         tip.unwrap_or_else(|error| unreachable!("the stub always has a tip: {error}"))
+    }
+
+    fn link(&self) -> Option<Link> {
+        Some(Link {
+            reached: !self.faults.is_absent(),
+            requests: 0,
+            failures: 0,
+            replies: 0,
+            reply_microseconds: 0,
+            filters_kept: 0,
+            filters_fetched: 0,
+            hints: HintSource::Poll,
+            behind: 0,
+        })
     }
 
     fn time(&self) -> u64 {

@@ -317,7 +317,8 @@ impl Write<'_> {
         }
     }
 
-    fn enter_mempool(&mut self, transaction: &Transaction, received: u64) -> Result<()> {
+    /// A transaction is in the mempool.
+    pub fn enter_mempool(&mut self, transaction: &Transaction, received: u64) -> Result<()> {
         let txid = transaction.compute_txid();
         let row = self.t.transaction(&self.txn, &txid)?;
         if row.is_some_and(|row| matches!(row.state, TxState::Confirmed { .. })) {

@@ -123,6 +123,7 @@ pub fn what_the_node_does_not_answer_is_kept_and_offered_again(tester: &Tester) 
     refused("a second payment", send(tester, &spend(&[one], &[(&script, 1)])), ErrorKind::Refused)?;
     tester.node().faults.set_absent(false);
     tester.node().faults.set_lost(None);
+    tester.tell(vec![NodeEvent::Reached]);
     for payment in [&first, &second] {
         let txid = payment.compute_txid();
         becomes("it is offered again", || is_in_pool(tester, txid))?;

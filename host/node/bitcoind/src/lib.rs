@@ -24,6 +24,7 @@ mod blocks;
 mod chain;
 mod error;
 mod filters;
+mod headers;
 mod hints;
 mod mempool;
 mod mirror;

@@ -6,28 +6,21 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bitcoin::BlockHash;
-use bitcoin::block::Header;
-use bitcoin::consensus::deserialize;
 use outrigger_node::{NodeError, NodeEvent, Observer};
 use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
-use super::answers::{ChainAnswer, Hex, TipAnswer};
+use super::answers::{ChainAnswer, TipAnswer};
 use super::chain::Entry;
 use super::error::{AskError, MirrorError, SyncError};
 use super::filters::Filters;
+use super::headers::{fetch, header};
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
 use super::source::Source;
 use super::zmq::Event;
-
-/// How many headers are fetched one after the other before the fork is searched by heights.
-const WALK: usize = 8;
-
-/// How many headers are fetched and stored at a time.
-const PART: u32 = 2000;
 
 /// The longest branch whose headers are fetched for a question about its end.
 const MAX_BRANCH: usize = 2000;
@@ -288,7 +281,7 @@ impl Follower {
 
     fn sync_part(&self, best: BlockHash) -> Result<Change, SyncError> {
         let moment = self.mirror.moment()?;
-        let (base, headers) = self.fetch(&moment, best)?;
+        let (base, headers) = fetch(&self.rpc, &moment, best)?;
         if headers.is_empty() {
             self.check_rewind(&moment, base)?;
         }
@@ -299,69 +292,6 @@ impl Follower {
     /// Why the node's chain is not followed, if that is so.
     pub fn held(&self) -> Option<String> {
         self.held.lock().clone()
-    }
-
-    /// The headers from one of the mirror's to the node's best block, or the first part of them.
-    fn fetch(&self, moment: &Moment, best: BlockHash) -> Result<(BlockHash, Vec<Header>), SyncError> {
-        let mut headers = Vec::new();
-        let mut hash = best;
-        while headers.len() < WALK {
-            if moment.entry(&hash)?.is_some() {
-                headers.reverse();
-                return Ok((hash, headers));
-            }
-            let header = self.header(hash)?;
-            hash = header.prev_blockhash;
-            headers.push(header);
-        }
-        let fork = self.fork_height(moment)?;
-        let base = moment.best_at(fork)?.ok_or(MirrorError::Row("best"))?;
-        Ok((base, self.headers_after(fork, base)?))
-    }
-
-    fn header(&self, hash: BlockHash) -> Result<Header, AskError> {
-        let Hex(bytes) = self.rpc.ask("getblockheader", &json!([hash, false]))?;
-        deserialize(&bytes).map_err(|error| AskError::form("getblockheader", &error))
-    }
-
-    /// The height of the last block that the mirror's best chain and the node's have in common.
-    fn fork_height(&self, moment: &Moment) -> Result<u32, SyncError> {
-        let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
-        // Both begin with the same genesis block.
-        let (mut low, mut high) = (0, info.blocks.min(moment.tip.height));
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            let theirs: BlockHash = self.rpc.ask("getblockhash", &json!([middle]))?;
-            if moment.best_at(middle)? == Some(theirs) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        Ok(low)
-    }
-
-    /// The next part of the node's best chain after a block of it.
-    fn headers_after(&self, height: u32, base: BlockHash) -> Result<Vec<Header>, SyncError> {
-        let path = format!("/rest/headers/{PART}/{base}.bin");
-        if let Some(bytes) = self.rpc.rest(&path).ok().flatten() {
-            let headers: Result<Vec<Header>, _> = bytes.chunks(80).map(deserialize).collect();
-            let headers = headers.map_err(|error| AskError::form("/rest/headers", &error))?;
-            // The first is the base itself; an empty list says that it is not of the best chain any more.
-            return headers.get(1..).map(<[_]>::to_vec).filter(|headers| !headers.is_empty()).ok_or(SyncError::Moved);
-        }
-        let heights: Vec<Question> =
-            (height + 1..=height.saturating_add(PART)).map(|height| ("getblockhash", json!([height]))).collect();
-        let hashes: Vec<BlockHash> = self.rpc.batch(&heights)?.into_iter().map_while(Result::ok).collect();
-        let questions: Vec<Question> = hashes.iter().map(|hash| ("getblockheader", json!([hash, false]))).collect();
-        let answers = self.rpc.batch::<Hex>(&questions)?;
-        let headers: Result<Vec<Header>, AskError> = answers
-            .into_iter()
-            .map(|answer| deserialize(&answer?.0).map_err(|error| AskError::form("getblockheader", &error)))
-            .collect();
-        let headers = headers?;
-        let follows = headers.first().is_some_and(|first| first.prev_blockhash == base);
-        if follows { Ok(headers) } else { Err(SyncError::Moved) }
     }
 
     /// Whether the node's best block, a block of the mirror, may be gone back to.
@@ -414,7 +344,7 @@ impl Follower {
         let moment = self.mirror.moment()?;
         let (mut headers, mut next) = (Vec::new(), hash);
         while moment.entry(&next)?.is_none() {
-            let header = match self.header(next) {
+            let header = match header(&self.rpc, next) {
                 Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => {
                     return self.check_not_behind(&moment).map(|()| None);
                 }

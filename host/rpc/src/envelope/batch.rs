@@ -1,8 +1,11 @@
 //! Batches: their elements in order, and runs of those that can be answered together.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::future::{MaybeDone, maybe_done};
+use futures_util::poll;
 use http::StatusCode;
 use serde_json::value::RawValue;
 
@@ -12,7 +15,7 @@ use super::{call, forbidden};
 use crate::auth::Caller;
 use crate::dispatch::{Call, Failure, Params};
 use crate::gateway::{Origin, RpcService};
-use crate::together::Together;
+use crate::together::{Answers, Together};
 
 /// The most elements, and the most bytes of parameters, that are answered together.
 const MAX_RUN: usize = 256;
@@ -37,21 +40,20 @@ pub(super) async fn answer_batch<S: RpcService>(
     }
     let mut writer = Writer::default();
     let mut separator = "[";
-    // The answers to the next elements, where they are of a run.
-    let mut ahead: VecDeque<Outcome> = VecDeque::new();
+    let mut ahead = Ahead::default();
     for (at, element) in elements.iter().enumerate() {
         // Inline calls never yield by themselves; without this a batch would starve the thread's other connections.
         tokio::task::coop::consume_budget().await;
         let (dialect, id, outcome) = match read_element(element) {
             Ok(request) => {
-                if ahead.is_empty()
+                if ahead.answers.is_empty()
                     && let Some(together) = together
                 {
-                    ahead = run_ahead(&**together, origin, elements.get(at..).unwrap_or_default()).await;
+                    ahead.fill(&**together, origin, elements.get(at..).unwrap_or_default()).await;
                 }
                 let (dialect, id) = (request.dialect, request.id);
                 let is_notification = request.is_notification();
-                let origin = Origin { in_batch: true, ahead: ahead.pop_front(), ..origin.clone() };
+                let origin = Origin { in_batch: true, ahead: ahead.answers.pop_front(), ..origin.clone() };
                 let outcome = call(service, origin, request).await;
                 if is_notification {
                     continue;
@@ -73,21 +75,53 @@ pub(super) async fn answer_batch<S: RpcService>(
     Reply::json(StatusCode::OK, writer)
 }
 
-/// The answers to the first elements, where these can be answered together; none where the first cannot, or stands alone.
-async fn run_ahead(together: &dyn Together, origin: &Origin, elements: &[&RawValue]) -> VecDeque<Outcome> {
-    let mut bytes = 0;
-    let run: Vec<Call> = elements
-        .iter()
-        .take(MAX_RUN)
-        .map_while(|element| read_element(element).ok().filter(|request| together.takes(&request.method)))
-        .map(|Request { method, params, .. }| {
-            let params = params.map_or(Params::none(), |raw| Params::of(raw, &origin.body));
-            origin.call(method.into_owned(), params)
-        })
-        .take_while(|call| {
-            bytes += call.params.as_bytes().len();
-            bytes <= MAX_RUN_BYTES
-        })
-        .collect();
-    if run.len() < 2 { VecDeque::new() } else { together.answer(run).await.into() }
+/// The answers to the next elements, where these are of a run, and the run behind them.
+#[derive(Default)]
+struct Ahead {
+    answers: VecDeque<Outcome>,
+    next: Option<Run>,
+}
+
+/// Elements that are answered together: how many there are, and their answers.
+struct Run {
+    length: usize,
+    answers: MaybeDone<Answers>,
+}
+
+impl Run {
+    /// The first elements, where they can be answered together; none where the first cannot, or stands alone.
+    fn of(together: &dyn Together, origin: &Origin, elements: &[&RawValue]) -> Option<Self> {
+        let mut bytes = 0;
+        let calls: Vec<Call> = elements
+            .iter()
+            .take(MAX_RUN)
+            .map_while(|element| read_element(element).ok().filter(|request| together.takes(&request.method)))
+            .map(|Request { method, params, .. }| {
+                let params = params.map_or(Params::none(), |raw| Params::of(raw, &origin.body));
+                origin.call(method.into_owned(), params)
+            })
+            .take_while(|call| {
+                bytes += call.params.as_bytes().len();
+                bytes <= MAX_RUN_BYTES
+            })
+            .collect();
+        let length = calls.len();
+        (length > 1).then(|| Self { length, answers: maybe_done(together.answer(calls)) })
+    }
+}
+
+impl Ahead {
+    /// Takes the answers to the first elements, and has those of the run behind them come while these are written: calls of a run
+    /// have no effects, so their order does not show.
+    async fn fill(&mut self, together: &dyn Together, origin: &Origin, elements: &[&RawValue]) {
+        let Some(mut run) = self.next.take().or_else(|| Run::of(together, origin, elements)) else { return };
+        (&mut run.answers).await;
+        self.answers = Pin::new(&mut run.answers).take_output().unwrap_or_default().into();
+        self.next = elements.get(run.length..).and_then(|rest| Run::of(together, origin, rest));
+        if let Some(next) = &mut self.next {
+            // Asked once, it is on its way; the connection's task sends it.
+            let _ = poll!(&mut next.answers);
+            tokio::task::yield_now().await;
+        }
+    }
 }

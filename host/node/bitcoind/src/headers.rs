@@ -1,0 +1,87 @@
+//! Fetching headers: by REST where the node answers there, else by batches of getblockheader.
+
+use bitcoin::BlockHash;
+use bitcoin::block::Header;
+use bitcoin::consensus::deserialize;
+use serde_json::json;
+
+use super::answers::{ChainAnswer, Hex};
+use super::error::{AskError, MirrorError, SyncError};
+use super::mirror::Moment;
+use super::rpc::{Question, Rpc};
+
+/// How many headers are fetched one after the other before the fork is searched by heights.
+const WALK: usize = 8;
+
+/// How many headers are fetched and stored at a time.
+const PART: u32 = 2000;
+
+/// The headers from one of the mirror's to the node's best block, or the first part of them, behind the hash of that one.
+///
+/// # Errors
+/// The node's absence; `Moved` where its best chain changes meanwhile.
+pub(crate) fn fetch(rpc: &Rpc, moment: &Moment, best: BlockHash) -> Result<(BlockHash, Vec<Header>), SyncError> {
+    let mut headers = Vec::new();
+    let mut hash = best;
+    while headers.len() < WALK {
+        if moment.entry(&hash)?.is_some() {
+            headers.reverse();
+            return Ok((hash, headers));
+        }
+        let header = header(rpc, hash)?;
+        hash = header.prev_blockhash;
+        headers.push(header);
+    }
+    let fork = fork_height(rpc, moment)?;
+    let base = moment.best_at(fork)?.ok_or(MirrorError::Row("best"))?;
+    Ok((base, headers_after(rpc, fork, base)?))
+}
+
+/// The header of a block that the node knows.
+///
+/// # Errors
+/// Its refusal, and its absence.
+pub(crate) fn header(rpc: &Rpc, hash: BlockHash) -> Result<Header, AskError> {
+    let Hex(bytes) = rpc.ask("getblockheader", &json!([hash, false]))?;
+    deserialize(&bytes).map_err(|error| AskError::form("getblockheader", &error))
+}
+
+/// The height of the last block that the mirror's best chain and the node's have in common.
+fn fork_height(rpc: &Rpc, moment: &Moment) -> Result<u32, SyncError> {
+    let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
+    // Both begin with the same genesis block.
+    let (mut low, mut high) = (0, info.blocks.min(moment.tip.height));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let theirs: BlockHash = rpc.ask("getblockhash", &json!([middle]))?;
+        if moment.best_at(middle)? == Some(theirs) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Ok(low)
+}
+
+/// The next part of the node's best chain after a block of it.
+fn headers_after(rpc: &Rpc, height: u32, base: BlockHash) -> Result<Vec<Header>, SyncError> {
+    let path = format!("/rest/headers/{PART}/{base}.bin");
+    if let Some(bytes) = rpc.rest(&path).ok().flatten() {
+        let headers: Result<Vec<Header>, _> = bytes.chunks(80).map(deserialize).collect();
+        let headers = headers.map_err(|error| AskError::form("/rest/headers", &error))?;
+        // The first is the base itself; an empty list says that it is not of the best chain any more.
+        return headers.get(1..).map(<[_]>::to_vec).filter(|headers| !headers.is_empty()).ok_or(SyncError::Moved);
+    }
+    let heights: Vec<Question> =
+        (height + 1..=height.saturating_add(PART)).map(|height| ("getblockhash", json!([height]))).collect();
+    let hashes: Vec<BlockHash> = rpc.batch(&heights)?.into_iter().map_while(Result::ok).collect();
+    let questions: Vec<Question> = hashes.iter().map(|hash| ("getblockheader", json!([hash, false]))).collect();
+    let answers = rpc.batch::<Hex>(&questions)?;
+    let headers: Result<Vec<Header>, AskError> = answers
+        .into_iter()
+        .map(|answer| deserialize(&answer?.0).map_err(|error| AskError::form("getblockheader", &error)))
+        .collect();
+    let headers = headers?;
+    let follows = headers.first().is_some_and(|first| first.prev_blockhash == base);
+    if follows { Ok(headers) } else { Err(SyncError::Moved) }
+}

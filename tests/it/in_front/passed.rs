@@ -18,8 +18,9 @@ fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
 }
 
 /// Methods of release 29 without effects that are not compared, and why.
-const NOT_COMPARED: [(&str, &str); 12] = [
+const NOT_COMPARED: [(&str, &str); 13] = [
     ("analyzepsbt", "needs a PSBT with inputs of the chain: those that it refuses are compared"),
+    ("enumeratesigners", "of the wallets, and not ours"),
     ("fundrawtransaction", "of the wallets, and not ours"),
     ("getaddrmaninfo", "counts what the node hears of"),
     ("getblocktemplate", "tells the time; waiting ones are answered by the host"),
@@ -94,7 +95,6 @@ fn questions(node: &mut Client) -> Vec<(&'static str, Value)> {
         ("deriveaddresses", json!([descriptor])),
         ("descriptorprocesspsbt", json!([psbt, [descriptor]])),
         ("echo", json!(["a"])),
-        ("enumeratesigners", json!([])),
         ("estimatesmartfee", json!([6])),
         ("finalizepsbt", json!([psbt])),
         ("getaddednodeinfo", json!([])),

@@ -44,23 +44,20 @@ async fn answers(
 ) -> Result<Vec<Result<ResultText, Failure>>, UpstreamError> {
     let read_only = calls.iter().all(|call| is_read_only(&call.method));
     let (status, reply) = upstream.post(path, body(calls), read_only).await?.collect(MAX_ANSWER).await?;
-    let strange = || UpstreamError::Strange(status);
-    let elements: Vec<Element<'_>> = serde_json::from_slice(&reply).map_err(|_| strange())?;
-    if elements.len() != calls.len() {
-        return Err(strange());
-    }
-    let answer = |element: Element<'_>| match element {
-        Element { error: Some(ErrorObject { code, message }), .. } => {
-            Err(Failure::Rpc(RpcError::new(RpcErrorCode(code), message)))
-        }
-        Element { result, error: None } => {
-            let text = result.map_or("null", RawValue::get);
-            // A piece of the reply: nothing is copied.
-            let text = if result.is_some() { reply.slice_ref(text.as_bytes()) } else { Bytes::from_static(b"null") };
-            Ok(ResultText::Bytes(text))
-        }
+    let answers = read_batch(&reply, calls.len()).ok_or(UpstreamError::Strange(status))?;
+    Ok(answers.into_iter().map(|answer| answer.map(ResultText::Bytes).map_err(Failure::Rpc)).collect())
+}
+
+/// The answers in a reply to a batch of `count` calls; none where it is not one of bitcoind's.
+pub fn read_batch(reply: &Bytes, count: usize) -> Option<Vec<Result<Bytes, RpcError>>> {
+    let elements: Vec<Element<'_>> = serde_json::from_slice(reply).ok()?;
+    let answer = |element: Element<'_>| match (element.error, element.result) {
+        (Some(ErrorObject { code, message }), _) => Err(RpcError::new(RpcErrorCode(code), message)),
+        // A piece of the reply: nothing is copied.
+        (None, Some(result)) => Ok(reply.slice_ref(result.get().as_bytes())),
+        (None, None) => Ok(Bytes::from_static(b"null")),
     };
-    Ok(elements.into_iter().map(answer).collect())
+    (elements.len() == count).then(|| elements.into_iter().map(answer).collect())
 }
 
 /// The calls as a batch. bitcoind answers its elements in their order.

@@ -21,6 +21,7 @@ mod long_poll;
 mod passthrough;
 mod shared;
 
+pub use batch::read_batch;
 pub use help::{NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
 pub use passthrough::{Passthrough, Settings, Taps, WalletOwner};

@@ -4,10 +4,13 @@ use std::fs::File;
 use std::io::Write as _;
 
 use bitcoin::consensus::serialize;
+use bytes::Bytes;
 
 use outrigger_disk::pages::DataFile;
 use outrigger_embedded::decode_block;
 use outrigger_rpc::Limits;
+use outrigger_upstream::StatusCode;
+use serde::de::IgnoredAny;
 
 /// The envelope of JSON-RPC: a whole body.
 pub fn envelope(bytes: &[u8]) {
@@ -85,4 +88,22 @@ pub fn zmq(bytes: &[u8]) {
         let number = notification.number.to_le_bytes();
         assert!(bytes.windows(number.len()).any(|part| part == number), "{notification:?}");
     }
+}
+
+/// What a node replies: the result of a call, the answers to a batch, and its help.
+///
+/// # Panics
+/// Where an answer of a batch is not JSON.
+pub fn node_reply(bytes: &[u8]) {
+    let reply = Bytes::copy_from_slice(bytes);
+    for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR] {
+        outrigger_upstream::read_reply(status, &reply);
+    }
+    for answers in (0..4).filter_map(|count| outrigger_passthrough::read_batch(&reply, count)) {
+        for result in answers.into_iter().flatten() {
+            assert!(serde_json::from_slice::<IgnoredAny>(&result).is_ok(), "{result:?}");
+        }
+    }
+    let help = outrigger_passthrough::NodeHelp::parse(&String::from_utf8_lossy(bytes));
+    assert!(help.iter().all(|(name, _)| !name.is_empty()));
 }

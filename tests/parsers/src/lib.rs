@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -45,6 +45,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "framing", run: host::framing },
     Target { name: "load_list", run: host::load_list },
     Target { name: "zmq", run: host::zmq },
+    Target { name: "node_reply", run: host::node_reply },
 ];
 
 /// Runs the target of this name.

@@ -122,6 +122,12 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             let written = r#"{"version":2,"wallets":["a","b/c"]}"#;
             texts(&[r#"["plain","sealed"]"#, written, r#"{"version":3}"#, r#"{"version":2,"wallets":[],"check":"00"}"#])
         }
+        "node_reply" => texts(&[
+            "{\"result\":{\"a\":[1,\"é\"]},\"error\":null,\"id\":1}\n",
+            r#"{"result":null,"error":{"code":-8,"message":"Block height out of range"},"id":1}"#,
+            r#"[{"result":1,"error":null,"id":1},{"result":null,"error":{"code":-5,"message":"x"},"id":1}]"#,
+            "== Blockchain ==\ngetblock \"blockhash\" ( verbosity )\n\n== Wallet ==\nsend [{}]\n",
+        ]),
         "zmq" => {
             let mut greeting = vec![0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1];
             greeting.extend_from_slice(b"NULL");
@@ -184,4 +190,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply }

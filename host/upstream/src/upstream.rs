@@ -187,7 +187,11 @@ impl Upstream {
         };
         loop {
             let (mut sender, is_new) = match pool::take(self.number) {
-                Some(sender) => (sender, false),
+                // Its task may have to finish the last reply first.
+                Some(mut sender) => match sender.ready().await {
+                    Ok(()) => (sender, false),
+                    Err(_) => continue,
+                },
                 None => match self.greet(self.connect().await?, credentials).await.map_err(before_sending)? {
                     Greeted::Node(sender) => (sender, true),
                     Greeted::Refused(reply) => return Ok(reply),

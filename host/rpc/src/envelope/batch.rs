@@ -1,13 +1,12 @@
 //! Batches: their elements in order, and runs of those that can be answered together.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::future::{MaybeDone, maybe_done};
-use futures_util::poll;
 use http::StatusCode;
+use outrigger_values::RpcError;
 use serde_json::value::RawValue;
+use tokio::task::JoinSet;
 
 use super::reply::{Reply, Writer};
 use super::request::{Rejected, Request, read_element};
@@ -15,7 +14,7 @@ use super::{call, forbidden};
 use crate::auth::Caller;
 use crate::dispatch::{Call, Failure, Params};
 use crate::gateway::{Origin, RpcService};
-use crate::together::{Answers, Together};
+use crate::together::Together;
 
 /// The most elements, and the most bytes of parameters, that are answered together.
 const MAX_RUN: usize = 256;
@@ -75,22 +74,22 @@ pub(super) async fn answer_batch<S: RpcService>(
     Reply::json(StatusCode::OK, writer)
 }
 
-/// The answers to the next elements, where these are of a run, and the run behind them.
+/// The answers to the next elements, where these are of a run, and the run behind them, which is on its way.
 #[derive(Default)]
 struct Ahead {
     answers: VecDeque<Outcome>,
     next: Option<Run>,
 }
 
-/// Elements that are answered together: how many there are, and their answers.
+/// Elements that are answered together: how many there are, and the task that answers them, which ends with this.
 struct Run {
     length: usize,
-    answers: MaybeDone<Answers>,
+    task: JoinSet<Vec<Outcome>>,
 }
 
 impl Run {
     /// The first elements, where they can be answered together; none where the first cannot, or stands alone.
-    fn of(together: &dyn Together, origin: &Origin, elements: &[&RawValue]) -> Option<Self> {
+    fn begin(together: &dyn Together, origin: &Origin, elements: &[&RawValue]) -> Option<Self> {
         let mut bytes = 0;
         let calls: Vec<Call> = elements
             .iter()
@@ -106,22 +105,22 @@ impl Run {
             })
             .collect();
         let length = calls.len();
-        (length > 1).then(|| Self { length, answers: maybe_done(together.answer(calls)) })
+        (length > 1).then(|| {
+            let mut task = JoinSet::new();
+            task.spawn(together.answer(calls));
+            Self { length, task }
+        })
     }
 }
 
 impl Ahead {
-    /// Takes the answers to the first elements, and has those of the run behind them come while these are written: calls of a run
-    /// have no effects, so their order does not show.
+    /// Takes the answers to the first elements. Those of the run behind them come while these are waited for and written: calls of
+    /// a run have no effects, so their order does not show.
     async fn fill(&mut self, together: &dyn Together, origin: &Origin, elements: &[&RawValue]) {
-        let Some(mut run) = self.next.take().or_else(|| Run::of(together, origin, elements)) else { return };
-        (&mut run.answers).await;
-        self.answers = Pin::new(&mut run.answers).take_output().unwrap_or_default().into();
-        self.next = elements.get(run.length..).and_then(|rest| Run::of(together, origin, rest));
-        if let Some(next) = &mut self.next {
-            // Asked once, it is on its way; the connection's task sends it.
-            let _ = poll!(&mut next.answers);
-            tokio::task::yield_now().await;
-        }
+        let Some(mut run) = self.next.take().or_else(|| Run::begin(together, origin, elements)) else { return };
+        self.next = elements.get(run.length..).and_then(|rest| Run::begin(together, origin, rest));
+        let lost = || Failure::Rpc(RpcError::internal("The calls were lost"));
+        let answers = run.task.join_next().await.and_then(Result::ok);
+        self.answers = answers.unwrap_or_else(|| vec![Err(lost()); run.length]).into();
     }
 }

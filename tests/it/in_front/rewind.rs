@@ -17,6 +17,7 @@ fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
     let hashes = client.call("generatetoaddress", json!([10, mine]));
     let hashes = hashes.as_array().unwrap();
     let blocks: Vec<_> = hashes.iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
     // The node loses all, and gets half of it back.
     let node = host.node.as_mut().unwrap();
     node.stop();

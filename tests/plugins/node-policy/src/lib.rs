@@ -1,8 +1,8 @@
 //! A third party's plugin in front of a bitcoind: it hands on the node's own block templates without what pays little.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use outrigger_sdk::service::{Scope, ServiceError};
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
@@ -11,21 +11,21 @@ use serde_json::{Map, Value, json};
 pub struct NodePolicy {
     host: Host,
     min_feerate: FeeRate,
-    /// How the last call of the node failed.
-    failure: Mutex<Option<ServiceError>>,
+    /// What came of the last call of the node.
+    last: Mutex<String>,
 }
 
 impl Plugin for NodePolicy {
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
         let min_feerate = options["min_feerate"].as_u64().ok_or("min_feerate must not be negative")?;
-        Ok(Self { host, min_feerate: FeeRate::from_sat_per_kvb(min_feerate), failure: Mutex::default() })
+        Ok(Self { host, min_feerate: FeeRate::from_sat_per_kvb(min_feerate), last: Mutex::default() })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
         let params = &call.params.0;
         reply.send(match call.method {
             "getblocktemplate" => self.template(call.scope, params),
-            "lastfailure" => Ok(json!(self.last_failure())),
+            "lastanswer" => Ok(json!(*self.last())),
             _ => {
                 let method = params.first().and_then(Value::as_str).unwrap_or_default();
                 self.ask(call.scope, method, params.get(1).unwrap_or(&json!([])))
@@ -36,16 +36,14 @@ impl Plugin for NodePolicy {
 
 impl NodePolicy {
     fn ask(&self, scope: Scope, method: &str, params: &Value) -> Result<Value, RpcError> {
+        *self.last() = "asked".to_owned();
         let answer = self.host.node_rpc.call(scope, method.to_owned(), Blob(params.to_string().into_bytes()));
-        let reply = answer.inspect_err(|error| {
-            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
-        })?;
-        serde_json::from_slice(&reply.into_result()?).map_err(|error| RpcError::internal(error.to_string()))
+        *self.last() = answer.as_ref().map_or_else(|error| format!("{:?}", error.kind), |_| "answered".to_owned());
+        serde_json::from_slice(&answer?.into_result()?).map_err(|error| RpcError::internal(error.to_string()))
     }
 
-    fn last_failure(&self) -> String {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.as_ref().map(|error| format!("{:?}", error.kind)).unwrap_or_default()
+    fn last(&self) -> MutexGuard<'_, String> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a transaction pays enough. One that builds on others is left out: its parents may not pay.

@@ -1,6 +1,6 @@
 //! What every call passes through above the router, as layers of jsonrpsee's `RpcServiceBuilder`: a line in the log, the
-//! counts for metrics, the list of calls that are being answered, and the audit log. Each layer knows nothing of the others, and the gateway
-//! at the bottom only dispatches.
+//! counts for metrics, the list of calls that are being answered, and the audit log. Each layer knows nothing of the others, and the
+//! gateway at the bottom only dispatches.
 
 use std::future::Future;
 use std::sync::Arc;

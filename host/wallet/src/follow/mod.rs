@@ -24,6 +24,7 @@ pub mod resends;
 mod states;
 pub mod thread;
 mod turns;
+mod worker;
 pub mod write_lock;
 
 pub use blocks::header_time;

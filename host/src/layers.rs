@@ -1,10 +1,14 @@
 //! What every call passes through above the router, as layers of jsonrpsee's `RpcServiceBuilder`: a line in the log, the
 //! counts for metrics, the list of calls that are being answered, and the audit log. Each layer knows nothing of the others, and the
 //! gateway at the bottom only dispatches.
+//!
+//! A layer adds what it does to the future below it by a combinator. An `async` block that awaits a future made outside it has room
+//! for that future twice, so that each layer would double what every connection keeps room for.
 
 use std::future::Future;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
 use jsonrpsee::core::server::MethodResponse;
 use jsonrpsee::types::Request;
@@ -137,16 +141,13 @@ impl<S: Below, M: Methods> RpcServiceT for CallCount<S, M> {
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let known = self.methods.spec(request.method_name()).is_some();
         let meter = self.metrics.begin(known.then_some(request.method_name()));
-        let answer = self.service.call(request);
-        async move {
-            let response = answer.await;
-            meter.ended(match ended(&response) {
+        self.service.call(request).inspect(move |response| {
+            meter.ended(match ended(response) {
                 Ended::Result => Outcome::Ok,
                 Ended::Error => Outcome::Error,
                 Ended::Overloaded => Outcome::Overloaded,
             });
-            response
-        }
+        })
     }
 
     passes_on_batches!();
@@ -159,11 +160,7 @@ impl<S: Below, M: Methods> RpcServiceT for ActiveCalls<S, M> {
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let call = self.methods.spec(request.method_name()).map(|method| Active::begin(&self.active, method));
-        let answer = self.service.call(request);
-        async move {
-            let _call = call;
-            answer.await
-        }
+        self.service.call(request).inspect(move |_| drop(call))
     }
 
     passes_on_batches!();
@@ -179,14 +176,11 @@ impl<S: Below, M: Methods> RpcServiceT for Audit<S, M> {
         let log = self.log.as_ref().filter(|_| is_audited(name, || self.methods.spec(name)));
         // Boxed: every connection keeps room for it, and few calls are listed.
         let entry = log.map(|log| Box::new(AuditEntry::begin(log, &request)));
-        let answer = self.service.call(request);
-        async move {
-            let response = answer.await;
+        self.service.call(request).inspect(move |response| {
             if let Some(entry) = entry {
-                entry.answered(&response);
+                entry.answered(response);
             }
-            response
-        }
+        })
     }
 
     passes_on_batches!();

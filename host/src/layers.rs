@@ -139,8 +139,8 @@ impl<S: Below, M: Methods> RpcServiceT for CallCount<S, M> {
     type BatchResponse = MethodResponse;
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let known = self.methods.spec(request.method_name()).is_some();
-        let meter = self.metrics.begin(known.then_some(request.method_name()));
+        let name = request.method_name();
+        let meter = self.metrics.begin(name, || self.methods.spec(name).is_some());
         self.service.call(request).inspect(move |response| {
             meter.ended(match ended(response) {
                 Ended::Result => Outcome::Ok,

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use outrigger_rpc::{Call, Failure, ResultText};
-use outrigger_upstream::{Upstream, UpstreamError, is_read_only};
+use outrigger_upstream::{Upstream, UpstreamError, is_read_only, put_request, request_length};
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -62,12 +62,12 @@ pub fn read_batch(reply: &Bytes, count: usize) -> Option<Vec<Result<Bytes, RpcEr
 
 /// The calls as a batch. bitcoind answers its elements in their order.
 fn body(calls: &[Call]) -> Bytes {
-    let length = calls.iter().map(|call| call.method.len() + call.params.as_bytes().len() + 48).sum();
+    let length = calls.iter().map(|call| 1 + request_length(&call.method, call.params.as_bytes())).sum();
     let mut body = BytesMut::with_capacity(length);
     let mut separator = b'[';
     for call in calls {
         body.put_u8(separator);
-        body.put_slice(&outrigger_upstream::request(&call.method, call.params.as_bytes()));
+        put_request(&mut body, &call.method, call.params.as_bytes());
         separator = b',';
     }
     body.put_u8(b']');

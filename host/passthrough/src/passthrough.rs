@@ -11,7 +11,7 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_upstream::{Figures, Method, Reply, Upstream, is_read_only, method};
+use outrigger_upstream::{Figures, Method, Reply, Upstream, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -157,8 +157,9 @@ impl Passthrough {
     /// machine takes the cookie or a list of methods that says so. A user who is confined to a wallet or to folders reaches neither
     /// the node's other wallets nor what changes the node.
     fn check_user(&self, call: &Call) -> Result<(), Failure> {
-        let is_confined = call.only_wallet.is_some() || call.folders.is_some();
-        let is_operator = *call.user == *COOKIE_USER || call.allowed.is_some();
+        let origin = &*call.origin;
+        let is_confined = origin.only_wallet.is_some() || origin.folders.is_some();
+        let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
         let is_refused = |method: Method| {
             (is_confined && (method.changes_node() || method.manages_wallets()))
                 || (!is_operator && method.touches_files())
@@ -166,7 +167,7 @@ impl Passthrough {
         if method(&call.method).is_some_and(is_refused) {
             return Err(Failure::Forbidden);
         }
-        match (&call.only_wallet, &call.wallet) {
+        match (&origin.only_wallet, &origin.wallet) {
             (Some(only), Some(named)) if only != named => {
                 let message = "Requested wallet does not exist or is not loaded";
                 Err(Failure::Rpc(RpcError::new(RpcErrorCode::WALLET_NOT_FOUND, message)))
@@ -177,7 +178,7 @@ impl Passthrough {
 
     /// The path upstream: that of a wallet only where the node's wallets answer.
     fn path(&self, call: &Call) -> Cow<'static, str> {
-        match (call.wallet.as_ref().or(call.only_wallet.as_ref()), self.settings.wallets) {
+        match (call.origin.wallet.as_ref().or(call.origin.only_wallet.as_ref()), self.settings.wallets) {
             (Some(wallet), WalletOwner::Node) => {
                 Cow::from(format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
             }
@@ -187,8 +188,8 @@ impl Passthrough {
 
     /// Whether calls of a method can be passed on together: those without effects that never wait.
     pub fn takes_together(&self, name: &str) -> bool {
-        let is_short = method(name).is_some_and(|method| !method.may_be_long());
-        is_short && is_read_only(name) && !self.settings.deny.contains(name)
+        let known = method(name).is_some_and(|method| method.is_read_only() && !method.may_be_long());
+        known && !self.settings.deny.contains(name)
     }
 
     /// Passes calls on together, whose methods [`Self::takes_together`].

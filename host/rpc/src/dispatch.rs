@@ -81,13 +81,9 @@ fn position_within(part: &[u8], whole: &Bytes) -> Option<Range<usize>> {
     (end <= whole.len()).then_some(start..end)
 }
 
-/// One call of a client.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// The name of the method, as the client wrote it.
-    pub method: String,
-    /// Its parameters; `[]` where they were absent or null.
-    pub params: Params,
+/// Who makes a call, and for which wallet: the same for all calls of a batch.
+#[derive(Debug)]
+pub struct Origin {
     /// The wallet named by the path: `Some("a b")` for `/wallet/a%20b`, `Some("")` for `/wallet/`
     /// (the wallet whose name is empty), `None` for `/`. The name is the client's: it may hold
     /// slashes, dots or control characters and is no file name yet.
@@ -102,6 +98,24 @@ pub struct Call {
     pub allowed: Option<Arc<BTreeSet<String>>>,
     /// The client that it came from; `None` where it came over no connection.
     pub client: Option<Arc<Client>>,
+}
+
+impl Origin {
+    /// Calls of `user`, who may use all wallets and methods and names no wallet, over no connection.
+    pub fn of_user(user: &str) -> Self {
+        Self { user: user.into(), wallet: None, only_wallet: None, folders: None, allowed: None, client: None }
+    }
+}
+
+/// One call of a client.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The name of the method, as the client wrote it.
+    pub method: String,
+    /// Its parameters; `[]` where they were absent or null.
+    pub params: Params,
+    /// Who makes it.
+    pub origin: Arc<Origin>,
     /// Whether its result may be a stream. Within a batch it may not: it would wait, half read, for the elements after it.
     pub may_stream: bool,
 }
@@ -109,7 +123,7 @@ pub struct Call {
 impl Call {
     /// Whether the user may call `method`.
     pub fn may_call(&self, method: &str) -> bool {
-        is_allowed(self.allowed.as_deref(), method)
+        is_allowed(self.origin.allowed.as_deref(), method)
     }
 }
 

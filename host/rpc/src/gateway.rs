@@ -4,7 +4,6 @@
 //! many megabytes is never copied into jsonrpsee's own JSON. What jsonrpsee sees is a response with
 //! a `null` result, or the true error, which is what its layers look at.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,10 +14,8 @@ use jsonrpsee::core::server::{MethodResponse, ResponsePayload};
 use jsonrpsee::types::{ErrorObject, Id, Request};
 use outrigger_values::RpcError;
 
-use super::client::Client;
-use super::dispatch::{Call, Dispatch, Failure, Params};
+use super::dispatch::{Call, Dispatch, Failure, Origin, Params};
 use super::result::ResultText;
-use outrigger_base::client_files::Folders;
 
 /// What bitcoind says when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
@@ -35,34 +32,15 @@ impl<S> RpcService for S where S: RpcServiceT<MethodResponse = MethodResponse> +
 
 /// What the envelope knows of a request besides what jsonrpsee's type holds; put in its extensions.
 #[derive(Clone)]
-pub(super) struct Origin {
-    /// The user whose credentials were shown.
-    pub user: Arc<str>,
-    /// The only wallet that the user may use; none for all.
-    pub only_wallet: Option<Arc<str>>,
-    /// The folders that files of the user may lie in.
-    pub folders: Folders,
-    /// The methods that the user may call; none for all.
-    pub allowed: Option<Arc<BTreeSet<String>>>,
-    /// The client that the request came from.
-    pub client: Option<Arc<Client>>,
-    /// The wallet that the path named.
-    pub wallet: Option<Arc<str>>,
+pub(super) struct Asked {
+    /// Who makes the call.
+    pub origin: Arc<Origin>,
     /// The body that the parameters are a piece of.
     pub body: Bytes,
     /// Whether it is an element of a batch.
     pub in_batch: bool,
     /// The answer, where the call was answered together with others of its batch.
     pub ahead: Option<Result<ResultText, Failure>>,
-}
-
-impl Origin {
-    /// A call of this origin.
-    pub fn call(&self, method: String, params: Params) -> Call {
-        let Self { user, only_wallet, folders, allowed, client, wallet, in_batch, .. } = self.clone();
-        let may_stream = !in_batch;
-        Call { method, params, wallet, user, only_wallet, folders, allowed, client, may_stream }
-    }
 }
 
 /// The outcome of a call, put in the extensions of the response.
@@ -99,28 +77,17 @@ impl<D: Dispatch> Gateway<D> {
     }
 }
 
-/// The call that `request` asks for, or its answer where it was answered together with others. A request that did not come through the envelope has no
-/// origin: it is nobody's, names no wallet, and its parameters are copied.
+/// The call that `request` asks for, or its answer where it was answered together with others. A request that did not come through
+/// the envelope is nobody's, and its parameters are copied.
 fn call_of(request: Request<'_>) -> Result<Call, Result<ResultText, Failure>> {
     let Request { method, params, mut extensions, .. } = request;
-    let origin = extensions.remove::<Origin>();
-    let nobody = || Origin {
-        user: Arc::from(""),
-        only_wallet: None,
-        folders: None,
-        allowed: None,
-        client: None,
-        wallet: None,
-        body: Bytes::new(),
-        in_batch: false,
-        ahead: None,
-    };
-    let mut origin = origin.unwrap_or_else(nobody);
-    if let Some(answer) = origin.ahead.take() {
+    let nobody = || Asked { origin: Origin::of_user("").into(), body: Bytes::new(), in_batch: false, ahead: None };
+    let Asked { origin, body, in_batch, ahead } = extensions.remove().unwrap_or_else(nobody);
+    if let Some(answer) = ahead {
         return Err(answer);
     }
-    let params = params.map_or(Params::none(), |raw| Params::of(&raw, &origin.body));
-    Ok(origin.call(method.into_owned(), params))
+    let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
+    Ok(Call { method: method.into_owned(), params, origin, may_stream: !in_batch })
 }
 
 /// `error` in jsonrpsee's form.
@@ -148,7 +115,8 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
         async move {
             let id = request.id.clone();
             let answer = match call_of(request) {
-                Ok(call) => dispatcher.dispatch(call).await,
+                // Boxed: the layers above move this future, and every connection keeps room for it.
+                Ok(call) => Box::pin(async move { dispatcher.dispatch(call).await }).await,
                 Err(answer) => answer,
             };
             carrying(id, answer)
@@ -205,7 +173,7 @@ pub struct RequestOrigin<'r> {
 
 /// Who makes a request, for layers above the gateway.
 pub fn origin_of<'r>(request: &'r Request<'_>) -> RequestOrigin<'r> {
-    let Some(origin) = request.extensions().get::<Origin>() else { return RequestOrigin::default() };
+    let Some(Asked { origin, .. }) = request.extensions().get() else { return RequestOrigin::default() };
     RequestOrigin {
         user: &origin.user,
         peer: origin.client.as_ref().map(|client| client.peer()),

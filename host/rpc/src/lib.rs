@@ -46,7 +46,7 @@ mod unread;
 pub use auth::{Authenticator, RpcUser, RpcUserError};
 pub use client::Client;
 pub use cookie::{COOKIE_USER, CookieFile};
-pub use dispatch::{Call, Dispatch, Failure, Params};
+pub use dispatch::{Call, Dispatch, Failure, Origin, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use framing::first_ambiguous_head;

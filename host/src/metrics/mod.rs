@@ -86,11 +86,12 @@ impl Default for CallMetrics {
 }
 
 impl CallMetrics {
-    /// A call begins, of a method of ours or of an unknown one.
-    pub fn begin(&self, method: Option<&str>) -> Meter {
+    /// A call begins. Its method is asked about once, when it is first called: where it is none of ours, it has no counters of its own.
+    pub fn begin(&self, method: &str, is_known: impl FnOnce() -> bool) -> Meter {
         let in_flight = self.in_flight.clone();
         in_flight.inc();
-        let counters = self.counters(method.unwrap_or(UNKNOWN));
+        let counted = self.known.load().get(method).cloned();
+        let counters = counted.unwrap_or_else(|| self.counters(if is_known() { method } else { UNKNOWN }));
         Meter { in_flight, counters, began: Instant::now(), outcome: Outcome::Abandoned }
     }
 
@@ -171,9 +172,9 @@ mod tests {
         let calls = CallMetrics::default();
         let mut registry = Registry::default();
         calls.register(&mut registry);
-        let waiting = calls.begin(Some("getblocktemplate"));
-        calls.begin(Some("getblockcount")).ended(Outcome::Ok);
-        calls.begin(None).ended(Outcome::Error);
+        let waiting = calls.begin("getblocktemplate", || true);
+        calls.begin("getblockcount", || true).ended(Outcome::Ok);
+        calls.begin("made up", || false).ended(Outcome::Error);
         let text = || {
             let mut text = String::new();
             prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

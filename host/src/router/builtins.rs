@@ -101,7 +101,7 @@ impl Builtins {
             Err(error) => return Some(Err(error)),
         };
         let answer = match spec.name.as_str() {
-            "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.user).await,
+            "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.origin.user).await,
             "help" => self.help_of(&params).await,
             name => self.run(name, &params, call),
         };

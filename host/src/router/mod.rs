@@ -34,7 +34,7 @@ use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
-use outrigger_rpc::{Call, Dispatch, Failure, ResultText};
+use outrigger_rpc::{Call, Dispatch, Failure, Origin, ResultText};
 use outrigger_services::{Caller, Scopes};
 pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
@@ -100,7 +100,7 @@ impl Router {
     }
 
     /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
-    async fn call_plugin(&self, lease: Lease, route: Route, mut call: Call) -> Result<Bytes, Failure> {
+    async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
         let read = || arguments::positional(method, &call.params);
         let params = read_offloaded(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
@@ -112,7 +112,7 @@ impl Router {
         let deadline = lease.deadline.filter(|_| !method.long_running);
         // A node in another process may be slow: no thread that serves connections waits for it.
         let may_run_inline = lease.trusted && stuck == 0 && (self.passthrough.is_none() || !method.needs_tip);
-        let client = call.client.take();
+        let client = call.origin.client.clone();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
         let Ok(ran_inline) = self.run(token, &lease, &route, call, params, may_run_inline) else {
@@ -159,7 +159,7 @@ impl Router {
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
         if let Some(_inline) = inline.flatten() {
             contained(|| {
-                let _scope = self.scopes.open(token, lease.id, caller(call, method));
+                let _scope = self.scopes.open(token, lease.id, caller(&call.origin, method));
                 lease.call(token, method, params.as_bytes(), lane);
             });
             return Ok(true);
@@ -168,7 +168,7 @@ impl Router {
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
         let (lease, method) = (lease.clone(), method.clone());
         self.pool.submit(lease.owner, move || {
-            let _scope = scopes.open(token, lease.id, caller(call, &method));
+            let _scope = scopes.open(token, lease.id, caller(&call.origin, &method));
             if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);
@@ -283,7 +283,7 @@ impl Dispatch for Router {
 }
 
 /// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.
-fn caller(call: Call, method: &MethodSpec) -> Caller {
-    let Call { wallet, only_wallet, folders, .. } = call;
+fn caller(origin: &Origin, method: &MethodSpec) -> Caller {
+    let (wallet, only_wallet, folders) = (origin.wallet.clone(), origin.only_wallet.clone(), origin.folders.clone());
     Caller { wallet, only_wallet, folders, needs_tip: method.needs_tip, inline: method.inline }
 }

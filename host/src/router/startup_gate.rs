@@ -79,24 +79,14 @@ impl Together for StartupGate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outrigger_rpc::Params;
+    use outrigger_rpc::{Origin, Params};
 
     #[tokio::test]
     async fn a_call_during_the_start_is_told_what_the_host_is_doing() {
         let gate = StartupGate::default();
         gate.stage("Loading wallets…");
-        let (user, params) = (Arc::from("u"), Params::none());
-        let call = Call {
-            method: "uptime".into(),
-            params,
-            wallet: None,
-            user,
-            only_wallet: None,
-            allowed: None,
-            client: None,
-            may_stream: true,
-            folders: None,
-        };
+        let origin = Arc::new(Origin::of_user("u"));
+        let call = Call { method: "uptime".into(), params: Params::none(), origin, may_stream: true };
         let answer = gate.dispatch(call).await;
         assert_eq!(answer.err(), Some(Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, "Loading wallets…"))));
     }

@@ -10,7 +10,7 @@ use outrigger_bitcoind::{BitcoindNode, OpenError, Settings, greeting};
 use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};
 use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
 use outrigger_plugins::calls::Calls;
-use outrigger_rpc::{Call, Failure, Params, ResultText};
+use outrigger_rpc::{Call, Failure, Origin, Params, ResultText};
 use outrigger_service::node_rpc::{MAX_RESULT, NodeReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
@@ -172,17 +172,9 @@ impl NodeMethods for PassedMethods {
         let (passthrough, began) = (self.passthrough.clone(), Instant::now());
         // What was granted by name may also touch files of the node.
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
-        let call = Call {
-            method,
-            params: Params::from_bytes(params.0.into()),
-            wallet,
-            user: PLUGIN_USER.into(),
-            only_wallet: None,
-            folders: None,
-            allowed,
-            client: None,
-            may_stream: true,
-        };
+        let origin = Origin { wallet, allowed, ..Origin::of_user(PLUGIN_USER) };
+        let params = Params::from_bytes(params.0.into());
+        let call = Call { method, params, origin: origin.into(), may_stream: true };
         let is_wanted = || match scope {
             Scope::NONE => began.elapsed() < UNSCOPED_PATIENCE,
             Scope(token) => self.calls.phase(token).is_some(),

@@ -16,14 +16,24 @@ pub const SUFFIX: &[u8] = b",\"error\":null,\"id\":1}\n";
 
 /// The body of a request: `params` is the JSON text of an array or object.
 pub fn request(method: &str, params: &[u8]) -> Bytes {
-    let name = serde_json::Value::from(method).to_string();
-    let mut body = BytesMut::with_capacity(name.len() + params.len() + 32);
+    let mut body = BytesMut::with_capacity(request_length(method, params));
+    put_request(&mut body, method, params);
+    body.freeze()
+}
+
+/// Room enough for the body of a request whose method has an ordinary name.
+pub fn request_length(method: &str, params: &[u8]) -> usize {
+    method.len() + params.len() + 32
+}
+
+/// Appends the body of a request.
+pub fn put_request(body: &mut BytesMut, method: &str, params: &[u8]) {
     body.put_slice(br#"{"id":1,"method":"#);
-    body.put_slice(name.as_bytes());
+    // Text in memory is written without an error.
+    serde_json::to_writer((&mut *body).writer(), method).unwrap_or_default();
     body.put_slice(br#","params":"#);
     body.put_slice(params);
     body.put_slice(b"}");
-    body.freeze()
 }
 
 /// What a call came to.

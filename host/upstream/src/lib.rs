@@ -33,7 +33,7 @@ mod upstream;
 
 pub use credentials::{CredentialsError, Login};
 pub use endpoint::{BadEndpoint, Endpoint};
-pub use envelope::{Outcome, PREFIX, SUFFIX, read_reply, request};
+pub use envelope::{Outcome, PREFIX, SUFFIX, put_request, read_reply, request, request_length};
 pub use error::UpstreamError;
 pub use greeting::Greeting;
 pub use http::StatusCode;

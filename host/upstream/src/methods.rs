@@ -101,6 +101,11 @@ impl Method {
         self.is(FILES)
     }
 
+    /// Whether its calls change nothing, so that one whose answer was lost can be made again.
+    pub fn is_read_only(self) -> bool {
+        self.is(PURE)
+    }
+
     /// Whether its result may be long, or take long.
     pub fn may_be_long(self) -> bool {
         self.is(LONG)
@@ -335,7 +340,7 @@ pub fn methods() -> impl Iterator<Item = (&'static str, Method)> {
 
 /// Whether a method of bitcoind has no effects.
 pub fn is_read_only(name: &str) -> bool {
-    method(name).is_some_and(|method| method.is(PURE))
+    method(name).is_some_and(Method::is_read_only)
 }
 
 #[cfg(test)]

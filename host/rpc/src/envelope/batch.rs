@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use outrigger_values::RpcError;
-use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 use super::reply::{Reply, Writer};
-use super::request::{Rejected, Request, read_element};
+use super::request::{Element, Rejected, Request};
 use super::{call, forbidden};
 use crate::auth::Caller;
 use crate::dispatch::{Call, Failure, Params};
-use crate::gateway::{Origin, RpcService};
+use crate::gateway::{Asked, RpcService};
 use crate::together::Together;
 
 /// The most elements, and the most bytes of parameters, that are answered together.
@@ -28,13 +27,13 @@ pub(super) async fn answer_batch<S: RpcService>(
     service: &S,
     together: Option<&Arc<dyn Together>>,
     caller: &Caller,
-    origin: &Origin,
-    elements: &[&RawValue],
+    asked: &Asked,
+    elements: &[Element<'_>],
 ) -> Reply {
     if caller.is_restricted() {
-        let mut methods = elements.iter().filter_map(|element| Some(read_element(element).ok()?.method));
-        if let Some(method) = methods.find(|method| !caller.may_call(method)) {
-            return forbidden(caller, &method);
+        let mut requests = elements.iter().flatten();
+        if let Some(request) = requests.find(|request| !caller.may_call(&request.method)) {
+            return forbidden(caller, &request.method);
         }
     }
     let mut writer = Writer::default();
@@ -43,24 +42,24 @@ pub(super) async fn answer_batch<S: RpcService>(
     for (at, element) in elements.iter().enumerate() {
         // Inline calls never yield by themselves; without this a batch would starve the thread's other connections.
         tokio::task::coop::consume_budget().await;
-        let (dialect, id, outcome) = match read_element(element) {
+        let (dialect, id, outcome) = match element {
             Ok(request) => {
                 if ahead.answers.is_empty()
                     && let Some(together) = together
                 {
-                    ahead.fill(&**together, origin, elements.get(at..).unwrap_or_default()).await;
+                    ahead.fill(&**together, asked, elements.get(at..).unwrap_or_default()).await;
                 }
                 let (dialect, id) = (request.dialect, request.id);
                 let is_notification = request.is_notification();
-                let origin = Origin { in_batch: true, ahead: ahead.answers.pop_front(), ..origin.clone() };
-                let outcome = call(service, origin, request).await;
+                let asked = Asked { in_batch: true, ahead: ahead.answers.pop_front(), ..asked.clone() };
+                let outcome = call(service, asked, request).await;
                 if is_notification {
                     continue;
                 }
                 (dialect, id, outcome.map_err(Failure::into_rpc_error))
             }
             Err(rejected) if rejected.is_notification() => continue,
-            Err(Rejected { dialect, id, error }) => (dialect, id, Err(error)),
+            Err(Rejected { dialect, id, error }) => (*dialect, *id, Err(error.clone())),
         };
         writer.text(separator);
         writer.reply(dialect, id, outcome);
@@ -89,15 +88,15 @@ struct Run {
 
 impl Run {
     /// The first elements, where they can be answered together; none where the first cannot, or stands alone.
-    fn begin(together: &dyn Together, origin: &Origin, elements: &[&RawValue]) -> Option<Self> {
+    fn begin(together: &dyn Together, asked: &Asked, elements: &[Element<'_>]) -> Option<Self> {
         let mut bytes = 0;
         let calls: Vec<Call> = elements
             .iter()
             .take(MAX_RUN)
-            .map_while(|element| read_element(element).ok().filter(|request| together.takes(&request.method)))
+            .map_while(|element| element.as_ref().ok().filter(|request| together.takes(&request.method)))
             .map(|Request { method, params, .. }| {
-                let params = params.map_or(Params::none(), |raw| Params::of(raw, &origin.body));
-                origin.call(method.into_owned(), params)
+                let params = params.map_or(Params::none(), |raw| Params::of(raw, &asked.body));
+                Call { method: method.to_string(), params, origin: asked.origin.clone(), may_stream: false }
             })
             .take_while(|call| {
                 bytes += call.params.as_bytes().len();
@@ -116,9 +115,9 @@ impl Run {
 impl Ahead {
     /// Takes the answers to the first elements. Those of the run behind them come while these are waited for and written: calls of
     /// a run have no effects, so their order does not show.
-    async fn fill(&mut self, together: &dyn Together, origin: &Origin, elements: &[&RawValue]) {
-        let Some(mut run) = self.next.take().or_else(|| Run::begin(together, origin, elements)) else { return };
-        self.next = elements.get(run.length..).and_then(|rest| Run::begin(together, origin, rest));
+    async fn fill(&mut self, together: &dyn Together, asked: &Asked, elements: &[Element<'_>]) {
+        let Some(mut run) = self.next.take().or_else(|| Run::begin(together, asked, elements)) else { return };
+        self.next = elements.get(run.length..).and_then(|rest| Run::begin(together, asked, rest));
         let lost = || Failure::Rpc(RpcError::internal("The calls were lost"));
         let answers = run.task.join_next().await.and_then(Result::ok);
         self.answers = answers.unwrap_or_else(|| vec![Err(lost()); run.length]).into();

@@ -24,10 +24,10 @@ use tracing::field;
 
 use self::batch::answer_batch;
 use self::reply::{Writer, status_of};
-use self::request::{Dialect, Document, Rejected, Request, read_document, read_element};
+use self::request::{Dialect, Document, Rejected, Request, read_document};
 use super::auth::Caller;
-use super::dispatch::Failure;
-use super::gateway::{Answer, OVERLOADED, Origin, RpcService};
+use super::dispatch::{Failure, Origin};
+use super::gateway::{Answer, Asked, OVERLOADED, RpcService};
 use super::limits::Limits;
 use super::result::ResultText;
 use super::together::Together;
@@ -42,7 +42,7 @@ const LOGGED_METHOD_CHARS: usize = 64;
 pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
     match read_document(body, limits) {
         Ok(Document::Single(_)) => 1,
-        Ok(Document::Batch(elements)) => elements.iter().filter(|element| read_element(element).is_ok()).count(),
+        Ok(Document::Batch(elements)) => elements.iter().filter(|element| element.is_ok()).count(),
         Err(_) => 0,
     }
 }
@@ -63,14 +63,12 @@ pub(super) async fn answer<S: RpcService>(
         allowed: caller.allowed().cloned(),
         client: caller.client().cloned(),
         wallet,
-        body: body.clone(),
-        in_batch: false,
-        ahead: None,
     };
+    let asked = Asked { origin: Arc::new(origin), body: body.clone(), in_batch: false, ahead: None };
     match read_offloaded(body.len(), || read_document(&body, limits)) {
-        Ok(Document::Single(request)) => answer_single(service, caller, origin, request).await,
+        Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
         // Boxed: few requests are batches, and every connection would keep room for one.
-        Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, together, caller, &origin, &elements)).await,
+        Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, together, caller, &asked, &elements)).await,
         Err(Rejected { dialect, id, error }) => {
             let status = status_of(error.code);
             let mut writer = Writer::default();
@@ -80,13 +78,13 @@ pub(super) async fn answer<S: RpcService>(
     }
 }
 
-async fn answer_single<S: RpcService>(service: &S, caller: &Caller, origin: Origin, request: Request<'_>) -> Reply {
+async fn answer_single<S: RpcService>(service: &S, caller: &Caller, asked: Asked, request: Request<'_>) -> Reply {
     if !caller.may_call(&request.method) {
         return forbidden(caller, &request.method);
     }
     let (dialect, id) = (request.dialect, request.id);
     let is_notification = request.is_notification();
-    let outcome = match call(service, origin, request).await {
+    let outcome = match call(service, asked, &request).await {
         Ok(result) => Ok(result),
         Err(Failure::Rpc(error)) => Err(error),
         Err(Failure::Overloaded) => {
@@ -124,9 +122,9 @@ pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
 const INTERNAL_ID: Id<'static> = Id::Number(0);
 
 /// Sends one request through jsonrpsee's middleware stack.
-async fn call<S: RpcService>(service: &S, origin: Origin, request: Request<'_>) -> Result<ResultText, Failure> {
+async fn call<S: RpcService>(service: &S, asked: Asked, request: &Request<'_>) -> Result<ResultText, Failure> {
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
-    rpc.extensions_mut().insert(origin);
+    rpc.extensions_mut().insert(asked);
     let mut response = service.call(rpc).await;
     // Layers above the gateway pass its answer on in the extensions, and make none of their own.
     let passed_on = response.extensions_mut().remove::<Answer>();

@@ -63,13 +63,16 @@ impl Rejected<'_> {
     }
 }
 
+/// An element of a batch.
+pub(super) type Element<'a> = Result<Request<'a>, Rejected<'a>>;
+
 /// What a body holds.
 #[derive(Debug)]
 pub(super) enum Document<'a> {
     /// A single request.
     Single(Request<'a>),
     /// A batch, each element read on its own.
-    Batch(Vec<&'a RawValue>),
+    Batch(Vec<Element<'a>>),
 }
 
 /// Reads a whole body.
@@ -89,7 +92,7 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
                     format!("Batch of {} requests is larger than the limit of {}", elements.count, limits.max_batch);
                 return Err(Rejected::outright(RpcError::new(RpcErrorCode::INVALID_REQUEST, found)));
             }
-            Ok(Document::Batch(elements.kept))
+            Ok(Document::Batch(elements.kept.into_iter().map(read_element).collect()))
         }
         _ => match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Err(Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Top-level object parse error"))),
@@ -99,7 +102,7 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
 }
 
 /// Reads one element of a batch.
-pub(super) fn read_element(element: &RawValue) -> Result<Request<'_>, Rejected<'_>> {
+fn read_element(element: &RawValue) -> Element<'_> {
     if !element.get().starts_with('{') {
         let error = RpcError::new(RpcErrorCode::INVALID_REQUEST, "Invalid Request object");
         return Err(Rejected::outright(error));

@@ -61,7 +61,7 @@ impl Dispatch for Node {
         self.calls.fetch_add(1, Ordering::SeqCst);
         match call.method.as_str() {
             "getblockcount" => Ok(Bytes::from_static(b"101").into()),
-            "wallet" => Ok(Bytes::from(format!("{:?}", call.wallet.unwrap_or_default())).into()),
+            "wallet" => Ok(Bytes::from(format!("{:?}", call.origin.wallet.clone().unwrap_or_default())).into()),
             "length" => Ok(Bytes::from(call.params.as_bytes().len().to_string()).into()),
             "large" => Ok(Bytes::from(vec![b'7'; 20_000_000]).into()),
             "stream" => Ok(ResultText::Stream(ResultStream::new(STREAM, Box::pin(sevens(STREAM))))),

@@ -218,5 +218,5 @@ async fn parameters_reach_the_call_as_text() {
     let (_, _, calls) = ask_as(&anyone(), &Limits::default(), request).await;
     let call = calls.first().expect("one call");
     assert!(call.params.is_named());
-    assert_eq!((call.user.as_ref(), call.wallet.as_deref()), ("alice", Some("w")));
+    assert_eq!((call.origin.user.as_ref(), call.origin.wallet.as_deref()), ("alice", Some("w")));
 }

@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::activity::Activity;
-use super::places::Link;
 use super::proof::{Proof, prove};
+use super::slots::Link;
 
 /// How often it is looked whether a client that has sent more than was read sends no more after that.
 const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);

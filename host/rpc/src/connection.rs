@@ -28,7 +28,7 @@ use super::edge::{Edge, Refused};
 use super::framing::Framing;
 use super::gateway::RpcService;
 use super::limits::Limits;
-use super::places::Place;
+use super::slots::ConnectionSlot;
 use super::unread::UnreadReply;
 
 /// How often within the shorter of the timeouts a connection is looked at.
@@ -53,11 +53,11 @@ const KEEPALIVE_PROBES: u32 = 3;
 /// system from asking for the machine otherwise. bitcoind gives such clients 30 seconds.
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 
-/// Serves `stream`, which has this place, until either side closes it, it times out or has to make room, or `stopping` turns
+/// Serves `stream`, which holds this slot, until either side closes it, it times out or has to make room, or `stopping` turns
 /// true and the call in flight has ended.
 pub(super) async fn serve<S: RpcService>(
     stream: TcpStream,
-    place: Place,
+    slot: ConnectionSlot,
     edge: Arc<Edge<S>>,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -70,11 +70,11 @@ pub(super) async fn serve<S: RpcService>(
         // An error means that there is no client any more, which is found out below.
         _ = stream.peek(&mut first) => {}
         () = sleep(limits.idle_timeout.min(limits.unauthenticated_timeout)) => return,
-        () = place.0.closed() => return,
+        () = slot.0.closed() => return,
         _ = stopping.wait_for(|stopping| *stopping) => return,
     }
     // Only who says something gets buffers.
-    let client = Client::new(place.0.clone(), stream, began);
+    let client = Client::new(slot.0.clone(), stream, began);
     Box::pin(converse(client, edge, stopping)).await;
 }
 

@@ -20,8 +20,8 @@ use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::peers::Peers;
-use super::places::{Place, Places};
 use super::rest::Rest;
+use super::slots::{ConnectionSlot, ConnectionSlots};
 use super::threads::Workers;
 use super::together::Together;
 
@@ -201,16 +201,16 @@ struct Connections<S> {
     edge: Arc<Edge<S>>,
     stopping: watch::Receiver<bool>,
     workers: Workers,
-    places: Arc<Places>,
+    slots: Arc<ConnectionSlots>,
     refusals: Arc<Semaphore>,
     tasks: JoinSet<()>,
 }
 
 impl<S: RpcService> Connections<S> {
     fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
-        let places = Places::new(edge.limits().max_connections, edge.figures().clone());
+        let slots = ConnectionSlots::new(edge.limits().max_connections, edge.figures().clone());
         let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
-        Self { edge, stopping, workers, places, refusals, tasks }
+        Self { edge, stopping, workers, slots, refusals, tasks }
     }
 
     fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
@@ -218,8 +218,8 @@ impl<S: RpcService> Connections<S> {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        if let Some(place) = self.places.enter(peer.ip()) {
-            if let Err(error) = self.serve(stream, place) {
+        if let Some(slot) = self.slots.enter(peer.ip()) {
+            if let Err(error) = self.serve(stream, slot) {
                 tracing::warn!(%error, "an RPC connection could not be given to a thread");
             }
         } else {
@@ -229,21 +229,21 @@ impl<S: RpcService> Connections<S> {
     }
 
     /// Spawns the task that serves `stream`, on a network thread if one is not blocked.
-    fn serve(&mut self, stream: TcpStream, place: Place) -> io::Result<()> {
+    fn serve(&mut self, stream: TcpStream, slot: ConnectionSlot) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
-        let Some(slot) = self.workers.take() else {
-            self.tasks.spawn(connection::serve(stream, place, edge, stopping));
+        let Some(thread) = self.workers.take() else {
+            self.tasks.spawn(connection::serve(stream, slot, edge, stopping));
             return Ok(());
         };
         // Registers the socket with the runtime of the thread that serves it.
         let stream = stream.into_std()?;
-        let handle = slot.handle.clone();
+        let handle = thread.handle.clone();
         let work = async move {
             match TcpStream::from_std(stream) {
-                Ok(stream) => connection::serve(stream, place, edge, stopping).await,
+                Ok(stream) => connection::serve(stream, slot, edge, stopping).await,
                 Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
             }
-            drop(slot);
+            drop(thread);
         };
         self.tasks.spawn_on(work, &handle);
         Ok(())
@@ -267,7 +267,7 @@ impl<S: RpcService> Connections<S> {
             return;
         }
         // Usually EMFILE: closing a connection without credentials frees a file descriptor.
-        let made_room = self.places.make_room();
+        let made_room = self.slots.make_room();
         tracing::error!(%error, made_room, "cannot accept an RPC connection");
         sleep(ACCEPT_PAUSE).await;
     }

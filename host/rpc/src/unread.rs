@@ -11,7 +11,7 @@ use std::time::Instant;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::figures::EdgeFigures;
-use super::places::Link;
+use super::slots::Link;
 
 /// The answers that wait to be read.
 pub(super) struct Unread {
@@ -144,15 +144,15 @@ impl Drop for UnreadReply {
 
 #[cfg(test)]
 mod tests {
-    use super::super::places::{Place, Places};
+    use super::super::slots::{ConnectionSlot, ConnectionSlots};
     use super::*;
 
     #[test]
     fn unread_answer_that_was_left_for_longest_is_dropped() {
         let figures = Arc::<EdgeFigures>::default();
-        let (places, unread) = (Places::new(9, figures.clone()), Unread::new(100, figures.clone()));
-        let links: Vec<Place> = (0..4).map(|_| places.enter([10, 0, 0, 1].into()).unwrap()).collect();
-        let mut replies: Vec<_> = links.iter().map(|place| UnreadReply::new(unread.clone(), place.0.clone())).collect();
+        let (slots, unread) = (ConnectionSlots::new(9, figures.clone()), Unread::new(100, figures.clone()));
+        let links: Vec<ConnectionSlot> = (0..4).map(|_| slots.enter([10, 0, 0, 1].into()).unwrap()).collect();
+        let mut replies: Vec<_> = links.iter().map(|slot| UnreadReply::new(unread.clone(), slot.0.clone())).collect();
         let held = |number: usize| unread.lock().held.values().any(|held| Arc::ptr_eq(&held.link, &links[number].0));
         let bytes = || figures.unread_bytes.load(Ordering::Relaxed);
         replies[0].blocked(60);

@@ -23,14 +23,14 @@ pub(super) enum TaprootPath {
 
 /// A signature that would help.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Want {
+pub(super) enum MissingSignature {
     /// In a script without witness, or of witness version 0.
     Ecdsa { public_key: Vec<u8>, script_code: ScriptBuf, version: SigVersion },
     /// In a taproot witness, by an x-only key.
     Schnorr { public_key: [u8; 32], path: TaprootPath },
 }
 
-impl Want {
+impl MissingSignature {
     /// The kind of the signature.
     fn scheme(&self) -> Scheme {
         match self {
@@ -92,7 +92,7 @@ impl Slot {
 pub(super) struct Signatures {
     ecdsa: HashMap<Vec<u8>, Vec<u8>>,
     schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
-    wanted: Vec<Want>,
+    wanted: Vec<MissingSignature>,
 }
 
 impl Signatures {
@@ -119,7 +119,7 @@ impl Signatures {
         let may_sign = version == SigVersion::Base || public_key.len() == secp256k1::constants::PUBLIC_KEY_SIZE;
         if found.is_none() && may_sign {
             let (public_key, script_code) = (public_key.to_vec(), script_code.to_owned());
-            self.wanted.push(Want::Ecdsa { public_key, script_code, version });
+            self.wanted.push(MissingSignature::Ecdsa { public_key, script_code, version });
         }
         self.ecdsa.get(public_key).cloned()
     }
@@ -128,13 +128,13 @@ impl Signatures {
     pub(super) fn schnorr(&mut self, public_key: [u8; 32], path: TaprootPath) -> Option<Vec<u8>> {
         let found = self.schnorr.get(&(public_key, path)).cloned();
         if found.is_none() {
-            self.wanted.push(Want::Schnorr { public_key, path });
+            self.wanted.push(MissingSignature::Schnorr { public_key, path });
         }
         found
     }
 
     /// What was asked for and not found since the last time.
-    pub(super) fn take_wanted(&mut self) -> Vec<Want> {
+    pub(super) fn take_wanted(&mut self) -> Vec<MissingSignature> {
         std::mem::take(&mut self.wanted)
     }
 

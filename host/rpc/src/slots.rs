@@ -22,7 +22,7 @@ const UNKNOWN_ONE_IN: usize = 2;
 const MAX_KNOWN: usize = 4096;
 
 /// The slots for connections.
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     max_connections: usize,
     max_unknown: usize,
     figures: Arc<EdgeFigures>,
@@ -47,22 +47,22 @@ struct State {
 pub(super) struct Link {
     number: u64,
     peer: IpAddr,
-    places: Arc<Places>,
+    slots: Arc<ConnectionSlots>,
     authenticated: AtomicBool,
     closed: Notify,
 }
 
 /// A connection's slot, released on drop.
-pub(super) struct Place(pub Arc<Link>);
+pub(super) struct ConnectionSlot(pub Arc<Link>);
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(max_connections: usize, figures: Arc<EdgeFigures>) -> Arc<Self> {
         let max_unknown = (max_connections / UNKNOWN_ONE_IN).max(1);
         Arc::new(Self { max_connections, max_unknown, figures, state: Mutex::default() })
     }
 
     /// A slot for a new connection from `peer`; none when connections with credentials hold all of them.
-    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer.to_canonical();
         let mut state = self.lock();
         let known = state.known_addresses.contains_key(&peer);
@@ -74,13 +74,13 @@ impl Places {
         }
         state.open += 1;
         state.accepted += 1;
-        let (number, places) = (state.accepted, self.clone());
-        let link = Link { number, peer, places, authenticated: AtomicBool::new(false), closed: Notify::new() };
+        let (number, slots) = (state.accepted, self.clone());
+        let link = Link { number, peer, slots, authenticated: AtomicBool::new(false), closed: Notify::new() };
         let link = Arc::new(link);
         let pending = if known { &mut state.pending_known } else { &mut state.pending_unknown };
         pending.insert(number, link.clone());
         self.figures.open.store(state.open, Ordering::Relaxed);
-        Some(Place(link))
+        Some(ConnectionSlot(link))
     }
 
     /// Closes the oldest connection without credentials. Returns whether there was one.
@@ -134,7 +134,7 @@ impl Link {
 
     /// The connection has shown credentials and keeps its slot; no effect if it was closed to make room.
     pub(super) fn authenticate(&self) {
-        let mut state = self.places.lock();
+        let mut state = self.slots.lock();
         if state.remove_pending(self.number) {
             state.remember(self.peer);
             self.authenticated.store(true, Ordering::Relaxed);
@@ -152,15 +152,15 @@ impl Link {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Self(link) = self;
-        let mut state = link.places.lock();
+        let mut state = link.slots.lock();
         // A connection that was closed to make room has released its slot already.
         if state.remove_pending(link.number) || link.is_authenticated() {
             state.open -= 1;
         }
-        link.places.figures.open.store(state.open, Ordering::Relaxed);
+        link.slots.figures.open.store(state.open, Ordering::Relaxed);
     }
 }
 
@@ -175,61 +175,61 @@ mod tests {
     const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
     const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
-    fn is_closed(place: &Place) -> bool {
-        let closed = pin!(place.0.closed());
+    fn is_closed(slot: &ConnectionSlot) -> bool {
+        let closed = pin!(slot.0.closed());
         closed.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
     }
 
     #[test]
-    fn places_without_credentials_make_room_the_oldest_first() {
-        let places = Places::new(4, Arc::default());
-        let first: Vec<_> = (0..2).map(|_| places.enter(ONE).unwrap()).collect();
-        let third = places.enter(ONE).unwrap();
+    fn slots_without_credentials_make_room_the_oldest_first() {
+        let slots = ConnectionSlots::new(4, Arc::default());
+        let first: Vec<_> = (0..2).map(|_| slots.enter(ONE).unwrap()).collect();
+        let third = slots.enter(ONE).unwrap();
         assert!(is_closed(&first[0]) && !is_closed(&first[1]) && !is_closed(&third));
         drop(first);
         third.0.authenticate();
         // Its address is known now, so it may take the reserved half, too.
-        let known: Vec<_> = (0..3).map(|_| places.enter(ONE).unwrap()).collect();
+        let known: Vec<_> = (0..3).map(|_| slots.enter(ONE).unwrap()).collect();
         assert!(!known.iter().any(is_closed));
-        let unknown = places.enter(OTHER).unwrap();
+        let unknown = slots.enter(OTHER).unwrap();
         assert!(is_closed(&known[0]) && !is_closed(&third));
-        let last = places.enter(ONE).unwrap();
+        let last = slots.enter(ONE).unwrap();
         assert!(is_closed(&unknown), "unknown addresses are closed before known ones");
         drop((unknown, known));
         last.0.authenticate();
-        assert_eq!(places.lock().open, 2);
+        assert_eq!(slots.lock().open, 2);
     }
 
     #[test]
-    fn places_with_credentials_are_kept() {
+    fn slots_with_credentials_are_kept() {
         let figures = Arc::<EdgeFigures>::default();
-        let places = Places::new(2, figures.clone());
+        let slots = ConnectionSlots::new(2, figures.clone());
         let taken: Vec<_> = (0..2)
             .map(|_| {
-                let place = places.enter(ONE).unwrap();
-                place.0.authenticate();
-                place
+                let slot = slots.enter(ONE).unwrap();
+                slot.0.authenticate();
+                slot
             })
             .collect();
-        assert!(places.enter(OTHER).is_none() && places.enter(ONE).is_none() && !places.make_room());
+        assert!(slots.enter(OTHER).is_none() && slots.enter(ONE).is_none() && !slots.make_room());
         assert!(!taken.iter().any(is_closed));
         drop(taken);
         assert_eq!(figures.open.load(Ordering::Relaxed), 0);
-        let place = places.enter(OTHER).unwrap();
-        assert!(places.make_room() && is_closed(&place));
-        place.0.authenticate();
-        assert!(!place.0.is_authenticated(), "its slot was released");
-        drop(place);
-        assert_eq!((places.lock().open, figures.displaced.load(Ordering::Relaxed)), (0, 1));
+        let slot = slots.enter(OTHER).unwrap();
+        assert!(slots.make_room() && is_closed(&slot));
+        slot.0.authenticate();
+        assert!(!slot.0.is_authenticated(), "its slot was released");
+        drop(slot);
+        assert_eq!((slots.lock().open, figures.displaced.load(Ordering::Relaxed)), (0, 1));
     }
 
     #[test]
-    fn places_bound_the_remembered_addresses() {
-        let places = Places::new(usize::MAX, Arc::default());
+    fn slots_bound_the_remembered_addresses() {
+        let slots = ConnectionSlots::new(usize::MAX, Arc::default());
         for number in 0..=u32::try_from(MAX_KNOWN).unwrap() {
-            places.enter(IpAddr::V4(number.into())).unwrap().0.authenticate();
+            slots.enter(IpAddr::V4(number.into())).unwrap().0.authenticate();
         }
-        let state = places.lock();
+        let state = slots.lock();
         assert_eq!(state.known_addresses.len(), MAX_KNOWN);
         assert!(!state.known_addresses.contains_key(&IpAddr::V4(0.into())));
     }

@@ -1489,6 +1489,19 @@ typedef struct outrigger_event_t {
             /** Whether it is locked now. [bool] */
             bool locked;
         } wallet_lock_changed;
+        /**
+         * A deep reorganisation (`wallet.reorganisation_notice`) took transactions of a wallet out of the chain, and
+         * the wallet has followed it (`reorganisation`). Some of them may be confirmed again in other blocks. Since
+         * minor 1.
+         */
+        struct {
+            /** The wallet's name. [text] */
+            outrigger_bytes_t wallet;
+            /** How many blocks the wallet went back. [u32] */
+            uint32_t blocks;
+            /** The transactions, in no order; at most `MAX_REORGANISED`. [list of hash] */
+            outrigger_list_t transactions;
+        } wallet_reorganised;
     } as;
 } outrigger_event_t;
 
@@ -1504,6 +1517,11 @@ enum {
     OUTRIGGER_EVENT_RESCAN_FINISHED = 3,
     /** A wallet was locked or unlocked (`wallet-lock`). */
     OUTRIGGER_EVENT_WALLET_LOCK_CHANGED = 4,
+    /**
+     * A deep reorganisation (`wallet.reorganisation_notice`) took transactions of a wallet out of the chain, and the
+     * wallet has followed it (`reorganisation`). Some of them may be confirmed again in other blocks. Since minor 1.
+     */
+    OUTRIGGER_EVENT_WALLET_REORGANISED = 6,
     /** The host is stopping; kept reply tokens should be answered now (always told). */
     OUTRIGGER_EVENT_SHUTTING_DOWN = 5,
 };
@@ -3647,6 +3665,10 @@ static inline bool outrigger_get_event(outrigger_reader_t *reader, outrigger_eve
     case OUTRIGGER_EVENT_WALLET_LOCK_CHANGED:
         return outrigger_get_bytes(reader, &out->as.wallet_lock_changed.wallet)
             && outrigger_get_bool(reader, &out->as.wallet_lock_changed.locked);
+    case OUTRIGGER_EVENT_WALLET_REORGANISED:
+        return outrigger_get_bytes(reader, &out->as.wallet_reorganised.wallet)
+            && outrigger_get_u32(reader, &out->as.wallet_reorganised.blocks)
+            && outrigger_get_list_of_hash(reader, &out->as.wallet_reorganised.transactions);
     default:
         return outrigger_fail(reader);
     }

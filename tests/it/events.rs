@@ -123,3 +123,23 @@ fn events_tell_of_blocks_transactions_and_locks() {
     topics.sort();
     assert_eq!(topics, ["mempool", "tip", "wallet-lock", "wallet-transaction"]);
 }
+
+#[test]
+fn events_tell_of_the_transactions_that_a_deep_reorganisation_took_back() {
+    let host = start();
+    let mut client = host.client();
+    client.call("createwallet", json!(["w"]));
+    let mut wallet = client.wallet("w");
+    let address = wallet.call("getnewaddress", json!([]));
+    let blocks = wallet.call("generatetoaddress", json!([8, address]));
+    wallet.call("invalidateblock", json!([blocks[2]]));
+    let event = wait_for(&mut client, "reorganisation");
+    assert_eq!((&event["wallet"], &event["blocks"]), (&json!("w"), &json!(6)));
+    let mut expected: Vec<Value> =
+        (2..8).map(|at| client.call("getblock", json!([blocks[at]]))["tx"][0].clone()).collect();
+    let mut transactions = event["transactions"].as_array().unwrap().clone();
+    for list in [&mut expected, &mut transactions] {
+        list.sort_by_key(Value::to_string);
+    }
+    assert_eq!(transactions, expected);
+}

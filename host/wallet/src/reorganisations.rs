@@ -1,9 +1,13 @@
-//! Deep reorganisations are told: to the log and the metrics, with how many of each wallet's transactions they took out of the chain.
-//! listsinceblock tells which these are.
+//! Deep reorganisations are told: to the log and the metrics, with how many of each wallet's transactions they took out of the chain,
+//! and to the plugins, with which these are.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use bitcoin::Txid;
 use outrigger_node::NodeEvent;
+use outrigger_service::events::MAX_REORGANISED;
+use parking_lot::Mutex;
 
 /// The blocks that leave the best chain, as the node tells them.
 #[derive(Default)]
@@ -43,20 +47,30 @@ impl Reorganisations {
 
 /// What a wallet went back since it last stood at the tip.
 #[derive(Default)]
-pub(super) struct Retreat {
-    blocks: AtomicU32,
-    transactions: AtomicU64,
+pub(super) struct Retreat(Mutex<Undone>);
+
+/// The blocks and the wallet's transactions that left the chain.
+#[derive(Default)]
+pub(super) struct Undone {
+    pub(super) blocks: u32,
+    /// How many transactions left it.
+    pub(super) count: usize,
+    /// The first of them, as many as are told.
+    pub(super) transactions: Vec<Txid>,
 }
 
 impl Retreat {
-    /// The wallet went back so many blocks, with so many of its transactions.
-    pub(super) fn note(&self, blocks: u32, transactions: usize) {
-        self.blocks.fetch_add(blocks, Ordering::Relaxed);
-        self.transactions.fetch_add(transactions as u64, Ordering::Relaxed);
+    /// The wallet went back so many blocks, with these of its transactions.
+    pub(super) fn note(&self, blocks: u32, transactions: &BTreeSet<Txid>) {
+        let mut undone = self.0.lock();
+        undone.blocks = undone.blocks.saturating_add(blocks);
+        undone.count += transactions.len();
+        let room = MAX_REORGANISED.saturating_sub(undone.transactions.len());
+        undone.transactions.extend(transactions.iter().take(room));
     }
 
-    /// The blocks and transactions so far; it begins anew.
-    pub(super) fn take(&self) -> (u32, u64) {
-        (self.blocks.swap(0, Ordering::Relaxed), self.transactions.swap(0, Ordering::Relaxed))
+    /// What was noted so far; it begins anew.
+    pub(super) fn take(&self) -> Undone {
+        std::mem::take(&mut self.0.lock())
     }
 }

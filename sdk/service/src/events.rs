@@ -52,6 +52,17 @@ wire_enum! {
             /// Whether it is locked now.
             locked: bool,
         } = 4,
+        /// A deep reorganisation (`wallet.reorganisation_notice`) took transactions of a wallet out of the chain, and the wallet has
+        /// followed it (`reorganisation`). Some of them may be confirmed again in other blocks.
+        #[since(1)]
+        WalletReorganised {
+            /// The wallet's name.
+            wallet: String,
+            /// How many blocks the wallet went back.
+            blocks: u32,
+            /// The transactions, in no order; at most [`MAX_REORGANISED`].
+            transactions: Vec<Txid>,
+        } = 6,
         /// The host is stopping; kept reply tokens should be answered now (always told).
         ShuttingDown = 5,
     }
@@ -66,13 +77,17 @@ impl Event {
             Self::WalletTransaction { .. } => Some("wallet-transaction"),
             Self::RescanFinished { .. } => Some("rescan"),
             Self::WalletLockChanged { .. } => Some("wallet-lock"),
+            Self::WalletReorganised { .. } => Some("reorganisation"),
             Self::ShuttingDown => None,
         }
     }
 }
 
 /// The names that a manifest may ask for.
-pub const TOPICS: [&str; 5] = ["tip", "mempool", "wallet-transaction", "rescan", "wallet-lock"];
+pub const TOPICS: [&str; 6] = ["tip", "mempool", "wallet-transaction", "rescan", "wallet-lock", "reorganisation"];
+
+/// The most transactions that [`Event::WalletReorganised`] lists. `listsinceblock` lists all.
+pub const MAX_REORGANISED: usize = 1000;
 
 wire_enum! {
     /// How a rescan ended.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use outrigger_service::events::Event;
 use parking_lot::{Condvar, Mutex};
 
 use super::alarms::Due;
@@ -17,6 +18,7 @@ use super::lag::Lag;
 use crate::Shared;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
+use crate::reorganisations::Undone;
 
 /// The most threads that work on wallets, for all of them together. More wait for disks at a time than can run.
 pub const MAX_THREADS: usize = 8;
@@ -230,16 +232,13 @@ impl Wallet {
         if self.synced().hash != self.shared.node.tip().hash {
             return;
         }
-        let (blocks, transactions) = self.retreat.take();
+        let Undone { blocks, count, transactions } = self.retreat.take();
         let is_deep = self.shared.settings.reorganisation_notice.is_some_and(|notice| blocks >= notice);
-        if is_deep && transactions > 0 {
-            let name = self.name();
-            tracing::warn!(
-                wallet = name,
-                blocks,
-                transactions,
-                "a deep reorganisation took the wallet's transactions out of the chain"
-            );
+        if is_deep && count > 0 {
+            let message = "a deep reorganisation took the wallet's transactions out of the chain";
+            tracing::warn!(wallet = self.name(), blocks, transactions = count, message);
+            let wallet = self.name().to_owned();
+            (self.shared.sink)(Event::WalletReorganised { wallet, blocks, transactions });
         }
     }
 

@@ -382,8 +382,18 @@ fn a_long_label_is_told_with_every_payment_and_stored_once() {
     }
 }
 
+/// The blocks and the number of transactions of a reorganisation that is told.
+fn reorganised(event: &Event) -> Option<(u32, usize)> {
+    match event {
+        Event::WalletReorganised { wallet, blocks, transactions } if wallet == "w" => {
+            Some((*blocks, transactions.len()))
+        }
+        _ => None,
+    }
+}
+
 #[test]
-fn follow_counts_reorganisations_from_a_depth_on() {
+fn follow_counts_and_tells_reorganisations_from_a_depth_on() {
     let mut harness = Harness::with_wallet();
     harness.restart_with(Settings { reorganisation_notice: Some(2), ..settings() }, |_| {});
     let script = harness.address(Some(""));
@@ -391,10 +401,15 @@ fn follow_counts_reorganisations_from_a_depth_on() {
         for _ in 0..depth {
             harness.mine_to(script.clone(), vec![]);
         }
-        (0..depth).for_each(|_| harness.disconnect());
+        harness.events.lock().clear();
+        harness.view();
+        harness.disconnect_blocks(depth);
         harness.mine(vec![]);
         harness.view();
         assert_eq!(harness.manager.deep_reorganisations(), count, "{depth}");
+        let told: Vec<_> = harness.events.lock().iter().filter_map(reorganised).collect();
+        let expected = if depth > 1 { vec![(depth, depth as usize)] } else { vec![] };
+        assert_eq!(told, expected, "{depth}");
     }
 }
 

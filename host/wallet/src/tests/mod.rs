@@ -156,9 +156,19 @@ impl Harness {
     }
 
     fn disconnect(&self) {
-        let tip = self.chain.tip(Scope::NONE).unwrap();
-        self.chain.disconnect();
-        self.manager.notify(NodeEvent::BlockDisconnected { hash: tip.hash, height: tip.height });
+        self.disconnect_blocks(1);
+    }
+
+    /// Takes blocks off the chain, as a node does: its chain has changed when it tells the first of them.
+    fn disconnect_blocks(&self, count: u32) {
+        let off = |_| {
+            let tip = self.chain.tip(Scope::NONE).unwrap();
+            self.chain.disconnect();
+            tip
+        };
+        for tip in (0..count).map(off).collect::<Vec<_>>() {
+            self.manager.notify(NodeEvent::BlockDisconnected { hash: tip.hash, height: tip.height });
+        }
     }
 
     fn accept(&self, transaction: &Transaction) {

@@ -79,6 +79,9 @@ fn describe(event: &Event) -> Value {
         Event::WalletLockChanged { wallet, locked } => {
             json!({"topic": "wallet-lock", "wallet": wallet, "locked": locked})
         }
+        Event::WalletReorganised { wallet, blocks, transactions } => {
+            json!({"topic": "reorganisation", "wallet": wallet, "blocks": blocks, "transactions": transactions})
+        }
         Event::ShuttingDown => json!({"topic": "shutdown"}),
     }
 }

@@ -3,18 +3,19 @@
 //! getblocktemplate with a `longpollid` (BIP 22) is answered by a plain getblocktemplate once there is something new; waitfornewblock,
 //! waitforblock and waitforblockheight by what the host knows of the chain.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bitcoin::BlockHash;
 use bytes::Bytes;
 use futures_util::FutureExt;
-use outrigger_rpc::Failure;
+use outrigger_rpc::{Client, Failure, HALF_CLOSED_PATIENCE, half_closed};
 use outrigger_upstream::Upstream;
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::forward::whole;
 use super::shared::SingleFlight;
@@ -98,15 +99,23 @@ impl LongPolls {
     /// Waits, and answers.
     ///
     /// # Errors
-    /// 503 where too many wait; -9 when the host stops; for a template, the node's own.
-    pub async fn answer(&self, wait: Wait) -> Result<Bytes, Failure> {
+    /// 503 where too many wait; -9 when the host stops, or the client sends no more; for a template, the node's own.
+    pub async fn answer(&self, wait: Wait, client: Option<&Client>) -> Result<Bytes, Failure> {
         let _place = self.places.try_acquire().map_err(|_| Failure::Overloaded)?;
         let mut stop = self.stop.clone();
+        let left = async {
+            match client {
+                Some(client) => client.sends_no_more().await,
+                None => pending().await,
+            }
+            sleep(HALF_CLOSED_PATIENCE).await;
+        };
         tokio::select! {
             answer = self.wait(wait) => answer,
             _ = stop.wait_for(|stop| *stop) => {
                 Err(Failure::Rpc(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down")))
             }
+            () = left => Err(Failure::Rpc(half_closed())),
         }
     }
 
@@ -235,7 +244,7 @@ async fn tip_such_that(
     let over = async {
         match limit.and_then(|limit| Instant::now().checked_add(limit)) {
             Some(deadline) => sleep_until(deadline).await,
-            None => std::future::pending().await,
+            None => pending().await,
         }
     };
     tokio::select! {

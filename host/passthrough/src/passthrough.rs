@@ -97,7 +97,7 @@ impl Passthrough {
         self.check_user(call)?;
         let params = call.params.as_bytes();
         if let Some(wait) = Wait::of(name, params) {
-            let result = self.long_polls.answer(wait).await.map(ResultText::Bytes);
+            let result = self.long_polls.answer(wait, call.origin.client.as_deref()).await.map(ResultText::Bytes);
             self.note(is_of_node(&result));
             return result;
         }

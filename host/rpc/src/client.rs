@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::HeaderValue;
+use outrigger_values::{RpcError, RpcErrorCode};
 use subtle::ConstantTimeEq;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -18,6 +19,17 @@ use super::slots::Link;
 
 /// How often it is looked whether a client that has sent more than was read sends no more after that.
 const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);
+
+/// How long a long poll goes on when its client has closed its sending side: such a client has mostly gone.
+pub const HALF_CLOSED_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is told the client of a long poll that has ended so.
+const HALF_CLOSED: &str = "The client closed its sending side, so its long poll has ended";
+
+/// The answer to a long poll whose client has closed its sending side for [`HALF_CLOSED_PATIENCE`]; one that still reads gets it.
+pub fn half_closed() -> RpcError {
+    RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, HALF_CLOSED)
+}
 
 /// The client at the other end of a connection, as its requests and calls know it.
 pub struct Client {

@@ -44,7 +44,7 @@ mod together;
 mod unread;
 
 pub use auth::{Authenticator, RpcUser, RpcUserError};
-pub use client::Client;
+pub use client::{Client, HALF_CLOSED_PATIENCE, half_closed};
 pub use cookie::{COOKIE_USER, CookieFile};
 pub use dispatch::{Call, Dispatch, Failure, Origin, Params};
 pub use envelope::count_calls;

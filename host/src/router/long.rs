@@ -10,10 +10,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use outrigger_rpc::Client;
-
-/// How long a long poll goes on when its client has closed its sending side: such a client has mostly gone.
-const HALF_CLOSED_PATIENCE: Duration = Duration::from_secs(5);
+use outrigger_rpc::{Client, HALF_CLOSED_PATIENCE};
 
 /// The long calls that are waited for.
 pub struct LongCalls {

@@ -34,16 +34,13 @@ use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
-use outrigger_rpc::{Call, Dispatch, Failure, Origin, ResultText};
+use outrigger_rpc::{Call, Dispatch, Failure, Origin, ResultText, half_closed};
 use outrigger_services::{Caller, Scopes};
 pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
 
 /// How often the watch thread looks for overdue calls.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
-
-/// The answer to a long poll whose client has closed its sending side; a client that still reads gets it.
-const HALF_CLOSED: &str = "The client closed its sending side, so its long poll has ended";
 
 /// Routes calls to the host's own methods and to plugins.
 pub struct Router {
@@ -130,7 +127,7 @@ impl Router {
                 let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
                 match long::wait(answer, client, is_kept).await {
                     Some(answer) => answer,
-                    None => return Err(Failure::Rpc(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, HALF_CLOSED))),
+                    None => return Err(Failure::Rpc(half_closed())),
                 }
             }
             None => answer.await,

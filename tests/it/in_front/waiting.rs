@@ -1,11 +1,21 @@
 //! Calls that wait for a block or a template: they wait in the host, and hold no thread of the node.
 
-use outrigger_tests::Pending;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+
+use outrigger_tests::{Client, Pending, wait_until};
 use serde_json::{Value, json};
 
 use super::start;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// The methods of the calls that are being answered, without that which asks.
+fn active(client: &mut Client) -> Vec<Value> {
+    let info = client.call("getrpcinfo", json!([]));
+    let methods = info["active_commands"].as_array().unwrap().iter().map(|call| call["method"].clone());
+    methods.filter(|method| *method != "getrpcinfo").collect()
+}
 
 #[test]
 fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
@@ -40,6 +50,32 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
         let answer: Value = serde_json::from_str(&wait.finish().body).unwrap();
         assert_eq!(answer["result"], json!({"hash": hash, "height": 2}));
     }
+}
+
+#[test]
+fn passed_long_polls_end_when_their_clients_send_no_more() {
+    let Some(host) = start(&[]) else { return };
+    let mut client = host.client();
+    let request = json!({"id": 1, "method": "waitfornewblock", "params": []}).to_string();
+    let waiting = client.begin(&request);
+    let [half_closed, closed] = [(); 2].map(|()| {
+        let mut stream = client.connect();
+        stream.write_all(client.request(&request).as_bytes()).unwrap();
+        stream
+    });
+    wait_until("all wait", || active(&mut client).len() == 3);
+    half_closed.shutdown(Shutdown::Write).unwrap();
+    // In order, as of a process that is gone and has read all that it was sent.
+    drop(closed);
+    let mut answer = String::new();
+    (&half_closed).read_to_string(&mut answer).unwrap();
+    let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(body["error"]["code"], json!(-9), "{body}");
+    wait_until("one is left", || active(&mut client).len() == 1);
+    // One whose client may send more goes on.
+    let hash = client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
+    let body: Value = serde_json::from_str(&waiting.finish().body).unwrap();
+    assert_eq!(body["result"], json!({"hash": hash, "height": 1}));
 }
 
 #[test]

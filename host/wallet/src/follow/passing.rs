@@ -48,7 +48,7 @@ impl Follower {
         };
         if let Err(error) = passed {
             // Each looks for itself, and says what it could not do.
-            tracing::warn!(%error, "what the node told could not be read for all wallets at once");
+            tracing::debug!(%error, "what the node told could not be read for all wallets at once");
             self.give_all(event);
         }
     }

@@ -1,9 +1,10 @@
-//! A relay between a host and its bitcoind that holds a request of some method, and then passes it on, or cuts the connection.
+//! A relay between a host and its bitcoind that holds a request of some method, and then passes it on, answers it itself, or cuts
+//! the connection; or holds all of them.
 
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 use std::thread;
 
 /// Where a request is held.
@@ -27,15 +28,24 @@ pub struct Relay {
     /// Where the host finds the node.
     pub address: SocketAddr,
     trap: Arc<Mutex<Option<Trap>>>,
+    gate: Arc<RwLock<()>>,
 }
 
+/// What writes a reply in the node's place.
+type Answer = Box<dyn FnOnce(&mut TcpStream) -> Result<()> + Send>;
+
 /// A request that is held. Dropping it cuts its connection.
-pub struct Held(Sender<()>);
+pub struct Held(Sender<Option<Answer>>);
 
 impl Held {
     /// Lets it go on.
     pub fn pass(self) {
-        let _ = self.0.send(());
+        let _ = self.0.send(None);
+    }
+
+    /// Has the host get what this writes as the reply.
+    pub fn answer(self, write: impl FnOnce(&mut TcpStream) -> Result<()> + Send + 'static) {
+        let _ = self.0.send(Some(Box::new(write)));
     }
 }
 
@@ -44,16 +54,21 @@ impl Relay {
     pub fn to(node: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let trap: Arc<Mutex<Option<Trap>>> = Arc::default();
-        let shared = trap.clone();
+        let (trap, gate): (Arc<Mutex<Option<Trap>>>, Arc<RwLock<()>>) = Default::default();
+        let shared = (trap.clone(), gate.clone());
         thread::spawn(move || {
             for host in listener.incoming().map_while(Result::ok) {
-                let trap = shared.clone();
+                let (trap, gate) = shared.clone();
                 // A connection that fails on one side is closed on the other.
-                thread::spawn(move || relay(host, node, &trap));
+                thread::spawn(move || relay(host, node, &trap, &gate));
             }
         });
-        Self { address, trap }
+        Self { address, trap, gate }
+    }
+
+    /// Holds each request that comes while what is given lives.
+    pub fn hold_all(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap()
     }
 
     /// Holds the next request of a method at a point. Gives where it will be found.
@@ -65,34 +80,37 @@ impl Relay {
 }
 
 /// Relays one connection.
-fn relay(host: TcpStream, node: SocketAddr, trap: &Mutex<Option<Trap>>) -> Result<()> {
+fn relay(host: TcpStream, node: SocketAddr, trap: &Mutex<Option<Trap>>, gate: &RwLock<()>) -> Result<()> {
     let mut node = BufReader::new(TcpStream::connect(node)?);
     let mut host = BufReader::new(host);
     loop {
         let request = read_message(&mut host)?;
+        drop(gate.read());
         let text = String::from_utf8_lossy(&request);
         let is_of = |trap: &mut Trap| text.contains(&format!("\"method\":\"{}\"", trap.method));
         let trap = trap.lock().unwrap().take_if(is_of);
-        if let Some(trap) = trap.as_ref().filter(|trap| trap.point == Point::Request) {
-            hold(trap)?;
+        let hold = |point| trap.as_ref().filter(|trap| trap.point == point).map_or(Ok(None), hold);
+        if let Some(answer) = hold(Point::Request)? {
+            answer(host.get_mut())?;
+            continue;
         }
         node.get_mut().write_all(&request)?;
         let reply = read_message(&mut node)?;
-        if let Some(trap) = trap.as_ref().filter(|trap| trap.point == Point::Reply) {
-            hold(trap)?;
+        match hold(Point::Reply)? {
+            Some(answer) => answer(host.get_mut())?,
+            None => host.get_mut().write_all(&reply)?,
         }
-        host.get_mut().write_all(&reply)?;
     }
 }
 
-/// Waits until the test lets a request go on.
+/// Waits until the test lets a request go on, or says who answers it.
 ///
 /// # Errors
 /// Where it cuts the connection.
-fn hold(trap: &Trap) -> Result<()> {
-    let (pass, passed) = channel();
-    let _ = trap.caught.send(Held(pass));
-    passed.recv().map_err(std::io::Error::other)
+fn hold(trap: &Trap) -> Result<Option<Answer>> {
+    let (go, gone_on) = channel();
+    let _ = trap.caught.send(Held(go));
+    gone_on.recv().map_err(std::io::Error::other)
 }
 
 /// A message of HTTP, with its body.

@@ -13,10 +13,11 @@ mod plugins;
 mod reorganisations;
 mod rescans;
 mod rewind;
+mod slow;
 mod users;
 mod waiting;
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
 
 /// A P2WPKH address of regtest that nobody has a key of.
@@ -35,6 +36,15 @@ fn start_with(arguments: &[&'static str], plugins: &[String], set: &[&str]) -> O
     options.set.push(format!("plugins=[{}]", plugins.join(", ")));
     options.set.extend(set.iter().map(|&set| set.to_owned()));
     Some(Host::start_with(options))
+}
+
+/// A host behind a relay to a node with these arguments; `None`, said aloud, where there is no bitcoind here.
+fn start_behind_relay(arguments: &[&str]) -> Option<(Host, Relay)> {
+    let node = Bitcoind::start_with(bitcoind::installed()?, arguments).0;
+    let relay = Relay::to(node.address);
+    let set = vec![format!("backend.url=http://{}", relay.address)];
+    let options = HostOptions { set, ..HostOptions::default() };
+    Some((Host::start_before(tempfile::tempdir().unwrap(), options, Some(node)), relay))
 }
 
 /// Mature coins of a wallet of the node itself, and payments of it in the mempool at these feerates, in satoshi per virtual byte.

@@ -1,10 +1,10 @@
 //! A payment whose answer is lost is made once, whatever is cut or killed: a client that pays again after each error, and looks for
 //! its payment where it got no answer at all, never pays twice.
 
-use outrigger_tests::{
-    Bitcoind, Held, Host, HostOptions, Pending, Point, Relay, Reply, bitcoind, wait_for, wait_until,
-};
+use outrigger_tests::{Bitcoind, Held, Host, Pending, Point, Relay, Reply, wait_for, wait_until};
 use serde_json::{Value, json};
+
+use super::start_behind_relay;
 
 /// Whom the payments are to.
 const PAYEE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -26,11 +26,7 @@ struct Fixture {
 
 impl Fixture {
     fn new(arguments: &[&'static str], coins: usize) -> Option<Self> {
-        let node = Bitcoind::start_with(bitcoind::installed()?, arguments).0;
-        let relay = Relay::to(node.address);
-        let set = vec![format!("backend.url=http://{}", relay.address)];
-        let options = HostOptions { set, ..HostOptions::default() };
-        let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+        let (host, relay) = start_behind_relay(arguments)?;
         let mut client = host.client();
         client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
         let mine = client.call("getnewaddress", json!([]));

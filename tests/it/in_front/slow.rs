@@ -1,0 +1,191 @@
+//! A node that takes long to answer, answers at great length, or ends connections.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use outrigger_tests::{Bitcoind, Client, Host, Pending, Point, Relay, RpcFailure, wait_until};
+use serde_json::{Value, json};
+
+use super::{start, start_behind_relay};
+
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// Passed calls that wait for the node: more than it gets at a time.
+const PASSED: usize = 20;
+/// How often the wallet is asked meanwhile.
+const ASKED: usize = 20;
+
+/// The bytes of the result of a long answer, the memory of the host that two of them may take, and how much of one is written and
+/// read at a time.
+const LONG_RESULT: usize = 300_000_000;
+const MAX_MEMORY: u64 = 8 << 20;
+const PIECE: usize = 100_000;
+
+/// What the wallet shows, by calls that need nothing of the node that it has not told before.
+fn shown(wallet: &mut Client, mine: &Value) -> Vec<Value> {
+    let calls = [
+        ("getbalance", json!([])),
+        ("getbalances", json!([])),
+        ("listtransactions", json!(["*", 10])),
+        ("listsinceblock", json!([])),
+        ("listunspent", json!([])),
+        ("getaddressinfo", json!([mine])),
+        ("setlabel", json!([mine, "label"])),
+    ];
+    calls.map(|(method, params)| wallet.call(method, params)).into()
+}
+
+#[test]
+fn wallet_calls_are_answered_while_passed_ones_wait_for_the_node() {
+    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([101, mine]));
+    wallet.call("setlabel", json!([mine, "label"]));
+    let before = shown(&mut wallet, &mine);
+    let held = relay.hold_all();
+    let passed: Vec<Pending> =
+        (0..PASSED).map(|id| client.begin(&json!({"id": id, "method": "getblockcount"}).to_string())).collect();
+    wait_until("the passed calls wait", || {
+        client.call("getrpcinfo", json!([]))["active_commands"].as_array().unwrap().len() == PASSED + 1
+    });
+    for _ in 0..ASKED {
+        assert_eq!(shown(&mut wallet, &mine), before);
+        let fresh = wallet.call("getnewaddress", json!([]));
+        assert_eq!(wallet.call("getaddressinfo", json!([fresh]))["ismine"], json!(true));
+    }
+    drop(held);
+    for (id, call) in passed.into_iter().enumerate() {
+        let answer: Value = serde_json::from_str(&call.finish().body).unwrap();
+        assert_eq!(answer, json!({"result": 101, "error": null, "id": id}));
+    }
+}
+
+/// The most memory that the host has had since this was last asked, in bytes.
+fn peak_memory(host: &Host) -> u64 {
+    let folder = format!("/proc/{}", host.process_id());
+    let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+    // 5: the highest since the start is that of now.
+    std::fs::write(format!("{folder}/clear_refs"), "5").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// Writes a reply of bitcoind whose result is a text of this many bytes, quotation marks included.
+fn answer_at_length(stream: &mut TcpStream, length: usize) -> std::io::Result<()> {
+    let (before, behind) = ("{\"result\":\"", "\",\"error\":null,\"id\":1}\n");
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{before}", before.len() + length - 2 + behind.len())?;
+    for _ in 0..(length - 2) / PIECE {
+        stream.write_all(&[b'a'; PIECE])?;
+    }
+    stream.write_all(&[b'a'; PIECE][..(length - 2) % PIECE])?;
+    stream.write_all(behind.as_bytes())
+}
+
+/// Reads a reply to its end, and gives how many bytes of the text came.
+fn read_at_length(stream: TcpStream) -> usize {
+    let mut stream = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    while line != "\r\n" {
+        line.clear();
+        stream.read_line(&mut line).unwrap();
+        length = line.strip_prefix("Content-Length: ").map_or(length, |length| length.trim().parse().unwrap());
+    }
+    let (mut piece, mut count) = ([0; PIECE], 0);
+    while length > 0 {
+        let most = length.min(PIECE);
+        let read = stream.read(&mut piece[..most]).unwrap();
+        assert!(read > 0, "the reply ended {length} bytes before its end");
+        length -= read;
+        count += piece[..read].iter().filter(|byte| **byte == b'a').count();
+    }
+    count
+}
+
+#[test]
+fn passed_answers_of_300_mb_take_less_than_8_mib_of_memory() {
+    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    let client = host.client();
+    let ask = |length: usize| {
+        let held = relay.hold("getrawmempool", Point::Request);
+        let mut stream = client.connect();
+        let call = json!({"id": "a", "method": "getrawmempool", "params": []}).to_string();
+        stream.write_all(client.request(&call).as_bytes()).unwrap();
+        held.recv().unwrap().answer(move |stream| answer_at_length(stream, length));
+        stream
+    };
+    // What the first streams take for good.
+    for stream in [ask(PIECE * 50), ask(PIECE * 50)] {
+        read_at_length(stream);
+    }
+    peak_memory(&host);
+    let before = peak_memory(&host);
+    let streams = [ask(LONG_RESULT), ask(LONG_RESULT)];
+    // The id has one more.
+    let readers = streams.map(|stream| std::thread::spawn(|| read_at_length(stream)));
+    assert_eq!(readers.map(|reader| reader.join().unwrap()), [LONG_RESULT - 2 + 1; 2]);
+    let more = peak_memory(&host) - before;
+    assert!(more < MAX_MEMORY, "{more} bytes more than {before}");
+}
+
+/// The local ports of the connections to a node.
+fn connections(node: &Bitcoind) -> BTreeSet<String> {
+    const ESTABLISHED: &str = "01";
+    let node = format!(":{:04X}", node.address.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|row| row[2].ends_with(&node) && row[3] == ESTABLISHED).map(|row| row[1].to_owned()).collect()
+}
+
+#[test]
+fn connections_that_the_node_closed_while_idle_are_made_anew() {
+    let Some(host) = start(&["-rpcservertimeout=2"]) else { return };
+    let (mut client, node) = (host.client(), host.node.as_ref().unwrap());
+    for round in 1..=3 {
+        let before = connections(node);
+        assert_eq!(client.call("getblockcount", json!([])), json!(round - 1));
+        // The connection of this call is one of these; the host's own ones are hardly ever idle for so long.
+        let made: BTreeSet<_> = connections(node).difference(&before).cloned().collect();
+        wait_until("the node closes it", || {
+            made.is_empty() || made.intersection(&connections(node)).count() < made.len()
+        });
+        // It has effects, and is made once.
+        client.call("generatetoaddress", json!([1, ADDRESS]));
+        assert_eq!(node.client().call("getblockcount", json!([])), json!(round));
+        assert_eq!(client.call("getblockcount", json!([])), json!(round));
+    }
+}
+
+/// Makes a call whose connection to the node is cut at a point.
+fn call_cut(
+    (client, relay): (&mut Client, &Relay),
+    (method, params): (&'static str, Value),
+    point: Point,
+) -> Result<Value, RpcFailure> {
+    let held = relay.hold(method, point);
+    std::thread::scope(|scope| {
+        let called = scope.spawn(|| client.try_call(method, params));
+        drop(held.recv().unwrap());
+        called.join().unwrap()
+    })
+}
+
+#[test]
+fn passed_calls_whose_connection_is_cut_are_sent_again_only_without_effects() {
+    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    // One connection is served by one thread, which finds the connection of its last call.
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    for (point, done) in [(Point::Request, 0), (Point::Reply, 1)] {
+        let blocks = client.call("getblockcount", json!([]));
+        assert_eq!(
+            call_cut((&mut client, &relay), ("getblockcount", json!([])), point),
+            Ok(blocks.clone()),
+            "{point:?}"
+        );
+        let refused = call_cut((&mut client, &relay), ("generatetoaddress", json!([1, ADDRESS])), point);
+        assert_eq!(refused.map_err(|error| error.code), Err(-28), "{point:?}");
+        let more = node.call("getblockcount", json!([])).as_u64().unwrap() - blocks.as_u64().unwrap();
+        assert_eq!(more, done, "{point:?}");
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind, wait_until};
+use outrigger_tests::{Client, Host, HostOptions, Point, bitcoind, wait_until};
 use serde_json::json;
 
-use super::start;
+use super::{start, start_behind_relay};
 use crate::metrics::ask;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -120,4 +120,34 @@ fn wallets_are_told_as_long_as_the_patience_with_the_node_lasts() {
     });
     host.node.as_mut().unwrap().start_again();
     until_answered(&mut wallet, "listsinceblock");
+}
+
+#[test]
+fn payment_that_a_reorganisation_undid_is_not_pending_once_the_node_has_lost_it() {
+    let Some((mut host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("createwallet", json!(["theirs"]));
+    let theirs = node.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([101, theirs]));
+    let paid = node.call("sendtoaddress", json!([mine, 1]));
+    let block = node.call("generatetoaddress", json!([1, theirs]))[0].clone();
+    let mut confirmations =
+        || wallet.try_call("gettransaction", json!([paid])).map(|found| found["confirmations"].clone());
+    wait_until("the wallet has the payment", || confirmations() == Ok(json!(1)));
+    // The node has it in its mempool again, which the host is about to read when the node loses all.
+    let held = relay.hold("getrawmempool", Point::Request);
+    node.call("invalidateblock", json!([block]));
+    let held = held.recv().unwrap();
+    wait_until("the wallet has lost the block", || confirmations() == Ok(json!(0)));
+    let node = host.node.as_mut().unwrap();
+    node.kill();
+    node.lose_data();
+    node.start_again();
+    drop(held);
+    wait_until("the wallet follows again", || {
+        let told = wallet.call("getbalances", json!([]));
+        told["lastprocessedblock"]["height"] == 0 && told["mine"]["untrusted_pending"].as_f64() == Some(0.0)
+    });
 }

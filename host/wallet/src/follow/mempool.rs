@@ -23,8 +23,6 @@ use outrigger_node::{NodeEvent, Removal};
 /// written in one transaction.
 const EVENTS_PER_STEP: usize = 200;
 const BYTES_PER_STEP: usize = 16 << 20;
-/// How many transactions are asked of the mempool at a time.
-const BATCH: usize = 256;
 
 /// What is told, with what has to be read for it.
 enum Step {
@@ -280,11 +278,13 @@ impl Wallet {
 
     /// Of transactions that a reorganisation made unconfirmed, marks those that are in the mempool.
     pub(super) fn find_in_mempool(&self, undone: BTreeSet<Txid>) -> Result<()> {
-        let mut present = Vec::new();
-        for txids in undone.into_iter().collect::<Vec<_>>().chunks(BATCH) {
-            let entries = self.shared.node.mempool_entries(txids)?;
-            present.extend(txids.iter().zip(entries).filter_map(|(txid, entry)| entry.map(|_| *txid)));
+        if undone.is_empty() {
+            return Ok(());
         }
+        // As it was told of, so that its leaving is told too: what the node has beyond that, it may have lost before anything of
+        // it was told.
+        let told: HashSet<Txid> = self.shared.node.mempool_ids()?.into_iter().collect();
+        let present: Vec<Txid> = undone.into_iter().filter(|txid| told.contains(txid)).collect();
         if present.is_empty() {
             return Ok(());
         }

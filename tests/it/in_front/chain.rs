@@ -1,11 +1,15 @@
 //! Following the node's chain and mempool.
 
+use bitcoin::{Amount, Denomination};
 use outrigger_tests::Client;
 use serde_json::{Value, json};
 
 use super::start;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// What a transaction pays.
+const FEE: Amount = Amount::from_sat(1_000);
 
 /// How often what was seen in passing is compared with our own answers.
 fn rounds() -> usize {
@@ -23,11 +27,30 @@ fn wallet_answers_never_lag_behind_what_was_passed() {
     let mut node = host.node.as_ref().unwrap().client();
     let mut wallet = host.new_wallet("w");
     let mut client = host.client();
-    for _ in 0..rounds() {
-        // Mined behind the host's back.
-        node.call("generatetoaddress", json!([1, ADDRESS]));
-        let seen = client.call("getbestblockhash", json!([]));
-        assert_eq!(last_block(&mut wallet), seen);
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([1, mine]));
+    client.call("generatetoaddress", json!([100, ADDRESS]));
+    let mut coin = wallet.call("listunspent", json!([]))[0]["txid"].clone();
+    let mut left = Amount::from_int_btc(50);
+    for round in 0..rounds() {
+        // A passed transaction: the coin goes from hand to hand.
+        left -= FEE;
+        let outputs = json!([{mine.as_str().unwrap(): left.to_string_in(Denomination::Bitcoin)}]);
+        let raw = client.call("createrawtransaction", json!([[{"txid": coin, "vout": 0}], outputs]));
+        let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
+        let sent = client.call("sendrawtransaction", json!([signed["hex"]]));
+        let newest = wallet.call("listtransactions", json!(["*", 1]))[0].clone();
+        assert_eq!((&newest["txid"], &newest["confirmations"]), (&sent, &json!(0)), "round {round}");
+        coin = sent.clone();
+        // A passed block, or one mined behind the host's back that a passed answer shows.
+        let seen = if round % 2 == 0 {
+            client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone()
+        } else {
+            node.call("generatetoaddress", json!([1, ADDRESS]));
+            client.call("getbestblockhash", json!([]))
+        };
+        assert_eq!(last_block(&mut wallet), seen, "round {round}");
+        assert_eq!(wallet.call("gettransaction", json!([sent]))["confirmations"], json!(1), "round {round}");
     }
 }
 

@@ -237,6 +237,7 @@ pub fn cut_short(mut host: Host, life: Duration, work: impl FnOnce(Client) + Sen
 /// Lets several hosts share the kills that were asked for, or this many, each with numbers of its own.
 pub fn share(hosts: u64, kills: u64, seed: u64, kill_often: fn(u64, Numbers)) {
     let (kills, seed) = (setting("OUTRIGGER_KILLS", kills), setting("OUTRIGGER_KILLS_SEED", seed));
+    eprintln!("OUTRIGGER_KILLS_SEED={seed}");
     std::thread::scope(|scope| {
         for number in 0..hosts.min(kills) {
             // The first ones take what is left over.

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::Client;
+use crate::{Client, copy_folder};
 
 /// How long a node may take to answer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How much of a node's log is told where it does not.
+const LOG_LINES: usize = 20;
 
 /// A running bitcoind. Dropping it stops it.
 pub struct Bitcoind {
@@ -62,7 +64,7 @@ impl Bitcoind {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let began = Instant::now();
         let child = spawn(&program, chain, &arguments, folder.path(), port);
-        let node = Self { child, folder, program, arguments, chain, address };
+        let mut node = Self { child, folder, program, arguments, chain, address };
         node.wait_until_it_answers();
         (node, began.elapsed())
     }
@@ -79,17 +81,41 @@ impl Bitcoind {
         self.start_again();
     }
 
-    /// Removes its chain of regtest, once it has ended.
+    /// Removes its chain and wallets of regtest, once it has ended.
     pub fn lose_data(&self) {
         std::fs::remove_dir_all(self.folder.path().join("regtest")).unwrap();
     }
 
-    fn wait_until_it_answers(&self) {
+    /// Removes its indexes, once it has ended. One that was killed in a reorganisation may be unable to read that of filters, and
+    /// then does not start.
+    pub fn lose_indexes(&self) {
+        let _ = std::fs::remove_dir_all(self.folder.path().join("regtest/indexes"));
+    }
+
+    /// Copies its chain and wallets to a folder, once it has ended.
+    pub fn save_data(&self, to: &Path) {
+        copy_folder(&self.folder.path().join("regtest"), to);
+    }
+
+    /// Puts such a copy in their place, once it has ended.
+    pub fn restore_data(&self, from: &Path) {
+        self.lose_data();
+        copy_folder(from, &self.folder.path().join("regtest"));
+    }
+
+    fn wait_until_it_answers(&mut self) {
         let began = Instant::now();
         while self.try_call().is_none() {
-            assert!(began.elapsed() < START_TIMEOUT, "bitcoind does not answer");
+            let is_starting = self.child.try_wait().unwrap().is_none() && began.elapsed() < START_TIMEOUT;
+            assert!(is_starting, "bitcoind does not answer; the end of its log: {}", self.end_of_log());
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// The last lines of the log of a node of regtest.
+    fn end_of_log(&self) -> String {
+        let log = std::fs::read_to_string(self.folder.path().join("regtest/debug.log")).unwrap_or_default();
+        log.lines().rev().take(LOG_LINES).collect::<Vec<_>>().join("\n")
     }
 
     fn try_call(&self) -> Option<()> {

@@ -5,6 +5,7 @@ mod failures;
 mod groups;
 mod hints;
 mod identity;
+mod kills;
 mod never_twice;
 mod nodes;
 mod operators;

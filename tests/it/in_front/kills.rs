@@ -1,0 +1,301 @@
+//! Host or node are killed at any instant, while wallets pay and are paid, blocks come and are reorganised away. A node that was
+//! killed has lost its last blocks; now and then it goes on with a former state of its data, or with none. The wallets keep
+//! what they have answered, and tell what fresh wallets with the same descriptors tell that look through the whole chain.
+//!
+//! `OUTRIGGER_KILLS` says how often there is a kill, `OUTRIGGER_KILLS_SEED` at which instants.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use outrigger_tests::{Client, Host, HostOptions, bitcoind, wait_until};
+use serde_json::{Value, json};
+
+use super::failures::until_answered;
+use crate::kills::{Numbers, share};
+
+/// How often there is a kill unless told otherwise, and how many hosts there are at once, each in front of a node of its own.
+const KILLS: u64 = 8;
+const HOSTS: u64 = 2;
+/// The longest time from a start to a kill, in microseconds.
+const MAX_LIFE: u64 = 800_000;
+/// After how many kills the wallets are compared with fresh ones.
+const COMPARED_EVERY: u64 = 10;
+/// The wallets of the host.
+const WALLETS: [&str; 2] = ["one", "two"];
+/// A wallet of the node, which pays them.
+const FUNDS: &str = "funds";
+/// Has the node write its blocks to disk: a kill loses those that came later.
+const FLUSH: &str = "gettxoutsetinfo";
+/// The blocks of a deep reorganisation, at most: it ends the maturity of coinbases that were spent.
+const DEEP: u64 = 120;
+/// What entries and coins of a wallet are compared by: not by what differs for who knew a transaction before it was confirmed.
+const ENTRY: &str =
+    "txid vout category address label amount fee generated confirmations blockhash blockheight blockindex blocktime";
+const COIN: &str = "txid vout address label amount scriptPubKey confirmations spendable solvable desc safe";
+/// How long the host may take to follow its node.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the wallets have answered, and must therefore know for ever.
+#[derive(Default)]
+struct Answered {
+    /// Payments, each with its wallet.
+    paid: BTreeSet<(&'static str, String)>,
+    /// Addresses, each with its wallet.
+    addresses: BTreeSet<(&'static str, String)>,
+}
+
+/// A client of the host: it uses the wallets until the host is gone, or one call was made after the end of the node.
+fn use_wallets(mut client: Client, numbers: &mut Numbers, answered: &mut Answered, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) && use_wallet(&mut client, numbers, answered).is_some() {}
+}
+
+fn use_wallet(client: &mut Client, numbers: &mut Numbers, answered: &mut Answered) -> Option<()> {
+    let mut any = || WALLETS[usize::from(numbers.below(2) == 0)];
+    let (from, to) = (any(), any());
+    // No answer of these needs the node.
+    let address = client.wallet(to).call_while_alive("getnewaddress", json!([]))?.unwrap();
+    answered.addresses.insert((to, address.as_str().unwrap().to_owned()));
+    let mut wallet = client.wallet(from);
+    match numbers.below(6) {
+        // The node takes one block of this wallet in between, or refuses it, or is away.
+        0 => drop(wallet.call_while_alive("generatetoaddress", json!([1, address]))?),
+        1 => drop(wallet.call_while_alive("listtransactions", json!([]))?),
+        2 => drop(client.wallet(to).call_while_alive("setlabel", json!([address, "label"]))?.unwrap()),
+        // Refused where there are no coins, or after too many payments without a block.
+        _ => {
+            if let Ok(txid) = wallet.call_while_alive("sendtoaddress", json!([address, 0.01]))? {
+                answered.paid.insert((from, txid.as_str().unwrap().to_owned()));
+            }
+        }
+    }
+    Some(())
+}
+
+/// A client of the node: it makes blocks and payments to these addresses until the node is gone, or the host.
+fn use_node(mut node: Client, numbers: &mut Numbers, addresses: &[Value], over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) && change_node(&mut node, numbers, addresses).is_some() {}
+}
+
+fn change_node(node: &mut Client, numbers: &mut Numbers, addresses: &[Value]) -> Option<()> {
+    let mut funds = node.wallet(FUNDS);
+    let ours = addresses[usize::from(numbers.below(2) == 0)].clone();
+    // Of each block another one, so that no block comes again that was called invalid.
+    let theirs = funds.call_while_alive("getnewaddress", json!([]))?.ok()?;
+    match numbers.below(9) {
+        0..4 => {
+            let paid = funds.call_while_alive("sendtoaddress", json!([ours, 0.1]))?;
+            if let Ok(paid) = paid.as_ref()
+                && numbers.below(3) == 0
+            {
+                drop(funds.call_while_alive("bumpfee", json!([paid]))?);
+            }
+        }
+        4 => drop(node.call_while_alive("generatetoaddress", json!([1, ours]))?),
+        5..7 => drop(node.call_while_alive("generatetoaddress", json!([1, theirs]))?),
+        7 => drop(node.call_while_alive(FLUSH, json!([]))?),
+        _ => {
+            let height = node.call_while_alive("getblockcount", json!([]))?.ok()?.as_u64()?;
+            let most = if numbers.below(6) == 0 { DEEP } else { 4 };
+            let depth = 1 + numbers.below(most.min(height));
+            let first = node.call_while_alive("getblockhash", json!([height + 1 - depth]))?.ok()?;
+            node.call_while_alive("invalidateblock", json!([first]))?.ok()?;
+            node.call_while_alive("generatetoaddress", json!([depth + 1, theirs]))?.ok()?;
+        }
+    }
+    Some(())
+}
+
+/// Gives the node's wallet coins where it has lost them.
+fn fund(node: &mut Client) {
+    // After some kills it is loaded already.
+    let _ = node.try_call("createwallet", json!({"wallet_name": FUNDS, "load_on_startup": true}));
+    let _ = node.try_call("loadwallet", json!([FUNDS]));
+    let mut funds = node.wallet(FUNDS);
+    if funds.call("getbalance", json!([])).as_f64().unwrap() < 100.0 {
+        let address = funds.call("getnewaddress", json!([]));
+        node.call("generatetoaddress", json!([110, address]));
+        node.call(FLUSH, json!([]));
+    }
+}
+
+/// What becomes of the data of a node that was killed.
+fn change_data(host: &Host, numbers: &mut Numbers, saved: &Path) {
+    let node = host.node.as_ref().unwrap();
+    node.lose_indexes();
+    match numbers.below(12) {
+        0..3 => {
+            let _ = std::fs::remove_dir_all(saved);
+            node.save_data(saved);
+        }
+        3 | 4 if saved.exists() => node.restore_data(saved),
+        5 => node.lose_data(),
+        _ => {}
+    }
+}
+
+/// Lets clients work for some time, kills host or node or both, and starts what was killed.
+fn cut_short(mut host: Host, numbers: &mut Numbers, answered: &mut Answered, saved: &Path) -> Host {
+    let (client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    fund(&mut node);
+    let addresses = WALLETS.map(|name| client.wallet(name).call("getnewaddress", json!([])));
+    let life = Duration::from_micros(numbers.below(MAX_LIFE));
+    let (kills_host, kills_node) = [(true, false), (false, true), (true, true)][numbers.below(3) as usize];
+    let [mut one, mut two] = [0; 2].map(|_: i32| Numbers(numbers.below(1 << 31) + 1));
+    let over = &AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(move || use_wallets(client, &mut one, answered, over));
+        scope.spawn(move || use_node(node, &mut two, &addresses, over));
+        // Not a wait for anything: this is the instant of the kill.
+        std::thread::sleep(life);
+        if kills_host {
+            host.kill();
+        }
+        if kills_node {
+            host.node.as_mut().unwrap().kill();
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    if kills_node {
+        change_data(&host, numbers, saved);
+    }
+    let host_first = kills_host && numbers.below(2) == 0;
+    if host_first {
+        host = host.start_again();
+    }
+    if kills_node {
+        host.node.as_mut().unwrap().start_again();
+    }
+    if kills_host && !host_first {
+        host = host.start_again();
+    }
+    host
+}
+
+/// What a wallet tells of what is in the chain or in the mempool.
+fn told(wallet: &mut Client, mempool: &Value) -> Vec<String> {
+    let is_there = |entry: &&Value| {
+        entry["confirmations"].as_i64().unwrap() > 0 || mempool.as_array().unwrap().contains(&entry["txid"])
+    };
+    let texts = |list: &Value, keys: &str| -> Vec<String> {
+        let text = |entry: &Value| keys.split(' ').map(|key| format!("{key} {} ", entry[key])).collect();
+        let mut texts: Vec<String> = list.as_array().unwrap().iter().filter(is_there).map(text).collect();
+        texts.sort_unstable();
+        texts
+    };
+    let listed = wallet.call("listtransactions", json!(["*", 1_000_000]));
+    let since = wallet.call("listsinceblock", json!([]));
+    let coins = wallet.call("listunspent", json!([0]));
+    let balances = wallet.call("getbalances", json!([]));
+    [
+        vec![format!("balances {balances} lastblock {}", since["lastblock"])],
+        texts(&listed, ENTRY),
+        texts(&since["transactions"], ENTRY),
+        texts(&coins, COIN),
+    ]
+    .concat()
+}
+
+/// A wallet that is made of another's descriptors and looks through the whole chain.
+fn fresh(client: &mut Client, name: &str, number: u64) -> Client {
+    let listed = client.wallet(name).call("listdescriptors", json!([true]));
+    let request =
+        |one: &Value| json!({"desc": one["desc"], "timestamp": 0, "range": one["range"], "internal": one["internal"]});
+    let requests: Value = listed["descriptors"].as_array().unwrap().iter().map(request).collect();
+    let fresh = format!("{name} {number}");
+    client.call("createwallet", json!({"wallet_name": fresh, "blank": true}));
+    let mut wallet = client.wallet(&fresh.replace(' ', "%20"));
+    let outcome = wallet.call("importdescriptors", json!([requests]));
+    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    // Without a label, an output to an address of its own counts as change.
+    let mut known = client.wallet(name);
+    for label in known.call("listlabels", json!([])).as_array().unwrap() {
+        for address in known.call("getaddressesbylabel", json!([label])).as_object().unwrap().keys() {
+            wallet.call("setlabel", json!([address, label]));
+        }
+    }
+    wallet
+}
+
+/// Compares each wallet with a fresh one.
+fn compare(host: &Host, number: u64) {
+    let mut client = host.client();
+    for name in WALLETS {
+        let (mut wallet, mut fresh) = (client.wallet(name), fresh(&mut client, name, number));
+        let began = Instant::now();
+        loop {
+            let mempool = client.call("getrawmempool", json!([]));
+            // Only who made a payment knows of it while the node does not have it: coins that the node lost may keep it from taking it.
+            for entry in wallet.call("listtransactions", json!(["*", 1_000_000])).as_array().unwrap() {
+                if entry["confirmations"] == 0 && entry["category"] == "send" {
+                    let _ = wallet.try_call("abandontransaction", json!([entry["txid"]]));
+                }
+            }
+            let (ours, expected) = (told(&mut wallet, &mempool), told(&mut fresh, &mempool));
+            if ours == expected {
+                break;
+            }
+            let differing = |one: &[String], other: &[String]| -> Vec<String> {
+                one.iter().filter(|text| !other.contains(text)).cloned().collect()
+            };
+            let (more, less) = (differing(&ours, &expected), differing(&expected, &ours));
+            assert!(began.elapsed() < PATIENCE, "{name} alone tells {more:#?}\nthe fresh one alone tells {less:#?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        client.call("unloadwallet", json!([format!("{name} {number}")]));
+    }
+}
+
+/// Waits until the wallets are loaded and have followed, and checks that they know what they have answered.
+fn check(host: &Host, answered: &Answered) {
+    let mut client = host.client();
+    until_answered(&mut client, "getblockcount");
+    wait_until("the wallets are loaded", || {
+        let loaded = client.call("listwallets", json!([]));
+        WALLETS.iter().all(|name| loaded.as_array().unwrap().contains(&json!(name)))
+    });
+    for name in WALLETS {
+        let best = client.call("getbestblockhash", json!([]));
+        assert_eq!(client.wallet(name).call("listsinceblock", json!([]))["lastblock"], best, "{name}");
+    }
+    for (name, txid) in &answered.paid {
+        assert_eq!(client.wallet(name).call("gettransaction", json!([txid]))["txid"], json!(txid));
+    }
+    for (name, address) in &answered.addresses {
+        assert_eq!(client.wallet(name).call("getaddressinfo", json!([address]))["ismine"], json!(true), "{address}");
+    }
+}
+
+/// One host and its node over this many kills.
+fn kill_often(kills: u64, mut numbers: Numbers) {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved");
+    let indexes: &[_] = if numbers.0 >> 32 == 0 { &["-blockfilterindex=1", "-rest=1"] } else { &[] };
+    let arguments = [indexes, &["-fastprune", "-fallbackfee=0.0001"]].concat();
+    let set = vec!["wallet.keypool=5".to_owned()];
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&arguments) });
+    for name in WALLETS {
+        host.client().call("createwallet", json!({"wallet_name": name, "load_on_startup": true}));
+    }
+    let mut answered = Answered::default();
+    for number in 1..=kills {
+        let mut new = Answered::default();
+        host = cut_short(host, &mut numbers, &mut new, &saved);
+        check(&host, &new);
+        answered.paid.extend(new.paid);
+        answered.addresses.extend(new.addresses);
+        if number % COMPARED_EVERY == 0 || number == kills {
+            compare(&host, number);
+        }
+    }
+    check(&host, &answered);
+    assert!(!answered.paid.is_empty(), "no life was long enough for a payment");
+}
+
+#[test]
+fn wallets_tell_what_the_chain_has_through_kills_of_host_and_node() {
+    if bitcoind::installed().is_some() {
+        share(HOSTS, KILLS, 0x6e6f_6465, kill_often);
+    }
+}

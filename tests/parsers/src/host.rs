@@ -3,12 +3,15 @@
 use std::fs::File;
 use std::io::Write as _;
 
+use bitcoin::BlockHash;
 use bitcoin::consensus::serialize;
+use bitcoin::hashes::Hash;
 use bytes::Bytes;
 
 use outrigger_disk::pages::DataFile;
 use outrigger_embedded::decode_block;
 use outrigger_rpc::Limits;
+use outrigger_sdk::service::chain::Tip;
 use outrigger_upstream::StatusCode;
 use serde::de::IgnoredAny;
 
@@ -106,4 +109,10 @@ pub fn node_reply(bytes: &[u8]) {
     }
     let help = outrigger_passthrough::NodeHelp::parse(&String::from_utf8_lossy(bytes));
     assert!(help.iter().all(|(name, _)| !name.is_empty()));
+}
+
+/// The result of a call of a node, as each type that one is read as.
+pub fn node_result(bytes: &[u8]) {
+    let tip = Tip { hash: BlockHash::from_byte_array([1; 32]), height: 7, time: 8, median_time: 7 };
+    outrigger_bitcoind::results::read_all(bytes, tip);
 }

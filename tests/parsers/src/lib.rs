@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -46,6 +46,7 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "load_list", run: host::load_list },
     Target { name: "zmq", run: host::zmq },
     Target { name: "node_reply", run: host::node_reply },
+    Target { name: "node_result", run: host::node_result },
 ];
 
 /// Runs the target of this name.

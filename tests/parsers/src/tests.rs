@@ -128,6 +128,30 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             r#"[{"result":1,"error":null,"id":1},{"result":null,"error":{"code":-5,"message":"x"},"id":1}]"#,
             "== Blockchain ==\ngetblock \"blockhash\" ( verbosity )\n\n== Wallet ==\nsend [{}]\n",
         ]),
+        "node_result" => {
+            let hash = "11".repeat(32);
+            let script = r#"{"hex":"0014751e76e8199196d454941c45d1b3a323f1433bd6"}"#;
+            let results = [
+                r#"{"chain":"signet","blocks":7,"headers":8,"signet_challenge":"51","warnings":["a"]}"#,
+                r#"{"size":1,"bytes":2,"usage":3,"total_fee":0.00000001,"maxmempool":4,"mempoolminfee":1e-8,"minrelaytxfee":0.00001}"#,
+                r#"{"bestblock":"HASH","confirmations":3,"value":49.99999999,"scriptPubKey":SCRIPT,"coinbase":true}"#,
+                r#"{"tx":[{"vin":[{}]},{"vin":[{"prevout":{"generated":false,"height":5,"value":0.1,"scriptPubKey":SCRIPT}}]}]}"#,
+                r#"{"version":536870912,"rules":["csv","!segwit"],"vbavailable":{"testdummy":28},"previousblockhash":"HASH",
+                    "transactions":[{"data":"00ff","txid":"HASH","hash":"HASH","depends":[],"fee":7,"sigops":4,"weight":400}],
+                    "coinbasevalue":5000000007,"longpollid":"HASH1","mintime":11,"curtime":12,"bits":"207fffff"}"#,
+                r#"{"height":7,"deployments":{"segwit":{"height":0},"testdummy":{"bip9":{"bit":28,"start_time":0,"timeout":9,
+                    "min_activation_height":0,"status":"started","since":144,"status_next":"locked_in",
+                    "statistics":{"period":144,"threshold":108},"signalling":"-#"}}}}"#,
+                r#"{"feerate":0.00012345,"blocks":6}"#,
+                r#"{"vsize":141,"time":9,"height":7,"ancestorcount":1,"ancestorsize":141,"descendantcount":1,"descendantsize":141,
+                    "wtxid":"HASH","fees":{"base":0.1,"modified":-0.1,"ancestor":0.1,"descendant":0.1},"depends":["HASH"]}"#,
+                r#"[{"height":7,"hash":"HASH","branchlen":0,"status":"active"}]"#,
+                r#"[{"spendingtxid":"HASH"},{}]"#,
+                r#"[{"txid":"HASH","allowed":false,"reject-reason":"missing-inputs"}]"#,
+                r#"["HASH"]"#,
+            ];
+            results.map(|text| text.replace("HASH", &hash).replace("SCRIPT", script).into_bytes()).into()
+        }
         "zmq" => {
             let mut greeting = vec![0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1];
             greeting.extend_from_slice(b"NULL");
@@ -190,4 +214,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result }

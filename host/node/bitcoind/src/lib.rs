@@ -30,6 +30,7 @@ mod mempool;
 mod mirror;
 mod node;
 mod probe;
+pub mod results;
 mod rpc;
 mod search;
 mod snapshot;

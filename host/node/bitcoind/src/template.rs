@@ -153,7 +153,7 @@ impl Selections {
 
 /// `getdeploymentinfo`.
 #[derive(Deserialize)]
-struct DeploymentsAnswer {
+pub struct DeploymentsAnswer {
     height: u32,
     deployments: Map<String, Value>,
 }
@@ -200,18 +200,28 @@ pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>
         Err(error) if error.code() == Some(METHOD_NOT_FOUND) => return too_old("deployments", 23, "getdeploymentinfo"),
         answer => answer?,
     };
-    let next = answer.height.saturating_add(1);
-    let deployment = |(name, rule): (String, Value)| {
-        let form = |reason: String| NodeError::Internal(format!("getdeploymentinfo: {name}: {reason}"));
-        let rule: RuleAnswer = serde_json::from_value(rule).map_err(|error| form(error.to_string()))?;
-        let rule = match (rule.bip9, rule.height) {
-            (Some(signals), _) => DeploymentRule::Signalled { progress: progress(signals, next).map_err(form)? },
-            (None, Some(height)) => DeploymentRule::Buried { height },
-            (None, None) => return Err(form("neither a height nor bip9".to_owned())),
+    answer.read().map(Some)
+}
+
+impl DeploymentsAnswer {
+    /// The deployments that it lists.
+    ///
+    /// # Errors
+    /// Where a value has another form than bitcoind's.
+    pub fn read(self) -> Result<Vec<Deployment>> {
+        let next = self.height.saturating_add(1);
+        let deployment = |(name, rule): (String, Value)| {
+            let form = |reason: String| NodeError::Internal(format!("getdeploymentinfo: {name}: {reason}"));
+            let rule: RuleAnswer = serde_json::from_value(rule).map_err(|error| form(error.to_string()))?;
+            let rule = match (rule.bip9, rule.height) {
+                (Some(signals), _) => DeploymentRule::Signalled { progress: progress(signals, next).map_err(form)? },
+                (None, Some(height)) => DeploymentRule::Buried { height },
+                (None, None) => return Err(form("neither a height nor bip9".to_owned())),
+            };
+            Ok(Deployment { name, rule })
         };
-        Ok(Deployment { name, rule })
-    };
-    answer.deployments.into_iter().map(deployment).collect::<Result<_>>().map(Some)
+        self.deployments.into_iter().map(deployment).collect()
+    }
 }
 
 /// How far signals have come, with a block before the height `next`.

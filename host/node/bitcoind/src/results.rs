@@ -1,0 +1,42 @@
+//! The node's results as the types that they are read as, all at once: for tests that what a node says panics nowhere.
+
+use bitcoin::{BlockHash, Txid};
+use outrigger_service::chain::Tip;
+use serde::de::DeserializeOwned;
+
+use super::answers::{
+    AcceptAnswer, BlockAnswer, ChainAnswer, ChallengeAnswer, CoinAnswer, EntryAnswer, FeeAnswer, Hex, MempoolAnswer,
+    PrevoutAnswer, SignedBtc, SpenderAnswer, TipAnswer,
+};
+use super::template::{DeploymentsAnswer, Selections, Template};
+
+/// Reads the JSON text of a result as each type, makes of it what the host makes of it on this tip, and gives how many types it
+/// can be read as.
+pub fn read_all(text: &[u8], tip: Tip) -> usize {
+    let was_read = [
+        read(text, |answer: ChainAnswer| drop(answer.warnings())),
+        read(text, |_: MempoolAnswer| ()),
+        read(text, |answer: CoinAnswer| drop(answer.coin(tip.height))),
+        read(text, |answer: BlockAnswer| {
+            let inputs = answer.tx.into_iter().flat_map(|transaction| transaction.vin);
+            inputs.filter_map(|input| input.prevout).for_each(|prevout| drop(PrevoutAnswer::coin(prevout)));
+        }),
+        read(text, |template: Template| drop(Selections::default().candidate(template, tip, 0, None))),
+        read(text, |answer: DeploymentsAnswer| drop(answer.read())),
+        read(text, |_: FeeAnswer| ()),
+        read(text, |_: ChallengeAnswer| ()),
+        read(text, |_: EntryAnswer| ()),
+        read(text, |_: Vec<TipAnswer>| ()),
+        read(text, |_: Vec<SpenderAnswer>| ()),
+        read(text, |_: Vec<AcceptAnswer>| ()),
+        read(text, |_: Vec<Txid>| ()),
+        read(text, |_: BlockHash| ()),
+        read(text, |_: SignedBtc| ()),
+        read(text, |_: Hex| ()),
+    ];
+    was_read.into_iter().filter(|read| *read).count()
+}
+
+fn read<T: DeserializeOwned>(text: &[u8], take: impl FnOnce(T)) -> bool {
+    serde_json::from_slice(text).map(take).is_ok()
+}

@@ -21,8 +21,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use outrigger_base::busy_poll::BusyPollState;
+
 use super::activity::now;
-use super::busy_poll::BusyPollState;
 use super::client::{Client, InCall};
 use super::edge::{Edge, Refused};
 use super::framing::Framing;

@@ -20,9 +20,10 @@ use percent_encoding::percent_decode_str;
 use tokio::time::{sleep, timeout};
 use zeroize::Zeroize;
 
+use outrigger_base::busy_poll::BusyPoll;
+
 use super::attempts::Attempts;
 use super::auth::{Authenticator, Caller, Denied};
-use super::busy_poll::BusyPoll;
 use super::client::Client;
 use super::envelope::{self, Content, Reply, ReplyBody};
 use super::figures::EdgeFigures;

@@ -21,7 +21,6 @@
 mod activity;
 mod attempts;
 mod auth;
-mod busy_poll;
 mod client;
 mod connection;
 mod cookie;

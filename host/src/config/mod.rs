@@ -161,6 +161,12 @@ impl Loaded {
                 0,
                 MAX_FILTER_CACHE_MIB,
             ),
+            (
+                "backend.busy_poll_microseconds",
+                config.backend.as_ref().map_or(0, |backend| backend.busy_poll_microseconds),
+                0,
+                MAX_BUSY_POLL_MICROSECONDS,
+            ),
             ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
         ];
         for (key, value, least, most) in ranges {

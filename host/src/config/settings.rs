@@ -256,6 +256,9 @@ pub struct BackendConfig {
     /// Requests that the node gets at a time.
     #[serde(default = "default_connections")]
     pub connections: usize,
+    /// How long a thread looks for the node's reply to a passed call before it goes to sleep, in microseconds; 0: not at all.
+    #[serde(default = "default_busy_poll_microseconds")]
+    pub busy_poll_microseconds: u64,
     /// Where the node's notifications (`sequence`) come from: `auto`, an endpoint, or `off`.
     #[serde(default = "default_zmq")]
     pub zmq: String,
@@ -313,6 +316,11 @@ pub enum Wallets {
 /// What is left free of bitcoind's 16 threads.
 fn default_connections() -> usize {
     8
+}
+
+/// A little longer than a node takes for a short call.
+fn default_busy_poll_microseconds() -> u64 {
+    100
 }
 
 /// Wherever the node says.

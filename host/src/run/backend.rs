@@ -54,12 +54,15 @@ impl Backend {
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
         let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
         let chain = config.chain(network).unwrap_or_else(|| ChainIdentity::of(network));
-        let connect = |connections| {
+        let connect = |connections, polling| {
             let upstream = Upstream::new(endpoint.clone(), login.clone(), connections);
-            Arc::new(upstream.greeted(greeting(chain.clone())))
+            Arc::new(upstream.greeted(greeting(chain.clone())).polled(polling))
         };
         // Of their own: what clients ask for must not keep the host from following the node.
-        let (service, upstream) = (connect(SERVICE_CONNECTIONS), connect(config.connections));
+        let (service, upstream) = (
+            connect(SERVICE_CONNECTIONS, Duration::ZERO),
+            connect(config.connections, Duration::from_micros(config.busy_poll_microseconds)),
+        );
         let settings = Settings {
             network,
             chain: chain.clone(),

@@ -5,13 +5,18 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
+use outrigger_base::busy_poll::{BusyPoll, BusyPollState};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::endpoint::Endpoint;
@@ -66,8 +71,56 @@ fn notice_death(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
+/// A socket on which the reply to a request is looked for before the thread sleeps.
+struct Polled {
+    stream: TcpStream,
+    polling: BusyPollState,
+    /// Whether what was moved last was sent.
+    sent: bool,
+}
+
+impl AsyncRead for Polled {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let Self { stream, polling, sent } = &mut *self;
+        let read = Pin::new(&mut *stream).poll_read(context, buf);
+        // The waker is set by now: what comes while nobody looks wakes the connection.
+        match std::mem::take(sent) && read.is_pending() {
+            true => polling.look(stream, buf).map_or(Poll::Pending, Poll::Ready),
+            false => read,
+        }
+    }
+}
+
+impl AsyncWrite for Polled {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.sent = true;
+        Pin::new(&mut self.stream).poll_write(context, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.sent = true;
+        Pin::new(&mut self.stream).poll_write_vectored(context, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
 /// A new connection.
-pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Sender> {
+pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>) -> io::Result<Sender> {
     let connecting = async {
         let stream = TcpStream::connect(endpoint.authority()).await?;
         stream.set_nodelay(true)?;
@@ -77,7 +130,8 @@ pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Sender> {
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
         .await
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time"))??;
-    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let polled = Polled { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false };
+    let (sender, connection) = handshake(TokioIo::new(polled)).await.map_err(io::Error::other)?;
     // Its errors reach whoever waits for the reply.
     tokio::spawn(async move { connection.await.unwrap_or_default() });
     Ok(sender)

@@ -1,5 +1,6 @@
 //! One node: its address, its credentials, and how many requests it gets at a time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
+use outrigger_base::busy_poll::BusyPoll;
 use tokio::sync::Semaphore;
 
 use super::credentials::{Credentials, Login};
@@ -72,6 +74,7 @@ pub struct Upstream {
     places: Semaphore,
     figures: Figures,
     greeting: Option<Greeting>,
+    busy_poll: Arc<BusyPoll>,
 }
 
 /// A connection to the node, or the reply that says why there is none.
@@ -93,7 +96,14 @@ impl Upstream {
             places: Semaphore::new(connections.max(1)),
             figures: Figures::default(),
             greeting: None,
+            busy_poll: BusyPoll::new(Duration::ZERO),
         }
+    }
+
+    /// The same, whose threads look for a reply for up to so long before they sleep.
+    #[must_use]
+    pub fn polled(self, patience: Duration) -> Self {
+        Self { busy_poll: BusyPoll::new(patience), ..self }
     }
 
     /// The same, with questions that a node has to answer on each new connection before it gets any request.
@@ -259,7 +269,7 @@ impl Upstream {
 
     async fn connect(&self) -> Result<Sender, UpstreamError> {
         self.figures.connections.fetch_add(1, Ordering::Relaxed);
-        pool::connect(&self.endpoint).await.map_err(UpstreamError::Unreachable)
+        pool::connect(&self.endpoint, &self.busy_poll).await.map_err(UpstreamError::Unreachable)
     }
 }
 

@@ -1,9 +1,9 @@
-//! Busy polling: after an answer, the thread looks for the connection's next request for a few microseconds before it sleeps.
+//! Busy polling: after a thread has sent something, it looks for some microseconds for what comes back before it sleeps.
 //!
-//! A client that makes one call after the other sends its next request some microseconds after it has read an answer.
-//! Putting a thread to sleep and waking it costs more than answering most calls. Busy polling stops where it does not pay:
-//! after a miss, the thread sleeps for the connection's next requests, twice as many after each further miss; and where
-//! more clients make calls than half of the processors, no connection is polled.
+//! A client that makes one call after the other sends its next request some microseconds after it has read an answer, and a node's
+//! reply to a short call comes soon after the request. Putting a thread to sleep and waking it costs more than answering most calls.
+//! Busy polling stops where it does not pay: after a miss, the thread sleeps for what the connection reads next, twice as often
+//! after each further miss; and where more connections are in use than half of the processors, none is polled.
 
 use std::io;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ const MAX_MISSES: u32 = 12;
 /// The most bytes that are looked for; what is longer is read on as ever. It bounds the memory that looking touches.
 const LOOK_BYTES: usize = 2048;
 
-/// What all connections of a server share.
-pub(super) struct BusyPoll {
+/// What all connections of a server share, or all connections to one.
+pub struct BusyPoll {
     /// How many threads may poll at a time.
     places: usize,
     looking: AtomicUsize,
     /// How long one polls.
     patience: Duration,
-    /// How many answers there have been on all connections.
-    answers: AtomicU64,
+    /// How often something was sent on all connections.
+    sent: AtomicU64,
 }
 
 impl BusyPoll {
@@ -37,7 +37,7 @@ impl BusyPoll {
     pub fn new(patience: Duration) -> Arc<Self> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let places = if patience.is_zero() { 0 } else { processors / 2 };
-        Arc::new(Self { places, looking: AtomicUsize::new(0), patience, answers: AtomicU64::new(0) })
+        Arc::new(Self { places, looking: AtomicUsize::new(0), patience, sent: AtomicU64::new(0) })
     }
 
     fn take_place(&self) -> bool {
@@ -69,27 +69,27 @@ impl BusyPoll {
     }
 }
 
-/// Whether a connection is polled after its next answer.
-pub(super) struct BusyPollState {
+/// Whether a connection is polled when something was sent on it next.
+pub struct BusyPollState {
     busy_poll: Arc<BusyPoll>,
     /// The polls in a row that found nothing.
     misses: u32,
-    /// How many more requests the thread sleeps for.
+    /// How often more the thread sleeps.
     asleep: u32,
-    /// How many answers there had been on all connections with the last on this one.
-    answers: u64,
+    /// How often something had been sent on all connections when it last was on this one.
+    sent: u64,
 }
 
 impl BusyPollState {
     /// Of a new connection.
     pub fn new(busy_poll: Arc<BusyPoll>) -> Self {
-        Self { busy_poll, misses: 0, asleep: 0, answers: 0 }
+        Self { busy_poll, misses: 0, asleep: 0, sent: 0 }
     }
 
-    /// Polls for the next request after an answer, if that is likely to pay; none when nothing came.
+    /// Polls, after something was sent, for what comes back, if that is likely to pay; none when nothing came.
     pub fn look(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
-        let answers = self.busy_poll.answers.fetch_add(1, Ordering::Relaxed) + 1;
-        let others = answers - std::mem::replace(&mut self.answers, answers) - 1;
+        let sent = self.busy_poll.sent.fetch_add(1, Ordering::Relaxed) + 1;
+        let others = sent - std::mem::replace(&mut self.sent, sent) - 1;
         if others >= self.busy_poll.places as u64 {
             return None;
         }
@@ -119,8 +119,8 @@ mod tests {
     }
 
     fn busy_poll(places: usize) -> Arc<BusyPoll> {
-        let (looking, answers) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Arc::new(BusyPoll { places, looking, patience: Duration::from_millis(1), answers })
+        let (looking, sent) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Arc::new(BusyPoll { places, looking, patience: Duration::from_millis(1), sent })
     }
 
     fn look(polling: &mut BusyPollState, stream: &TcpStream) -> Option<usize> {

@@ -5,7 +5,7 @@
 //!   hints          one thread follows the node; others hear its ZMQ notifications (zmq), or wait at it for a block
 //!   sync           asks for the best block, fetches headers, emits events
 //!   mirror         headers and best chain, LMDB
-//!   filters        block filters that were fetched, LMDB
+//!   filters        block filters that were fetched, LMDB; matching looks for scripts in one
 //!   mempool        ids and what each transaction may concern
 //!   template       the next block as the node would make it
 //!   snapshot       one moment of the mirror; blocks and coins by hash, live
@@ -26,6 +26,7 @@ mod error;
 mod filters;
 mod headers;
 mod hints;
+mod matching;
 mod mempool;
 mod mirror;
 mod node;

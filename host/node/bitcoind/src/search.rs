@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use bitcoin::Block;
-use bitcoin::bip158::BlockFilter;
 use bitcoin::consensus::{deserialize, deserialize_partial};
 use bitcoin::hashes::Hash;
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
@@ -17,6 +16,7 @@ use super::blocks::block;
 use super::chain::Entry;
 use super::error::AskError;
 use super::filters::Filters;
+use super::matching::matches;
 use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
 
@@ -107,7 +107,7 @@ fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> 
     }
     let hit = |(entry, filter): (&Entry, Option<Vec<u8>>)| {
         // A filter that cannot be read says nothing.
-        filter.is_none_or(|filter| BlockFilter::new(&filter).match_any(&entry.hash(), wanted.scripts()).unwrap_or(true))
+        filter.is_none_or(|filter| matches(&filter, &entry.hash(), wanted.scripts()).unwrap_or(true))
     };
     Ok(entries.iter().zip(found).map(hit).collect())
 }

@@ -51,14 +51,16 @@ fn fork_height(rpc: &Rpc, moment: &Moment) -> Result<u32, SyncError> {
     let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
     // Both begin with the same genesis block.
     let (mut low, mut high) = (0, info.blocks.min(moment.tip.height));
+    // Where the mirror is merely behind, the first question tells.
+    let mut middle = high;
     while low < high {
-        let middle = low + (high - low).div_ceil(2);
         let theirs: BlockHash = rpc.ask("getblockhash", &json!([middle]))?;
         if moment.best_at(middle)? == Some(theirs) {
             low = middle;
         } else {
             high = middle - 1;
         }
+        middle = low + (high - low).div_ceil(2);
     }
     Ok(low)
 }

@@ -184,7 +184,8 @@ pub fn run(bitcoind: Option<&str>) {
     let mut clients = vec![(host.client(), wallet)];
     if let Some(theirs) = &theirs {
         let mut own = twin(theirs.client(), &mut clients[0].1);
-        payer.follow_with(theirs.client(), &mut own);
+        payer.check_addresses(&mut own);
+        payer.follow_with(theirs.client());
         clients.push((theirs.client(), own));
     }
     payer.pay(TRANSACTIONS);

@@ -5,25 +5,28 @@
 //! cargo run --release -p outrigger-tests --bin bench rows
 //! cargo run --release -p outrigger-tests --bin bench plugins
 //! cargo run --release -p outrigger-tests --bin bench template [-- --bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH [--in-front]]
 //! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench signing [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench load [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench passed -- --bitcoind PATH
 //! cargo run --release -p outrigger-tests --bin bench rescans -- --bitcoind PATH
 //! cargo run --release -p outrigger-tests --bin bench polling
-//! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N]
+//! cargo run --release -p outrigger-tests --bin bench scale [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N] [--bitcoind PATH --in-front]
 //! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
 //! ```
 //!
 //! Without a name: the start and single calls. `rows`: rows of large wallets. `plugins`: the plugin platform. `template`:
 //! templates, blocks and transactions. `history`: the history of large wallets. `import`: imports, rescans and large wallets.
-//! `signing`: signing. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans and new blocks in front of a bitcoind. `polling`: what busy polling gains.
+//! `signing`: signing. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans, headers and new blocks in front of a bitcoind.
+//! `scale`: in front of a large chain and mempool, and many that wait. `polling`: what busy polling gains.
 //! `wallets`: many loaded wallets. `soak`: a long mixed load.
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
+mod false_node;
 mod history;
 mod import;
 mod load;
@@ -32,6 +35,7 @@ mod payments;
 mod plugins;
 mod rescans;
 mod rows;
+mod scale;
 mod signing;
 mod soak;
 mod template;
@@ -114,18 +118,23 @@ fn main() {
     built();
     machine();
     let bitcoind = path.map(String::as_str);
+    let in_front = arguments.iter().any(|argument| argument == "--in-front");
     match arguments.get(1).map(String::as_str) {
         Some("rows") => rows::run(),
         Some("plugins") => plugins::run(),
         Some("template") => template::run(bitcoind),
-        Some("history") => history::run(bitcoind),
+        Some("history") => history::run(bitcoind, in_front),
         Some("import") => import::run(bitcoind),
         Some("signing") => signing::run(bitcoind),
         Some("load") => load::run(bitcoind),
         Some("passed") => passed::run(bitcoind),
         Some("rescans") => rescans::run(bitcoind),
+        Some("scale") => scale::run(bitcoind),
         Some("polling") => load::polling(),
-        Some("wallets") => wallets::run(option("--wallets").map(|wallets| wallets.parse().unwrap())),
+        Some("wallets") => {
+            let wallets = option("--wallets").map(|wallets| wallets.parse().unwrap());
+            wallets::run(wallets, bitcoind.filter(|_| in_front));
+        }
         Some("soak") => soak::run(minutes),
         _ => calls(bitcoind),
     }

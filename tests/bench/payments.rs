@@ -86,11 +86,15 @@ impl Payer {
         self.coins.extend((0..).take(PER_BLOCK).map(|vout| OutPoint { txid, vout }));
     }
 
-    /// Gives another node the blocks so far, and all that come. Its wallet must be the same.
-    pub fn follow_with(&mut self, mut follower: Client, wallet: &mut Client) {
+    /// Draws the addresses from another node's wallet as well, which must be the same.
+    pub fn check_addresses(&self, wallet: &mut Client) {
         for (number, own) in self.addresses.iter().enumerate() {
             assert_eq!(address(wallet, number), *own, "the wallets are not the same");
         }
+    }
+
+    /// Gives another node the blocks so far, and all that come.
+    pub fn follow_with(&mut self, mut follower: Client) {
         let tip = self.client.call("getblockcount", json!([])).as_u64().unwrap();
         for height in 1..=tip {
             let hash = self.client.call("getblockhash", json!([height]));

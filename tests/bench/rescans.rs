@@ -1,4 +1,4 @@
-//! In front of a bitcoind: rescans beside its own, and how long a block takes from the node to the wallets.
+//! In front of a bitcoind: rescans beside its own, how long its headers take, and a block from it to the wallets.
 //!
 //! ```text
 //! cargo run --release -p outrigger-tests --bin bench rescans -- --bitcoind PATH
@@ -9,7 +9,10 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions};
+use bitcoin::block::Version;
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, ScriptBuf, TxOut, WPubkeyHash};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, miner};
 use serde_json::{Value, json};
 
 use crate::{Row, median, milliseconds};
@@ -18,10 +21,11 @@ use crate::{Row, median, milliseconds};
 const ARGUMENTS: [&str; 5] =
     ["-blockfilterindex=1", "-rest=1", "-checkblockindex=0", "-checkmempool=0", "-fallbackfee=0.0001"];
 
-/// The chain: how many blocks, how many of them are made in one call, and the outputs of a payment in each such call.
-const BLOCKS: usize = 20_000;
-const BLOCKS_PER_CALL: usize = 50;
-const OUTPUTS: usize = 500;
+/// The chain: how many blocks, the seconds between two, the outputs of each, and how many are handed in at a time.
+const BLOCKS: u32 = 20_000;
+const SPACING: u32 = 60;
+const OUTPUTS: u32 = 50;
+const BLOCKS_PER_BATCH: usize = 200;
 
 /// The scripts of the larger wallet.
 const SCRIPTS: u32 = 1_000;
@@ -29,6 +33,14 @@ const SCRIPTS: u32 = 1_000;
 /// How often each is measured.
 const RESCANS: usize = 7;
 const LATENCIES: usize = 50;
+const STARTS: usize = 5;
+
+/// How the host hears of blocks, and the settings for that.
+const HINTS: [(&str, &[&str]); 3] = [
+    ("ZMQ", &[]),
+    ("a waiting call", &["backend.zmq=off"]),
+    ("polling", &["backend.zmq=off", "backend.long_connections=0"]),
+];
 
 /// An extended key to whose addresses nothing is paid.
 const KEY: &str =
@@ -48,47 +60,86 @@ pub fn run(bitcoind: Option<&str>) {
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     let one = request(&mut node.client(), "0", None);
     let many = request(&mut node.client(), "*", Some(SCRIPTS));
-    let theirs = [&one, &many].map(|request| rescan_node(&node, request));
-    let mut host = start(Some(node), "backend.filter_cache_mib=0");
-    let row = |what: &str, ours, theirs| {
-        let what = format!("rescan of {BLOCKS} blocks for {what}");
-        Row { what, unit: "ms", ours: milliseconds(ours), theirs: Some(milliseconds(theirs)) }.print();
-    };
-    row("one script", rescan(&host, &one), theirs[0]);
-    row("1,000 scripts", rescan(&host, &many), theirs[1]);
-    host = start(host.node.take(), "backend.filter_cache_mib=1024");
+    let (times, node) = starts(Some(node));
+    for (what, time) in ["first start, which fetches the headers", "later start"].into_iter().zip(times) {
+        Row { what: format!("{what}, {BLOCKS} blocks"), unit: "ms", ours: milliseconds(time), theirs: None }.print();
+    }
+    let mut host = start(node, &["backend.filter_cache_mib=0"]);
+    rescans(&host, "one script", &one);
+    rescans(&host, "1,000 scripts", &many);
+    host = start(host.node.take(), &[]);
     // The first of them fetches the filters.
     import(&host, &one);
-    row("one script, kept filters", rescan(&host, &one), theirs[0]);
-    row("1,000 scripts, kept filters", rescan(&host, &many), theirs[1]);
-    for (what, set) in [("ZMQ", ""), ("a waiting call", "backend.zmq=off")] {
+    rescans(&host, "one script, kept filters", &one);
+    rescans(&host, "1,000 scripts, kept filters", &many);
+    for (what, set) in HINTS {
         host = start(host.node.take(), set);
         let ours = milliseconds(latency(&host));
         Row { what: format!("a block to the wallet, by {what}"), unit: "ms", ours, theirs: None }.print();
     }
 }
 
-fn start(node: Option<Bitcoind>, set: &str) -> Host {
-    let set = Some(set.to_owned()).filter(|set| !set.is_empty()).into_iter().collect();
+fn start(node: Option<Bitcoind>, set: &[&str]) -> Host {
+    let set = set.iter().map(|&set| set.to_owned()).collect();
     Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, node)
 }
 
-/// Blocks, some with payments to many addresses.
+/// How long the first start takes, which fetches the headers, and one that has them already.
+fn starts(mut node: Option<Bitcoind>) -> ([Duration; 2], Option<Bitcoind>) {
+    let mut once = || {
+        let began = Instant::now();
+        let mut host = start(node.take(), &[]);
+        let first = began.elapsed();
+        assert!(host.terminate().success());
+        let began = Instant::now();
+        host = host.start_again();
+        let later = began.elapsed();
+        node = host.node.take();
+        (first, later)
+    };
+    let (first, later) = std::iter::repeat_with(&mut once).take(STARTS).unzip();
+    ([median(first), median(later)], node)
+}
+
+/// A chain of blocks whose coinbases pay nothing to many scripts, each to others: no wallet of the node and no fees, so that it is
+/// made in seconds. The last block is of now, which ends the node's initial download.
 fn make_chain(node: &mut Client) {
-    node.call("createwallet", json!(["funds"]));
-    let mut funds = node.wallet("funds");
-    let own = funds.call("getnewaddress", json!([]));
-    let payees: serde_json::Map<String, Value> = (0..OUTPUTS)
-        .map(|_| (funds.call("getnewaddress", json!([])).as_str().unwrap().to_owned(), json!(0.0001)))
-        .collect();
-    funds.call("generatetoaddress", json!([101, own]));
-    for _ in 0..(BLOCKS - 101) / BLOCKS_PER_CALL {
-        funds.call("sendmany", json!(["", payees]));
-        funds.call("generatetoaddress", json!([BLOCKS_PER_CALL, own]));
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let begin = u32::try_from(now).unwrap() - SPACING * (BLOCKS + 1);
+    let mut last = bitcoin::constants::genesis_block(bitcoin::Network::Regtest);
+    let mut calls = Vec::new();
+    for height in 1..=BLOCKS {
+        last.header.prev_blockhash = last.block_hash();
+        last.header.time = begin + height * SPACING;
+        last.header.version = Version::from_consensus(0x2000_0000);
+        let coinbase = &mut last.txdata[0];
+        coinbase.input[0].script_sig = ScriptBuf::builder().push_int(height.into()).push_int(0).into_script();
+        coinbase.output = (0..OUTPUTS).map(|output| payment(height * OUTPUTS + output)).collect();
+        miner::set_merkle_root(&mut last);
+        miner::grind(&mut last);
+        calls.push(json!({"id": height, "method": "submitblock", "params": [miner::hex(&last)]}));
+        if calls.len() == BLOCKS_PER_BATCH || height == BLOCKS {
+            let reply = node.post(&Value::from(std::mem::take(&mut calls)).to_string());
+            let answers: Value = serde_json::from_str(&reply.body).unwrap();
+            assert!(
+                answers
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .all(|answer| answer["result"].is_null() && answer["error"].is_null())
+            );
+        }
     }
+    assert_eq!(node.call("getblockcount", json!([])), json!(BLOCKS));
     while node.call("getindexinfo", json!([]))["basic block filter index"]["synced"] != true {
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// An output to a witness program that is the number's alone.
+fn payment(number: u32) -> TxOut {
+    let program = bitcoin::hashes::hash160::Hash::hash(&number.to_le_bytes());
+    TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::new_p2wpkh(&WPubkeyHash::from_raw_hash(program)) }
 }
 
 /// An import of the key's addresses from the chain's begin on.
@@ -119,22 +170,22 @@ fn import(host: &Host, request: &Value) -> Duration {
     took
 }
 
-fn rescan(host: &Host, request: &Value) -> Duration {
-    median((0..RESCANS).map(|_| import(host, request)).collect())
-}
-
-fn rescan_node(node: &Bitcoind, request: &Value) -> Duration {
-    let mut wallet = blank(node.client());
-    let mut request = request.clone();
-    request["timestamp"] = json!("now");
-    let answer = wallet.call("importdescriptors", json!([[request]]));
+/// The same in the host and in the node, in turns.
+fn rescans(host: &Host, what: &str, request: &Value) {
+    let mut theirs = blank(host.node.as_ref().unwrap().client());
+    let mut known = request.clone();
+    known["timestamp"] = json!("now");
+    let answer = theirs.call("importdescriptors", json!([[known]]));
     assert_eq!(answer[0]["success"], true, "{answer}");
-    let once = || {
+    let mut both = || {
+        let ours = import(host, request);
         let began = Instant::now();
-        wallet.call("rescanblockchain", json!([]));
-        began.elapsed()
+        theirs.call("rescanblockchain", json!([]));
+        (ours, began.elapsed())
     };
-    median(std::iter::repeat_with(once).take(RESCANS).collect())
+    let (ours, theirs) = std::iter::repeat_with(&mut both).take(RESCANS).unzip();
+    let (ours, theirs) = (milliseconds(median(ours)), Some(milliseconds(median(theirs))));
+    Row { what: format!("rescan of {BLOCKS} blocks for {what}"), unit: "ms", ours, theirs }.print();
 }
 
 /// From the node's answer that it has made a block until a wallet of ours has taken it over.

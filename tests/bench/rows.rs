@@ -141,7 +141,7 @@ pub fn list(host: &Host, wallet: &mut Client, method: &str, params: &Value, row:
 }
 
 /// The memory of a process, in bytes, without the pages of files that it maps.
-fn own_memory(process: u32) -> u64 {
+pub fn own_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10

@@ -1,8 +1,10 @@
 //! Many loaded wallets: what they cost, and how soon a block reaches those that it pays.
 //!
 //! ```text
-//! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N]
+//! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N] [--bitcoind PATH --in-front]
 //! ```
+//!
+//! `--in-front`: the host stands in front of that bitcoind.
 //!
 //! Each wallet has its eight descriptors with a keypool of [`KEYPOOL`]; with a longer one they take longer to make, and the
 //! index over their scripts takes about 15 bytes for each script. A block of 2 MB pays ten of them. While it is taken over,
@@ -16,7 +18,7 @@ use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_2DROP, OP_PUSHNUM_1};
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
-use outrigger_tests::{Client, Host, HostOptions, miner};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, miner};
 use serde_json::json;
 
 use crate::{memory, milliseconds};
@@ -44,11 +46,16 @@ const BEFORE: Duration = Duration::from_secs(5);
 const BLOCKS: usize = 5;
 
 /// Runs the section.
-pub fn run(wallets: Option<usize>) {
+pub fn run(wallets: Option<usize>, in_front_of: Option<&str>) {
     let wallets = wallets.unwrap_or(WALLETS).max(2 * TOUCHED);
     let set = vec![format!("wallet.keypool={KEYPOOL}")];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let node =
+        in_front_of.map(|path| Bitcoind::start_with(path, &["-checkblockindex=0", "-checkmempool=0", "-rest=1"]).0);
+    let options = HostOptions { set, ..HostOptions::default() };
+    let host = Host::start_before(tempfile::tempdir().unwrap(), options, node);
     let mut client = host.client();
+    // Out of initial download, without which a bitcoind has no templates.
+    client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
     let began = Instant::now();
     for number in 0..wallets {
         client.call("createwallet", json!([name(number)]));

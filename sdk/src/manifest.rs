@@ -164,6 +164,10 @@ pub struct MethodSpec {
     /// the host's services. The host then runs it inline, on the thread that read it from the network, where no deadline can be kept.
     #[serde(default)]
     pub inline: bool,
+    /// Whether a call reads only its wallet and the numbers and hashes of blocks. In front of a bitcoind, from which blocks, coins and
+    /// the mempool are read, no other inline method runs inline that needs the tip.
+    #[serde(default)]
+    pub wallet_only: bool,
     /// Whether a call may compute with private keys or passphrases. When its code has returned, the host overwrites what it
     /// has left on the thread's stack.
     #[serde(default)]

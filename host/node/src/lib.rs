@@ -106,6 +106,11 @@ pub trait Node: Send + Sync {
         Ok(())
     }
 
+    /// Whether [`Node::catch_up`] would ask nobody. Answered from memory.
+    fn is_caught_up(&self) -> bool {
+        true
+    }
+
     /// How the connection to the node stands; `None` for a node in this process. Answered from memory.
     fn link(&self) -> Option<Link> {
         None

@@ -138,7 +138,9 @@ impl CallScope {
         if let Some(snapshot) = self.chain.lock().as_ref() {
             return Ok(snapshot.tip());
         }
-        node.catch_up()?;
+        if !self.any_block {
+            node.catch_up()?;
+        }
         Ok(node.tip())
     }
 

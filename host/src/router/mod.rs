@@ -36,6 +36,7 @@ use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, Dispatch, Failure, Origin, ResultText, half_closed};
 use outrigger_services::{Caller, Scopes};
+use outrigger_wallet_engine::WalletManager;
 pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
 
@@ -53,6 +54,7 @@ pub struct Router {
     absent: Absent,
     /// The way to the node, where calls are passed on.
     passthrough: Option<Arc<Passthrough>>,
+    wallets: Arc<WalletManager>,
 }
 
 impl Router {
@@ -64,9 +66,10 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         max_long_calls: usize,
+        wallets: Arc<WalletManager>,
     ) -> Self {
         let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None }
+        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, wallets }
     }
 
     /// The way of calls to the node, where they are passed on.
@@ -107,8 +110,8 @@ impl Router {
             return Err(Failure::Rpc(RpcError::internal(message)));
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
-        // A node in another process may be slow: no thread that serves connections waits for it.
-        let may_run_inline = lease.trusted && stuck == 0 && (self.passthrough.is_none() || !method.needs_tip);
+        let waits = method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, &call);
+        let may_run_inline = lease.trusted && stuck == 0 && !waits;
         let client = call.origin.client.clone();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
@@ -141,6 +144,13 @@ impl Router {
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
     }
 
+    /// Whether a call in front of a node, which may be slow, would not wait for it, so that it may run on a thread that serves
+    /// connections.
+    fn finds_wallet_at_tip(&self, method: &MethodSpec, call: &Call) -> bool {
+        let wallet = call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref());
+        method.inline && method.wallet_only && self.wallets.stands_at_tip(wallet)
+    }
+
     /// Runs a call in its lane. Returns whether it ran on this thread, and so has returned.
     fn run(
         &self,
@@ -156,7 +166,9 @@ impl Router {
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
         if let Some(_inline) = inline.flatten() {
             contained(|| {
-                let _scope = self.scopes.open(token, lease.id, caller(&call.origin, method));
+                // In front of a node the wallet stood at the tip a moment ago, and is not waited for.
+                let needs_tip = method.needs_tip && self.passthrough.is_none();
+                let _scope = self.scopes.open(token, lease.id, caller(&call.origin, method, needs_tip));
                 lease.call(token, method, params.as_bytes(), lane);
             });
             return Ok(true);
@@ -165,7 +177,7 @@ impl Router {
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
         let (lease, method) = (lease.clone(), method.clone());
         self.pool.submit(lease.owner, move || {
-            let _scope = scopes.open(token, lease.id, caller(&call.origin, &method));
+            let _scope = scopes.open(token, lease.id, caller(&call.origin, &method, method.needs_tip));
             if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();
                 pool.found_lost(lease.owner);
@@ -280,7 +292,7 @@ impl Dispatch for Router {
 }
 
 /// The context of a call's scope: its wallet, its user's restrictions, and whether it needs the tip.
-fn caller(origin: &Origin, method: &MethodSpec) -> Caller {
+fn caller(origin: &Origin, method: &MethodSpec, needs_tip: bool) -> Caller {
     let (wallet, only_wallet, folders) = (origin.wallet.clone(), origin.only_wallet.clone(), origin.folders.clone());
-    Caller { wallet, only_wallet, folders, needs_tip: method.needs_tip, inline: method.inline }
+    Caller { wallet, only_wallet, folders, needs_tip, inline: method.inline }
 }

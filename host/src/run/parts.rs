@@ -167,7 +167,7 @@ impl Parts {
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let long = config.rpc.max_long_calls();
-        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long);
+        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long, manager.clone());
         let router = match passthrough {
             Some(passthrough) => router.in_front_of(passthrough),
             None => router,

@@ -176,6 +176,16 @@ impl WalletManager {
         Ok(WalletView::open(wallet.clone())?)
     }
 
+    /// Whether [`Self::select`] would wait for nothing: the node need not be asked, and the wallet stands at its tip.
+    pub fn stands_at_tip(&self, name: Option<&str>) -> bool {
+        let stands = |wallet: &Arc<Wallet>| {
+            self.follower.is_done(wallet)
+                && wallet.lag.lock().is_none()
+                && wallet.synced().hash == self.shared.node.tip().hash
+        };
+        self.shared.node.is_caught_up() && self.find(name).is_ok_and(|wallet| stands(&wallet))
+    }
+
     /// The wallet of a call that need not have followed the node to the tip: nothing is waited for.
     ///
     /// # Errors

@@ -169,6 +169,10 @@ impl Node for BitcoindNode {
         self.follower.check_patience()
     }
 
+    fn is_caught_up(&self) -> bool {
+        self.follower.is_caught_up()
+    }
+
     fn link(&self) -> Option<Link> {
         let figures = self.rpc().upstream().figures();
         Some(Link {

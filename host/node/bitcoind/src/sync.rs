@@ -195,6 +195,11 @@ impl Follower {
         }
     }
 
+    /// Whether the mirror was confirmed after the last answer that a client was shown.
+    pub(crate) fn is_caught_up(&self) -> bool {
+        self.is_confirmed(self.passed.load(Ordering::SeqCst))
+    }
+
     /// Whether what is known is still told.
     ///
     /// # Errors

@@ -26,9 +26,9 @@ const EXPANSIONS_PER_BATCH: usize = 4;
 const PARALLEL_FROM: u32 = 64;
 
 /// A descriptor's number and an index.
-pub type Place = (u32, u32);
+pub type DescriptorPosition = (u32, u32);
 /// What descriptors mean at places; none where a hardened step lacks its private key.
-pub type Expansions = HashMap<Place, Arc<Expansion>>;
+pub type Expansions = HashMap<DescriptorPosition, Arc<Expansion>>;
 
 /// Parsed descriptors by their text, and what the last ones that were asked for expand to: what receives a payment is
 /// spent later, and spending looks at each script several times.
@@ -45,7 +45,7 @@ struct Expanded {
 }
 
 impl Expanded {
-    fn insert(&mut self, place: Place, expansion: &Arc<Expansion>) {
+    fn insert(&mut self, place: DescriptorPosition, expansion: &Arc<Expansion>) {
         let keys = expansion.scripts.iter().map(|script| 1 + script.solving.public_keys.len()).sum::<usize>();
         if self.keys + keys > MAX_EXPANDED_KEYS {
             *self = Self::default();
@@ -83,7 +83,7 @@ impl DescriptorCache {
     }
 
     /// Expands descriptors, given as they were parsed from their public texts, on several threads where there is much to do.
-    pub fn expand(&self, mut wanted: Vec<(Place, Arc<Descriptor>)>) -> Expansions {
+    pub fn expand(&self, mut wanted: Vec<(DescriptorPosition, Arc<Descriptor>)>) -> Expansions {
         let mut expansions = Expansions::new();
         {
             let cache = self.expanded.lock();
@@ -92,7 +92,9 @@ impl DescriptorCache {
                 None => true,
             });
         }
-        let expand = |(place, descriptor): (Place, Arc<Descriptor>)| Some((place, descriptor.expand(place.1).ok()?));
+        let expand = |(place, descriptor): (DescriptorPosition, Arc<Descriptor>)| {
+            Some((place, descriptor.expand(place.1).ok()?))
+        };
         let expanded = map(wanted, EXPANSIONS_PER_BATCH, expand);
         let mut cache = self.expanded.lock();
         for (place, expansion) in expanded.into_iter().flatten() {

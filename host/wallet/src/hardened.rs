@@ -9,7 +9,7 @@ use outrigger_descriptor::{Checksum, Descriptor, Expansion};
 use outrigger_memory::parallel::map;
 use outrigger_memory::wipe_stack;
 
-use super::descriptors::{Derived, Place, bad_descriptor, parse_stored};
+use super::descriptors::{Derived, DescriptorPosition, bad_descriptor, parse_stored};
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
@@ -40,7 +40,7 @@ impl Write<'_> {
 impl Wallet {
     /// What a descriptor with a hardened step below the public key means at a place: as it was kept, or, where it was derived
     /// before that was kept, by its private keys while they can be opened.
-    pub(super) fn expand_derived(&self, txn: &RoTxn<'_>, place: Place) -> Result<Option<Expansion>> {
+    pub(super) fn expand_derived(&self, txn: &RoTxn<'_>, place: DescriptorPosition) -> Result<Option<Expansion>> {
         let (number, index) = place;
         if let Some(texts) = self.store.tables.derived.get(txn, &place_key(number, index))? {
             return read_derived(number, texts, self.shared.network).map(Some);

@@ -25,7 +25,7 @@ const COMPRESSED: usize = 33;
 
 /// Where in a script's nesting one looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScriptContext {
     Top,
     RedeemScript,
     Witness,
@@ -63,25 +63,25 @@ pub fn p2pk(key: &[u8]) -> ScriptBuf {
 
 /// Whose a script is by imported keys and scripts.
 pub fn ownership(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Ownership> {
-    Ok(match mine(t, txn, script, Place::Top)? {
+    Ok(match mine(t, txn, script, ScriptContext::Top)? {
         Mine::Spendable => Ownership::Spendable,
         Mine::WatchOnly => Ownership::WatchOnly,
         Mine::No | Mine::Invalid => Ownership::None,
     })
 }
 
-fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, place: Place) -> Result<Mine> {
+fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, context: ScriptContext) -> Result<Mine> {
     let held =
         |hash: &[u8; 20]| Ok::<_, super::error::WalletError>(t.imported_key(txn, hash)?.is_some_and(|k| k.private));
-    let within = |hash: &[u8; 20], place| match t.imported_script(txn, hash)? {
-        Some(known) => mine(t, txn, &known.script, place),
+    let within = |hash: &[u8; 20], context| match t.imported_script(txn, hash)? {
+        Some(known) => mine(t, txn, &known.script, context),
         None => Ok(Mine::No),
     };
     let known_as_script =
         || Ok::<_, super::error::WalletError>(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some());
     let found = match classify(script) {
         ScriptKind::PubKey { key } => {
-            if place == Place::Witness && key.len() != COMPRESSED {
+            if context == ScriptContext::Witness && key.len() != COMPRESSED {
                 Mine::Invalid
             } else if held(&hash160(key))? {
                 Mine::Spendable
@@ -89,26 +89,26 @@ fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, place: Place) -> Result<Mi
                 Mine::No
             }
         }
-        ScriptKind::PubKeyHash { hash } => key_hash(t, txn, hash, place)?,
+        ScriptKind::PubKeyHash { hash } => key_hash(t, txn, hash, context)?,
         ScriptKind::ScriptHash { hash } => {
-            if place == Place::Top {
-                within(hash, Place::RedeemScript)?
+            if context == ScriptContext::Top {
+                within(hash, ScriptContext::RedeemScript)?
             } else {
                 Mine::Invalid
             }
         }
-        ScriptKind::WitnessV0KeyHash { hash } => match place {
-            Place::Witness => Mine::Invalid,
-            Place::Top if !known_as_script()? => Mine::No,
-            _ => key_hash(t, txn, hash, Place::Witness)?,
+        ScriptKind::WitnessV0KeyHash { hash } => match context {
+            ScriptContext::Witness => Mine::Invalid,
+            ScriptContext::Top if !known_as_script()? => Mine::No,
+            _ => key_hash(t, txn, hash, ScriptContext::Witness)?,
         },
-        ScriptKind::WitnessV0ScriptHash { hash } => match place {
-            Place::Witness => Mine::Invalid,
-            Place::Top if !known_as_script()? => Mine::No,
-            _ => within(&witness_script_id(hash), Place::Witness)?,
+        ScriptKind::WitnessV0ScriptHash { hash } => match context {
+            ScriptContext::Witness => Mine::Invalid,
+            ScriptContext::Top if !known_as_script()? => Mine::No,
+            _ => within(&witness_script_id(hash), ScriptContext::Witness)?,
         },
-        ScriptKind::Multisig { keys, .. } if place != Place::Top => {
-            if place == Place::Witness && keys.iter().any(|key| key.len() != COMPRESSED) {
+        ScriptKind::Multisig { keys, .. } if context != ScriptContext::Top => {
+            if context == ScriptContext::Witness && keys.iter().any(|key| key.len() != COMPRESSED) {
                 Mine::Invalid
             } else {
                 let mut all = true;
@@ -126,9 +126,9 @@ fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, place: Place) -> Result<Mi
     Ok(found)
 }
 
-fn key_hash(t: &Tables, txn: &RoTxn<'_>, hash: &[u8; 20], place: Place) -> Result<Mine> {
+fn key_hash(t: &Tables, txn: &RoTxn<'_>, hash: &[u8; 20], context: ScriptContext) -> Result<Mine> {
     Ok(match t.imported_key(txn, hash)? {
-        Some(key) if place == Place::Witness && key.public_key.len() != COMPRESSED => Mine::Invalid,
+        Some(key) if context == ScriptContext::Witness && key.public_key.len() != COMPRESSED => Mine::Invalid,
         Some(key) if key.private => Mine::Spendable,
         _ => Mine::No,
     })
@@ -162,7 +162,7 @@ impl Knowledge {
 /// Collects what imported keys and scripts say of spending a script.
 pub fn knowledge(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Knowledge> {
     let mut found = Knowledge::default();
-    let descriptor = collect(t, txn, script, Place::Top, &mut found)?;
+    let descriptor = collect(t, txn, script, ScriptContext::Top, &mut found)?;
     found.complete = descriptor.is_some();
     found.descriptor = descriptor.unwrap_or_default();
     if found.timestamp == 0 {
@@ -177,20 +177,20 @@ fn collect(
     t: &Tables,
     txn: &RoTxn<'_>,
     script: &Script,
-    place: Place,
+    context: ScriptContext,
     found: &mut Knowledge,
 ) -> Result<Option<String>> {
-    let inner = |hash: &[u8; 20], place: Place, found: &mut Knowledge| -> Result<Option<String>> {
+    let inner = |hash: &[u8; 20], context: ScriptContext, found: &mut Knowledge| -> Result<Option<String>> {
         let Some(known) = t.imported_script(txn, hash)? else { return Ok(None) };
         found.known = true;
         found.solving.scripts.push(known.script.clone());
         found.timestamp = found.timestamp.max(known.timestamp);
-        collect(t, txn, &known.script, place, found)
+        collect(t, txn, &known.script, context, found)
     };
     Ok(match classify(script) {
         ScriptKind::PubKey { key } => Some(format!("pk({})", add_key(t, txn, key, found)?)),
         ScriptKind::PubKeyHash { hash } => add_key_by_hash(t, txn, hash, found)?.map(|key| format!("pkh({key})")),
-        ScriptKind::WitnessV0KeyHash { hash } if place != Place::Witness => {
+        ScriptKind::WitnessV0KeyHash { hash } if context != ScriptContext::Witness => {
             add_key_by_hash(t, txn, hash, found)?.map(|key| format!("wpkh({key})"))
         }
         ScriptKind::Multisig { required, keys } => {
@@ -200,11 +200,11 @@ fn collect(
             }
             Some(text + ")")
         }
-        ScriptKind::ScriptHash { hash } if place == Place::Top => {
-            inner(hash, Place::RedeemScript, found)?.map(|text| format!("sh({text})"))
+        ScriptKind::ScriptHash { hash } if context == ScriptContext::Top => {
+            inner(hash, ScriptContext::RedeemScript, found)?.map(|text| format!("sh({text})"))
         }
-        ScriptKind::WitnessV0ScriptHash { hash } if place != Place::Witness => {
-            inner(&witness_script_id(hash), Place::Witness, found)?.map(|text| format!("wsh({text})"))
+        ScriptKind::WitnessV0ScriptHash { hash } if context != ScriptContext::Witness => {
+            inner(&witness_script_id(hash), ScriptContext::Witness, found)?.map(|text| format!("wsh({text})"))
         }
         _ => None,
     })

@@ -18,7 +18,7 @@ use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Blob;
 use outrigger_sign::sign_digest;
 
-use super::descriptors::{Expansions, Place, parse_stored};
+use super::descriptors::{DescriptorPosition, Expansions, parse_stored};
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::{private_key_at, private_key_of};
@@ -85,7 +85,7 @@ impl Wallet {
     pub(super) fn expand(
         &self,
         txn: &RoTxn<'_>,
-        places: impl Iterator<Item = Place>,
+        places: impl Iterator<Item = DescriptorPosition>,
         owners: &mut Owners,
     ) -> Result<()> {
         let mut wanted = Vec::new();
@@ -100,7 +100,7 @@ impl Wallet {
                 wanted.push((place, parsed.clone()));
             }
         }
-        let places: Vec<Place> = wanted.iter().map(|(place, _)| *place).collect();
+        let places: Vec<DescriptorPosition> = wanted.iter().map(|(place, _)| *place).collect();
         owners.expansions = self.descriptors.expand(wanted);
         for place in places {
             // Hardened below the public key.
@@ -151,7 +151,7 @@ impl Wallet {
     }
 
     /// The places of the descriptors that expand to these scripts.
-    fn places(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf]) -> Result<Vec<Place>> {
+    fn places(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
         let mut places = Vec::new();
         for script in scripts {
             places.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
@@ -162,7 +162,7 @@ impl Wallet {
     }
 
     /// The public keys at places of descriptors with private keys.
-    fn public_keys(&self, txn: &RoTxn<'_>, places: &[Place]) -> Result<HashSet<Vec<u8>>> {
+    fn public_keys(&self, txn: &RoTxn<'_>, places: &[DescriptorPosition]) -> Result<HashSet<Vec<u8>>> {
         let mut public_keys = HashSet::new();
         let mut owners = Owners::default();
         for places in places.chunks(MAX_EXPANDED) {
@@ -180,7 +180,12 @@ impl Wallet {
 
     /// The private keys at places of descriptors, with their public keys. What a descriptor holds is decrypted once for all
     /// of its places.
-    fn derive(&self, txn: &RoTxn<'_>, places: &[Place], encryption_key: &EncryptionKey) -> Result<Vec<(Vec<u8>, Key)>> {
+    fn derive(
+        &self,
+        txn: &RoTxn<'_>,
+        places: &[DescriptorPosition],
+        encryption_key: &EncryptionKey,
+    ) -> Result<Vec<(Vec<u8>, Key)>> {
         let mut keys = Vec::new();
         let mut owners = Owners::default();
         for same in places.chunk_by(|one, other| one.0 == other.0) {
@@ -188,7 +193,7 @@ impl Wallet {
             let Some(branches) = self.branches(txn, *number, encryption_key)? else { continue };
             for places in same.chunks(MAX_EXPANDED) {
                 self.expand(txn, places.iter().copied(), &mut owners)?;
-                let derive = |place: &Place| derive_at(&branches, *place, &owners);
+                let derive = |place: &DescriptorPosition| derive_at(&branches, *place, &owners);
                 keys.extend(map(places.iter().collect(), KEYS_PER_BATCH, derive).into_iter().flatten());
             }
         }
@@ -234,7 +239,7 @@ impl Wallet {
 }
 
 /// The private keys of a descriptor at a place, with their public keys.
-fn derive_at(branches: &PrivateBranches, place: Place, owners: &Owners) -> Vec<(Vec<u8>, Key)> {
+fn derive_at(branches: &PrivateBranches, place: DescriptorPosition, owners: &Owners) -> Vec<(Vec<u8>, Key)> {
     let taproot =
         owners.descriptors.get(&place.0).is_some_and(|(_, parsed)| parsed.output_type() == Some(AddressType::Bech32m));
     match owners.expansions.get(&place).and_then(|expansion| expansion.scripts.first()) {

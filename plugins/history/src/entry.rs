@@ -6,7 +6,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, SignedAmount};
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::service::wallet::{
-    HistoryBatchView, HistoryRowView, OutlookView, Ownership, Replaceable, TxState, WalletOutputView,
+    HistoryBatchView, HistoryRowView, Ownership, Replaceable, TxState, UnsettledStateView, WalletOutputView,
     WalletTransactionView,
 };
 use outrigger_sdk::standard::address;
@@ -23,7 +23,7 @@ pub struct WalletTx<'a> {
     /// It.
     pub transaction: WalletTransactionView<'a>,
     /// What the moment says of it.
-    pub outlook: OutlookView<'a>,
+    pub unsettled: UnsettledStateView<'a>,
     /// The batch.
     pub batch: HistoryBatchView<'a>,
 }
@@ -31,8 +31,8 @@ pub struct WalletTx<'a> {
 impl<'a> WalletTx<'a> {
     /// Opens a row of a batch.
     pub fn open(row: &HistoryRowView<'a>, batch: HistoryBatchView<'a>) -> Result<Self, HistoryError> {
-        let (transaction, outlook) = row.open()?;
-        Ok(Self { transaction, outlook, batch })
+        let (transaction, unsettled) = row.open()?;
+        Ok(Self { transaction, unsettled, batch })
     }
 }
 
@@ -198,7 +198,7 @@ pub fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx
         }
         _ => {
             json::key!(out, "trusted");
-            json::boolean(out, tx.outlook.trusted);
+            json::boolean(out, tx.unsettled.trusted);
         }
     }
     json::key!(out, "txid");
@@ -206,9 +206,9 @@ pub fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx
     json::key!(out, "wtxid");
     json::hash(out, transaction.wtxid.as_byte_array());
     json::key!(out, "walletconflicts");
-    json::hashes(out, tx.outlook.conflicts.iter());
+    json::hashes(out, tx.unsettled.conflicts.iter());
     json::key!(out, "mempoolconflicts");
-    json::hashes(out, tx.outlook.mempool_conflicts.iter());
+    json::hashes(out, tx.unsettled.mempool_conflicts.iter());
     json::key!(out, "time");
     json::unsigned(out, transaction.time);
     json::key!(out, "timereceived");
@@ -216,7 +216,7 @@ pub fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx
     json::key!(out, "bip125-replaceable");
     json::plain(
         out,
-        match tx.outlook.replaceable {
+        match tx.unsettled.replaceable {
             _ if depth > 0 => "no",
             Replaceable::No => "no",
             Replaceable::Yes => "yes",

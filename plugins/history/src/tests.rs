@@ -1,7 +1,9 @@
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, consensus};
-use outrigger_sdk::service::wallet::{Outlook, Ownership, Replaceable, TxState, WalletOutput, WalletTransaction};
+use outrigger_sdk::service::wallet::{
+    Ownership, Replaceable, TxState, UnsettledState, WalletOutput, WalletTransaction,
+};
 use outrigger_sdk::service::{Chain, Scope};
 use outrigger_sdk::testing::{KnownTransaction, StubHost, TestPlugin, WalletState};
 use serde_json::{Value, json};
@@ -103,21 +105,21 @@ impl Harness {
             metadata: Vec::new(),
         };
         change(&mut row);
-        let outlook = Outlook {
+        let unsettled = UnsettledState {
             conflicts: Vec::new(),
             mempool_conflicts: Vec::new(),
             trusted: false,
             replaceable: Replaceable::No,
         };
-        let outlook = (!matches!(row.state, TxState::Confirmed { .. })).then_some(outlook);
-        let known = KnownTransaction { transaction: row, outlook, raw: consensus::serialize(transaction) };
+        let unsettled = (!matches!(row.state, TxState::Confirmed { .. })).then_some(unsettled);
+        let known = KnownTransaction { transaction: row, unsettled, raw: consensus::serialize(transaction) };
         self.host.wallet.with(|state| state.transactions.push(known)).unwrap();
         transaction.compute_txid().to_string()
     }
 
     /// Changes what the moment says of the last transaction that was added.
-    fn change_outlook(&self, change: impl FnOnce(&mut Outlook)) {
-        let last = |state: &mut WalletState| change(state.transactions.last_mut().unwrap().outlook.as_mut().unwrap());
+    fn change_unsettled(&self, change: impl FnOnce(&mut UnsettledState)) {
+        let last = |state: &mut WalletState| change(state.transactions.last_mut().unwrap().unsettled.as_mut().unwrap());
         self.host.wallet.with(last).unwrap();
     }
 
@@ -175,7 +177,7 @@ fn gettransaction_verbose_decodes_and_a_payment_to_oneself_appears_twice() {
         row.debit_spendable = Amount::from_sat(31_000);
         ours(row, 0, Some("mine"));
     });
-    harness.change_outlook(|outlook| outlook.trusted = true);
+    harness.change_unsettled(|unsettled| unsettled.trusted = true);
     let answer = harness.call("gettransaction", json!([txid, null, true]));
     assert_eq!(answer["decoded"]["txid"], json!(txid));
     assert_eq!((&answer["trusted"], &answer["confirmations"]), (&json!(true), &json!(0)));

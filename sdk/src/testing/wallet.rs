@@ -12,8 +12,8 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::signer::{SignBatch, SignRequest};
 use outrigger_service::wallet::{
     AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange,
-    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Outlook, Ownership, ScriptInfo, Synced, TxState,
-    WalletCoin, WalletInfo, WalletKind, WalletTransaction,
+    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState,
+    UnsettledState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Framed, Secret};
 use outrigger_service::{ErrorKind, Mempool, Result, Scope, Signer, Wallet};
@@ -26,14 +26,14 @@ pub struct KnownTransaction {
     /// It.
     pub transaction: WalletTransaction,
     /// What the moment says of it.
-    pub outlook: Option<Outlook>,
+    pub unsettled: Option<UnsettledState>,
     /// Its serialisation.
     pub raw: Vec<u8>,
 }
 
 impl KnownTransaction {
     fn row(&self) -> HistoryRow {
-        HistoryRow { transaction: Framed(self.transaction.clone()), outlook: self.outlook.clone() }
+        HistoryRow { transaction: Framed(self.transaction.clone()), unsettled: self.unsettled.clone() }
     }
 }
 

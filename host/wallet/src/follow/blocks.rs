@@ -101,7 +101,7 @@ impl Wallet {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         self.feed.note_retreat();
         let blocks = self.synced().height.saturating_sub(to.height);
-        if self.feed.place().top <= to.height {
+        if self.feed.position().top <= to.height {
             self.feed.stand_at(synced_at(to));
             self.retreat.note(blocks, &BTreeSet::new());
             return Ok(());
@@ -187,12 +187,12 @@ impl Wallet {
 
     /// Where the wallet stands now.
     pub(crate) fn synced(&self) -> Synced {
-        self.feed.place().now
+        self.feed.position().now
     }
 
     /// Whether it stands beyond what it has stored.
     pub(super) fn is_ahead(&self) -> bool {
-        let place = self.feed.place();
+        let place = self.feed.position();
         place.now.hash != place.stored
     }
 

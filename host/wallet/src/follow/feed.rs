@@ -62,7 +62,7 @@ enum Stage {
 
 /// Where a wallet stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct SyncPosition {
     /// The block that it has followed the chain to.
     pub now: Synced,
     /// The block that is stored as that. The blocks between do not touch the wallet.
@@ -78,7 +78,7 @@ struct State {
     done: u64,
     stage: Stage,
     stopping: bool,
-    place: Place,
+    position: SyncPosition,
 }
 
 /// How waiting for a wallet ended.
@@ -92,7 +92,7 @@ pub enum Waited {
     Failed(String),
 }
 
-/// What is to be done for one wallet, and its place.
+/// What is to be done for one wallet, and its position.
 pub struct Feed {
     state: Mutex<State>,
     progress: Condvar,
@@ -107,11 +107,11 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Nothing to do, for a wallet that is stored with this place.
+    /// Nothing to do, for a wallet that is stored with this position.
     pub fn new(now: Synced, top: u32) -> Self {
-        let place = Place { now, stored: now.hash, top };
+        let position = SyncPosition { now, stored: now.hash, top };
         let (items, stage) = (VecDeque::new(), Stage::Idle);
-        let state = State { items, pushed: 0, done: 0, stage, stopping: false, place };
+        let state = State { items, pushed: 0, done: 0, stage, stopping: false, position };
         Self {
             state: Mutex::new(state),
             progress: Condvar::new(),
@@ -159,50 +159,50 @@ impl Feed {
     }
 
     /// Where the wallet stands.
-    pub fn place(&self) -> Place {
-        self.state.lock().place
+    pub fn position(&self) -> SyncPosition {
+        self.state.lock().position
     }
 
     /// Moves a wallet with nothing to do from one block to another, if it stands there and what is between leaves it
     /// untouched. False where it has to be told: it is touched, or has more to do.
-    pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&Place) -> bool) -> bool {
+    pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&SyncPosition) -> bool) -> bool {
         let mut state = self.state.lock();
         if state.stage != Stage::Idle || self.is_behind() {
             return false;
         }
-        if state.place.now.hash != from {
+        if state.position.now.hash != from {
             return true;
         }
-        let passes = untouched(&state.place);
+        let passes = untouched(&state.position);
         if passes {
-            state.place.now = to;
+            state.position.now = to;
         }
         passes
     }
 
     /// Moves the wallet to a block with which nothing of it changes. For one who works on it.
     pub fn stand_at(&self, now: Synced) {
-        self.state.lock().place.now = now;
+        self.state.lock().position.now = now;
     }
 
-    /// A write that began with `began` was committed and stored `stored` as the wallet's place.
+    /// A write that began with `began` was committed and stored `stored` as the wallet's position.
     pub fn note_stored(&self, began: Synced, stored: Synced) {
         let mut state = self.state.lock();
-        state.place.stored = stored.hash;
+        state.position.stored = stored.hash;
         if began != stored {
-            state.place.now = stored;
+            state.position.now = stored;
         }
     }
 
     /// Nothing of the wallet is confirmed or made impossible above this height any more.
     pub fn set_top(&self, height: u32) {
-        self.state.lock().place.top = height;
+        self.state.lock().position.top = height;
     }
 
     /// Something of the wallet is confirmed or made impossible at this height.
     pub fn note_height(&self, height: u32) {
         let mut state = self.state.lock();
-        state.place.top = state.place.top.max(height);
+        state.position.top = state.position.top.max(height);
     }
 
     /// Adds something to do. Whether the wallet must be queued for a thread, as it was idle.
@@ -269,9 +269,9 @@ impl Feed {
         }
     }
 
-    /// How much it was ever told.
+    /// How many things were ever pushed.
     #[cfg(test)]
-    pub fn told(&self) -> u64 {
+    pub fn pushed(&self) -> u64 {
         self.state.lock().pushed
     }
 

@@ -55,7 +55,7 @@ impl Follower {
         self.for_each(|wallet| {
             wallet.rest();
             if wallet.is_ahead() {
-                self.turns.store_later(wallet);
+                self.work_queue.store_later(wallet);
             }
         });
         self.index.sweep();

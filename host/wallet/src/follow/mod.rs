@@ -2,7 +2,7 @@
 //!
 //! What the node tells is compared with all loaded wallets at once, by an index over what they are interested in
 //! (`index.rs`, `passing.rs`). A wallet that it leaves untouched moves on in memory; one that it concerns takes it over,
-//! event by event, on one of a few threads (`turns.rs`). What a wallet was not told of (at load, or after a write
+//! event by event, on one of a few threads (`work_queue.rs`). What a wallet was not told of (at load, or after a write
 //! that failed) it reads: from its `synced` block to the tip, going back to the fork first where the chain went another
 //! way, and then the whole mempool. The two may overlap: events that do not continue from where a wallet stands are passed
 //! over. Many blocks are written in one transaction, so that catching up is not one disk synchronisation a block.
@@ -23,10 +23,10 @@ mod passing;
 pub mod resends;
 mod states;
 pub mod thread;
-mod turns;
+mod work_queue;
 mod worker;
 pub mod write_lock;
 
 pub use blocks::header_time;
 pub use decoded::previous;
-pub use turns::MAX_THREADS;
+pub use work_queue::MAX_THREADS;

@@ -69,7 +69,7 @@ impl Follower {
     fn give_to(&self, wallet: &Arc<Wallet>, event: &NodeEvent, busy: &mut BTreeSet<WalletNumber>) {
         if wallet.feed.push(Item::Event(event.clone())) {
             busy.insert(wallet.slot);
-            self.turns.queue(wallet.clone());
+            self.work_queue.queue(wallet.clone());
         }
     }
 
@@ -112,7 +112,7 @@ impl Follower {
         // Those that have more to do are told below, and most of them were told of the block itself.
         self.for_each(|wallet| {
             if wallet.feed.is_idle() {
-                places.insert(wallet.feed.place().now.hash);
+                places.insert(wallet.feed.position().now.hash);
             }
         });
         places.remove(&hash);
@@ -126,7 +126,7 @@ impl Follower {
         }
         let mut busy = self.busy.lock();
         self.for_each(|wallet| {
-            if wallet.feed.place().now.hash != hash {
+            if wallet.feed.position().now.hash != hash {
                 self.give_to(wallet, event, &mut busy);
             }
         });

@@ -1,5 +1,5 @@
 //! Following the node for all loaded wallets: one thread that takes what the node tells and finds out which wallets it
-//! concerns (`passing.rs`), and a few that work on those (`turns.rs`). They may wait for the node; what is due at a time is done
+//! concerns (`passing.rs`), and a few that work on those (`work_queue.rs`). They may wait for the node; what is due at a time is done
 //! by a thread that never does (`alarms.rs`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -18,7 +18,7 @@ use super::decoded::Blocks;
 use super::feed::{Item, Waited};
 use super::index::{Index, WalletNumber};
 use super::resends::Resends;
-use super::turns::Turns;
+use super::work_queue::WorkQueue;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
@@ -71,7 +71,7 @@ pub struct Follower {
     pub index: Index,
     /// The blocks that were read last.
     pub blocks: Blocks,
-    pub(super) turns: Turns,
+    pub(super) work_queue: WorkQueue,
     /// The wallets that have something to do. Held while something is compared with all wallets, so that none begins
     /// or ends to have so meanwhile. Locked before `loaded`, never within.
     pub(super) busy: Mutex<BTreeSet<WalletNumber>>,
@@ -97,7 +97,7 @@ impl Follower {
     /// # Errors
     /// When the system has no thread to give.
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
-        shared.follower.turns.start(shared)?;
+        shared.follower.work_queue.start(shared)?;
         let due = shared.clone();
         shared.follower.alarms.start(move || due.follower.run_alarms())?;
         let resend = shared.clone();
@@ -230,7 +230,7 @@ impl Follower {
         if wallet.feed.push(item) {
             busy.insert(wallet.slot);
             drop(busy);
-            self.turns.queue(wallet.clone());
+            self.work_queue.queue(wallet.clone());
         }
     }
 
@@ -242,7 +242,7 @@ impl Follower {
     /// Queues a wallet again whose turn came while another wrote to it.
     pub(crate) fn requeue(&self, wallet: &Wallet) {
         if let Some(wallet) = self.get(wallet.slot) {
-            self.turns.queue(wallet);
+            self.work_queue.queue(wallet);
         }
     }
 
@@ -276,7 +276,7 @@ impl Follower {
             // It contains its panics, so this does not fail.
             let _ = thread.join();
         }
-        self.turns.stop();
+        self.work_queue.stop();
         self.alarms.stop();
         self.resends.stop();
     }

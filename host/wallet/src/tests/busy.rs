@@ -85,13 +85,13 @@ fn a_wallet_that_was_busy_takes_over_the_blocks_that_are_told_after_a_tip() {
     let wallet = harness.view().wallet().clone();
     let connected = |hash| NodeEvent::BlockConnected { hash, height: harness.height_of(hash) };
     let busy = Busy::begin(&harness);
-    let told = wallet.feed.told();
+    let told = wallet.feed.pushed();
     // A block, its tip, and the first half of a reorganisation wait for the wallet together.
     harness.mine(vec![payment(1)]);
     harness.disconnect();
     let next = harness.chain.mine_to(foreign(2), vec![]);
     harness.manager.notify(connected(next));
-    while wallet.feed.told() < told + 4 {
+    while wallet.feed.pushed() < told + 4 {
         thread::yield_now();
     }
     // The node has gone on meanwhile, by a block that it left again.

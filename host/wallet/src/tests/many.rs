@@ -137,18 +137,18 @@ fn a_transaction_of_the_mempool_wakes_only_the_wallets_that_it_concerns() {
     let harness = Harness::with_wallet();
     harness.create("v", |_| {});
     let (w, v) = (wallet(&harness, "w"), wallet(&harness, "v"));
-    let before = (w.feed.told(), v.feed.told());
+    let before = (w.feed.pushed(), v.feed.pushed());
     let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
     harness.accept(&payment);
     // One that still has something to do is told everything: it has taken this over first.
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
     harness.accept(&spend(&[elsewhere(2)], &[(&foreign(1), 9)]));
     assert_eq!(harness.view().info().unwrap().transactions, 1);
-    assert_eq!((w.feed.told(), v.feed.told()), (before.0 + 1, before.1));
+    assert_eq!((w.feed.pushed(), v.feed.pushed()), (before.0 + 1, before.1));
     // That it leaves again concerns the same.
     harness.take_out(payment.compute_txid(), outrigger_node::events::Removal::Dropped);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::Inactive);
-    assert_eq!((w.feed.told(), v.feed.told()), (before.0 + 2, before.1));
+    assert_eq!((w.feed.pushed(), v.feed.pushed()), (before.0 + 2, before.1));
 }
 
 #[test]

@@ -230,13 +230,13 @@ struct Known {
 
 impl Known {
     fn read(row: HistoryRowView<'_>) -> Self {
-        let outlook = row.open().unwrap().1;
+        let unsettled = row.open().unwrap().1;
         Self {
             row: row.transaction.read().unwrap(),
-            conflicts: outlook.conflicts.iter().collect(),
-            mempool_conflicts: outlook.mempool_conflicts.iter().collect(),
-            trusted: outlook.trusted,
-            replaceable: outlook.replaceable,
+            conflicts: unsettled.conflicts.iter().collect(),
+            mempool_conflicts: unsettled.mempool_conflicts.iter().collect(),
+            trusted: unsettled.trusted,
+            replaceable: unsettled.replaceable,
         }
     }
 }

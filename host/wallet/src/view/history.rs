@@ -1,5 +1,5 @@
 //! Reads the history in batches. A transaction's stored row is copied into the answer undecoded; the few that are not settled
-//! get an [`Outlook`] beside it (conflicts, trust, replaceability), computed now. Long labels are inserted here.
+//! get an [`UnsettledState`] beside it (conflicts, trust, replaceability), computed now. Long labels are inserted here.
 
 use std::ops::Bound;
 
@@ -9,7 +9,7 @@ use heed::RoRange;
 use heed::types::Bytes;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{
-    HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, Outlook, TxState, WalletTransaction,
+    HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, TxState, UnsettledState, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, from_bytes, to_bytes};
 
@@ -45,11 +45,11 @@ impl WalletView {
     }
 
     fn read_transactions(&self, txids: &[Txid]) -> Result<Encoded<HistoryBatch>> {
-        let mut outlooks = Outlooks { view: self, trust: None };
+        let mut unsettled = UnsettledStates { view: self, trust: None };
         let mut batch = HistoryWriter::with_capacity(SPARE_BYTES);
         for txid in txids {
             if let Some(row) = self.t().stored(&self.txn, txid)? {
-                outlooks.push(row, &mut batch)?;
+                unsettled.push(row, &mut batch)?;
             }
         }
         Ok(batch.finish(None))
@@ -101,7 +101,7 @@ impl WalletView {
     ) -> Result<Encoded<HistoryBatch>> {
         let limit = query.limit.max(1) as usize;
         let mut rows = Rows { view: self, cursor: None, last: None };
-        let mut outlooks = Outlooks { view: self, trust: None };
+        let mut unsettled = UnsettledStates { view: self, trust: None };
         let mut batch = HistoryWriter::with_capacity(BATCH_BYTES + SPARE_BYTES);
         let mut last: &[u8] = &[];
         let mut chunk: Vec<Pair<'_>> = Vec::with_capacity(CHUNK_ROWS);
@@ -119,7 +119,7 @@ impl WalletView {
                 if batch.size() >= 2 * BATCH_BYTES {
                     return Ok(batch.finish(Some(last)));
                 }
-                outlooks.push(row, &mut batch)?;
+                unsettled.push(row, &mut batch)?;
                 last = key;
             }
             if ended {
@@ -223,15 +223,15 @@ fn order_position(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 
-/// Appends rows to a batch, with the outlook of those that are not settled.
-struct Outlooks<'v> {
+/// Appends rows to a batch, with the state of those that are not settled.
+struct UnsettledStates<'v> {
     view: &'v WalletView,
     /// Created for the first transaction that needs it.
     trust: Option<TrustResolver<'v>>,
 }
 
-impl Outlooks<'_> {
-    /// Appends a transaction's row to a batch, with its outlook unless it is settled.
+impl UnsettledStates<'_> {
+    /// Appends a transaction's row to a batch, with its state unless it is settled.
     fn push(&mut self, row: &[u8], batch: &mut HistoryWriter) -> Result<()> {
         if WalletTransaction::is_settled(row) {
             batch.push(row, None);
@@ -241,10 +241,11 @@ impl Outlooks<'_> {
         if decoded.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
             self.insert_long_labels(&mut decoded)?;
             let row = to_bytes(&decoded);
-            let outlook = if WalletTransaction::is_settled(&row) { None } else { Some(self.outlook_of(&decoded)?) };
-            batch.push(&row, outlook.as_ref());
+            let unsettled =
+                if WalletTransaction::is_settled(&row) { None } else { Some(self.unsettled_state_of(&decoded)?) };
+            batch.push(&row, unsettled.as_ref());
         } else {
-            batch.push(row, Some(&self.outlook_of(&decoded)?));
+            batch.push(row, Some(&self.unsettled_state_of(&decoded)?));
         }
         Ok(())
     }
@@ -259,13 +260,13 @@ impl Outlooks<'_> {
         Ok(())
     }
 
-    fn outlook_of(&mut self, row: &WalletTransaction) -> Result<Outlook> {
+    fn unsettled_state_of(&mut self, row: &WalletTransaction) -> Result<UnsettledState> {
         let view = self.view;
         let trust = match &mut self.trust {
             Some(trust) => trust,
             empty => empty.insert(TrustResolver::new(view.t(), &view.txn, view.synced(), &view.wallet.shared)?),
         };
-        Ok(Outlook {
+        Ok(UnsettledState {
             conflicts: if row.contested { view.conflicts(row.txid, &row.inputs)? } else { Vec::new() },
             mempool_conflicts: view.mempool_conflicts(row)?,
             trusted: trust.trusted(row)?,

@@ -16,7 +16,7 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
-use super::descriptors::Place;
+use super::descriptors::DescriptorPosition;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
 use super::legacy;
@@ -47,10 +47,10 @@ pub struct WalletView {
 impl WalletView {
     pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
         loop {
-            let before = wallet.feed.place().stored;
+            let before = wallet.feed.position().stored;
             let txn = wallet.store.snapshot()?;
             let stored = wallet.store.tables.synced(&txn)?;
-            let place = wallet.feed.place();
+            let place = wallet.feed.position();
             // The place belongs to the rows of the block that it says is stored.
             if stored.hash == place.stored {
                 return Ok(Self { txn, synced: place.now, wallet });
@@ -325,7 +325,7 @@ impl WalletView {
 }
 
 /// Adds what a descriptor says of a script; it outranks what imported keys say.
-fn add_descriptor_knowledge(script: &ScriptBuf, place: Place, owners: &Owners, info: &mut ScriptInfo) {
+fn add_descriptor_knowledge(script: &ScriptBuf, place: DescriptorPosition, owners: &Owners, info: &mut ScriptInfo) {
     let Some((row, parsed)) = owners.descriptors.get(&place.0) else { return };
     info.internal = row.internal;
     info.timestamp = row.timestamp;

@@ -98,7 +98,7 @@ impl Fixture {
     }
 
     fn meet(&self, transaction: WalletTransaction) {
-        let known = KnownTransaction { transaction, outlook: None, raw: Vec::new() };
+        let known = KnownTransaction { transaction, unsettled: None, raw: Vec::new() };
         self.wallet(|state| state.transactions.push(known));
     }
 

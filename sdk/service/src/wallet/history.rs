@@ -128,10 +128,10 @@ impl WalletTransaction {
     }
 }
 
-wire_view! { OutlookView of
-    /// What only the moment says of a transaction: computed when it is told, never stored.
+wire_view! { UnsettledStateView of
+    /// What is known of a transaction that is not settled: computed for each answer, never stored.
     #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct Outlook {
+    pub struct UnsettledState {
         /// Other transactions of the wallet that spend one of its inputs, by internal bytes.
         pub conflicts: Vec<Txid>,
         /// Transactions of the mempool that spend one of its inputs, or one of those of the wallet's transactions that it
@@ -145,7 +145,7 @@ wire_view! { OutlookView of
     }
 }
 
-impl OutlookView<'_> {
+impl UnsettledStateView<'_> {
     /// That of a transaction in the best chain that is not contested.
     pub const SETTLED: Self = Self {
         conflicts: ListView::EMPTY,
@@ -163,7 +163,7 @@ wire_view! { HistoryRowView of
         pub transaction: Framed<WalletTransaction>,
         /// What the moment says of it. None for one in the best chain that is not contested: it is trusted, cannot be
         /// replaced, and has no conflicts.
-        pub outlook: Option<Outlook>,
+        pub unsettled: Option<UnsettledState>,
     }
 }
 
@@ -172,8 +172,8 @@ impl<'a> HistoryRowView<'a> {
     ///
     /// # Errors
     /// `Malformed` when the row is damaged.
-    pub fn open(&self) -> crate::Result<(WalletTransactionView<'a>, OutlookView<'a>)> {
-        Ok((self.transaction.open()?, self.outlook.unwrap_or(OutlookView::SETTLED)))
+    pub fn open(&self) -> crate::Result<(WalletTransactionView<'a>, UnsettledStateView<'a>)> {
+        Ok((self.transaction.open()?, self.unsettled.unwrap_or(UnsettledStateView::SETTLED)))
     }
 }
 

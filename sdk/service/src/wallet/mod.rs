@@ -61,8 +61,8 @@ mod write;
 use bitcoin::{BlockHash, ScriptBuf, Txid};
 
 pub use history::{
-    CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Outlook,
-    OutlookView, Replaceable, TxState, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,
+    CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Replaceable,
+    TxState, UnsettledState, UnsettledStateView, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,
     WalletTransactionView,
 };
 pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport};
@@ -343,7 +343,7 @@ service! {
         /// Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
         /// little-endian bytes. A coin is an output that is not [`Ownership::None`], of a transaction that is confirmed, in
         /// the mempool or, unless it is a coinbase, inactive, and that no such transaction of the wallet spends. What conflicts
-        /// with a transaction of the mempool (see [`Outlook::mempool_conflicts`]) neither makes nor spends a coin.
+        /// with a transaction of the mempool (see [`UnsettledState::mempool_conflicts`]) neither makes nor spends a coin.
         fn coins(after: Option<Blob>, limit: u32) -> CoinBatch;
         /// The descriptors by their numbers, hardened steps taken as far as the keys allow; with private keys where these are
         /// asked for and held, as they were imported. `WalletLocked` when private ones are asked of a locked wallet;

@@ -84,19 +84,19 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn outlook()(
+    fn unsettled()(
         conflicts in prop::collection::vec(txid(), 0..3),
         mempool_conflicts in prop::collection::vec(txid(), 0..3),
         trusted in any::<bool>(),
         replaceable in prop_oneof![Just(Replaceable::No), Just(Replaceable::Yes), Just(Replaceable::Unknown)],
-    ) -> Outlook {
-        Outlook { conflicts, mempool_conflicts, trusted, replaceable }
+    ) -> UnsettledState {
+        UnsettledState { conflicts, mempool_conflicts, trusted, replaceable }
     }
 }
 
 fn row() -> impl Strategy<Value = HistoryRow> {
-    (transaction(), prop::option::of(outlook()))
-        .prop_map(|(transaction, outlook)| HistoryRow { transaction: Framed(transaction), outlook })
+    (transaction(), prop::option::of(unsettled()))
+        .prop_map(|(transaction, unsettled)| HistoryRow { transaction: Framed(transaction), unsettled })
 }
 
 /// A view's fields, copied out one by one.
@@ -132,8 +132,8 @@ fn copied(view: WalletTransactionView<'_>) -> WalletTransaction {
     }
 }
 
-fn copied_outlook(view: OutlookView<'_>) -> Outlook {
-    Outlook {
+fn copied_unsettled(view: UnsettledStateView<'_>) -> UnsettledState {
+    UnsettledState {
         conflicts: view.conflicts.iter().collect(),
         mempool_conflicts: view.mempool_conflicts.iter().collect(),
         trusted: view.trusted,
@@ -146,8 +146,8 @@ fn look_at_all(bytes: Vec<u8>) -> crate::Result<usize> {
     let batch = <Encoded<HistoryBatch> as crate::wire::Wire>::from_message(bytes.into())?;
     let mut seen = 0;
     for row in batch.view()?.rows {
-        let (transaction, outlook) = row.open()?;
-        seen += copied(transaction).outputs.len() + copied_outlook(outlook).conflicts.len();
+        let (transaction, unsettled) = row.open()?;
+        seen += copied(transaction).outputs.len() + copied_unsettled(unsettled).conflicts.len();
     }
     Ok(seen)
 }
@@ -160,10 +160,10 @@ proptest! {
         let bytes = to_bytes(&vec![expected.clone()]);
         let encoded: Encoded<Vec<HistoryRow>> = from_bytes(&bytes).unwrap();
         let view = encoded.view().unwrap().iter().next().unwrap();
-        let (transaction, outlook) = view.open().unwrap();
+        let (transaction, unsettled) = view.open().unwrap();
         prop_assert_eq!(&copied(transaction), &expected.transaction.0);
-        let settled = copied_outlook(OutlookView::SETTLED);
-        prop_assert_eq!(copied_outlook(outlook), expected.outlook.clone().unwrap_or(settled));
+        let settled = copied_unsettled(UnsettledStateView::SETTLED);
+        prop_assert_eq!(copied_unsettled(unsettled), expected.unsettled.clone().unwrap_or(settled));
         let settled = !transaction.contested && matches!(transaction.state, TxState::Confirmed { .. });
         prop_assert_eq!(WalletTransaction::is_settled(view.transaction.bytes()), settled);
         prop_assert_eq!(view.transaction.read().unwrap(), expected.transaction.0);
@@ -176,7 +176,7 @@ proptest! {
     ) {
         let mut batch = HistoryWriter::with_capacity(0);
         for row in &rows {
-            batch.push(&to_bytes(&row.transaction.0), row.outlook.as_ref());
+            batch.push(&to_bytes(&row.transaction.0), row.unsettled.as_ref());
         }
         prop_assert_eq!(batch.count(), rows.len());
         let expected = HistoryBatch { rows, next: next.clone().map(Blob) };
@@ -237,7 +237,7 @@ fn a_transaction_from_a_newer_writer_is_read() {
             inputs: Vec::new(),
             outputs: Vec::new(),
         }),
-        outlook: None,
+        unsettled: None,
     };
     let stored = [to_bytes(&row.transaction.0), b"something new".to_vec()].concat();
     let mut batch = HistoryWriter::with_capacity(0);

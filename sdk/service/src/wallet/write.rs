@@ -1,6 +1,6 @@
 //! Writing transactions into an answer as they are stored, without decoding them in between.
 
-use super::history::{HistoryBatch, Outlook};
+use super::history::{HistoryBatch, UnsettledState};
 use crate::wire::{Blob, Encoded, count, to_bytes};
 
 /// The bytes of a row beside its transaction, where nothing is said of the moment: the length and the absence.
@@ -23,14 +23,14 @@ impl HistoryWriter {
 
     /// Appends a transaction, given as the encoding of a [`super::WalletTransaction`], and what the moment says of it.
     #[inline]
-    pub fn push(&mut self, transaction: &[u8], outlook: Option<&Outlook>) {
+    pub fn push(&mut self, transaction: &[u8], unsettled: Option<&UnsettledState>) {
         self.count += 1;
         self.bytes.reserve(transaction.len() + ROW_OVERHEAD);
         self.bytes.extend_from_slice(&count(transaction.len()));
         self.bytes.extend_from_slice(transaction);
-        self.bytes.push(u8::from(outlook.is_some()));
-        if let Some(outlook) = outlook {
-            self.bytes.extend_from_slice(&to_bytes(outlook));
+        self.bytes.push(u8::from(unsettled.is_some()));
+        if let Some(unsettled) = unsettled {
+            self.bytes.extend_from_slice(&to_bytes(unsettled));
         }
     }
 

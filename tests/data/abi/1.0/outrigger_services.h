@@ -834,8 +834,8 @@ enum {
     OUTRIGGER_REPLACEABLE_UNKNOWN = 2,
 };
 
-/** What only the moment says of a transaction: computed when it is told, never stored. */
-typedef struct outrigger_outlook_t {
+/** What is known of a transaction that is not settled: computed for each answer, never stored. */
+typedef struct outrigger_unsettled_state_t {
     /** Other transactions of the wallet that spend one of its inputs, by internal bytes. [list of hash] */
     outrigger_list_t conflicts;
     /**
@@ -848,15 +848,15 @@ typedef struct outrigger_outlook_t {
     bool trusted;
     /** Whether it can be replaced. [replaceable] */
     outrigger_replaceable_t replaceable;
-} outrigger_outlook_t;
+} outrigger_unsettled_state_t;
 
-/** Perhaps a value. [optional outlook] */
-typedef struct outrigger_optional_outlook_t {
+/** Perhaps a value. [optional unsettled_state] */
+typedef struct outrigger_optional_unsettled_state_t {
     /** Whether there is a value. */
     bool present;
     /** It; zero where there is none. */
-    outrigger_outlook_t value;
-} outrigger_optional_outlook_t;
+    outrigger_unsettled_state_t value;
+} outrigger_optional_unsettled_state_t;
 
 /** A transaction of the wallet as it is told. */
 typedef struct outrigger_history_row_t {
@@ -864,9 +864,9 @@ typedef struct outrigger_history_row_t {
     outrigger_wallet_transaction_t transaction;
     /**
      * What the moment says of it. None for one in the best chain that is not contested: it is trusted, cannot be
-     * replaced, and has no conflicts. [optional outlook]
+     * replaced, and has no conflicts. [optional unsettled_state]
      */
-    outrigger_optional_outlook_t outlook;
+    outrigger_optional_unsettled_state_t unsettled;
 } outrigger_history_row_t;
 
 /** A part of the history. */
@@ -2626,8 +2626,8 @@ static inline bool outrigger_get_replaceable(outrigger_reader_t *reader, outrigg
     }
 }
 
-/** [outlook] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_outlook(outrigger_reader_t *reader, outrigger_outlook_t *out)
+/** [unsettled_state] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_unsettled_state(outrigger_reader_t *reader, outrigger_unsettled_state_t *out)
 {
     memset(out, 0, sizeof *out);
     return outrigger_get_list_of_hash(reader, &out->conflicts)
@@ -2636,8 +2636,8 @@ static inline bool outrigger_get_outlook(outrigger_reader_t *reader, outrigger_o
         && outrigger_get_replaceable(reader, &out->replaceable);
 }
 
-/** Goes on behind [outlook]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
-static inline bool outrigger_skip_outlook(outrigger_reader_t *reader)
+/** Goes on behind [unsettled_state]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_unsettled_state(outrigger_reader_t *reader)
 {
     return outrigger_skip_list_of_hash(reader)
         && outrigger_skip_list_of_hash(reader)
@@ -2645,19 +2645,25 @@ static inline bool outrigger_skip_outlook(outrigger_reader_t *reader)
         && outrigger_skip(reader, 1);
 }
 
-/** [optional outlook] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_optional_outlook(outrigger_reader_t *reader, outrigger_optional_outlook_t *out)
+/**
+ * [optional unsettled_state] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
+ * bytes.
+ */
+static inline bool outrigger_get_optional_unsettled_state(
+    outrigger_reader_t *reader, outrigger_optional_unsettled_state_t *out)
 {
     memset(out, 0, sizeof *out);
     return outrigger_get_bool(reader, &out->present)
-        && (!out->present || outrigger_get_outlook(reader, &out->value));
+        && (!out->present || outrigger_get_unsettled_state(reader, &out->value));
 }
 
-/** Goes on behind [optional outlook]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
-static inline bool outrigger_skip_optional_outlook(outrigger_reader_t *reader)
+/**
+ * Goes on behind [optional unsettled_state]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept.
+ */
+static inline bool outrigger_skip_optional_unsettled_state(outrigger_reader_t *reader)
 {
     bool present = false;
-    return outrigger_get_bool(reader, &present) && (!present || outrigger_skip_outlook(reader));
+    return outrigger_get_bool(reader, &present) && (!present || outrigger_skip_unsettled_state(reader));
 }
 
 /** [history_row] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
@@ -2665,14 +2671,14 @@ static inline bool outrigger_get_history_row(outrigger_reader_t *reader, outrigg
 {
     memset(out, 0, sizeof *out);
     return outrigger_get_framed_wallet_transaction(reader, &out->transaction)
-        && outrigger_get_optional_outlook(reader, &out->outlook);
+        && outrigger_get_optional_unsettled_state(reader, &out->unsettled);
 }
 
 /** Goes on behind [history_row]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
 static inline bool outrigger_skip_history_row(outrigger_reader_t *reader)
 {
     return outrigger_skip_framed_wallet_transaction(reader)
-        && outrigger_skip_optional_outlook(reader);
+        && outrigger_skip_optional_unsettled_state(reader);
 }
 
 /**

@@ -3,7 +3,7 @@
 use bitcoin::{ScriptBuf, Sequence, Transaction};
 
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{HistoryRange, Outlook, Replaceable, TxState};
+use outrigger_service::wallet::{HistoryRange, UnsettledState, Replaceable, TxState};
 use crate::tester::{
     Tester, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend,
 };
@@ -19,8 +19,8 @@ fn state(tester: &Tester, transaction: &Transaction) -> Result<TxState, Failure>
     Ok(tester.known(transaction.compute_txid())?.state)
 }
 
-fn outlook(tester: &Tester, transaction: &Transaction) -> Result<Outlook, Failure> {
-    some("what the moment says", tester.row(transaction.compute_txid())?.outlook)
+fn unsettled(tester: &Tester, transaction: &Transaction) -> Result<UnsettledState, Failure> {
+    some("what the moment says", tester.row(transaction.compute_txid())?.unsettled)
 }
 
 pub fn a_block_confirms_and_its_end_takes_that_back(tester: &Tester) -> Outcome {
@@ -79,7 +79,7 @@ pub fn a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that(test
     }
     // The rival waits in the mempool, in the way also of what builds on what it contradicts.
     for transaction in [&payment, &child, &grandchild] {
-        let told = outlook(tester, transaction)?;
+        let told = unsettled(tester, transaction)?;
         same("who stands in its way", told.mempool_conflicts, vec![rival.compute_txid()])?;
         same("none of the wallet's", told.conflicts, Vec::new())?;
     }
@@ -155,10 +155,10 @@ pub fn what_the_mempool_replaced_frees_what_it_spent(tester: &Tester) -> Outcome
     same("the other one is free", tester.outpoints()?, vec![out(&two, 0)])?;
     for transaction in [&first, &child] {
         same("it may come back", state(tester, transaction)?, TxState::Inactive)?;
-        same("what is in its way", outlook(tester, transaction)?.mempool_conflicts, vec![second.compute_txid()])?;
+        same("what is in its way", unsettled(tester, transaction)?.mempool_conflicts, vec![second.compute_txid()])?;
     }
     tester.take_out(second.compute_txid());
-    same("with nothing in its way", outlook(tester, &child)?.mempool_conflicts, Vec::new())?;
+    same("with nothing in its way", unsettled(tester, &child)?.mempool_conflicts, Vec::new())?;
     same("what it spends is not free", tester.outpoints()?, vec![out(&child, 0)])?;
     // One that is nothing to the wallet is in the way of what spends the same of others.
     let stranger = pay(3, &script, 5);
@@ -166,7 +166,7 @@ pub fn what_the_mempool_replaced_frees_what_it_spent(tester: &Tester) -> Outcome
     tester.take_out(stranger.compute_txid());
     let rival = pay(3, &foreign(2), 5);
     tester.accept(&rival);
-    same("in the way of a payment to us", outlook(tester, &stranger)?.mempool_conflicts, vec![rival.compute_txid()])?;
+    same("in the way of a payment to us", unsettled(tester, &stranger)?.mempool_conflicts, vec![rival.compute_txid()])?;
     holds("which makes no coin", !tester.outpoints()?.contains(&out(&stranger, 0)))?;
     tester.take_out(rival.compute_txid());
     holds("until that is gone", tester.outpoints()?.contains(&out(&stranger, 0)))
@@ -233,7 +233,7 @@ pub fn contested_transactions_name_one_another(tester: &Tester) -> Outcome {
         let mut others: Vec<_> = [&one, &two, &three].map(Transaction::compute_txid).to_vec();
         others.retain(|other| *other != txid);
         others.sort_unstable();
-        same("by the others", outlook(tester, transaction)?.conflicts, others)?;
+        same("by the others", unsettled(tester, transaction)?.conflicts, others)?;
     }
     Ok(())
 }
@@ -242,9 +242,9 @@ pub fn only_what_is_confirmed_and_uncontested_needs_no_outlook(tester: &Tester) 
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
     tester.accept(&payment);
-    same("while it waits", tester.row(payment.compute_txid())?.outlook.is_some(), true)?;
+    same("while it waits", tester.row(payment.compute_txid())?.unsettled.is_some(), true)?;
     tester.mine(&[&payment]);
-    same("once it is settled", tester.row(payment.compute_txid())?.outlook, None)
+    same("once it is settled", tester.row(payment.compute_txid())?.unsettled, None)
 }
 
 pub fn what_is_ours_and_waits_is_trusted(tester: &Tester) -> Outcome {
@@ -257,9 +257,9 @@ pub fn what_is_ours_and_waits_is_trusted(tester: &Tester) -> Outcome {
     for transaction in [&two, &spending, &further] {
         tester.accept(transaction);
     }
-    same("a stranger's payment", outlook(tester, &two)?.trusted, false)?;
-    same("one of ours on a confirmed one", outlook(tester, &spending)?.trusted, true)?;
-    same("one of ours on one of ours", outlook(tester, &further)?.trusted, true)?;
+    same("a stranger's payment", unsettled(tester, &two)?.trusted, false)?;
+    same("one of ours on a confirmed one", unsettled(tester, &spending)?.trusted, true)?;
+    same("one of ours on one of ours", unsettled(tester, &further)?.trusted, true)?;
     let coin = |transaction: &Transaction| -> Result<_, Failure> {
         let coins = tester.coins()?.into_iter().find(|coin| coin.outpoint == out(transaction, 0));
         Ok(some("the coin", coins)?.trusted)
@@ -267,11 +267,11 @@ pub fn what_is_ours_and_waits_is_trusted(tester: &Tester) -> Outcome {
     same("its coin", coin(&further)?, true)?;
     same("the stranger's coin", coin(&two)?, false)?;
     tester.accept(&mixed);
-    same("one of ours on a stranger's", outlook(tester, &mixed)?.trusted, false)?;
+    same("one of ours on a stranger's", unsettled(tester, &mixed)?.trusted, false)?;
     tester.take_out(further.compute_txid());
-    same("one that is out of the mempool", outlook(tester, &further)?.trusted, false)?;
+    same("one that is out of the mempool", unsettled(tester, &further)?.trusted, false)?;
     tester.mine(&[&two]);
-    same("once that is confirmed", outlook(tester, &mixed)?.trusted, true)
+    same("once that is confirmed", unsettled(tester, &mixed)?.trusted, true)
 }
 
 pub fn replaceability_is_told_where_it_can_be_known(tester: &Tester) -> Outcome {
@@ -285,7 +285,7 @@ pub fn replaceability_is_told_where_it_can_be_known(tester: &Tester) -> Outcome 
     for transaction in [&signalling, &child, &plain] {
         tester.accept(transaction);
     }
-    let told = |transaction| Ok::<_, Failure>(outlook(tester, transaction)?.replaceable);
+    let told = |transaction| Ok::<_, Failure>(unsettled(tester, transaction)?.replaceable);
     same("one that signals it", told(&signalling)?, Replaceable::Yes)?;
     same("one that builds on it", told(&child)?, Replaceable::Yes)?;
     same("one that does not", told(&plain)?, Replaceable::No)?;

@@ -43,7 +43,7 @@ struct State {
 
 /// The wallets that wait for a thread, and the threads.
 #[derive(Default)]
-pub struct Turns {
+pub struct WorkQueue {
     state: Mutex<State>,
     arrived: Condvar,
 }
@@ -53,7 +53,7 @@ enum Work {
     Store(Weak<Wallet>),
 }
 
-impl Turns {
+impl WorkQueue {
     /// Starts the first thread.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Turns {
 
 fn add_thread(state: &mut State) -> std::io::Result<()> {
     let Some(shared) = state.shared.upgrade() else { return Ok(()) };
-    let run = move || shared.follower.turns.run(&shared);
+    let run = move || shared.follower.work_queue.run(&shared);
     state.threads.push(thread::Builder::new().name("wallet".into()).spawn(run)?);
     Ok(())
 }
@@ -171,7 +171,7 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     drop(busy);
     // Where another writes, that one gives the wallet its next turn, unless it ended before this did.
     if more && !(occupied && wallet.write_lock.awaits_requeue()) {
-        shared.follower.turns.queue(wallet.clone());
+        shared.follower.work_queue.queue(wallet.clone());
     }
 }
 

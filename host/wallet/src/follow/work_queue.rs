@@ -252,11 +252,15 @@ impl Wallet {
             lag.iter_mut().for_each(|lag| *lag = Lag { text: text.clone(), unavailable, read_only, ..*lag });
             return;
         }
-        tracing::error!(
-            wallet = self.name(),
-            error = text,
-            "the wallet cannot follow the chain; it will be tried again"
-        );
+        // Said once: a node that is away for a day would fill the log with the retries of each wallet.
+        match &*lag {
+            None => tracing::error!(
+                wallet = self.name(),
+                error = text,
+                "the wallet cannot follow the chain; it will be tried again until it can"
+            ),
+            Some(_) => tracing::debug!(wallet = self.name(), error = text, "the wallet still cannot follow the chain"),
+        }
         let at = Instant::now() + wait;
         *lag = Some(Lag { text, unavailable, read_only, wait, planned: Some(at) });
         drop(lag);

@@ -1,12 +1,13 @@
-//! The operations `signrawtransactionwithkey` and `signrawtransactionwithwallet`, by the keys of the host's wallets.
+//! The operations `signrawtransactionwithkey` and `signrawtransactionwithwallet`, by the keys of the host's wallets, and
+//! `signmessagewithprivkey`.
 //!
-//! All that they do is the SDK's ([`outrigger_sdk::sign::methods`]), so that who keeps keys elsewhere writes no more than
+//! All that the first two do is the SDK's ([`outrigger_sdk::sign::methods`]), so that who keeps keys elsewhere writes no more than
 //! stands here.
 
 #[cfg(test)]
 mod tests;
 
-use outrigger_sdk::sign::{WalletKeys, methods};
+use outrigger_sdk::sign::{WalletKeys, WifKey, methods, sign_message};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -28,6 +29,10 @@ impl Plugin for SigningPlugin {
                 let keys = |scripts| WalletKeys::new(&*host.signer, scope, scripts);
                 methods::with_wallet(host, scope, &call.params, keys, &wanted)
             }
+            "signmessagewithprivkey" => {
+                reply.send(sign_message_with_key(host, &call));
+                return;
+            }
             other => {
                 reply.fail(RpcError::no_method(other));
                 return;
@@ -35,6 +40,13 @@ impl Plugin for SigningPlugin {
         };
         reply.send(answer.map_err(RpcError::from));
     }
+}
+
+fn sign_message_with_key(host: &Host, call: &Call<'_>) -> Result<String, RpcError> {
+    let (key, message) = (call.params.text(0)?, call.params.text(1)?);
+    let network = host.chain.network(call.scope)?;
+    let key = WifKey::parse(key, network.into()).map_err(|error| RpcError::not_found(error.to_string()))?;
+    sign_message(&key, message).ok_or_else(|| RpcError::not_found("Sign failed"))
 }
 
 // Arguments hold keys, and what is parsed from them is freed unseen.

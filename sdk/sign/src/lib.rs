@@ -16,6 +16,7 @@
 mod collect;
 mod job;
 mod keys;
+mod message;
 pub mod methods;
 mod policy;
 mod produce;
@@ -36,6 +37,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bitcoin::{Transaction, TxOut};
 
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
+pub use message::{MalformedSignature, message_signer, sign_message};
 pub use sighash::{Sighash, SighashNameError};
 pub use solving::SolvingSet;
 pub use wif::{WifError, WifKey};

@@ -1,6 +1,7 @@
 //! Tests of the plugin as a client sees it.
 
 mod hostile;
+mod messages;
 mod order;
 mod outputs;
 mod recordings;

@@ -495,6 +495,10 @@ enum {
     OUTRIGGER_CODE_DATABASE = -20,
     /** A transaction, block or previous output does not decode. */
     OUTRIGGER_CODE_DESERIALIZATION = -22,
+    /** A node or an address that was added or banned before. */
+    OUTRIGGER_CODE_CLIENT_NODE_ALREADY_ADDED = -23,
+    /** A node that was not added. */
+    OUTRIGGER_CODE_CLIENT_NODE_NOT_ADDED = -24,
     /** Verification failed. */
     OUTRIGGER_CODE_VERIFY = -25,
     /** Verification refused a transaction or block by its rules. */
@@ -503,6 +507,10 @@ enum {
     OUTRIGGER_CODE_VERIFY_ALREADY_IN_CHAIN = -27,
     /** The host is still starting. */
     OUTRIGGER_CODE_IN_WARMUP = -28,
+    /** A node that is not connected. */
+    OUTRIGGER_CODE_CLIENT_NODE_NOT_CONNECTED = -29,
+    /** An address of a node, or a range of them, that is none or was not banned. */
+    OUTRIGGER_CODE_CLIENT_INVALID_IP_OR_SUBNET = -30,
     /** There is no connection manager. */
     OUTRIGGER_CODE_CLIENT_P2P_DISABLED = -31,
     /** There is no mempool. */

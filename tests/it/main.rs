@@ -7,6 +7,7 @@ mod call;
 mod chain;
 mod check;
 mod circles;
+mod compared;
 mod compile_fail;
 mod connections;
 mod control;

@@ -14,6 +14,11 @@ pub fn text(value: &Value) -> Result<&str, ChainError> {
     value.as_str().ok_or_else(|| wrong_type(value, "string"))
 }
 
+/// The value as a truth value.
+pub fn flag(value: &Value) -> Result<bool, ChainError> {
+    value.as_bool().ok_or_else(|| wrong_type(value, "bool"))
+}
+
 /// The value as an object.
 pub fn object(value: &Value) -> Result<&Map<String, Value>, ChainError> {
     value.as_object().ok_or_else(|| wrong_type(value, "object"))

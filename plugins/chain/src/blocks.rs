@@ -112,7 +112,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     let best = best.ok_or(ChainError::BlockNotFound)?;
     let bits: CompactTarget = decode(&best)?.bits;
     if u64::from(info.tip.time) + MAX_TIP_AGE >= chain.time(context.scope)? {
-        context.plugin.store(true, Ordering::Relaxed);
+        context.plugin.caught_up.store(true, Ordering::Relaxed);
     }
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -126,7 +126,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     put("time", json!(info.tip.time));
     put("mediantime", json!(info.tip.median_time));
     put("verificationprogress", work::float(progress(&info)));
-    put("initialblockdownload", json!(!context.plugin.load(Ordering::Relaxed)));
+    put("initialblockdownload", json!(!context.plugin.caught_up.load(Ordering::Relaxed)));
     put("chainwork", json!(encode_hex(&best.chain_work)));
     put("size_on_disk", json!(info.size_on_disk.unwrap_or_default()));
     put("pruned", json!(false));
@@ -136,7 +136,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
 
 /// The share of the chain that is verified. bitcoind estimates it from the rate of transactions, and takes the rate of a
 /// development chain for zero, so that what it has is all there is.
-fn progress(info: &ChainInfo) -> f64 {
+pub fn progress(info: &ChainInfo) -> f64 {
     match info.network == Network::Regtest {
         true => 1.0,
         false => (f64::from(info.tip.height) + 1.0) / (f64::from(info.headers.max(info.tip.height)) + 1.0),

@@ -154,6 +154,148 @@ pub enum ChainError {
     /// Mocking the time on a chain with real money.
     #[error("setmocktime is for regression testing (-regtest mode) only")]
     MockTimeOffRegtest,
+    /// A text that is no address.
+    #[error("Invalid address")]
+    InvalidAddress,
+    /// An address that is of no single key.
+    #[error("Address does not refer to key")]
+    AddressWithoutKey,
+    /// A signature that is no Base64.
+    #[error("Malformed base64 encoding")]
+    MalformedSignature,
+    /// A text that is no public key.
+    #[error("Pubkey \"{text}\" {why}")]
+    PublicKey {
+        /// The text.
+        text: String,
+        /// What it lacks.
+        why: &'static str,
+    },
+    /// A kind of address that there is none of.
+    #[error("Unknown address type '{0}'")]
+    AddressType(String),
+    /// Multisig in taproot.
+    #[error("createmultisig cannot create bech32m multisig addresses")]
+    TaprootMultisig,
+    /// A multisig that anyone could spend.
+    #[error("a multisignature address must require at least one key to redeem")]
+    NoKeyRequired,
+    /// A multisig that nobody could spend.
+    #[error("not enough keys supplied (got {keys} keys, but need at least {required} to redeem)")]
+    TooFewKeys {
+        /// How many were given.
+        keys: usize,
+        /// How many have to sign.
+        required: i32,
+    },
+    /// More keys than a multisig can have.
+    #[error("Number of keys involved in the multisignature address creation > {max}\nReduce the number", max = crate::limits::MAX_MULTISIG_KEYS)]
+    TooManyKeys,
+    /// A script that no input could show.
+    #[error("redeemScript exceeds size limit: {0} > {max}", max = crate::limits::MAX_REDEEM_SCRIPT)]
+    RedeemScriptSize(usize),
+    /// A proof of nothing.
+    #[error("Parameter 'txids' cannot be empty")]
+    NoTxids,
+    /// A transaction that is named twice.
+    #[error("Invalid parameter, duplicated txid: {0}")]
+    DuplicateTxid(String),
+    /// A transaction to prove that no block has.
+    #[error("Transaction not yet in block")]
+    NotYetInBlock,
+    /// Transactions to prove that are not all in one block.
+    #[error("Not all transactions found in specified or retrieved block")]
+    NotAllInBlock,
+    /// Bytes that are no proof.
+    #[error("{0}")]
+    ProofEncoding(&'static str),
+    /// A proof for a block off the best chain.
+    #[error("Block not found in chain")]
+    BlockNotInChain,
+    /// A negative time to wait.
+    #[error("Negative timeout")]
+    NegativeTimeout,
+    /// A command that the method does not have; bitcoind answers with the method's help.
+    #[error("{0}")]
+    Usage(&'static str),
+    /// A node to add that was added before.
+    #[error("Error: Node already added")]
+    NodeAlreadyAdded,
+    /// A node to remove that was not added.
+    #[error("Error: Node could not be removed. It has not been added previously.")]
+    NodeNotAdded,
+    /// A node to tell of that was not added.
+    #[error("Error: Node has not been added.")]
+    NodeUnknown,
+    /// A peer to disconnect that there is none of.
+    #[error("Node not found in connected nodes")]
+    NotConnected,
+    /// A peer is named twice or not at all.
+    #[error("Only one of address and nodeid should be provided.")]
+    AddressOrId,
+    /// A text that is no address of a peer and no range of them.
+    #[error("Error: Invalid IP/Subnet")]
+    InvalidSubnet,
+    /// A ban to lift that there is none of.
+    #[error("Error: Unban failed. Requested address/subnet was not previously manually banned.")]
+    NotBanned,
+    /// A ban that there is already.
+    #[error("Error: IP/Subnet already banned")]
+    AlreadyBanned,
+    /// A ban that is over before it begins.
+    #[error("Error: Absolute timestamp is in the past")]
+    BanInThePast,
+    /// Advancing the scheduler of a chain with real money.
+    #[error("mockscheduler is for regression testing (-regtest mode) only")]
+    MockSchedulerOffRegtest,
+    /// A time that the scheduler is not advanced by.
+    #[error("delta_time must be between 1 and 3600 seconds (1 hr)")]
+    MockSchedulerTime,
+    /// The allocator's figures, which nobody has.
+    #[error("mallocinfo mode not available")]
+    NoMallocInfo,
+    /// Figures of the memory that there are none of.
+    #[error("unknown mode {0}")]
+    MemoryMode(String),
+    /// A category of the log that there is none of.
+    #[error("unknown logging category {0}")]
+    LogCategory(String),
+    /// Blocks to drop, which are all kept.
+    #[error("Cannot prune blocks because node is not in prune mode.")]
+    NotPruning,
+    /// A file of unspent outputs that is not read.
+    #[error("Couldn't open file {0} for reading.")]
+    SnapshotFile(String),
+    /// A second scan at a time.
+    #[error("Scan already in progress, use action \"abort\" or \"status\"")]
+    ScanInProgress,
+    /// Something to do with a scan that there is none of.
+    #[error("Invalid action '{0}'")]
+    ScanAction(String),
+    /// A scan for nothing.
+    #[error("scanobjects argument is required for the start action")]
+    NoScanObjects,
+    /// Something to scan for without a descriptor.
+    #[error("Descriptor needs to be provided in scan object")]
+    NoScanDescriptor,
+    /// Something to scan for that is no descriptor.
+    #[error("Scan object needs to be either a string or an object")]
+    ScanObject,
+    /// A descriptor with a hardened step behind a public key.
+    #[error("Cannot derive script without private keys: '{0}'")]
+    NeedsPrivateKeys(String),
+    /// A scan that begins above the tip.
+    #[error("Invalid start_height")]
+    StartHeight,
+    /// A scan that ends above the tip, or before it begins.
+    #[error("Invalid stop_height")]
+    StopHeight,
+    /// A type of block filter that there is none of.
+    #[error("Unknown filtertype")]
+    FilterType,
+    /// The filter of a block of which nobody knows what it spends.
+    #[error("Filter not found. Block was not connected to active chain.")]
+    FilterNotConnected,
 }
 
 impl From<ChainError> for RpcError {
@@ -168,8 +310,17 @@ impl From<ChainError> for RpcError {
             | E::MockTimeOffRegtest
             | E::HeaderMissing
             | E::AlreadyDownloaded
-            | E::NoSuchPeer => RpcErrorCode::MISC,
-            E::WrongType { .. } => RpcErrorCode::TYPE,
+            | E::NoSuchPeer
+            | E::ProofEncoding(_)
+            | E::NegativeTimeout
+            | E::Usage(_)
+            | E::MockSchedulerOffRegtest
+            | E::MockSchedulerTime
+            | E::NotPruning
+            | E::NoScanObjects
+            | E::StartHeight
+            | E::StopHeight => RpcErrorCode::MISC,
+            E::WrongType { .. } | E::AddressWithoutKey | E::MalformedSignature => RpcErrorCode::TYPE,
             E::BlockNotFound
             | E::BlockHashNotFound
             | E::GenesisCoinbase
@@ -177,7 +328,17 @@ impl From<ChainError> for RpcError {
             | E::NoSuchTransaction
             | E::NotInMempool
             | E::Address(_)
-            | E::Descriptor(_) => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
+            | E::Descriptor(_)
+            | E::InvalidAddress
+            | E::PublicKey { .. }
+            | E::AddressType(_)
+            | E::TaprootMultisig
+            | E::NotYetInBlock
+            | E::NotAllInBlock
+            | E::BlockNotInChain
+            | E::NeedsPrivateKeys(_)
+            | E::FilterType
+            | E::FilterNotConnected => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
             E::HeightOutOfRange
             | E::NegativeHeight(_)
             | E::HeightAfterTip { .. }
@@ -196,7 +357,27 @@ impl From<ChainError> for RpcError {
             | E::Create(_)
             | E::DuplicateAddress(_)
             | E::Range(_)
-            | E::MockTime(_) => RpcErrorCode::INVALID_PARAMETER,
+            | E::MockTime(_)
+            | E::NoKeyRequired
+            | E::TooFewKeys { .. }
+            | E::TooManyKeys
+            | E::RedeemScriptSize(_)
+            | E::NoTxids
+            | E::DuplicateTxid(_)
+            | E::BanInThePast
+            | E::NoMallocInfo
+            | E::MemoryMode(_)
+            | E::LogCategory(_)
+            | E::SnapshotFile(_)
+            | E::ScanInProgress
+            | E::ScanAction(_)
+            | E::NoScanDescriptor
+            | E::ScanObject => RpcErrorCode::INVALID_PARAMETER,
+            E::NodeAlreadyAdded | E::AlreadyBanned => RpcErrorCode::CLIENT_NODE_ALREADY_ADDED,
+            E::NodeNotAdded | E::NodeUnknown => RpcErrorCode::CLIENT_NODE_NOT_ADDED,
+            E::NotConnected => RpcErrorCode::CLIENT_NODE_NOT_CONNECTED,
+            E::AddressOrId => RpcErrorCode::INVALID_PARAMS,
+            E::InvalidSubnet | E::NotBanned => RpcErrorCode::CLIENT_INVALID_IP_OR_SUBNET,
             E::Undecodable | E::NothingToSend | E::NothingToTry(_) => RpcErrorCode::DESERIALIZATION,
             E::Burns | E::FeeTooHigh | E::MissingInputs => RpcErrorCode::VERIFY,
             E::Rejected(_) => RpcErrorCode::VERIFY_REJECTED,

@@ -1,9 +1,10 @@
 //! The operation group `chain`: the chain and the mempool as they are, raw transactions, addresses and descriptors.
 //!
-//! Invariants: nothing is kept between calls, but for the answer to one question (whether the chain has caught up with the
-//! clock since the start). What a call reads comes from one snapshot. Results have Bitcoin Core 29's keys in its order, and
+//! Invariants: of the chain nothing is kept between calls, but for the answer to one question (whether it has caught up with the
+//! clock since the start) and the headers of block filters, which never change. A call that waits holds no thread. What a call reads comes from one snapshot. Results have Bitcoin Core 29's keys in its order, and
 //! no others: strict clients refuse what they do not know.
 
+mod activity;
 mod args;
 mod block_stats;
 mod blocks;
@@ -12,41 +13,64 @@ mod create;
 mod deployments;
 mod descriptors;
 mod error;
+mod filters;
 mod header;
 mod limits;
 mod mempool;
+mod messages;
 mod muhash;
 mod network;
+mod node;
+mod peers;
+mod proofs;
+mod scan;
 mod scripts;
 mod send;
 mod statistics;
 mod transactions;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
 use crate::error::ChainError;
+use crate::filters::FilterHeaders;
 use crate::mempool::Relatives;
+use crate::peers::Peers;
+use crate::scan::Scan;
+use crate::waiting::Waits;
 
 /// The plugin.
 pub struct ChainPlugin {
     host: Host,
-    /// Whether the tip's time has once been close to the clock's. It stays so.
-    caught_up: AtomicBool,
+    kept: Kept,
+    waits: Arc<Waits>,
 }
 
-/// A call. What the methods share is whether the chain was once seen to be near its end.
-type Context<'a> = CallContext<'a, AtomicBool>;
+/// What is kept between calls.
+#[derive(Default)]
+struct Kept {
+    /// Whether the tip's time has once been close to the clock's. It stays so.
+    caught_up: AtomicBool,
+    peers: Peers,
+    coin_scan: Scan,
+    block_scan: Scan,
+    filter_headers: FilterHeaders,
+}
+
+type Context<'a> = CallContext<'a, Kept>;
 
 type Outcome = Result<Value, ChainError>;
 
 impl ChainPlugin {
-    fn answer(&self, method: &str, context: &Context<'_>) -> Outcome {
+    fn answer(&self, method: &str, context: &Context<'_>, reply: &Reply) -> Outcome {
         match method {
             "getblockchaininfo" => blocks::get_blockchain_info(context),
             "getblockcount" => blocks::get_block_count(context),
@@ -89,6 +113,31 @@ impl ChainPlugin {
             "invalidateblock" => blocks::invalidate_block(context),
             "reconsiderblock" => blocks::reconsider_block(context),
             "setmocktime" => blocks::set_mock_time(context),
+            "verifymessage" => messages::verify_message(context),
+            "createmultisig" => messages::create_multisig(context),
+            "gettxoutproof" => proofs::get_tx_out_proof(context),
+            "verifytxoutproof" => proofs::verify_tx_out_proof(context),
+            // A wallet's call waits by itself until the wallet has followed the chain.
+            "syncwithvalidationinterfacequeue" => Ok(Value::Null),
+            "getchainstates" => node::get_chain_states(context),
+            "verifychain" => node::verify_chain(context, reply),
+            "getmemoryinfo" => node::get_memory_info(context),
+            "logging" => node::logging(context),
+            "pruneblockchain" => node::prune_blockchain(context),
+            "loadtxoutset" => node::load_tx_out_set(context),
+            "addnode" => peers::add_node(context),
+            "getaddednodeinfo" => peers::get_added_node_info(context),
+            "disconnectnode" => peers::disconnect_node(context),
+            "setban" => peers::set_ban(context),
+            "listbanned" => peers::list_banned(context),
+            "clearbanned" => peers::clear_banned(context),
+            "setnetworkactive" => peers::set_network_active(context),
+            "getaddrmaninfo" => peers::get_addrman_info(),
+            "mockscheduler" => peers::mock_scheduler(context),
+            "scantxoutset" => scan::scan_tx_out_set(context, reply),
+            "scanblocks" => scan::scan_blocks(context, reply),
+            "getblockfilter" => filters::get_block_filter(context),
+            "getdescriptoractivity" => activity::get_descriptor_activity(context, reply),
             other => Err(RpcError::no_method(other).into()),
         }
     }
@@ -96,12 +145,38 @@ impl ChainPlugin {
 
 impl Plugin for ChainPlugin {
     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host, caught_up: AtomicBool::new(false) })
+        Ok(Self { waits: Waits::new(host.clone()), host, kept: Kept::default() })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.caught_up };
-        reply.send(self.answer(call.method, &context).map_err(Into::into));
+        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.kept };
+        if call.method.starts_with("waitfor") {
+            return self.waits.call(call.method, &context, reply);
+        }
+        let outcome = self.answer(call.method, &context, &reply);
+        reply.send(outcome.map_err(Into::into));
+    }
+
+    fn cancel(&self, token: u64) {
+        self.waits.cancel(token);
+    }
+
+    fn event(&self, event: Event) {
+        match event {
+            Event::TipChanged { .. } => self.waits.look(),
+            Event::ShuttingDown => self.waits.close(),
+            _ => {}
+        }
+    }
+
+    fn quiesce(&self) {
+        self.kept.coin_scan.abort();
+        self.kept.block_scan.abort();
+        self.waits.close();
+    }
+
+    fn stop(&self) {
+        self.waits.end();
     }
 }
 

@@ -39,7 +39,7 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
     put("localservicesnames", SERVICES.iter().map(|(_, name)| json!(name)).collect());
     put("localrelay", json!(true));
     put("timeoffset", json!(0));
-    put("networkactive", json!(true));
+    put("networkactive", json!(context.plugin.peers.is_active()));
     put("connections", json!(0));
     put("connections_in", json!(0));
     put("connections_out", json!(0));

@@ -13,6 +13,8 @@ use crate::{Context, Outcome, args};
 const DEFAULT_WINDOW: u32 = 30 * 24 * 6;
 /// The index that answers for confirmed transactions by their id. The chain cannot be without it.
 const TRANSACTION_INDEX: &str = "txindex";
+/// The index of block filters. They are computed when they are asked for, so that it is always up to date.
+const FILTER_INDEX: &str = "basic block filter index";
 
 /// The block that the argument at `index` names, or the best one.
 pub fn block_or_tip(context: &Context<'_>, index: usize) -> Result<BlockInfo, ChainError> {
@@ -77,10 +79,9 @@ pub fn get_chain_tx_stats(context: &Context<'_>) -> Outcome {
 
 pub fn get_index_info(context: &Context<'_>) -> Outcome {
     let wanted = context.params.given(0).map(args::text).transpose()?;
-    let mut object = Map::new();
-    if wanted.is_none_or(|wanted| wanted.is_empty() || wanted == TRANSACTION_INDEX) {
-        let height = context.host.chain.tip(context.scope)?.height;
-        object.insert(TRANSACTION_INDEX.to_owned(), json!({"synced": true, "best_block_height": height}));
-    }
-    Ok(Value::Object(object))
+    let height = context.host.chain.tip(context.scope)?.height;
+    let chosen = [TRANSACTION_INDEX, FILTER_INDEX].into_iter();
+    let chosen = chosen.filter(|name| wanted.is_none_or(|wanted| wanted.is_empty() || wanted == *name));
+    let show = |name: &str| (name.to_owned(), json!({"synced": true, "best_block_height": height}));
+    Ok(Value::Object(chosen.map(show).collect()))
 }

@@ -63,6 +63,10 @@ codes! {
     DATABASE = -20,
     /// A transaction, block or previous output does not decode.
     DESERIALIZATION = -22,
+    /// A node or an address that was added or banned before.
+    CLIENT_NODE_ALREADY_ADDED = -23,
+    /// A node that was not added.
+    CLIENT_NODE_NOT_ADDED = -24,
     /// Verification failed.
     VERIFY = -25,
     /// Verification refused a transaction or block by its rules.
@@ -71,6 +75,10 @@ codes! {
     VERIFY_ALREADY_IN_CHAIN = -27,
     /// The host is still starting.
     IN_WARMUP = -28,
+    /// A node that is not connected.
+    CLIENT_NODE_NOT_CONNECTED = -29,
+    /// An address of a node, or a range of them, that is none or was not banned.
+    CLIENT_INVALID_IP_OR_SUBNET = -30,
     /// There is no connection manager.
     CLIENT_P2P_DISABLED = -31,
     /// There is no mempool.

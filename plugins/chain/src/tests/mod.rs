@@ -10,9 +10,12 @@ use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 
+mod messages;
 mod network;
+mod scans;
 mod statistics;
 mod texts;
+mod waiting;
 
 const GENESIS: &str = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
 const KEY: &str = "033cc1e194f294477237e34145492a29d7161a3823ca0b619f1ee6d298d5aa19f2";

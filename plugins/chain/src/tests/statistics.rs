@@ -134,8 +134,10 @@ fn getdeploymentinfo_getindexinfo_and_getdifficulty_have_the_shape_of_release_29
     assert_eq!(info["deployments"]["csv"], json!({"type": "buried", "active": true, "height": 0}));
     assert_eq!(plugin.call("getdeploymentinfo", json!([GENESIS])).unwrap()["height"], json!(0));
     check_refusals(&plugin, "getdeploymentinfo", &[(json!(["11".repeat(32)]), -5, "Block not found")]);
-    let index = json!({"txindex": {"synced": true, "best_block_height": 1}});
-    let cases = [(json!([]), index.clone()), (json!(["txindex"]), index), (json!(["coinstatsindex"]), json!({}))];
+    let index = json!({"synced": true, "best_block_height": 1});
+    let both = json!({"txindex": index, "basic block filter index": index});
+    let cases =
+        [(json!([]), both), (json!(["txindex"]), json!({"txindex": index})), (json!(["coinstatsindex"]), json!({}))];
     check(&plugin, "getindexinfo", &cases);
 }
 

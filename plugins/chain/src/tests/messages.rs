@@ -1,0 +1,190 @@
+//! Messages, multisig, and what a node without peers says of them, as recorded from bitcoind.
+
+use outrigger_sdk::testing::StubHost;
+use serde_json::{Value, json};
+
+use super::{check, check_refusals, start};
+
+const KEYS: [&str; 2] = [
+    "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd",
+    "03dbc6764b8884a92e871274b87583e6d5c2a58819473e17e107ef3f6aa5a61626",
+];
+const UNCOMPRESSED: &str = "0411db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f82e160bfa9b8b64f9d4c03f999b8643f656b412a3";
+
+#[test]
+fn verifymessage_tells_the_key_of_an_address_from_others() {
+    // The addresses of the key 1, compressed and not.
+    let (address, other) = ("mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r", "mtoKs9V381UAhUia3d7Vb9GNak8Qvmcsme");
+    let signed = "H66jIHB2WmwUPiItsyz4AJR7FWHf9teidvWMbxcC4126H6/5UyRsSwFwBeqLJ5uvIWKfFE6GG2GD6FAm8yqYe28=";
+    let key = "mg8Jz5776UdyiYcBb9Z873NTozEiADRW5H";
+    let plugin = start(&StubHost::new());
+    check(&plugin, "verifymessage", &[(json!([key, signed, "hello"]), json!(true))]);
+    // The first byte tells the form of the key, and so which of its two addresses signed.
+    let of_both = "Bi1zgUhc9Vx29ybrszSStIpQXDCHd5pSWObPGIilIzWA5nzHe1nlRbKWKKbmyfu4ZuLrgt8oTMpOypC40TwA14=";
+    for (address, first, expected) in
+        [(address, "I", true), (other, "H", true), (address, "H", false), (other, "I", false)]
+    {
+        let arguments = json!([address, format!("{first}{of_both}"), "h\u{e9}llo\n"]);
+        check(&plugin, "verifymessage", &[(arguments, json!(expected))]);
+    }
+    let none = [json!([address, signed, "hello"]), json!([other, signed, "hello"]), json!([key, signed, "hallo"])];
+    check(&plugin, "verifymessage", &none.map(|arguments| (arguments, json!(false))));
+    // What is too short, or empty, is signed by nobody.
+    check(&plugin, "verifymessage", &["", "aaaa"].map(|text| (json!([key, text, "hello"]), json!(false))));
+    let segwit = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    check_refusals(
+        &plugin,
+        "verifymessage",
+        &[
+            (json!(["x", "!", ""]), -5, "Invalid address"),
+            (json!([segwit, "!", ""]), -3, "Address does not refer to key"),
+            (json!([key, "!", ""]), -3, "Malformed base64 encoding"),
+            (json!([key, "aaa", ""]), -3, "Malformed base64 encoding"),
+        ],
+    );
+}
+
+#[test]
+fn createmultisig_answers_as_recorded() {
+    let plugin = start(&StubHost::new());
+    let script = format!("5221{}21{}52ae", KEYS[0], KEYS[1]);
+    let multi = format!("multi(2,{},{})", KEYS[0], KEYS[1]);
+    let made = |address: &str, descriptor: String| json!({"address": address, "redeemScript": script, "descriptor": descriptor});
+    let legacy = made("2NGRTbZBLGV4tJ3y4Avz7sa2Dea9o93UaPH", format!("sh({multi})#4djp057k"));
+    let address = "bcrt1q0jnggjwnn22a4ywxc2pcw86c0d6tghqkgk3hlryrxl7nmxkylmnqqp8kfy";
+    check(
+        &plugin,
+        "createmultisig",
+        &[
+            (json!([2, KEYS]), legacy.clone()),
+            (json!([2, KEYS, "legacy"]), legacy),
+            (json!([2, KEYS, "bech32"]), made(address, format!("wsh({multi})#5wacx8g6"))),
+            (
+                json!([2, KEYS, "p2sh-segwit"]),
+                made("2MtrgHUaouokgnbFVdrbJCwtrcTnyKUWi3o", format!("sh(wsh({multi}))#du4tngj2")),
+            ),
+        ],
+    );
+    let warned = plugin.call("createmultisig", json!([1, [KEYS[0], UNCOMPRESSED], "bech32"])).unwrap();
+    assert_eq!(warned["address"], json!("2MsPeSCvcDF715bRGCgAMHzoTsSJxYyLwsG"));
+    let warning = "Unable to make chosen address type, please ensure no uncompressed public keys are present.";
+    assert_eq!(warned["warnings"], json!([warning]));
+}
+
+#[test]
+fn createmultisig_refuses_in_order() {
+    let plugin = start(&StubHost::new());
+    let no_point = format!("02{}", "00".repeat(32));
+    let invalid = format!("Pubkey \"{no_point}\" must be cryptographically valid.");
+    let many = |count: usize| vec![KEYS[0]; count];
+    check_refusals(
+        &plugin,
+        "createmultisig",
+        &[
+            (json!([0, ["xy"]]), -5, "Pubkey \"xy\" must be a hex string"),
+            (json!([0, ["aa"]]), -5, "Pubkey \"aa\" must have a length of either 33 or 65 bytes"),
+            (json!([1, [no_point]]), -5, &invalid),
+            (json!([0, KEYS, "foo"]), -5, "Unknown address type 'foo'"),
+            (json!([0, KEYS, "bech32m"]), -5, "createmultisig cannot create bech32m multisig addresses"),
+            (json!([-1, KEYS]), -8, "a multisignature address must require at least one key to redeem"),
+            (json!([3, [KEYS[0]]]), -8, "not enough keys supplied (got 1 keys, but need at least 3 to redeem)"),
+            (
+                json!([17, many(21)]),
+                -8,
+                "Number of keys involved in the multisignature address creation > 20\nReduce the number",
+            ),
+            (json!([16, many(16)]), -8, "redeemScript exceeds size limit: 547 > 520"),
+            (json!([1, vec![UNCOMPRESSED; 8], "bech32"]), -8, "redeemScript exceeds size limit: 531 > 520"),
+        ],
+    );
+    // Segwit has no such bound.
+    assert!(plugin.call("createmultisig", json!([17, many(20), "bech32"])).is_ok());
+}
+
+#[test]
+fn addnode_and_its_kin_remember_what_was_said() {
+    let plugin = start(&StubHost::new());
+    let null = |arguments: Value| (arguments, Value::Null);
+    check(&plugin, "addnode", &[null(json!(["1.2.3.4", "add"])), null(json!(["1.2.3.4:1", "onetry"]))]);
+    let added = json!([{"addednode": "1.2.3.4", "connected": false, "addresses": []}]);
+    check(&plugin, "getaddednodeinfo", &[(json!([]), added.clone()), (json!(["1.2.3.4"]), added)]);
+    check_refusals(&plugin, "getaddednodeinfo", &[(json!(["9.9.9.9"]), -24, "Error: Node has not been added.")]);
+    let absent = "Error: Node could not be removed. It has not been added previously.";
+    check_refusals(
+        &plugin,
+        "addnode",
+        &[
+            (json!(["1.2.3.4", "add"]), -23, "Error: Node already added"),
+            (json!(["1.2.3.5", "remove"]), -24, absent),
+            (json!(["x", "foo"]), -1, "addnode \"node\" \"command\" ( v2transport )"),
+        ],
+    );
+    check(&plugin, "addnode", &[null(json!(["1.2.3.4", "remove"]))]);
+    let one = "Only one of address and nodeid should be provided.";
+    let nobody = "Node not found in connected nodes";
+    check_refusals(
+        &plugin,
+        "disconnectnode",
+        &[
+            (json!([]), -32602, one),
+            (json!(["1.2.3.4", 5]), -32602, one),
+            (json!(["1.2.3.4"]), -29, nobody),
+            (json!(["", 5]), -29, nobody),
+        ],
+    );
+    check(&plugin, "setnetworkactive", &[(json!([false]), json!(false))]);
+    assert_eq!(plugin.call("getnetworkinfo", json!([])).unwrap()["networkactive"], json!(false));
+    let message = "delta_time must be between 1 and 3600 seconds (1 hr)";
+    check(&plugin, "mockscheduler", &[null(json!([3600]))]);
+    check_refusals(&plugin, "mockscheduler", &[(json!([0]), -1, message), (json!([3601]), -1, message)]);
+}
+
+#[test]
+fn setban_and_listbanned_answer_as_recorded() {
+    let plugin = start(&StubHost::new());
+    plugin.call("setmocktime", json!([1_795_399_660])).unwrap();
+    let ban = |arguments: Value| check(&plugin, "setban", &[(arguments, Value::Null)]);
+    let banned = |address: &str, duration: u64| json!({"address": address, "ban_created": 1_795_399_660, "banned_until": 1_795_399_660 + duration, "ban_duration": duration, "time_remaining": duration});
+    ban(json!(["2001:db8::/32", "add", 5]));
+    ban(json!(["1.2.3.77/255.255.255.0", "add", 0, false]));
+    ban(json!(["::ffff:10.0.0.1", "add", -7]));
+    let all = json!([banned("1.2.3.0/24", 86_400), banned("10.0.0.1/32", 86_400), banned("2001:db8::/32", 5)]);
+    check(&plugin, "listbanned", &[(json!([]), all)]);
+    let already = "Error: IP/Subnet already banned";
+    let unban = "Error: Unban failed. Requested address/subnet was not previously manually banned.";
+    let invalid = "Error: Invalid IP/Subnet";
+    check_refusals(
+        &plugin,
+        "setban",
+        &[
+            (json!(["1.2.3.4", "foo"]), -1, "setban \"subnet\" \"command\" ( bantime absolute )"),
+            (json!(["1.2.3.9", "add", 2_000_000_000, true]), -23, already),
+            (json!(["1.2.3.0/24", "add"]), -23, already),
+            (json!(["1.2.3.9", "remove"]), -30, unban),
+            (json!(["foo", "add"]), -30, invalid),
+            (json!(["1.2.3.9/99", "add"]), -30, invalid),
+            (json!(["1.2.3.4/255.0.255.0", "add"]), -30, invalid),
+            (json!(["0.0.0.0", "add"]), -30, invalid),
+            (json!(["9.9.9.9", "add", 5, true]), -8, "Error: Absolute timestamp is in the past"),
+        ],
+    );
+    ban(json!(["1.2.3.0/24", "remove"]));
+    // A ban that is over is no longer listed.
+    plugin.call("setmocktime", json!([1_795_399_700])).unwrap();
+    assert_eq!(plugin.call("listbanned", json!([])).unwrap().as_array().unwrap().len(), 1);
+    check(&plugin, "clearbanned", &[(json!([]), Value::Null)]);
+    check(&plugin, "listbanned", &[(json!([]), json!([]))]);
+}
+
+#[test]
+fn logging_and_its_kin_check_their_arguments() {
+    let plugin = start(&StubHost::new());
+    check_refusals(&plugin, "getmemoryinfo", &[(json!(["foo"]), -8, "unknown mode foo")]);
+    check_refusals(&plugin, "logging", &[(json!([["net", "foo"]]), -8, "unknown logging category foo")]);
+    let logged = plugin.call("logging", json!([["net"], ["all"]])).unwrap();
+    assert!(logged.as_object().unwrap().values().all(|on| *on == json!(false)));
+    let message = "Cannot prune blocks because node is not in prune mode.";
+    check_refusals(&plugin, "pruneblockchain", &[(json!([1]), -1, message)]);
+    let message = "Couldn't open file /nonexistent for reading.";
+    check_refusals(&plugin, "loadtxoutset", &[(json!(["/nonexistent"]), -8, message)]);
+}

@@ -1,0 +1,312 @@
+//! The same calls of the embedded chain and of a real bitcoind on the same blocks: the answers are the same to the letter.
+
+use outrigger_tests::{Bitcoind, Client, Host, bitcoind, data_json, recorded_chain};
+use serde_json::{Value, json};
+
+/// A host and a node with the recorded chain, at the time of its tip; `None`, said aloud, where there is no bitcoind here.
+fn both() -> Option<(Host, Bitcoind)> {
+    let program = bitcoind::installed()?;
+    let host = Host::start();
+    let (node, _) = Bitcoind::start_with(program, &["-txindex=1", "-blockfilterindex=1"]);
+    let recorded = data_json("chain.json");
+    let time = &recorded["blocks"].as_array().unwrap().last().unwrap()["time"];
+    for mut client in [host.client(), node.client()] {
+        client.call("setmocktime", json!([time]));
+        for block in recorded_chain() {
+            assert_eq!(client.call("submitblock", json!([block])), Value::Null);
+        }
+    }
+    // The node's indexes follow its chain in threads of their own.
+    let mut client = node.client();
+    outrigger_tests::wait_until("the indexes are up to date", || {
+        let indexes = client.call("getindexinfo", json!([]));
+        indexes.as_object().unwrap().values().all(|index| index["best_block_height"] == json!(recorded_chain().len()))
+    });
+    Some((host, node))
+}
+
+/// What a client gets for a call: the result, or code and message of the error.
+fn told(client: &mut Client, method: &str, params: &Value) -> String {
+    match client.try_call(method, params.clone()) {
+        Ok(result) => result.to_string(),
+        Err(error) => format!("{} {}", error.code, error.message),
+    }
+}
+
+#[track_caller]
+fn check(host: &Host, node: &Bitcoind, calls: &[(&str, Value)]) {
+    let (mut ours, mut theirs) = (host.client(), node.client());
+    let mut different = Vec::new();
+    for (method, params) in calls {
+        let answers = [&mut ours, &mut theirs].map(|client| told(client, method, params));
+        if answers[0] != answers[1] {
+            different.push(format!("{method} {params}: {answers:?}"));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// The ids of the transactions of a block of the recorded chain.
+fn transactions(client: &mut Client, height: u32) -> (Value, Vec<Value>) {
+    let hash = client.call("getblockhash", json!([height]));
+    let block = client.call("getblock", json!([hash]));
+    (hash, block["tx"].as_array().unwrap().clone())
+}
+
+#[test]
+fn gettxoutproof_and_verifytxoutproof_answer_as_bitcoind() {
+    let Some((host, node)) = both() else { return };
+    let mut client = host.client();
+    for height in (0..=300).step_by(20) {
+        let (hash, txids) = transactions(&mut client, height);
+        for some in [&txids[..], &txids[..1], &txids[txids.len() - 1..], &txids[txids.len() / 2..]] {
+            check(&host, &node, &[("gettxoutproof", json!([some])), ("gettxoutproof", json!([some, hash]))]);
+            let Ok(proof) = client.try_call("gettxoutproof", json!([some])) else { continue };
+            let proof = proof.as_str().unwrap();
+            let end = proof.len();
+            let changed = |at: usize, digits: &str| format!("{}{digits}{}", &proof[..at], &proof[at + digits.len()..]);
+            // Of the header; the number of transactions; that of hashes, two ways; the flags.
+            let spoilt = [
+                changed(8, "ff"),
+                changed(160, "00"),
+                changed(160, "fe"),
+                changed(168, "00"),
+                changed(168, "fd01"),
+                changed(end - 2, "00"),
+            ];
+            let calls = spoilt.into_iter().chain([proof.to_owned(), format!("{proof}00"), proof[..end - 2].to_owned()]);
+            let calls: Vec<_> = calls.map(|proof| ("verifytxoutproof", json!([proof]))).collect();
+            check(&host, &node, &calls);
+        }
+    }
+    let (hash, txids) = transactions(&mut client, 250);
+    let (_, others) = transactions(&mut client, 260);
+    let none = "11".repeat(32);
+    let calls = [
+        json!([[]]),
+        json!([[none]]),
+        json!([[none], none]),
+        json!([[txids[0], none]]),
+        json!([[none, txids[0]], hash]),
+        json!([[txids[0], others[0]]]),
+        json!([[txids[0], txids[0]]]),
+        json!([["zz"]]),
+        json!([[5]]),
+        json!([[txids[0]], "zz"]),
+        json!([txids[0]]),
+        json!([[txids[0]], Value::Null]),
+    ];
+    check(&host, &node, &calls.map(|params| ("gettxoutproof", params)));
+    let calls = ["", "zz", "aa", &"00".repeat(80), &"ff".repeat(90)].map(|text| ("verifytxoutproof", json!([text])));
+    check(&host, &node, &calls);
+}
+
+#[test]
+fn waitforblock_and_its_kin_answer_as_bitcoind() {
+    let Some((host, node)) = both() else { return };
+    let best = host.client().call("getbestblockhash", json!([]));
+    let none = "11".repeat(32);
+    check(
+        &host,
+        &node,
+        &[
+            ("waitfornewblock", json!([1])),
+            ("waitfornewblock", json!([-1])),
+            ("waitfornewblock", json!([0.5])),
+            ("waitfornewblock", json!(["a"])),
+            ("waitforblock", json!([best])),
+            ("waitforblock", json!([none, 1])),
+            ("waitforblock", json!(["aa", -1])),
+            ("waitforblock", json!([none, -1])),
+            ("waitforblockheight", json!([300])),
+            ("waitforblockheight", json!([301, 1])),
+            ("waitforblockheight", json!([301, -5])),
+            ("waitforblockheight", json!([-5])),
+        ],
+    );
+    let waiting = ["waitfornewblock", "waitforblockheight"].map(|method| {
+        let params = if method == "waitfornewblock" { json!([]) } else { json!([301]) };
+        host.client().begin(&json!({"id": 1, "method": method, "params": params}).to_string())
+    });
+    let mined = host.client().call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+    for call in waiting {
+        let reply: Value = serde_json::from_str(&call.finish().body).unwrap();
+        assert_eq!(reply["result"], json!({"hash": mined[0], "height": 301}));
+    }
+}
+
+#[test]
+fn getchainstates_and_its_kin_answer_as_bitcoind() {
+    let Some((host, node)) = both() else { return };
+    check(
+        &host,
+        &node,
+        &[
+            ("syncwithvalidationinterfacequeue", json!([])),
+            ("verifychain", json!([])),
+            ("verifychain", json!([4, 0])),
+            ("verifychain", json!([-1, -1])),
+            ("verifychain", json!(["a"])),
+            ("getmemoryinfo", json!(["foo"])),
+            ("logging", json!([])),
+            ("logging", json!([["net"], ["all"]])),
+            ("logging", json!([["foo"]])),
+            ("logging", json!([[], ["foo"]])),
+            ("pruneblockchain", json!([1])),
+            ("pruneblockchain", json!(["x"])),
+            ("loadtxoutset", json!(["/nonexistent"])),
+            ("addnode", json!(["1.2.3.4", "add"])),
+            ("addnode", json!(["1.2.3.4", "add"])),
+            ("getaddednodeinfo", json!([])),
+            ("getaddednodeinfo", json!(["9.9.9.9"])),
+            ("addnode", json!(["1.2.3.4", "remove"])),
+            ("addnode", json!(["1.2.3.4", "remove"])),
+            ("disconnectnode", json!([])),
+            ("disconnectnode", json!(["1.2.3.4", 5])),
+            ("disconnectnode", json!(["1.2.3.4"])),
+            ("disconnectnode", json!(["", 5])),
+            ("setban", json!(["1.2.3.4/16", "add", 500])),
+            ("setban", json!(["2001:db8::/32", "add"])),
+            ("setban", json!(["::ffff:9.2.3.4", "add", -5])),
+            ("setban", json!(["1.2.250.1", "add"])),
+            ("setban", json!(["1.2.0.0/17", "add", 1, true])),
+            ("setban", json!(["2001:db8::1", "add"])),
+            ("setban", json!(["255.255.255.255", "add"])),
+            ("setban", json!(["foo/8", "add"])),
+            ("listbanned", json!([])),
+            ("setban", json!(["1.2.0.0/255.255.0.0", "remove"])),
+            ("setban", json!(["1.2.250.1", "remove"])),
+            ("listbanned", json!([])),
+            ("clearbanned", json!([])),
+            ("listbanned", json!([])),
+            ("setnetworkactive", json!([false])),
+            ("setnetworkactive", json!([1])),
+            ("getaddrmaninfo", json!([])),
+            ("mockscheduler", json!([60])),
+            ("mockscheduler", json!([0])),
+        ],
+    );
+    // The caches are bitcoind's own.
+    let states = [host.client(), node.client()].map(|mut client| {
+        let mut states = client.call("getchainstates", json!([]));
+        let state = states["chainstates"][0].as_object_mut().unwrap();
+        state.insert("coins_db_cache_bytes".into(), json!(0));
+        state.insert("coins_tip_cache_bytes".into(), json!(0));
+        states.to_string()
+    });
+    assert_eq!(states[0], states[1]);
+}
+
+#[test]
+fn createmultisig_and_signmessagewithprivkey_answer_as_bitcoind() {
+    let Some((host, node)) = both() else { return };
+    let keys = [
+        "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd",
+        "03dbc6764b8884a92e871274b87583e6d5c2a58819473e17e107ef3f6aa5a61626",
+    ];
+    let hybrid = "0711db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f82e160bfa9b8b64f9d4c03f999b8643f656b412a3";
+    let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
+    check(
+        &host,
+        &node,
+        &[
+            ("createmultisig", json!([1, [keys[0], hybrid], "bech32"])),
+            ("createmultisig", json!([17, vec![keys[0]; 20], "p2sh-segwit"])),
+            ("createmultisig", json!([2, [keys[1], keys[0]]])),
+            ("createmultisig", json!([1, [5]])),
+            ("createmultisig", json!([1, []])),
+            ("createmultisig", json!(["1", keys])),
+            ("signmessagewithprivkey", json!([wif, "hello"])),
+            ("signmessagewithprivkey", json!([wif, ""])),
+            ("signmessagewithprivkey", json!(["xx", "hello"])),
+            ("signmessagewithprivkey", json!([5, "hello"])),
+        ],
+    );
+}
+
+#[test]
+fn scantxoutset_and_its_kin_answer_as_bitcoind() {
+    let Some((host, node)) = both() else { return };
+    let mut client = host.client();
+    let key = "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd";
+    let tpub = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
+    let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
+    // The scripts of the recorded chain, of every kind, as descriptors.
+    let mut scripts = std::collections::BTreeSet::new();
+    let mut hashes = Vec::new();
+    for height in 100..=300 {
+        let hash = client.call("getblockhash", json!([height]));
+        let block = client.call("getblock", json!([hash, 2]));
+        hashes.push(hash);
+        for output in block["tx"].as_array().unwrap().iter().flat_map(|tx| tx["vout"].as_array().unwrap()) {
+            scripts.insert(format!("raw({})", output["scriptPubKey"]["hex"].as_str().unwrap()));
+            if let Some(address) = output["scriptPubKey"]["address"].as_str() {
+                scripts.insert(format!("addr({address})"));
+            }
+        }
+    }
+    let scripts: Vec<String> = scripts.into_iter().collect();
+    assert!(scripts.len() > 100, "{}", scripts.len());
+    let mut calls = Vec::new();
+    for some in scripts.chunks(scripts.len() / 4) {
+        calls.push(("scantxoutset", json!(["start", some])));
+        calls.push(("scanblocks", json!(["start", some, 150, 250, "basic", {"filter_false_positives": true}])));
+        calls.push(("getdescriptoractivity", json!([hashes, some])));
+    }
+    let objects = [
+        json!([]),
+        json!([5]),
+        json!([{}]),
+        json!([{"desc": 5}]),
+        json!([{"desc": format!("combo({key})")}, format!("combo({wif})"), {"desc": format!("wpkh({tpub}/0/*)"), "range": [5, 9]}]),
+        json!([{"desc": "raw(51)", "range": "x"}]),
+        json!([{"desc": format!("wpkh({tpub}/*)"), "range": [2, 1]}]),
+        json!([{"desc": format!("wpkh({tpub}/*)"), "range": 2_000_000}]),
+        json!([format!("wpkh({tpub}/0h/*)")]),
+        Value::Null,
+    ];
+    for objects in objects {
+        calls.push(("scantxoutset", json!(["start", objects])));
+        calls.push(("scanblocks", json!(["start", objects])));
+        calls.push(("getdescriptoractivity", json!([[], objects])));
+    }
+    calls.retain(|(method, params)| *method != "scantxoutset" || !params[1].is_null());
+    for method in ["scantxoutset", "scanblocks"] {
+        calls.extend(["status", "abort", "foo"].map(|action| (method, json!([action]))));
+        calls.push((method, json!([5])));
+        calls.push((method, json!(["start"])));
+    }
+    for rest in [
+        json!([301]),
+        json!([-1]),
+        json!([0, 301]),
+        json!([3, 2]),
+        json!([0, 1, "foo"]),
+        json!([0, 1, "basic", {"filter_false_positives": 1}]),
+        json!([300]),
+    ] {
+        let rest = rest.as_array().unwrap();
+        calls.push(("scanblocks", [&[json!("start"), json!([])], rest.as_slice()].concat().into()));
+    }
+    for params in [json!([["aa"], []]), json!([["11".repeat(32)], []]), json!([[5], []]), json!([[hashes[0]], [], 5])] {
+        calls.push(("getdescriptoractivity", params));
+    }
+    check(&host, &node, &calls);
+}
+
+#[test]
+fn getblockfilter_answers_as_bitcoind() {
+    let Some((host, node)) = both() else { return };
+    let mut client = host.client();
+    // The last first, whose header needs those of all others.
+    let mut calls = vec![("getindexinfo", json!([])), ("getindexinfo", json!(["basic block filter index"]))];
+    for height in (0..=300).rev() {
+        calls.push(("getblockfilter", json!([client.call("getblockhash", json!([height]))])));
+    }
+    let none = "11".repeat(32);
+    calls.extend(
+        [json!(["aa", "foo"]), json!([none, "foo"]), json!([none, "basic"]), json!([5])]
+            .map(|params| ("getblockfilter", params)),
+    );
+    check(&host, &node, &calls);
+}

@@ -25,6 +25,7 @@ mod history;
 mod import;
 mod in_front;
 mod kills;
+mod methods;
 mod metrics;
 mod mining;
 mod operator;

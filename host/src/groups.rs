@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// The manifests of the groups.
-const MANIFESTS: [&str; 6] = [
+const MANIFESTS: [&str; 7] = [
     include_str!("../../plugins/chain/manifest.json"),
     include_str!("../../plugins/history/manifest.json"),
     include_str!("../../plugins/import/manifest.json"),
     include_str!("../../plugins/mining/manifest.json"),
+    include_str!("../../plugins/psbt/manifest.json"),
     include_str!("../../plugins/signing/manifest.json"),
     include_str!("../../plugins/wallet/manifest.json"),
 ];
@@ -52,7 +53,7 @@ mod tests {
         let mut groups: Vec<_> = GROUPS.values().map(String::as_str).collect();
         groups.sort_unstable();
         groups.dedup();
-        assert_eq!(groups, ["chain", "history", "import", "mining", "signing", "wallet"]);
+        assert_eq!(groups, ["chain", "history", "import", "mining", "psbt", "signing", "wallet"]);
         assert_eq!(group_of("submitblock"), Some(("submitblock", "mining")));
         assert_eq!(group_of("stop"), None);
     }

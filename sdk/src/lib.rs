@@ -25,7 +25,7 @@
 //!
 //! # What stands where
 //!
-//! - [`plugin`], [`manifest`], [`params`], [`amount`], [`FeeRate`], [`error`]: writing a plugin.
+//! - [`plugin`], [`manifest`], [`params`], [`typed`], [`amount`], [`FeeRate`], [`error`]: writing a plugin.
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
 //! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
 //!   and the solver that makes scriptSigs and witnesses.
@@ -61,7 +61,7 @@ pub use outrigger_sign as sign;
 #[doc(inline)]
 pub use outrigger_standard as standard;
 #[doc(inline)]
-pub use outrigger_values::{FeeRate, RpcError, RpcErrorCode, amount, error, params, text};
+pub use outrigger_values::{FeeRate, RpcError, RpcErrorCode, amount, error, params, text, typed};
 pub use plugin::{Call, Plugin, Reply};
 // What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
 pub use {bitcoin, serde_json};

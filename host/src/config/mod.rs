@@ -387,10 +387,10 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_configuration_starts_the_six_groups() {
+    fn the_built_in_configuration_starts_all_groups() {
         let loaded = Loaded::read(None, &[]).unwrap();
         let files: Vec<_> = loaded.config.plugins.iter().map(|plugin| plugin.file.as_str()).collect();
-        assert_eq!(files, ["chain", "mining", "wallet", "import", "signing", "history"]);
+        assert_eq!(files, ["chain", "mining", "wallet", "import", "signing", "psbt", "history"]);
     }
 
     #[test]

@@ -61,7 +61,9 @@ fn block_argument(context: &Context<'_>, value: &Value) -> Result<BlockInfo, Cha
 
 /// The names of the statistics to give, each once and in order; none for all.
 fn wanted(value: Option<&Value>) -> Result<BTreeSet<&str>, ChainError> {
-    value.map_or(Ok(BTreeSet::new()), |value| args::array(value)?.iter().map(args::text).collect())
+    value.map_or(Ok(BTreeSet::new()), |value| {
+        Ok(args::array(value)?.iter().map(args::text).collect::<Result<_, _>>()?)
+    })
 }
 
 /// The subsidy of a height, in satoshi.

@@ -12,17 +12,6 @@ pub enum ChainError {
     /// A service of the host failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// A value of another JSON type.
-    #[error("JSON value of type {got} is not of expected type {wanted}")]
-    WrongType {
-        /// The type that was found.
-        got: &'static str,
-        /// The type that was wanted.
-        wanted: &'static str,
-    },
-    /// An integer that does not fit.
-    #[error("JSON integer out of range")]
-    IntegerOutOfRange,
     /// No block of the best chain has this height.
     #[error("Block height out of range")]
     HeightOutOfRange,
@@ -106,15 +95,9 @@ pub enum ChainError {
     /// The mempool refuses, for this reason.
     #[error("{0}")]
     Rejected(String),
-    /// A transaction cannot be made from these arguments.
+    /// An argument that cannot be.
     #[error("Invalid parameter{0}")]
     Create(&'static str),
-    /// An address that is paid twice.
-    #[error("Invalid parameter, duplicated address: {0}")]
-    DuplicateAddress(String),
-    /// A text that is no address of this network.
-    #[error("Invalid Bitcoin address: {0}")]
-    Address(String),
     /// A descriptor that is none, or that cannot be derived here.
     #[error("{0}")]
     Descriptor(String),
@@ -304,8 +287,7 @@ impl From<ChainError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::IntegerOutOfRange
-            | E::BlockNotAvailable
+            E::BlockNotAvailable
             | E::UndoNotAvailable
             | E::MockTimeOffRegtest
             | E::HeaderMissing
@@ -320,14 +302,13 @@ impl From<ChainError> for RpcError {
             | E::NoScanObjects
             | E::StartHeight
             | E::StopHeight => RpcErrorCode::MISC,
-            E::WrongType { .. } | E::AddressWithoutKey | E::MalformedSignature => RpcErrorCode::TYPE,
+            E::AddressWithoutKey | E::MalformedSignature => RpcErrorCode::TYPE,
             E::BlockNotFound
             | E::BlockHashNotFound
             | E::GenesisCoinbase
             | E::NotInBlock
             | E::NoSuchTransaction
             | E::NotInMempool
-            | E::Address(_)
             | E::Descriptor(_)
             | E::InvalidAddress
             | E::PublicKey { .. }
@@ -355,7 +336,6 @@ impl From<ChainError> for RpcError {
             | E::TriedCount
             | E::FeerateBound
             | E::Create(_)
-            | E::DuplicateAddress(_)
             | E::Range(_)
             | E::MockTime(_)
             | E::NoKeyRequired

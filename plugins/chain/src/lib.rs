@@ -9,7 +9,6 @@ mod args;
 mod block_stats;
 mod blocks;
 mod coins;
-mod create;
 mod deployments;
 mod descriptors;
 mod error;
@@ -89,7 +88,7 @@ impl ChainPlugin {
             "sendrawtransaction" => send::send_raw_transaction(context),
             "testmempoolaccept" => send::test_mempool_accept(context),
             "getrawtransaction" => transactions::get_raw_transaction(context),
-            "createrawtransaction" => create::create_raw_transaction(context),
+            "createrawtransaction" => transactions::create_raw_transaction(context),
             "decoderawtransaction" => transactions::decode_raw_transaction(context),
             "decodescript" => scripts::decode_script(context),
             "validateaddress" => scripts::validate_address(context),

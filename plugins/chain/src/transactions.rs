@@ -7,8 +7,8 @@ use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
 use outrigger_sdk::standard::decode::{Form, transaction_of_form};
 use outrigger_sdk::standard::{
-    Spent, block_from_bytes, script_json, transaction_from_bytes, transaction_from_hex, transaction_json,
-    transaction_json_with, transaction_to_bytes,
+    Spent, block_from_bytes, script_json, transaction_from_bytes, transaction_from_hex, transaction_from_params,
+    transaction_json, transaction_json_with, transaction_to_bytes,
 };
 use serde_json::{Map, Value, json};
 
@@ -18,6 +18,11 @@ use crate::{Context, Outcome, args};
 
 /// The height that stands for the mempool in a coin.
 const MEMPOOL_HEIGHT: u32 = u32::MAX;
+
+pub fn create_raw_transaction(context: &Context<'_>) -> Outcome {
+    let transaction = transaction_from_params(&context.params, context.network()?)?;
+    Ok(json!(encode_hex(&transaction_to_bytes(&transaction))))
+}
 
 pub fn decode_raw_transaction(context: &Context<'_>) -> Outcome {
     let text = args::text(context.params.get(0))?;

@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 
 use bitcoin::{Network, ScriptBuf};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::params::{Type, text};
 use outrigger_sdk::service::wallet::{AddressType, MAX_LABEL_LEN, WalletInfo};
 use outrigger_sdk::standard::address;
+pub use outrigger_sdk::typed::wrong_type;
 use serde_json::Value;
 
 use crate::error::WalletError;
@@ -49,12 +49,6 @@ pub fn label(value: Option<&Value>) -> Result<String, WalletError> {
     }
 }
 
-/// The error of a value of the wrong type inside an argument.
-pub fn wrong_type(value: &Value, wanted: Type) -> RpcError {
-    let (got, wanted) = (Type::of(value).name(), wanted.name());
-    RpcError::type_error(format!("JSON value of type {got} is not of expected type {wanted}"))
-}
-
 /// The scripts of a list of addresses, which may not repeat.
 pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, WalletError> {
     let mut scripts = HashSet::new();
@@ -81,7 +75,7 @@ mod tests {
 
     #[track_caller]
     fn message<T: std::fmt::Debug>(result: Result<T, WalletError>) -> String {
-        RpcError::from(result.unwrap_err()).message
+        outrigger_sdk::RpcError::from(result.unwrap_err()).message
     }
 
     #[test]

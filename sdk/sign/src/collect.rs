@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use bitcoin::{Script, ScriptBuf, TxIn, TxOut, Witness};
 
 use super::signatures::Signatures;
+use super::solving::SolvingSet;
 use outrigger_script::{
     Checker, ExecutionData, Flags, NoTransaction, ScriptError, SigVersion, Stack, TransactionChecker, TxContext,
     eval_script, verify_script,
@@ -20,14 +21,14 @@ pub(super) struct Carried {
     /// Why it does not.
     pub(super) error: ScriptError,
     /// The redeem script and the witness script it shows, whether or not they are those of the output.
-    pub(super) scripts: Vec<ScriptBuf>,
+    pub(super) scripts: SolvingSet,
 }
 
 /// Looks at an input. None where it verifies under the standard flags as it is. Its ECDSA signatures that verify stay with
 /// the observer; taproot witnesses are made whole or not at all, so theirs are not kept.
 pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<Carried> {
     let error = observer.verify(&input.script_sig, &spent.script_pubkey, &input.witness).err()?;
-    let mut scripts = Vec::new();
+    let mut scripts = SolvingSet::default();
     if !input.script_sig.is_empty() || !input.witness.is_empty() {
         scan(input, &spent.script_pubkey, observer, &mut scripts);
     }
@@ -35,21 +36,21 @@ pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) 
 }
 
 /// Follows the input to the innermost script it shows; where that is a multisig, tries each push as a signature.
-fn scan(input: &TxIn, script_pubkey: &Script, observer: &mut Observer<'_>, scripts: &mut Vec<ScriptBuf>) {
+fn scan(input: &TxIn, script_pubkey: &Script, observer: &mut Observer<'_>, scripts: &mut SolvingSet) {
     let mut pushes = script_sig_stack(&input.script_sig);
     let mut innermost = script_pubkey.to_owned();
     let mut version = SigVersion::Base;
     if matches!(classify(&innermost), ScriptKind::ScriptHash { .. })
         && let Some(redeem_script) = pop_script(&mut pushes)
     {
-        scripts.push(redeem_script.clone());
+        scripts.add_script(redeem_script.clone());
         innermost = redeem_script;
     }
     let mut witness = input.witness.to_vec();
     if matches!(classify(&innermost), ScriptKind::WitnessV0ScriptHash { .. })
         && let Some(witness_script) = pop_script(&mut witness)
     {
-        scripts.push(witness_script.clone());
+        scripts.add_script(witness_script.clone());
         innermost = witness_script;
         pushes = witness;
         version = SigVersion::WitnessV0;

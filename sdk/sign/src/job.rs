@@ -8,11 +8,11 @@ use super::InputError;
 use super::collect::{Carried, Observer, collect};
 use super::keys::KeySource;
 use super::produce::Production;
-use super::producer::Producer;
+use super::producer::{Met, Producer};
 use super::sighash::Sighash;
-use super::signatures::Slot;
+use super::signatures::{MissingSignature, Slot};
 use super::solving::SolvingSet;
-use outrigger_script::TxContext;
+use outrigger_script::{TransactionChecker, TxContext};
 use outrigger_service::Result;
 use outrigger_service::signer::SignRequest;
 
@@ -22,6 +22,22 @@ pub(super) struct Wanted {
     index: usize,
     slot: Slot,
     request: SignRequest,
+}
+
+impl Wanted {
+    /// The requests for what the input of an index lacks.
+    pub(super) fn of(
+        index: usize,
+        missing: Vec<MissingSignature>,
+        checker: &mut TransactionChecker<'_>,
+        sighash: Sighash,
+    ) -> Vec<Self> {
+        let wanted = missing.into_iter().filter_map(|want| {
+            let (slot, request) = want.request(checker, sighash)?;
+            Some(Self { index, slot, request })
+        });
+        wanted.collect()
+    }
 }
 
 /// A signature that was made for an input.
@@ -49,7 +65,7 @@ enum State<'a> {
     /// It verifies as it came.
     Complete,
     /// It does not.
-    Open { spent: &'a TxOut, carried: Carried },
+    Open { spent: &'a TxOut, carried: Box<Carried> },
 }
 
 impl<'a> Job<'a> {
@@ -60,7 +76,7 @@ impl<'a> Job<'a> {
             None => State::Unknown,
             Some(spent) => match collect(&mut observer, input, spent) {
                 None => State::Complete,
-                Some(carried) => State::Open { spent, carried },
+                Some(carried) => State::Open { spent, carried: Box::new(carried) },
             },
         };
         Self { context, index, input, observer, state }
@@ -72,12 +88,7 @@ impl<'a> Job<'a> {
             return Vec::new();
         }
         let wants = self.observer.signatures.take_wanted();
-        let checker = &mut self.observer.checker;
-        let wanted = wants.into_iter().filter_map(|want| {
-            let (slot, request) = want.request(checker, sighash)?;
-            Some(Wanted { index: self.index, slot, request })
-        });
-        wanted.collect()
+        Wanted::of(self.index, wants, &mut self.observer.checker, sighash)
     }
 
     /// Takes a signature that was made for a want of the input.
@@ -117,8 +128,9 @@ impl<'a> Job<'a> {
             context: self.context,
             index: self.index,
             known,
-            carried_scripts: &carried.scripts,
+            own: &carried.scripts,
             signatures: &mut self.observer.signatures,
+            met: Met::default(),
         };
         Some(producer.produce(&spent.script_pubkey, self.input))
     }

@@ -18,6 +18,7 @@ mod job;
 mod keys;
 mod message;
 pub mod methods;
+mod partial;
 mod policy;
 mod produce;
 mod producer;
@@ -38,8 +39,11 @@ use bitcoin::{Transaction, TxOut};
 
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
 pub use message::{MalformedSignature, message_signer, sign_message};
+pub use partial::{AskedKey, PartialInput, PartialOutcome, estimate_partial, inspect_scripts, sign_partial};
+pub use producer::Met;
 pub use sighash::{Sighash, SighashNameError};
-pub use solving::SolvingSet;
+pub use signatures::PartialSignatures;
+pub use solving::{HashKind, SolvingSet};
 pub use wif::{WifError, WifKey};
 
 use job::{Job, Made, sign_wanted};

@@ -12,7 +12,8 @@ use miniscript::{ExtParams, Miniscript, ScriptContext, Segwitv0, Tap, Terminal, 
 
 use super::producer::{Elements, Producer};
 use super::satisfaction::{Assets, satisfy};
-use super::signatures::{Signatures, TaprootPath};
+use super::signatures::TaprootPath;
+use super::solving::HashKind;
 use outrigger_script::{Checker, SigVersion, TransactionChecker};
 
 /// The elements that satisfy the script of a P2WSH output; none where it is no sane miniscript or something is missing.
@@ -21,7 +22,7 @@ pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Scrip
         bitcoin::PublicKey::from_slice(&producer.public_key(hash)?).ok().filter(|key| key.compressed)
     })?;
     let checker = TransactionChecker::new(producer.context, producer.index);
-    let mut assets = WitnessAssets { signatures: producer.signatures, script, checker };
+    let mut assets = WitnessAssets { producer, script, checker };
     satisfy(&policy, &mut assets)
 }
 
@@ -29,7 +30,7 @@ pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Scrip
 pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
     let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&producer.public_key(hash)?).ok())?;
     let checker = TransactionChecker::new(producer.context, producer.index);
-    let mut assets = LeafAssets { signatures: producer.signatures, leaf, checker };
+    let mut assets = LeafAssets { producer, leaf, checker };
     satisfy(&policy, &mut assets)
 }
 
@@ -58,19 +59,23 @@ where
 }
 
 /// What satisfies a P2WSH script: ECDSA signatures and the transaction's lock times.
-struct WitnessAssets<'a> {
-    signatures: &'a mut Signatures,
+struct WitnessAssets<'a, 'p> {
+    producer: &'a mut Producer<'p>,
     script: &'a Script,
-    checker: TransactionChecker<'a>,
+    checker: TransactionChecker<'p>,
 }
 
-impl Assets<bitcoin::PublicKey> for WitnessAssets<'_> {
+impl Assets<bitcoin::PublicKey> for WitnessAssets<'_, '_> {
     fn signature(&mut self, key: &bitcoin::PublicKey) -> Option<Vec<u8>> {
-        self.signatures.ecdsa(&key.to_bytes(), self.script, SigVersion::WitnessV0)
+        self.producer.signatures.ecdsa(&key.to_bytes(), self.script, SigVersion::WitnessV0)
     }
 
     fn key_bytes(&self, key: &bitcoin::PublicKey) -> Vec<u8> {
         key.to_bytes()
+    }
+
+    fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>> {
+        self.producer.preimage(kind, hash)
     }
 
     fn after(&mut self, lock_time: u32) -> bool {
@@ -83,19 +88,23 @@ impl Assets<bitcoin::PublicKey> for WitnessAssets<'_> {
 }
 
 /// What satisfies a tapscript: Schnorr signatures for its leaf and the transaction's lock times.
-struct LeafAssets<'a> {
-    signatures: &'a mut Signatures,
+struct LeafAssets<'a, 'p> {
+    producer: &'a mut Producer<'p>,
     leaf: TapLeafHash,
-    checker: TransactionChecker<'a>,
+    checker: TransactionChecker<'p>,
 }
 
-impl Assets<XOnlyPublicKey> for LeafAssets<'_> {
+impl Assets<XOnlyPublicKey> for LeafAssets<'_, '_> {
     fn signature(&mut self, key: &XOnlyPublicKey) -> Option<Vec<u8>> {
-        self.signatures.schnorr(key.serialize(), TaprootPath::Leaf(self.leaf))
+        self.producer.signatures.schnorr(key.serialize(), TaprootPath::Leaf(self.leaf))
     }
 
     fn key_bytes(&self, key: &XOnlyPublicKey) -> Vec<u8> {
         key.serialize().to_vec()
+    }
+
+    fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>> {
+        self.producer.preimage(kind, hash)
     }
 
     fn after(&mut self, lock_time: u32) -> bool {

@@ -58,13 +58,16 @@ impl Producer<'_> {
         match classify(script_pubkey) {
             ScriptKind::ScriptHash { hash } => {
                 let Some(redeem_script) = self.script(hash160::Hash::from_byte_array(*hash)) else {
+                    self.met.missing_redeem_script = Some(*hash);
                     return Production::default();
                 };
+                self.met.redeem_script = Some(redeem_script.clone());
                 let (mut elements, witness) = self.redeem(&redeem_script);
                 elements.push(redeem_script.into_bytes());
                 Production { script_sig: push_all(&elements), witness }
             }
             ScriptKind::Taproot { key } => {
+                self.met.witness = true;
                 let witness = match taproot::solve(self, key) {
                     Some(elements) => Witness::from_slice(&elements),
                     None => original.witness.clone(),
@@ -82,14 +85,18 @@ impl Producer<'_> {
     fn redeem(&mut self, script: &Script) -> (Elements, Witness) {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { hash } => {
+                self.met.witness = true;
                 let hash = bitcoin::PubkeyHash::from_byte_array(*hash);
                 let step = self.step(&ScriptBuf::new_p2pkh(&hash), SigVersion::WitnessV0);
                 (Vec::new(), Witness::from_slice(&step.elements))
             }
             ScriptKind::WitnessV0ScriptHash { hash } => {
                 let Some(witness_script) = self.witness_script(hash) else {
+                    self.met.missing_witness_script = Some(*hash);
                     return Default::default();
                 };
+                self.met.witness = true;
+                self.met.witness_script = Some(witness_script.clone());
                 let elements = self.witness_elements(witness_script);
                 (Vec::new(), Witness::from_slice(&elements))
             }
@@ -116,7 +123,9 @@ impl Producer<'_> {
                 None => Step::UNSOLVED,
             },
             ScriptKind::PubKeyHash { hash } => {
-                let Some(key) = self.public_key(hash160::Hash::from_byte_array(*hash)) else {
+                let hash = hash160::Hash::from_byte_array(*hash);
+                let Some(key) = self.public_key(hash) else {
+                    self.met.missing_public_keys.push(hash);
                     return Step::UNSOLVED;
                 };
                 match self.signatures.ecdsa(&key, script, version) {

@@ -10,9 +10,11 @@
 
 use std::rc::Rc;
 
-use miniscript::{Miniscript, MiniscriptKey, ScriptContext, Terminal};
+use bitcoin::hashes::Hash;
+use miniscript::{Miniscript, ScriptContext, Terminal, ToPublicKey};
 
 use super::producer::Elements;
+use super::solving::HashKind;
 
 /// What a satisfaction can be made of.
 pub(super) trait Assets<Pk> {
@@ -20,6 +22,8 @@ pub(super) trait Assets<Pk> {
     fn signature(&mut self, key: &Pk) -> Option<Vec<u8>>;
     /// A key as the script has it.
     fn key_bytes(&self, key: &Pk) -> Vec<u8>;
+    /// The preimage of a hash, if it is known.
+    fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>>;
     /// Whether the transaction's lock time allows this one (BIP65).
     fn after(&mut self, lock_time: u32) -> bool;
     /// Whether the input's sequence allows this one (BIP112).
@@ -27,7 +31,7 @@ pub(super) trait Assets<Pk> {
 }
 
 /// The elements that satisfy a miniscript; none where it cannot be done without malleability.
-pub(super) fn satisfy<Pk: MiniscriptKey, Ctx: ScriptContext>(
+pub(super) fn satisfy<Pk: ToPublicKey, Ctx: ScriptContext>(
     policy: &Miniscript<Pk, Ctx>,
     assets: &mut dyn Assets<Pk>,
 ) -> Option<Elements> {
@@ -148,7 +152,7 @@ struct Ways {
 }
 
 impl Ways {
-    fn of<Pk: MiniscriptKey, Ctx: ScriptContext>(policy: &Miniscript<Pk, Ctx>, assets: &mut dyn Assets<Pk>) -> Self {
+    fn of<Pk: ToPublicKey, Ctx: ScriptContext>(policy: &Miniscript<Pk, Ctx>, assets: &mut dyn Assets<Pk>) -> Self {
         let empty = || Some(Way::empty());
         match policy.as_inner() {
             Terminal::True => Self { no: None, yes: empty() },
@@ -167,10 +171,12 @@ impl Ways {
             Terminal::Older(sequence) => {
                 Self { no: None, yes: assets.older(sequence.to_consensus_u32()).then(Way::empty) }
             }
-            // Signing requests bring no preimages. Any 32 bytes are a wrong one.
-            Terminal::Sha256(_) | Terminal::Hash256(_) | Terminal::Ripemd160(_) | Terminal::Hash160(_) => {
-                Self { no: Some(Way::element(vec![0; 32]).malleable()), yes: None }
+            Terminal::Sha256(hash) => Self::preimage(assets, HashKind::Sha256, Pk::to_sha256(hash).as_byte_array()),
+            Terminal::Hash256(hash) => Self::preimage(assets, HashKind::Hash256, Pk::to_hash256(hash).as_byte_array()),
+            Terminal::Ripemd160(hash) => {
+                Self::preimage(assets, HashKind::Ripemd160, Pk::to_ripemd160(hash).as_byte_array())
             }
+            Terminal::Hash160(hash) => Self::preimage(assets, HashKind::Hash160, Pk::to_hash160(hash).as_byte_array()),
             Terminal::Alt(part) | Terminal::Swap(part) | Terminal::Check(part) | Terminal::ZeroNotEqual(part) => {
                 Self::of(part, assets)
             }
@@ -213,6 +219,12 @@ impl Ways {
                 Self::multi_a(thresh.k(), signatures)
             }
         }
+    }
+
+    /// Any 32 bytes are a wrong preimage.
+    fn preimage<Pk>(assets: &dyn Assets<Pk>, kind: HashKind, hash: &[u8]) -> Self {
+        let yes = assets.preimage(kind, hash).map(Way::element);
+        Self { no: Some(Way::element(vec![0; 32]).malleable()), yes }
     }
 
     /// A dissatisfaction of the part that has no signature may have an equivalent one that anyone can put there.

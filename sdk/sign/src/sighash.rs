@@ -40,9 +40,20 @@ impl Sighash {
         found.map(|(_, value)| Self(*value)).ok_or_else(|| SighashNameError(name.to_owned()))
     }
 
+    /// The type of the byte that ends an ECDSA signature; none for one without a name.
+    pub fn from_ecdsa_byte(byte: u8) -> Option<Self> {
+        let named = byte != DEFAULT_TYPE && NAMES.iter().any(|(_, value)| *value == byte);
+        named.then_some(Self(byte))
+    }
+
     /// The name in requests.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, value)| *value == self.0).map_or("DEFAULT", |(name, _)| name)
+    }
+
+    /// The type as a PSBT writes it.
+    pub fn to_i32(self) -> i32 {
+        self.0.into()
     }
 
     /// The byte that ends an ECDSA signature.
@@ -53,6 +64,11 @@ impl Sighash {
     /// The type that a taproot signature hash takes; 0 where the signature has no type byte.
     pub(super) fn taproot(self) -> u8 {
         self.0
+    }
+
+    /// Whether a signature of this type covers no input but its own.
+    pub fn is_anyone_can_pay(self) -> bool {
+        self.0 & ANYONECANPAY != 0
     }
 
     /// Whether a signature of this type covers the output of its input's index and no other.

@@ -1,7 +1,8 @@
 //! The signatures of one input: those it has, and those its solver asked for and did not find.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use bitcoin::hashes::{Hash, hash160};
 use bitcoin::taproot::TapLeafHash;
 use bitcoin::{Script, ScriptBuf};
 
@@ -87,11 +88,24 @@ impl Slot {
     }
 }
 
+/// The signatures of an input, each with its hash type.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct PartialSignatures {
+    /// Public keys and their ECDSA signatures, by the keys' HASH160.
+    pub ecdsa: BTreeMap<hash160::Hash, (Vec<u8>, Vec<u8>)>,
+    /// The signature of a taproot key path; empty where there is none.
+    pub key_path: Vec<u8>,
+    /// Signatures in taproot leaves, by x-only key and leaf hash.
+    pub leaves: BTreeMap<([u8; 32], [u8; 32]), Vec<u8>>,
+}
+
 /// The signatures of one input, each with its type byte.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signatures {
     ecdsa: HashMap<Vec<u8>, Vec<u8>>,
     schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
+    /// The signature of a taproot key path, of whichever key.
+    key_path: Option<Vec<u8>>,
     wanted: Vec<MissingSignature>,
 }
 
@@ -131,6 +145,36 @@ impl Signatures {
             self.wanted.push(MissingSignature::Schnorr { public_key, path });
         }
         found
+    }
+
+    /// The signature of the taproot key path that came with the input.
+    pub(super) fn key_path(&self) -> Option<Vec<u8>> {
+        self.key_path.clone()
+    }
+
+    /// The signatures of a PSBT's input.
+    pub(super) fn of_partial(partial: PartialSignatures) -> Self {
+        let leaf = |((key, leaf), signature)| ((key, TaprootPath::Leaf(TapLeafHash::from_byte_array(leaf))), signature);
+        Self {
+            ecdsa: partial.ecdsa.into_values().collect(),
+            schnorr: partial.leaves.into_iter().map(leaf).collect(),
+            key_path: Some(partial.key_path).filter(|signature| !signature.is_empty()),
+            wanted: Vec::new(),
+        }
+    }
+
+    /// As a PSBT's input keeps them.
+    pub(super) fn into_partial(self) -> PartialSignatures {
+        let mut partial = PartialSignatures { key_path: self.key_path.unwrap_or_default(), ..Default::default() };
+        let by_hash = |(key, signature): (Vec<u8>, _)| (hash160::Hash::hash(&key), (key, signature));
+        partial.ecdsa = self.ecdsa.into_iter().map(by_hash).collect();
+        for ((key, path), signature) in self.schnorr {
+            match path {
+                TaprootPath::Leaf(leaf) => drop(partial.leaves.insert((key, leaf.to_byte_array()), signature)),
+                _ => partial.key_path = signature,
+            }
+        }
+        partial
     }
 
     /// What was asked for and not found since the last time.

@@ -20,6 +20,20 @@ pub struct SolvingSet {
     scripts: HashMap<hash160::Hash, ScriptBuf>,
     public_keys: HashMap<hash160::Hash, Vec<u8>>,
     taproot: HashMap<[u8; X_LEN], TaprootData>,
+    preimages: HashMap<(HashKind, Vec<u8>), Vec<u8>>,
+}
+
+/// The hash functions that a script can ask a preimage of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum HashKind {
+    /// RIPEMD-160.
+    Ripemd160,
+    /// SHA-256.
+    Sha256,
+    /// RIPEMD-160 of SHA-256.
+    Hash160,
+    /// SHA-256, twice.
+    Hash256,
 }
 
 impl SolvingSet {
@@ -49,6 +63,16 @@ impl SolvingSet {
         }
     }
 
+    /// Adds an x-only key, as tapscripts hash it.
+    pub fn add_x_only_key(&mut self, key: [u8; X_LEN]) {
+        self.public_keys.insert(hash160::Hash::hash(&key), key.to_vec());
+    }
+
+    /// Adds the preimage of a hash. Whether it is one is for who executes the script to see.
+    pub fn add_preimage(&mut self, kind: HashKind, hash: Vec<u8>, preimage: Vec<u8>) {
+        self.preimages.insert((kind, hash), preimage);
+    }
+
     /// Adds the taproot output of an internal key without scripts (BIP 86).
     pub fn add_bip86(&mut self, internal_key: [u8; X_LEN]) {
         if let Some(output_key) = output_key(internal_key, None) {
@@ -58,8 +82,13 @@ impl SolvingSet {
     }
 
     /// The script of a hash: HASH160 of it, which is also RIPEMD-160 of a P2WSH program.
-    pub(super) fn script(&self, hash: hash160::Hash) -> Option<&Script> {
+    pub fn script(&self, hash: hash160::Hash) -> Option<&Script> {
         self.scripts.get(&hash).map(ScriptBuf::as_script)
+    }
+
+    /// The preimage of a hash.
+    pub(super) fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<&[u8]> {
+        self.preimages.get(&(kind, hash.to_vec())).map(Vec::as_slice)
     }
 
     /// The public key of a hash.

@@ -17,8 +17,12 @@ const LEAF_VERSION_TAPSCRIPT: u8 = 0xc0;
 
 /// The witness of the output with this output key; none where it cannot be spent with what is there.
 pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Option<Elements> {
-    let data = producer.known.taproot(output_key);
-    if let Some(data) = data {
+    let data = producer.taproot(output_key);
+    producer.met.taproot.clone_from(&data);
+    if let Some(signature) = producer.signatures.key_path() {
+        return Some(vec![signature]);
+    }
+    if let Some(data) = &data {
         let path = TaprootPath::InternalKey { merkle_root: data.merkle_root };
         if let Some(signature) = producer.signatures.schnorr(data.internal_key, path) {
             return Some(vec![signature]);
@@ -29,7 +33,7 @@ pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Optio
         return Some(vec![signature]);
     }
     let mut best: Option<Elements> = None;
-    for leaf in distinct_leaves(&data?.leaves) {
+    for leaf in distinct_leaves(&data.as_ref()?.leaves) {
         if let Some(witness) = solve_leaf(producer, leaf)
             && best.as_ref().is_none_or(|best| serialized_size(&witness) < serialized_size(best))
         {

@@ -51,6 +51,15 @@ impl WifKey {
         Self::new(kept, compressed)
     }
 
+    /// A key that was derived, with its public key of 33 or 65 bytes.
+    pub fn from_secret(secret: &SecretKey, public_key: Vec<u8>) -> Self {
+        let mut bytes = secret.secret_bytes();
+        let mut kept = Box::new(Zeroizing::new([0; SECRET_LEN]));
+        kept.copy_from_slice(&bytes);
+        zeroize::Zeroize::zeroize(&mut bytes);
+        Self { secret: kept, public_key }
+    }
+
     fn new(secret: Box<Zeroizing<[u8; SECRET_LEN]>>, compressed: bool) -> Result<Self, WifError> {
         let mut key = SecretKey::from_slice(secret.as_slice()).map_err(|_| WifError)?;
         let public_key = PublicKey::from_secret_key(&SECP, &key);

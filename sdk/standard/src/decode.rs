@@ -80,7 +80,11 @@ fn read_all(bytes: &[u8], form: Form) -> Option<Transaction> {
     (reader.position() == u64::try_from(bytes.len()).ok()?).then_some(transaction)
 }
 
-fn read<R: Read>(reader: &mut R, form: Form) -> Result<Transaction, Error> {
+/// Reads a transaction in one form, and leaves what follows it.
+///
+/// # Errors
+/// What the bytes lack or break.
+pub fn read<R: Read>(reader: &mut R, form: Form) -> Result<Transaction, Error> {
     // The bytes are all there, so the library's limit for streams of unknown length (4 MB) is not needed.
     let version = Decodable::consensus_decode(reader)?;
     let mut input = Vec::<TxIn>::consensus_decode_from_finite_reader(reader)?;

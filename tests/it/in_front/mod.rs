@@ -11,6 +11,7 @@ mod nodes;
 mod operators;
 mod passed;
 mod plugins;
+mod psbts;
 mod reorganisations;
 mod rescans;
 mod rewind;

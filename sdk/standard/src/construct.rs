@@ -1,4 +1,4 @@
-//! `createrawtransaction`: a transaction from its parts.
+//! A transaction from its parts, as `createrawtransaction` and `createpsbt` are given them.
 
 use std::collections::HashSet;
 
@@ -7,58 +7,64 @@ use bitcoin::hashes::Hash;
 use bitcoin::script::PushBytesBuf;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, opcodes};
-use outrigger_sdk::amount;
-use outrigger_sdk::params::{self, encode_hex};
-use outrigger_sdk::standard::{to_script, transaction_to_bytes};
-use serde_json::{Map, Value, json};
+use outrigger_values::params::{self, Params};
+use outrigger_values::{RpcError, RpcErrorCode, amount, typed};
+use serde_json::{Map, Value};
 
-use crate::error::ChainError;
-use crate::{Context, Outcome, args};
+use super::address::to_script;
 
 /// The key of an output that carries data.
 const DATA: &str = "data";
 
-pub fn create_raw_transaction(context: &Context<'_>) -> Outcome {
-    let lock_time = lock_time(context.params.given(2))?;
-    let replaceable = context.params.given(3).map(params::flag).transpose()?;
-    let input = inputs(args::array(context.params.get(0))?, lock_time, replaceable)?;
-    let output = outputs(context.params.get(1), context.network()?)?;
+/// The transaction of the arguments inputs, outputs, locktime and replaceable.
+///
+/// # Errors
+/// The first rule that the arguments break, with bitcoind's code and message.
+pub fn transaction_from_params(params: &Params, network: Network) -> Result<Transaction, RpcError> {
+    let lock_time = lock_time(params.given(2))?;
+    let replaceable = params.given(3).map(params::flag).transpose()?;
+    let input = inputs(typed::array(params.get(0))?, lock_time, replaceable)?;
+    let output = outputs(params.get(1), network)?;
     let transaction = Transaction { version: Version::TWO, lock_time, input, output };
     if replaceable == Some(true) && !transaction.input.is_empty() && !transaction.is_explicitly_rbf() {
-        return Err(ChainError::Create(" combination: Sequence number(s) contradict replaceable option"));
+        return Err(invalid(" combination: Sequence number(s) contradict replaceable option"));
     }
-    Ok(json!(encode_hex(&transaction_to_bytes(&transaction))))
+    Ok(transaction)
 }
 
-fn lock_time(value: Option<&Value>) -> Result<LockTime, ChainError> {
+fn invalid(what: &str) -> RpcError {
+    RpcError::invalid_parameter(format!("Invalid parameter{what}"))
+}
+
+fn lock_time(value: Option<&Value>) -> Result<LockTime, RpcError> {
     let Some(value) = value else { return Ok(LockTime::ZERO) };
-    let lock_time: i64 = args::integer(value)?;
-    let lock_time = u32::try_from(lock_time).map_err(|_| ChainError::Create(", locktime out of range"))?;
+    let lock_time: i64 = typed::integer(value)?;
+    let lock_time = u32::try_from(lock_time).map_err(|_| invalid(", locktime out of range"))?;
     Ok(LockTime::from_consensus(lock_time))
 }
 
-fn inputs(values: &[Value], lock_time: LockTime, replaceable: Option<bool>) -> Result<Vec<TxIn>, ChainError> {
+fn inputs(values: &[Value], lock_time: LockTime, replaceable: Option<bool>) -> Result<Vec<TxIn>, RpcError> {
     let default = match replaceable {
         None | Some(true) => Sequence::ENABLE_RBF_NO_LOCKTIME,
         Some(false) if lock_time != LockTime::ZERO => Sequence::ENABLE_LOCKTIME_NO_RBF,
         Some(false) => Sequence::MAX,
     };
-    values.iter().map(|value| input(args::object(value)?, default)).collect()
+    values.iter().map(|value| input(typed::object(value)?, default)).collect()
 }
 
-fn input(object: &Map<String, Value>, default: Sequence) -> Result<TxIn, ChainError> {
+fn input(object: &Map<String, Value>, default: Sequence) -> Result<TxIn, RpcError> {
     let field = |name: &str| object.get(name).unwrap_or(&Value::Null);
-    let txid = Txid::from_byte_array(params::hash_text(args::text(field("txid"))?, "txid")?);
+    let txid = Txid::from_byte_array(params::hash_text(typed::text(field("txid"))?, "txid")?);
     if !field("vout").is_number() {
-        return Err(ChainError::Create(", missing vout key"));
+        return Err(invalid(", missing vout key"));
     }
-    let vout: i32 = args::integer(field("vout"))?;
-    let vout = u32::try_from(vout).map_err(|_| ChainError::Create(", vout cannot be negative"))?;
+    let vout: i32 = typed::integer(field("vout"))?;
+    let vout = u32::try_from(vout).map_err(|_| invalid(", vout cannot be negative"))?;
     let sequence = match field("sequence") {
         value @ Value::Number(_) => {
-            let sequence: i64 = args::integer(value)?;
+            let sequence: i64 = typed::integer(value)?;
             let sequence = u32::try_from(sequence);
-            Sequence(sequence.map_err(|_| ChainError::Create(", sequence number is out of range"))?)
+            Sequence(sequence.map_err(|_| invalid(", sequence number is out of range"))?)
         }
         _ => default,
     };
@@ -67,27 +73,27 @@ fn input(object: &Map<String, Value>, default: Sequence) -> Result<TxIn, ChainEr
 }
 
 /// The outputs as pairs of key and value: an object's members, or those of an array of objects with one member each.
-fn pairs(value: &Value) -> Result<Vec<(&String, &Value)>, ChainError> {
+fn pairs(value: &Value) -> Result<Vec<(&String, &Value)>, RpcError> {
     if let Value::Object(object) = value {
         return Ok(object.iter().collect());
     }
     let mut pairs = Vec::new();
-    for value in args::array(value)? {
+    for value in typed::array(value)? {
         let Value::Object(object) = value else {
-            return Err(ChainError::Create(", key-value pair not an object as expected"));
+            return Err(invalid(", key-value pair not an object as expected"));
         };
         let mut members = object.iter();
         match (members.next(), members.next()) {
             (Some(pair), None) => pairs.push(pair),
-            _ => return Err(ChainError::Create(", key-value pair must contain exactly one key")),
+            _ => return Err(invalid(", key-value pair must contain exactly one key")),
         }
     }
     Ok(pairs)
 }
 
-fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, ChainError> {
+fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> {
     if value.is_null() {
-        return Err(ChainError::Create(", output argument must be non-null"));
+        return Err(invalid(", output argument must be non-null"));
     }
     // Some clients send arrays and objects as text that holds JSON.
     let parsed = value.as_str().and_then(|text| serde_json::from_str(text).ok());
@@ -98,22 +104,24 @@ fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, ChainError> {
     for (key, value) in pairs(value)? {
         if key == DATA {
             if std::mem::replace(&mut carries_data, true) {
-                return Err(ChainError::Create(", duplicate key: data"));
+                return Err(invalid(", duplicate key: data"));
             }
             outputs.push(data_output(value)?);
             continue;
         }
         let value = amount::from_json(value)?;
-        let script_pubkey = to_script(key, network).map_err(|_| ChainError::Address(key.clone()))?;
+        let script_pubkey = to_script(key, network).map_err(|_| {
+            RpcError::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, format!("Invalid Bitcoin address: {key}"))
+        })?;
         if !paid.insert(script_pubkey.clone()) {
-            return Err(ChainError::DuplicateAddress(key.clone()));
+            return Err(invalid(&format!(", duplicated address: {key}")));
         }
         outputs.push(TxOut { value, script_pubkey });
     }
     Ok(outputs)
 }
 
-fn data_output(value: &Value) -> Result<TxOut, ChainError> {
+fn data_output(value: &Value) -> Result<TxOut, RpcError> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
@@ -122,7 +130,8 @@ fn data_output(value: &Value) -> Result<TxOut, ChainError> {
         _ => String::new(),
     };
     let data = params::hex(&Value::String(text), "Data")?;
-    let data = PushBytesBuf::try_from(data).map_err(|_| ChainError::Undecodable)?;
+    let data =
+        PushBytesBuf::try_from(data).map_err(|_| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
     let script_pubkey = ScriptBuf::builder().push_opcode(opcodes::all::OP_RETURN).push_slice(data).into_script();
     Ok(TxOut { value: Amount::ZERO, script_pubkey })
 }

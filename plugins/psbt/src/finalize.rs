@@ -1,0 +1,179 @@
+//! `finalizepsbt` and `analyzepsbt`: what a PSBT amounts to.
+
+use std::collections::HashMap;
+
+use bitcoin::{OutPoint, SignedAmount, TxOut};
+use outrigger_sdk::amount;
+use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::script::parse::is_unspendable;
+use outrigger_sdk::script::{Flags, WITNESS_SCALE_FACTOR, transaction_sigop_cost};
+use outrigger_sdk::sign::estimate_partial;
+use outrigger_sdk::standard::transaction_to_bytes;
+use serde_json::{Map, Value, json};
+
+use crate::decode::total;
+use crate::error::PsbtError;
+use crate::psbt::Psbt;
+use crate::sign::{State, extract, finalize, partial};
+use crate::{Context, Outcome, psbt_argument};
+
+/// The virtual bytes that a signature operation counts for.
+const BYTES_PER_SIGOP: u64 = 20;
+
+pub fn finalize_psbt(context: &Context<'_>) -> Outcome {
+    let mut psbt = psbt_argument(&context.params)?;
+    let extracts = context.params.flag_or(1, true)?;
+    let complete = finalize(&mut psbt, context.plugin)?.iter().all(|state| state.complete);
+    if complete && extracts {
+        Ok(json!({"hex": encode_hex(&transaction_to_bytes(&extract(&psbt))), "complete": true}))
+    } else {
+        Ok(json!({"psbt": psbt.to_base64(), "complete": complete}))
+    }
+}
+
+/// Who has to act next, in the order of acting.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    Updater,
+    Signer,
+    Finalizer,
+    Extractor,
+}
+
+impl Role {
+    fn of(state: &State, has_utxo: bool) -> Self {
+        let met = &state.met;
+        let lacks_scripts = met.missing_redeem_script.is_some() || met.missing_witness_script.is_some();
+        match state {
+            _ if !has_utxo => Self::Updater,
+            State { verified: true, .. } => Self::Extractor,
+            State { complete: true, .. } => Self::Finalizer,
+            _ if !met.missing_public_keys.is_empty() || lacks_scripts => Self::Updater,
+            _ if state.missing_signatures.is_empty() => Self::Updater,
+            _ => Self::Signer,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Updater => "updater",
+            Self::Signer => "signer",
+            Self::Finalizer => "finalizer",
+            Self::Extractor => "extractor",
+        }
+    }
+}
+
+pub fn analyze_psbt(context: &Context<'_>) -> Outcome {
+    let mut psbt = psbt_argument(&context.params)?;
+    let spent = psbt.spent();
+    let outputs = total(psbt.tx.output.iter().map(|output| output.value));
+    let invalid = |what: String| Ok(json!({"next": "creator", "error": format!("PSBT is not valid. {what}")}));
+    let mut paid = Vec::new();
+    for (index, output) in spent.iter().enumerate() {
+        let Some(TxOut { value, script_pubkey }) = output else { continue };
+        paid.push(*value);
+        if total(paid.iter().copied()).is_none() {
+            return invalid(format!("Input {index} has invalid value"));
+        }
+        if is_unspendable(script_pubkey.as_bytes()) {
+            return invalid(format!("Input {index} spends unspendable output"));
+        }
+    }
+    let knows_all = paid.len() == spent.len();
+    if knows_all && outputs.is_none() {
+        return invalid("Output amount invalid".into());
+    }
+    let states = finalize(&mut psbt, context.plugin)?;
+    let roles = states.iter().zip(&spent).map(|(state, spent)| Role::of(state, spent.is_some()));
+    let roles: Vec<Role> = roles.collect();
+    let mut object = Map::new();
+    let inputs = states.iter().zip(&roles).zip(&spent);
+    let inputs: Vec<Value> = inputs.map(|((state, role), spent)| input_json(state, *role, spent.is_some())).collect();
+    if !inputs.is_empty() {
+        object.insert("inputs".into(), json!(inputs));
+    }
+    if let (true, Some(paid), Some(received)) = (knows_all, total(paid.into_iter()), outputs) {
+        let fee = paid - received;
+        if let Some(size) = estimated_size(context, &psbt, &spent, &states)? {
+            // Rounded towards zero, also where the outputs have more than the inputs.
+            let feerate = fee.saturating_mul(1000).checked_div(i64::try_from(size).unwrap_or(i64::MAX));
+            object.insert("estimated_vsize".into(), json!(size));
+            let feerate = SignedAmount::from_sat(feerate.unwrap_or_default());
+            object.insert("estimated_feerate".into(), amount::to_json(feerate));
+        }
+        object.insert("fee".into(), amount::to_json(SignedAmount::from_sat(fee)));
+    }
+    let next = roles.into_iter().min().unwrap_or(Role::Extractor);
+    object.insert("next".into(), json!(next.name()));
+    Ok(Value::Object(object))
+}
+
+fn input_json(state: &State, role: Role, has_utxo: bool) -> Value {
+    let mut object = Map::new();
+    object.insert("has_utxo".into(), json!(has_utxo));
+    object.insert("is_final".into(), json!(has_utxo && state.verified));
+    object.insert("next".into(), json!(role.name()));
+    let mut missing = Map::new();
+    if !state.complete {
+        let hashes = |hashes: &[bitcoin::hashes::hash160::Hash]| -> Vec<String> {
+            hashes.iter().map(|hash| encode_hex(hash.as_ref())).collect()
+        };
+        let met = &state.met;
+        if !met.missing_public_keys.is_empty() {
+            missing.insert("pubkeys".into(), json!(hashes(&met.missing_public_keys)));
+        }
+        if let Some(hash) = met.missing_redeem_script {
+            missing.insert("redeemscript".into(), json!(encode_hex(&hash)));
+        }
+        if let Some(hash) = met.missing_witness_script {
+            missing.insert("witnessscript".into(), json!(encode_hex(&hash)));
+        }
+        if !state.missing_signatures.is_empty() {
+            missing.insert("signatures".into(), json!(hashes(&state.missing_signatures)));
+        }
+    }
+    if !missing.is_empty() {
+        object.insert("missing".into(), Value::Object(missing));
+    }
+    Value::Object(object)
+}
+
+/// The virtual size once all is signed, in virtual bytes; none where that is not known.
+fn estimated_size(
+    context: &Context<'_>,
+    psbt: &Psbt,
+    spent: &[Option<TxOut>],
+    states: &[State],
+) -> Result<Option<u64>, PsbtError> {
+    let mut psbt = psbt.clone();
+    let mut open = Vec::new();
+    for (index, ((input, spent), state)) in psbt.inputs.iter().zip(spent).zip(states).enumerate() {
+        let Some(spent) = spent else { return Ok(None) };
+        if !state.complete {
+            if input.is_final() {
+                return Ok(None);
+            }
+            open.push(partial(index, input, &spent.script_pubkey));
+        }
+    }
+    for outcome in estimate_partial(&psbt.tx, spent, open, context.plugin)? {
+        let Some(input) = psbt.inputs.get_mut(outcome.index) else { return Ok(None) };
+        match outcome.complete {
+            Some((script_sig, witness)) if outcome.met.witness || input.non_witness_utxo.is_some() => {
+                (input.final_script_sig, input.final_witness) = (script_sig, witness);
+            }
+            _ => return Ok(None),
+        }
+    }
+    let transaction = extract(&psbt);
+    let inputs = transaction.input.iter().map(|input| input.previous_output);
+    let outputs: HashMap<OutPoint, &TxOut> = inputs.zip(spent.iter().flatten()).collect();
+    let sigops = transaction_sigop_cost(&transaction, |outpoint| outputs.get(outpoint).copied(), Flags::STANDARD);
+    let Ok(sigops) = sigops else { return Ok(None) };
+    // Of a transaction without witnesses, or even inputs, the library would count the marker of the other form.
+    let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
+    let size = if has_witness { transaction.total_size() } else { transaction.base_size() };
+    let weight = (transaction.base_size() * 3 + size) as u64;
+    Ok(Some(weight.max(sigops.saturating_mul(BYTES_PER_SIGOP)).div_ceil(WITNESS_SCALE_FACTOR)))
+}

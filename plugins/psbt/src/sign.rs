@@ -1,0 +1,306 @@
+//! Updating, signing and finalising the inputs of a PSBT, as bitcoind's `SignPSBTInput` does.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use bitcoin::hashes::hash160;
+use bitcoin::{Script, ScriptBuf, Transaction, TxOut, Witness};
+use outrigger_sdk::parallel;
+use outrigger_sdk::script::{Flags, TransactionChecker, TxContext, verify_script};
+use outrigger_sdk::service::wallet::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
+use outrigger_sdk::sign::{
+    AskedKey, HashKind, KeySource, LocalKeys, Met, PartialInput, PartialOutcome, PartialSignatures, Sighash,
+    SolvingSet, inspect_scripts, sign_partial,
+};
+use outrigger_sdk::wire::Blob;
+
+use crate::error::PsbtError;
+use crate::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
+
+/// The inputs that are worth a thread of their own: verifying one takes some 50 us.
+const INPUTS_PER_BATCH: usize = 8;
+/// The kinds of the preimages' hashes, in the order of [`crate::psbt::PREIMAGES`].
+const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::Hash160, HashKind::Hash256];
+/// The bytes of a leaf's version in a control block; the other bit is the parity of the output key.
+const LEAF_VERSION_MASK: u8 = 0xfe;
+
+/// Where public keys come from.
+#[derive(Default)]
+pub struct Origins {
+    by_key: HashMap<Vec<u8>, Origin>,
+    by_x_only: HashMap<[u8; 32], Origin>,
+}
+
+impl Origins {
+    /// Adds what is known of a key.
+    pub fn add(&mut self, origin: &KeyOrigin) {
+        const HARDENED: u32 = 1 << 31;
+        let step = |text: &str| {
+            let number = text.trim_end_matches(['h', '\'']);
+            Some(number.parse::<u32>().ok()? | if number.len() < text.len() { HARDENED } else { 0 })
+        };
+        let path = origin.path.split('/').skip(1).filter_map(step).collect();
+        let known = Origin { fingerprint: origin.fingerprint, path };
+        if let Some((_, x)) = origin.public_key.split_first_chunk::<1>()
+            && let Ok(x) = x.try_into()
+        {
+            self.by_x_only.insert(x, known.clone());
+        }
+        self.by_key.insert(origin.public_key.to_vec(), known);
+    }
+}
+
+/// What inputs are signed and finalised with.
+pub struct Signing<'a> {
+    /// What is known of outputs.
+    pub known: &'a SolvingSet,
+    /// Where keys come from; empty to add none.
+    pub origins: &'a Origins,
+    /// What signs.
+    pub keys: &'a dyn KeySource,
+    /// What signatures cover.
+    pub sighash: Sighash,
+    /// Whether complete inputs become final.
+    pub finalize: bool,
+    /// Whether the answer is still wanted.
+    pub wanted: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// What became of an input.
+#[derive(Default)]
+pub struct State {
+    /// Whether it is complete.
+    pub complete: bool,
+    /// Whether it was final and verified before.
+    pub verified: bool,
+    /// What the solver met.
+    pub met: Met,
+    /// The HASH160 of the keys that did not sign.
+    pub missing_signatures: Vec<hash160::Hash>,
+}
+
+/// For each input, whether its final scriptSig and witness spend the output.
+pub fn verified(psbt: &Psbt, spent: &[Option<TxOut>]) -> Vec<bool> {
+    let context = TxContext::new(&psbt.tx, spent);
+    let verify = |(index, input): (usize, &Input)| {
+        let Some(Some(spent)) = spent.get(index) else { return false };
+        let mut checker = TransactionChecker::new(&context, index);
+        let (script_sig, witness) = (&input.final_script_sig, &input.final_witness);
+        verify_script(script_sig, &spent.script_pubkey, witness, Flags::STANDARD, &mut checker).is_ok()
+    };
+    parallel::map(psbt.inputs.iter().enumerate().collect(), INPUTS_PER_BATCH, verify)
+}
+
+/// Signs inputs and puts them together, as far as that can be done: all inputs, or those that are not final.
+pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, final_too: bool) -> Result<Vec<State>, PsbtError> {
+    let spent = psbt.spent();
+    let verified = verified(psbt, &spent);
+    let mut states: Vec<State> =
+        verified.into_iter().map(|verified| State { complete: verified, verified, ..State::default() }).collect();
+    let mut open = Vec::new();
+    for ((index, state), (input, spent)) in states.iter_mut().enumerate().zip(psbt.inputs.iter_mut().zip(&spent)) {
+        let Some(spent) = spent.as_ref().filter(|_| !state.verified) else { continue };
+        if !input.is_final() {
+            open.push(partial(index, input, &spent.script_pubkey));
+        } else if final_too && input.non_witness_utxo.is_some() {
+            // Final without being right: bitcoind does not look again.
+            make_final(input, ScriptBuf::new(), Witness::new());
+            state.complete = true;
+        }
+    }
+    let Signing { known, keys, sighash, wanted, .. } = signing;
+    for outcome in sign_partial(&psbt.tx, &spent, open, known, *keys, *sighash, wanted)? {
+        let index = outcome.index;
+        if let (Some(state), Some(input), Some(Some(spent))) =
+            (states.get_mut(index), psbt.inputs.get_mut(index), spent.get(index))
+        {
+            // What only the output says of itself is not enough for a signature that does not cover its amount.
+            if input.non_witness_utxo.is_some() || outcome.met.witness {
+                *state = store(input, outcome, spent, signing);
+            }
+        }
+    }
+    Ok(states)
+}
+
+/// What an input knows, for the solver.
+pub fn partial(index: usize, input: &Input, script_pubkey: &Script) -> PartialInput {
+    let mut own = SolvingSet::default();
+    for script in [&input.redeem_script, &input.witness_script] {
+        if !script.is_empty() {
+            own.add_script(script.clone());
+        }
+    }
+    input.origins.keys().for_each(|key| own.add_public_key(key));
+    input.tap_origins.keys().for_each(|key| own.add_x_only_key(*key));
+    for (kind, preimages) in KINDS.into_iter().zip(&input.preimages) {
+        preimages.iter().for_each(|(hash, preimage)| own.add_preimage(kind, hash.clone(), preimage.clone()));
+    }
+    let leaf = |((script, version), control_blocks): (&(Vec<u8>, u8), &BTreeSet<ControlBlock>)| {
+        let mut control_block = control_blocks.first()?.0.clone();
+        // The version that counts is the field's.
+        let first = control_block.first_mut()?;
+        let same = *first & LEAF_VERSION_MASK == *version;
+        same.then(|| TapLeaf { script: ScriptBuf::from_bytes(script.clone()), control_block: Blob(control_block) })
+    };
+    let taproot = TaprootData {
+        internal_key: input.tap_internal_key.unwrap_or_default(),
+        merkle_root: input.tap_merkle_root,
+        leaves: input.tap_scripts.iter().filter_map(leaf).collect(),
+    };
+    own.add(script_pubkey, SolvingData { taproot: Some(taproot), ..SolvingData::default() });
+    let signatures = PartialSignatures {
+        ecdsa: input.partial_sigs.clone(),
+        key_path: input.tap_key_sig.clone(),
+        leaves: input.tap_script_sigs.clone(),
+    };
+    PartialInput { index, own, signatures }
+}
+
+fn make_final(input: &mut Input, script_sig: ScriptBuf, witness: Witness) {
+    input.partial_sigs.clear();
+    input.origins.clear();
+    (input.redeem_script, input.witness_script) = Default::default();
+    if !script_sig.is_empty() {
+        input.final_script_sig = script_sig;
+    }
+    if !witness.is_empty() {
+        input.final_witness = witness;
+    }
+}
+
+fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Signing<'_>) -> State {
+    let PartialOutcome { signatures, complete, met, asked, missing_signatures, .. } = outcome;
+    let state = State { complete: complete.is_some(), verified: false, met, missing_signatures };
+    let met = &state.met;
+    match complete.filter(|_| signing.finalize) {
+        Some((script_sig, witness)) => make_final(input, script_sig, witness),
+        None => {
+            input.partial_sigs = signatures.ecdsa;
+            input.tap_key_sig = signatures.key_path;
+            input.tap_script_sigs = signatures.leaves;
+            fill(&mut input.redeem_script, met.redeem_script.as_ref());
+            fill(&mut input.witness_script, met.witness_script.as_ref());
+            if let Some(taproot) = &met.taproot {
+                input.tap_internal_key = Some(taproot.internal_key).filter(|key| *key != [0; 32]);
+                input.tap_merkle_root = taproot.merkle_root;
+                let mut scripts = BTreeMap::<_, BTreeSet<_>>::new();
+                for leaf in &taproot.leaves {
+                    let version = leaf.control_block.first().map_or(0, |byte| byte & LEAF_VERSION_MASK);
+                    let blocks = scripts.entry((leaf.script.to_bytes(), version)).or_default();
+                    blocks.insert(ControlBlock(leaf.control_block.to_vec()));
+                }
+                for (leaf, blocks) in scripts {
+                    input.tap_scripts.entry(leaf).or_insert(blocks);
+                }
+            }
+            add_origins(&asked, signing.origins, &mut input.origins, &mut input.tap_origins);
+        }
+    }
+    if met.witness {
+        input.witness_utxo = Some(spent.clone());
+    }
+    state
+}
+
+fn fill(into: &mut ScriptBuf, from: Option<&ScriptBuf>) {
+    if let (true, Some(from)) = (into.is_empty(), from) {
+        into.clone_from(from);
+    }
+}
+
+/// Adds where the keys come from whose signatures were asked for. What is known already stays as it is.
+fn add_origins(
+    asked: &[AskedKey],
+    known: &Origins,
+    origins: &mut BTreeMap<Vec<u8>, Origin>,
+    tap_origins: &mut BTreeMap<[u8; 32], TaprootOrigin>,
+) {
+    let mut new = BTreeMap::<[u8; 32], TaprootOrigin>::new();
+    for asked in asked {
+        match asked {
+            AskedKey::Ecdsa(key) => {
+                if let Some(origin) = known.by_key.get(key) {
+                    origins.entry(key.clone()).or_insert_with(|| origin.clone());
+                }
+            }
+            AskedKey::Taproot(key, leaf) => {
+                if let Some(origin) = known.by_x_only.get(key) {
+                    new.entry(*key).or_insert_with(|| (BTreeSet::new(), origin.clone())).0.extend(*leaf);
+                }
+            }
+        }
+    }
+    for (key, origin) in new {
+        tap_origins.entry(key).or_insert(origin);
+    }
+}
+
+/// Adds to the outputs what is known of spending them, so that a device recognises its own.
+pub fn update_outputs(psbt: &mut Psbt, known: &SolvingSet, origins: &Origins) {
+    let scripts = psbt.tx.output.iter().zip(&psbt.outputs);
+    let scripts = scripts.map(|(output, known)| {
+        let mut own = SolvingSet::default();
+        [&known.redeem_script, &known.witness_script]
+            .into_iter()
+            .filter(|script| !script.is_empty())
+            .for_each(|script| own.add_script(script.clone()));
+        known.origins.keys().for_each(|key| own.add_public_key(key));
+        known.tap_origins.keys().for_each(|key| own.add_x_only_key(*key));
+        (output.script_pubkey.as_script(), own)
+    });
+    let outcomes = inspect_scripts(&psbt.tx, scripts, known);
+    for (output, PartialOutcome { met, asked, .. }) in psbt.outputs.iter_mut().zip(outcomes) {
+        fill(&mut output.redeem_script, met.redeem_script.as_ref());
+        fill(&mut output.witness_script, met.witness_script.as_ref());
+        if let Some(taproot) = met.taproot {
+            update_taproot(output, &taproot);
+        }
+        add_origins(&asked, origins, &mut output.origins, &mut output.tap_origins);
+    }
+}
+
+fn update_taproot(output: &mut Output, taproot: &TaprootData) {
+    /// The bytes of a control block before its hashes, and those of each.
+    const CONTROL_BASE: usize = 33;
+    const NODE: usize = 32;
+    output.tap_internal_key = Some(taproot.internal_key);
+    if !taproot.leaves.is_empty() {
+        let leaf = |leaf: &TapLeaf| {
+            let depth = leaf.control_block.len().saturating_sub(CONTROL_BASE) / NODE;
+            let version = leaf.control_block.first().map_or(0, |byte| byte & LEAF_VERSION_MASK);
+            (u8::try_from(depth).unwrap_or(u8::MAX), version, leaf.script.to_bytes())
+        };
+        // bitcoind puts the later branch of a tree before the earlier one.
+        output.tap_tree = taproot.leaves.iter().rev().map(leaf).collect();
+    }
+}
+
+/// Drops the whole transactions that are not needed: where all inputs are taproot or later, signatures cover all amounts. With
+/// ANYONECANPAY they do not.
+pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Sighash) {
+    let is_taproot = |input: &Input| {
+        let script = input.witness_utxo.as_ref().map(|output| &output.script_pubkey);
+        script.and_then(|script| script.witness_version()).is_some_and(|version| version.to_num() > 0)
+    };
+    if !sighash.is_anyone_can_pay() && psbt.inputs.iter().all(is_taproot) {
+        psbt.inputs.iter_mut().for_each(|input| input.non_witness_utxo = None);
+    }
+}
+
+/// Finalises what can be: whether each input is complete.
+pub fn finalize(psbt: &mut Psbt, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Vec<State>, PsbtError> {
+    let (known, origins, keys) = (SolvingSet::default(), Origins::default(), LocalKeys::default());
+    let sighash = Sighash::DEFAULT;
+    let signing = Signing { known: &known, origins: &origins, keys: &keys, sighash, finalize: true, wanted };
+    sign_inputs(psbt, &signing, true)
+}
+
+/// The transaction with the final scriptSigs and witnesses.
+pub fn extract(psbt: &Psbt) -> Transaction {
+    let mut transaction = psbt.tx.clone();
+    for (input, known) in transaction.input.iter_mut().zip(&psbt.inputs) {
+        input.script_sig.clone_from(&known.final_script_sig);
+        input.witness.clone_from(&known.final_witness);
+    }
+    transaction
+}

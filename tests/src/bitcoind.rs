@@ -119,11 +119,12 @@ impl Bitcoind {
     }
 
     fn try_call(&self) -> Option<()> {
-        std::fs::read(self.cookie()).ok()?;
+        // It is gone for a moment while the node writes another.
+        let cookie = std::fs::read_to_string(self.cookie()).ok()?;
         std::net::TcpStream::connect(self.address).ok()?;
         // One that was killed has left its former cookie behind: 401 until it has written another.
         let request = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
-        (self.client().post(&request).status == 200).then_some(())
+        (Client::new(self.address, &cookie).post(&request).status == 200).then_some(())
     }
 
     /// Its cookie file.
@@ -169,7 +170,11 @@ fn spawn(program: &OsString, chain: &str, arguments: &[String], folder: &Path, p
 
 impl Drop for Bitcoind {
     fn drop(&mut self) {
-        if let Ok(None) = self.child.try_wait() {
+        if std::thread::panicking() {
+            // One that is only starting does not stop when it is asked to.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        } else if let Ok(None) = self.child.try_wait() {
             self.stop();
         }
     }

@@ -34,7 +34,7 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
     let (code, told) = checked(&bare, "regtest");
     assert_eq!(code, Some(0), "{told}");
     for line in [
-        "The configuration can be used: 4 plugins with ".to_owned(),
+        "The configuration can be used: 5 plugins with ".to_owned(),
         format!("The node at http://{} is reached: /Satoshi:", bare.address),
         "prune: no".to_owned(),
         "blockfilterindex: none; ".to_owned(),

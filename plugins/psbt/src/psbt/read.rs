@@ -9,7 +9,6 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::PublicKey;
 use bitcoin::taproot::{LeafVersion, TAPROOT_CONTROL_MAX_NODE_COUNT, TaprootBuilder};
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
-use outrigger_sdk::script::{Flags, check_signature_encoding};
 use outrigger_sdk::standard::decode::{self, Form};
 
 use super::write::MAGIC;
@@ -171,8 +170,6 @@ impl Input {
                 let duplicate = "Duplicate Key, input partial signature for pubkey already provided";
                 ensure(!self.partial_sigs.contains_key(&hash), duplicate)?;
                 let signature = reader.bytes()?;
-                let encoded = check_signature_encoding(signature, Flags::DERSIG | Flags::STRICTENC).is_ok();
-                ensure(encoded && !signature.is_empty(), "Signature is not a valid encoding")?;
                 self.partial_sigs.insert(hash, (public_key.to_vec(), signature.to_vec()));
             }
             0x06 => reader.origins(rest, &mut self.origins)?,

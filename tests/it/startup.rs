@@ -205,7 +205,7 @@ fn run_check_names_what_would_keep_the_host_from_starting() {
     let good = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let (code, told, error) = checked(&good);
     assert_eq!((code, error.as_str()), (Some(0), ""));
-    assert!(told.starts_with("The configuration can be used: 6 plugins with "), "{told}");
+    assert!(told.starts_with("The configuration can be used: 7 plugins with "), "{told}");
     let policy = built().library("outrigger_node_policy").display().to_string();
     let grants = "grants = [{ service = \"node-rpc/1\", methods = [\"getblocktemplate\", \"getblock\"] }]";
     let (_, told, _) = checked(&format!("[[plugins]]\nfile = \"{policy}\"\n{grants}\n"));

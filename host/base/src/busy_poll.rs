@@ -45,15 +45,15 @@ impl BusyPoll {
         self.looking.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).is_ok()
     }
 
-    /// What comes within the patience; none when nothing does.
-    fn look(&self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
+    /// What comes within the patience, or, with `PEEK`, that it has come; none when nothing does.
+    fn look(&self, stream: &TcpStream, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
         if !self.take_place() {
             return None;
         }
         let room = buffer.remaining().min(LOOK_BYTES);
         let began = Instant::now();
         let found = loop {
-            match recv(stream, buffer.initialize_unfilled_to(room), RecvFlags::DONTWAIT) {
+            match recv(stream, buffer.initialize_unfilled_to(room), flags | RecvFlags::DONTWAIT) {
                 Ok((_, count)) => {
                     buffer.advance(count);
                     break Some(Ok(()));
@@ -88,6 +88,16 @@ impl BusyPollState {
 
     /// Polls, after something was sent, for what comes back, if that is likely to pay; none when nothing came.
     pub fn look(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
+        self.look_with(stream, buffer, RecvFlags::empty())
+    }
+
+    /// The same, but leaves what has come to be read.
+    pub fn wait(&mut self, stream: &TcpStream) {
+        // An error is met again by whoever reads.
+        let _ = self.look_with(stream, &mut ReadBuf::new(&mut [0]), RecvFlags::PEEK);
+    }
+
+    fn look_with(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
         let sent = self.busy_poll.sent.fetch_add(1, Ordering::Relaxed) + 1;
         let others = sent - std::mem::replace(&mut self.sent, sent) - 1;
         if others >= self.busy_poll.places as u64 {
@@ -97,7 +107,7 @@ impl BusyPollState {
             self.asleep -= 1;
             return None;
         }
-        let found = self.busy_poll.look(stream, buffer);
+        let found = self.busy_poll.look(stream, buffer, flags);
         self.misses = if found.is_some() { 0 } else { (self.misses + 1).min(MAX_MISSES) };
         self.asleep = (1 << self.misses) - 1;
         found

@@ -75,19 +75,13 @@ fn notice_death(stream: &TcpStream) -> io::Result<()> {
 struct Polled {
     stream: TcpStream,
     polling: BusyPollState,
-    /// Whether what was moved last was sent.
+    /// Whether something was sent since the last look.
     sent: bool,
 }
 
 impl AsyncRead for Polled {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, polling, sent } = &mut *self;
-        let read = Pin::new(&mut *stream).poll_read(context, buf);
-        // The waker is set by now: what comes while nobody looks wakes the connection.
-        match std::mem::take(sent) && read.is_pending() {
-            true => polling.look(stream, buf).map_or(Poll::Pending, Poll::Ready),
-            false => read,
-        }
+        Pin::new(&mut self.stream).poll_read(context, buf)
     }
 }
 
@@ -111,7 +105,12 @@ impl AsyncWrite for Polled {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        // hyper has asked for the reply before it sends the request, and does not ask again until something comes.
+        let Self { stream, polling, sent } = &mut *self;
+        if std::mem::take(sent) {
+            polling.wait(stream);
+        }
+        Pin::new(stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -155,6 +155,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn busy_poll_that_waits_leaves_what_came() {
+        let (mut client, stream) = pair().await;
+        let mut polling = BusyPollState::new(busy_poll(1));
+        polling.wait(&stream);
+        assert_eq!(polling.asleep, 1, "nothing came");
+        client.write_all(b"reply").expect("write");
+        stream.readable().await.expect("readable");
+        polling.wait(&stream);
+        polling.wait(&stream);
+        assert_eq!((polling.misses, look(&mut polling, &stream)), (0, Some(5)));
+    }
+
+    #[tokio::test]
     async fn busy_poll_prefers_nobody_where_many_ask() {
         let (mut client, stream) = pair().await;
         let shared = busy_poll(1);

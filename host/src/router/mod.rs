@@ -276,7 +276,7 @@ impl Dispatch for Router {
         match self.lease(&call.method) {
             Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await.map(ResultText::from),
             Some(Err(error)) => Err(Failure::Rpc(error)),
-            // Boxed: every connection keeps room for the largest call that it may come to.
+            // Boxed: every call, a long poll of a plugin too, keeps room for the largest that it may come to.
             None => match Box::pin(self.builtins.call(&call)).await {
                 Some(answer) => answer.map(ResultText::from).map_err(Failure::Rpc),
                 None => match &self.passthrough {

@@ -1980,6 +1980,34 @@ enum {
      * Request: raw [bytes], metadata [list of (text, text)]. Response: [optional admission].
      */
     OUTRIGGER_FN_WALLET_SEND = 32,
+    /**
+     * The transactions of the wallet that spend each of these outpoints, in their order, whatever became of them. Since
+     * minor 1.
+     *
+     * Request: outpoints [list of out_point]. Response: [list of list of hash].
+     */
+    OUTRIGGER_FN_WALLET_SPENDERS = 33,
+    /**
+     * Locks outputs, the wallet's or not: who makes payments does not choose them. One that a transaction of the wallet
+     * spends (as for `coins`) is passed over. A lock ends when the wallet is unloaded, unless it is persistent; one
+     * that is persistent stays so. A new transaction of the wallet that spends the output ends it, and with a payment
+     * that `send` takes back it is there again. Since minor 1.
+     *
+     * Request: coins [list of out_point], persistent [bool]. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_LOCK_COINS = 34,
+    /**
+     * Unlocks these outputs, and forgets persistent locks. Nothing for one that is not locked. Since minor 1.
+     *
+     * Request: coins [list of out_point]. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_UNLOCK_COINS = 35,
+    /**
+     * The locked outputs: by the txid's internal bytes, then the output's number. Since minor 1.
+     *
+     * Request: nothing. Response: [list of out_point].
+     */
+    OUTRIGGER_FN_WALLET_LOCKED_COINS = 36,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

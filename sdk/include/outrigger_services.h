@@ -3561,6 +3561,19 @@ static inline bool outrigger_get_optional_admission(outrigger_reader_t *reader, 
         && (!out->present || outrigger_get_admission(reader, &out->value));
 }
 
+/**
+ * [list of list of hash] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_list_of_list_of_hash(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_list_of_hash(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_scheme(outrigger_writer_t *writer, const outrigger_scheme_t *value)
 {
@@ -5613,6 +5626,113 @@ static inline int32_t outrigger_wallet_send(
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SEND, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_admission(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The transactions of the wallet that spend each of these outpoints, in their order, whatever became of them. Since
+ * minor 1.
+ *
+ * Request: outpoints [list of out_point]. Response: [list of list of hash].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_spenders(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_out_point_t *outpoints, size_t outpoints_count,
+    outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_out_point(&request, outpoints, outpoints_count);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SPENDERS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_list_of_hash(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Locks outputs, the wallet's or not: who makes payments does not choose them. One that a transaction of the wallet
+ * spends (as for `coins`) is passed over. A lock ends when the wallet is unloaded, unless it is persistent; one that is
+ * persistent stays so. A new transaction of the wallet that spends the output ends it, and with a payment that `send`
+ * takes back it is there again. Since minor 1.
+ *
+ * Request: coins [list of out_point], persistent [bool]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_lock_coins(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_out_point_t *coins, size_t coins_count,
+    bool persistent, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_list_of_out_point(&request, coins, coins_count);
+    outrigger_put_bool(&request, persistent);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_LOCK_COINS, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Unlocks these outputs, and forgets persistent locks. Nothing for one that is not locked. Since minor 1.
+ *
+ * Request: coins [list of out_point]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_unlock_coins(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_out_point_t *coins, size_t coins_count,
+    outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_list_of_out_point(&request, coins, coins_count);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_UNLOCK_COINS, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * The locked outputs: by the txid's internal bytes, then the output's number. Since minor 1.
+ *
+ * Request: nothing. Response: [list of out_point].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_locked_coins(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_LOCKED_COINS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_out_point(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -26,7 +26,7 @@ fn both() -> Option<(Host, Bitcoind)> {
 }
 
 /// What a client gets for a call: the result, or code and message of the error.
-fn told(client: &mut Client, method: &str, params: &Value) -> String {
+pub fn told(client: &mut Client, method: &str, params: &Value) -> String {
     match client.try_call(method, params.clone()) {
         Ok(result) => result.to_string(),
         Err(error) => format!("{} {}", error.code, error.message),

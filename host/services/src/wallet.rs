@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{ScriptBuf, Txid};
+use bitcoin::{OutPoint, ScriptBuf, Txid};
 use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
@@ -207,6 +207,22 @@ impl Wallet for WalletService {
         self.check_may_use(scope, &name)?;
         let folders = self.scopes.get(scope)?.folders.clone();
         self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup)
+    }
+
+    fn spenders(&self, scope: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
+        self.read(scope, |view| view.spenders(&outpoints))
+    }
+
+    fn lock_coins(&self, scope: Scope, coins: Vec<OutPoint>, persistent: bool) -> Result<()> {
+        self.write(scope, |wallet| wallet.lock_coins(coins, persistent))
+    }
+
+    fn unlock_coins(&self, scope: Scope, coins: Vec<OutPoint>) -> Result<()> {
+        self.write(scope, |wallet| wallet.unlock_coins(&coins))
+    }
+
+    fn locked_coins(&self, scope: Scope) -> Result<Vec<OutPoint>> {
+        self.read(scope, |view| Ok(view.wallet().locked_coins()))
     }
 }
 

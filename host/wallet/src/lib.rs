@@ -33,6 +33,7 @@ mod legacy;
 mod live;
 pub mod load_list;
 mod loading;
+mod locks;
 mod manager;
 mod matching;
 mod multiples;

@@ -1,10 +1,12 @@
 //! A loaded wallet: its store, and what is known of it beside the store (whether it is unlocked, its rescan, whether it
 //! lags behind the chain).
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
+use bitcoin::OutPoint;
 use bitcoin::secp256k1::{All, Secp256k1};
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
@@ -58,6 +60,8 @@ pub struct Wallet {
     pub(super) descriptors: DescriptorCache,
     pub(super) encrypted_branches: EncryptedBranches,
     pub(super) lock: Mutex<Lock>,
+    /// The coins that payments do not choose (lockunspent). Changed by who has the right to write.
+    pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
     pub(super) rescan: Slot,
     /// What the node tells it, and where it stands.
     pub(super) feed: Feed,
@@ -90,6 +94,7 @@ impl Wallet {
         let lock = Self::stored_lock(&store)?;
         let txn = store.read()?;
         let feed = Feed::new(store.tables.synced(&txn)?, store.tables.top(&txn)?);
+        let locked_coins = store.tables.locked_coins(&txn)?;
         drop(txn);
         Ok(Self {
             attempts: shared.attempts.of(&name),
@@ -101,6 +106,7 @@ impl Wallet {
             shared,
             secp: &SECP,
             lock: Mutex::new(lock),
+            locked_coins: Mutex::new(locked_coins),
             rescan: Slot::default(),
             feed,
             write_lock: WriteLock::default(),

@@ -146,6 +146,7 @@ impl Write<'_> {
         self.meta.next_order_position += 1;
         self.index(&row)?;
         self.t.raw.put(&mut self.txn, &row.order_position.to_be_bytes(), &serialize(transaction))?;
+        self.unlock_coins(&row.inputs)?;
         self.put_transaction(&row)?;
         self.rederive_spenders(&row)
     }

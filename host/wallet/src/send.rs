@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Transaction, Txid};
+use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_node::NodeError;
 use outrigger_service::events::Event;
 use outrigger_service::mempool::Admission;
@@ -19,6 +19,7 @@ use super::error::Result;
 use super::follow::alarms::Due;
 use super::follow::feed::Item;
 use super::live::Wallet;
+use super::locks::CoinLock;
 use super::matching::{Match, examine};
 use super::write::Write;
 
@@ -65,16 +66,16 @@ impl Wallet {
         // A node in this process answers at once and for certain. What it is offered is stored as if it had taken it: its event then
         // finds nothing to write, which saves a synchronisation of the disk. After a kill the wallet sees what the mempool lacks.
         let state = if self.shared.node.link().is_none() { TxState::InMempool } else { TxState::Inactive };
-        let is_new = self.write(|write| write.store_payment(&transaction, txid, state, texts))?;
+        let unlocked = self.write(|write| write.store_payment(&transaction, txid, state, texts))?;
         let refused = match self.shared.node.submit(raw, NO_LIMIT) {
             Ok(taken @ (Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain)) => {
-                if is_new && state == TxState::InMempool {
+                if unlocked.is_some() && state == TxState::InMempool {
                     self.tell_sent(txid);
                 }
                 return Ok(Some(taken));
             }
             Err(error) if is_undecided(&error) => None,
-            refused => Some(refused).filter(|_| !is_new || self.take_back(txid, state)),
+            refused => Some(refused).filter(|_| unlocked.is_none_or(|unlocked| self.take_back(txid, state, unlocked))),
         };
         let Some(refused) = refused else {
             tracing::warn!(
@@ -98,9 +99,15 @@ impl Wallet {
         (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
     }
 
-    /// Takes back a payment that the node refused. Whether it is gone: one that could not be stored as gone would be offered again.
-    fn take_back(&self, txid: Txid, stored_as: TxState) -> bool {
-        self.write(|write| write.remove_refused(txid, stored_as)).unwrap_or_else(|error| {
+    /// Takes back a payment that the node refused, and locks its coins again. Whether it is gone: one that could not be stored as
+    /// gone would be offered again.
+    fn take_back(&self, txid: Txid, stored_as: TxState, unlocked: Vec<CoinLock>) -> bool {
+        let take_back = |write: &mut Write<'_>| {
+            let is_gone = write.remove_refused(txid, stored_as)?;
+            unlocked.into_iter().try_for_each(|coin| write.lock_coin(coin))?;
+            Ok(is_gone)
+        };
+        self.write(take_back).unwrap_or_else(|error| {
             tracing::error!(wallet = self.name(), %error, "a payment that the node refused cannot be taken back");
             false
         })
@@ -176,25 +183,28 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Stores a transaction of the wallet that is about to be sent, inactive or as if it were in the mempool. Whether it is new.
+    /// Stores a transaction of the wallet that is about to be sent, inactive or as if it were in the mempool. Gives the coins that
+    /// were locked; none where the wallet has it already.
     fn store_payment(
         &mut self,
         transaction: &Transaction,
         txid: Txid,
         state: TxState,
         texts: Vec<(String, String)>,
-    ) -> Result<bool> {
+    ) -> Result<Option<Vec<CoinLock>>> {
         let refused = |detail: &str| Err(ServiceError::new(ErrorKind::Refused, detail).into());
         let scripts = match examine(&self.t, &self.txn, transaction, &txid)? {
-            Match::Known(_) => return Ok(false),
+            Match::Known(_) => return Ok(None),
             Match::Foreign => return refused("The transaction is not the wallet's"),
             Match::New(scripts) => scripts,
         };
-        for input in &transaction.input {
-            if self.is_spent(&input.previous_output)? {
+        let inputs: Vec<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
+        for input in &inputs {
+            if self.is_spent(input)? {
                 return refused("Another transaction of the wallet spends the same coin");
             }
         }
+        let unlocked = self.unlock_coins(&inputs)?;
         let now = self.wallet.shared.node.time();
         if state == TxState::InMempool {
             self.enter_mempool(transaction, now)?;
@@ -210,7 +220,7 @@ impl Write<'_> {
             self.put_row(&row)?;
         }
         self.changed.remove(&txid);
-        Ok(true)
+        Ok(Some(unlocked))
     }
 
     /// Removes a payment that the node refused. Whether it is gone: it stays where it was met meanwhile, or something builds on it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use bitcoin::Txid;
+use bitcoin::{OutPoint, Txid};
 use heed::RwTxn;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
@@ -36,6 +36,8 @@ pub struct Write<'w> {
     pub changed: BTreeSet<Txid>,
     /// Descriptors that got scripts because others were used, with the index behind their last one.
     pub grown: Vec<(u32, u32)>,
+    /// Coins that are locked or unlocked once the write is on disk: which, and whether it is locked.
+    pub locks: Vec<(OutPoint, bool)>,
 }
 
 /// The right to write to a wallet, until it is dropped.
@@ -100,8 +102,16 @@ impl Wallet {
         let txn = self.store.write()?;
         // Where the wallet stands may be ahead of what is stored.
         let (meta, stored, synced) = (t.meta(&txn)?, t.synced(&txn)?, self.synced());
-        let mut write =
-            Write { wallet: self, t, txn, meta: meta.clone(), synced, changed: BTreeSet::new(), grown: Vec::new() };
+        let mut write = Write {
+            wallet: self,
+            t,
+            txn,
+            meta: meta.clone(),
+            synced,
+            changed: BTreeSet::new(),
+            grown: Vec::new(),
+            locks: Vec::new(),
+        };
         let result = change(&mut write)?;
         if write.meta != meta {
             put(t.meta, &mut write.txn, b"meta", &write.meta)?;
@@ -110,8 +120,9 @@ impl Wallet {
             put(t.meta, &mut write.txn, b"synced", &write.synced)?;
             write.remember_block()?;
         }
-        let Write { txn, changed, synced: now, .. } = write;
+        let Write { txn, changed, synced: now, locks, .. } = write;
         txn.commit()?;
+        self.note_locks(&locks);
         self.feed.note_stored(synced, now);
         for txid in changed {
             (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });

@@ -30,6 +30,11 @@ pub fn all(context: &CallContext<'_>) -> Result<Vec<WalletCoin>, WalletError> {
     }
 }
 
+/// The coins that payments and listunspent leave out (lockunspent).
+pub fn locked(context: &CallContext<'_>) -> Result<HashSet<OutPoint>, WalletError> {
+    Ok(context.host.wallet.locked_coins(context.scope)?.into_iter().collect())
+}
+
 /// The number of blocks that confirm a coin: 0 while it is unconfirmed.
 pub fn depth(coin: &WalletCoin, synced: &Synced) -> u32 {
     match coin.state {

@@ -132,6 +132,25 @@ pub enum WalletError {
     #[error("Timeout cannot be negative.")]
     NegativeTimeout,
 
+    /// An output's number below 0.
+    #[error("Invalid parameter, vout cannot be negative")]
+    NegativeVout,
+    /// An output of a transaction that the wallet does not have.
+    #[error("Invalid parameter, unknown transaction")]
+    UnknownOutput,
+    /// An output that its transaction does not have.
+    #[error("Invalid parameter, vout index out of bounds")]
+    VoutOutOfBounds,
+    /// An output that a transaction of the wallet spends.
+    #[error("Invalid parameter, expected unspent output")]
+    SpentOutput,
+    /// An output to unlock that is not locked.
+    #[error("Invalid parameter, expected locked output")]
+    NotLocked,
+    /// An output to lock that is locked.
+    #[error("Invalid parameter, output already locked")]
+    Locked,
+
     /// A feerate and a confirmation target.
     #[error(
         "Cannot specify both conf_target and fee_rate. Please provide either a confirmation target in blocks for automatic fee estimation, or an explicit fee rate."
@@ -262,6 +281,12 @@ impl WalletError {
             | Self::Dummy
             | Self::FeePayer(_)
             | Self::EmptyPassphrase
+            | Self::NegativeVout
+            | Self::UnknownOutput
+            | Self::VoutOutOfBounds
+            | Self::SpentOutput
+            | Self::NotLocked
+            | Self::Locked
             | Self::NegativeTimeout
             | Self::FeerateAndTarget
             | Self::FeerateAndMode

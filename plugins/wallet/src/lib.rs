@@ -17,6 +17,7 @@ mod encryption;
 mod error;
 mod info;
 mod labels;
+mod locks;
 mod locktime;
 mod manage;
 mod payment;
@@ -92,6 +93,8 @@ impl WalletPlugin {
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
             "listunspent" => unspent::list_unspent(q).and_then(to_json),
+            "lockunspent" => locks::lock_unspent(q).and_then(to_json),
+            "listlockunspent" => locks::list_lock_unspent(q).and_then(to_json),
             "sendmany" => send::send_many(q, self).and_then(to_json),
             "sendtoaddress" => send::send_to_address(q, self).and_then(to_json),
             "encryptwallet" => encryption::encrypt_wallet(q).and_then(to_json),

@@ -280,13 +280,14 @@ fn pay(
 }
 
 /// Gathers the coins that can be spent now: ours, mature, confirmed or our own trusted change, not spent by the mempool, and
-/// of a form whose keys we hold; those of scripts that were spent from are left out where that is asked for.
+/// of a form whose keys we hold, and not locked; those of scripts that were spent from are left out where that is asked for.
 fn available_coins(
     context: &CallContext<'_>,
     wallet: &WalletInfo,
     avoid_reuse: bool,
 ) -> Result<AvailableCoins, WalletError> {
     let spent_from = if avoid_reuse { reuse::spent_from(context)? } else { HashSet::new() };
+    let locked = coins::locked(context)?;
     let mut candidates = coins::all(context)?;
     candidates.retain(|coin| {
         let confirmed = matches!(coin.state, TxState::Confirmed { .. });
@@ -295,6 +296,7 @@ fn available_coins(
             && (confirmed || own_change)
             && !coins::is_immature(coin, &wallet.synced)
             && !spent_from.contains(&coin.script)
+            && !locked.contains(&coin.outpoint)
     });
     let outpoints: Vec<OutPoint> = candidates.iter().map(|coin| coin.outpoint).collect();
     let mut spenders = context.host.mempool.spenders(context.scope, outpoints)?.into_iter();

@@ -120,9 +120,9 @@ impl Filter {
     }
 
     /// The coins to list. What comes beyond the wanted sum or count is left out.
-    fn select(&self, coins: Vec<WalletCoin>, wallet: &WalletInfo) -> Vec<WalletCoin> {
+    fn select(&self, coins: impl Iterator<Item = WalletCoin>, wallet: &WalletInfo) -> Vec<WalletCoin> {
         let (mut taken, mut total) = (Vec::new(), Amount::ZERO);
-        for coin in coins.into_iter().filter(|coin| self.takes(coin, wallet)) {
+        for coin in coins.filter(|coin| self.takes(coin, wallet)) {
             total = total.saturating_add(coin.value);
             taken.push(coin);
             let enough = self.options.minimum_sum_amount != UNLIMITED && total >= self.options.minimum_sum_amount;
@@ -140,7 +140,9 @@ pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError>
     let wallet = context.wallet()?;
     let network = context.network()?;
     let filter = Filter::parse(context, network)?;
-    let coins = filter.select(coins::all(context)?, &wallet);
+    let locked = coins::locked(context)?;
+    let unlocked = coins::all(context)?.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
+    let coins = filter.select(unlocked, &wallet);
     let scripts = coins::scripts_of(context, &coins)?;
     let entries = coins::mempool_entries(context, &coins)?;
     let parents = coins::parent_texts(context, &coins)?;

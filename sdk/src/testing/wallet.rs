@@ -1,10 +1,10 @@
 //! A wallet that answers from plain data, set by the test.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, ScriptBuf, Txid};
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 use secp256k1::{Secp256k1, SecretKey};
 
 use super::{StubMempool, lock};
@@ -50,6 +50,8 @@ pub struct WalletState {
     pub descriptor_texts: BTreeMap<u32, String>,
     /// The coins.
     pub coins: Vec<WalletCoin>,
+    /// The locked outputs.
+    pub locked: BTreeSet<OutPoint>,
     /// The descriptors.
     pub descriptors: Vec<DescriptorInfo>,
     /// The addresses to hand out next.
@@ -103,6 +105,7 @@ impl WalletState {
             transactions: Vec::new(),
             descriptor_texts: BTreeMap::new(),
             coins: Vec::new(),
+            locked: BTreeSet::new(),
             descriptors: Vec::new(),
             addresses: VecDeque::new(),
             keys: Vec::new(),
@@ -450,6 +453,26 @@ impl Wallet for StubWallet {
             }
             Ok(admission)
         })?
+    }
+
+    fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
+        self.with(|state| {
+            let all = || state.transactions.iter().map(|known| &known.transaction);
+            let of = |outpoint| all().filter(|row| row.inputs.contains(outpoint)).map(|row| row.txid).collect();
+            outpoints.iter().map(of).collect()
+        })
+    }
+
+    fn lock_coins(&self, _: Scope, coins: Vec<OutPoint>, _: bool) -> Result<()> {
+        self.with(|state| state.locked.extend(coins))
+    }
+
+    fn unlock_coins(&self, _: Scope, coins: Vec<OutPoint>) -> Result<()> {
+        self.with(|state| state.locked.retain(|coin| !coins.contains(coin)))
+    }
+
+    fn locked_coins(&self, _: Scope) -> Result<Vec<OutPoint>> {
+        self.with(|state| state.locked.iter().copied().collect())
     }
 }
 

@@ -31,6 +31,18 @@ pub fn array(value: &Value) -> Result<&[Value], RpcError> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_type(value, Type::Array))
 }
 
+/// A member of an object that must be there and have this type (`RPCTypeCheckObj`), else -3.
+pub fn member<'v>(object: &'v Map<String, Value>, name: &str, wanted: Type) -> Result<&'v Value, RpcError> {
+    let value = object.get(name).filter(|value| !value.is_null());
+    let value = value.ok_or_else(|| RpcError::type_error(format!("Missing {name}")))?;
+    if Type::of(value) == wanted {
+        return Ok(value);
+    }
+    let (got, wanted) = (Type::of(value).name(), wanted.name());
+    let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");
+    Err(RpcError::type_error(message))
+}
+
 /// The value as an integer of type `T`: -3 for another JSON type, -1 for a number that does not fit.
 pub fn integer<T: TryFrom<i64>>(value: &Value) -> Result<T, RpcError> {
     let Value::Number(number) = value else { return Err(wrong_type(value, Type::Number)) };

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod backups;
+mod compared;
 mod encryption;
 mod payments;
 mod recorded;

@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not) |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -31,6 +31,8 @@
 //! Transactions stand by their order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain: what is
 //! listed together lies together. In the file `order_positions` is named `arrivals`, and `address_book` is named `book`.
 
+use std::collections::BTreeSet;
+
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::{OutPoint, Script, Txid};
 use heed::{RoTxn, RwTxn};
@@ -58,6 +60,9 @@ pub const PLAINTEXT_KEY: &[u8] = b"clear";
 /// Where the mark that former secrets are to be removed stands in the table `meta`.
 pub const SCRUB: &[u8] = b"scrub";
 
+/// The beginning of the keys of persistently locked coins in the table `meta`.
+pub const LOCKED: &[u8] = b"lock";
+
 /// The key of a script in the tables `scripts`, `labels`, `outputs` and `imported_watch`.
 pub fn script_key(script: &Script) -> [u8; 32] {
     sha256::Hash::hash(script.as_bytes()).to_byte_array()
@@ -75,6 +80,12 @@ pub fn outpoint_key(outpoint: &OutPoint) -> [u8; 36] {
     txid.copy_from_slice(outpoint.txid.as_byte_array());
     vout.copy_from_slice(&outpoint.vout.to_le_bytes());
     key
+}
+
+/// The outpoint of a key.
+pub fn outpoint_from(key: &[u8]) -> Result<OutPoint> {
+    let (txid, vout) = key.split_at_checked(32).ok_or_else(|| WalletError::damaged(key.len()))?;
+    Ok(OutPoint { txid: txid_from(txid)?, vout: number_from(vout)? })
 }
 
 /// A height and what stands beside it, both big-endian so that the table's order is theirs.
@@ -210,6 +221,12 @@ impl Tables {
     /// How many changes have called for a backup.
     pub fn changes(&self, txn: &RoTxn<'_>) -> Result<u64> {
         Ok(get(self.meta, txn, CHANGES)?.unwrap_or(0))
+    }
+
+    /// The coins that are locked persistently.
+    pub fn locked_coins(&self, txn: &RoTxn<'_>) -> Result<BTreeSet<OutPoint>> {
+        let rows = self.meta.prefix_iter(txn, LOCKED)?;
+        rows.map(|row| outpoint_from(row?.0.get(LOCKED.len()..).unwrap_or_default())).collect()
     }
 
     /// The rescan that has not come to its end.

@@ -7,6 +7,7 @@ mod encryption;
 mod follow;
 mod history;
 mod imports;
+mod locks;
 mod many;
 mod model;
 mod rescans;

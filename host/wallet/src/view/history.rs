@@ -64,6 +64,15 @@ impl WalletView {
         Ok(txids.iter().map(raw).collect::<Result<_>>()?)
     }
 
+    /// The transactions of the wallet that spend each of these outpoints.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn spenders(&self, outpoints: &[OutPoint]) -> ServiceResult<Vec<Vec<Txid>>> {
+        let spenders = |outpoint| self.t().spenders(&self.txn, outpoint);
+        Ok(outpoints.iter().map(spenders).collect::<Result<_>>()?)
+    }
+
     /// A batch of the history.
     ///
     /// # Errors

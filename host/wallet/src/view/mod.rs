@@ -6,7 +6,7 @@ mod sources;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, ScriptBuf};
+use bitcoin::ScriptBuf;
 use heed::RoTxn;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
@@ -25,7 +25,7 @@ use super::ownership::{is_long_label, label};
 use super::scrub;
 use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{Table, get, number_from, number_from_key, txid_from};
+use super::store::tables::{Table, get, number_from_key, outpoint_from};
 use super::store::{Snapshot, Tables};
 use super::trust::TrustResolver;
 use sources::{Side, keypool_oldest};
@@ -218,11 +218,10 @@ impl WalletView {
         let mut coins = Vec::with_capacity(rows.len());
         for (key, row) in rows {
             let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
-            let txid = txid_from(key.get(..32).unwrap_or_default())?;
-            let outpoint = OutPoint { txid, vout: number_from(key.get(32..).unwrap_or_default())? };
+            let outpoint = outpoint_from(&key)?;
             let trusted = match row.state {
                 TxState::Confirmed { .. } => true,
-                _ => match self.t().transaction(&self.txn, &txid)? {
+                _ => match self.t().transaction(&self.txn, &outpoint.txid)? {
                     Some(transaction) => trust.trusted(&transaction)?,
                     None => false,
                 },

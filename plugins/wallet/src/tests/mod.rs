@@ -4,6 +4,7 @@
 mod accounts;
 mod addresses;
 mod encryption;
+mod locks;
 mod manage;
 mod many;
 mod payments;

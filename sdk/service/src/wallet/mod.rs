@@ -58,7 +58,7 @@ mod script;
 mod tests;
 mod write;
 
-use bitcoin::{BlockHash, ScriptBuf, Txid};
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 
 pub use history::{
     CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Replaceable,
@@ -444,5 +444,20 @@ service! {
         /// stored or sent.
         #[since(1)]
         fn send(raw: Blob, metadata: Vec<(String, String)>) -> Option<Admission>;
+        /// The transactions of the wallet that spend each of these outpoints, in their order, whatever became of them.
+        #[since(1)]
+        fn spenders(outpoints: Vec<OutPoint>) -> Vec<Vec<Txid>>;
+        /// Locks outputs, the wallet's or not: who makes payments does not choose them. One that a transaction of the wallet
+        /// spends (as for `coins`) is passed over. A lock ends when the wallet is unloaded, unless it is persistent; one that is
+        /// persistent stays so. A new transaction of the wallet that spends the output ends it, and with a payment that `send` takes
+        /// back it is there again.
+        #[since(1)]
+        fn lock_coins(coins: Vec<OutPoint>, persistent: bool) -> ();
+        /// Unlocks these outputs, and forgets persistent locks. Nothing for one that is not locked.
+        #[since(1)]
+        fn unlock_coins(coins: Vec<OutPoint>) -> ();
+        /// The locked outputs: by the txid's internal bytes, then the output's number.
+        #[since(1)]
+        fn locked_coins() -> Vec<OutPoint>;
     }
 }

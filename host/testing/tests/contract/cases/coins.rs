@@ -67,6 +67,27 @@ pub fn what_anything_of_the_wallet_spends_is_no_coin(tester: &Tester) -> Outcome
     coins("spent in the mempool again", false)
 }
 
+pub fn a_lock_ends_when_the_coin_is_spent(tester: &Tester) -> Outcome {
+    let script = with_key(tester)?;
+    let payments = [pay(1, &script, 70), pay(2, &script, 70)];
+    tester.mine(&payments.each_ref());
+    let mut coins: Vec<_> = payments.iter().map(|payment| out(payment, 0)).collect();
+    coins.sort_unstable();
+    let locked = || tester.ask(|wallet, scope| wallet.locked_coins(scope));
+    let spenders = || tester.ask(|wallet, scope| wallet.spenders(scope, coins.clone()));
+    tester.ask(|wallet, scope| wallet.lock_coins(scope, coins.clone(), false))?;
+    same("the locked ones", locked()?, coins.clone())?;
+    same("they are coins still", tester.outpoints()?, coins.clone())?;
+    let spending = spend(&[*some("a coin", coins.last())?], &[(&foreign(1), 60)]);
+    tester.accept(&spending);
+    tester.take_out(spending.compute_txid());
+    tester.ask(|wallet, scope| wallet.abandon(scope, spending.compute_txid()))?;
+    same("what was spent once is locked no more", locked()?, coins.iter().take(1).copied().collect())?;
+    same("the spenders, given up or not", spenders()?, vec![Vec::new(), vec![spending.compute_txid()]])?;
+    tester.ask(|wallet, scope| wallet.unlock_coins(scope, coins.clone()))?;
+    same("none is locked", locked()?, Vec::new())
+}
+
 pub fn a_coin_says_what_its_transaction_says(tester: &Tester) -> Outcome {
     let script = with_key(tester)?;
     tester.take(watch(&p2wpkh(2)?))?;

@@ -71,6 +71,7 @@ cases! {
         coins_come_by_outpoint,
         a_place_among_the_coins_outlives_what_happens_meanwhile,
         what_anything_of_the_wallet_spends_is_no_coin,
+        a_lock_ends_when_the_coin_is_spent,
         a_coin_says_what_its_transaction_says,
         labels_are_entries_of_the_address_book,
         an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported,

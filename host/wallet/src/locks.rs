@@ -1,0 +1,83 @@
+//! Locked coins (lockunspent): payments do not choose them. Locks are kept in memory; a persistent one has a row, too.
+
+use bitcoin::OutPoint;
+use outrigger_service::Result as ServiceResult;
+
+use super::error::Result;
+use super::live::Wallet;
+use super::store::tables::{LOCKED, outpoint_key};
+use super::write::Write;
+
+/// A coin that was locked, and whether persistently.
+pub type CoinLock = (OutPoint, bool);
+
+/// The key of a persistent lock.
+fn key(coin: &OutPoint) -> Vec<u8> {
+    [LOCKED, outpoint_key(coin).as_slice()].concat()
+}
+
+impl Wallet {
+    /// Locks coins. Those that are spent are passed over.
+    ///
+    /// # Errors
+    /// `Refused` where the wallet is read-only; `Storage`.
+    pub fn lock_coins(&self, coins: Vec<OutPoint>, persistent: bool) -> ServiceResult<()> {
+        Ok(self.write(|write| coins.into_iter().try_for_each(|coin| write.lock_coin((coin, persistent))))?)
+    }
+
+    /// Unlocks coins.
+    ///
+    /// # Errors
+    /// As [`Self::lock_coins`].
+    pub fn unlock_coins(&self, coins: &[OutPoint]) -> ServiceResult<()> {
+        self.write(|write| write.unlock_coins(coins))?;
+        Ok(())
+    }
+
+    /// The locked coins, sorted.
+    pub fn locked_coins(&self) -> Vec<OutPoint> {
+        self.locked_coins.lock().iter().copied().collect()
+    }
+
+    /// Takes over what a write has changed.
+    pub(super) fn note_locks(&self, changes: &[(OutPoint, bool)]) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut locked = self.locked_coins.lock();
+        for (coin, is_locked) in changes {
+            if *is_locked {
+                locked.insert(*coin)
+            } else {
+                locked.remove(coin)
+            };
+        }
+    }
+}
+
+impl Write<'_> {
+    /// Locks a coin, unless it is spent.
+    pub fn lock_coin(&mut self, (coin, persistent): CoinLock) -> Result<()> {
+        if self.is_spent(&coin)? {
+            return Ok(());
+        }
+        if persistent {
+            self.t.meta.put(&mut self.txn, &key(&coin), &[])?;
+        }
+        self.locks.push((coin, true));
+        Ok(())
+    }
+
+    /// Unlocks those of these coins that are locked, and gives them.
+    pub fn unlock_coins(&mut self, coins: &[OutPoint]) -> Result<Vec<CoinLock>> {
+        let locked = self.wallet.locked_coins.lock();
+        let found: Vec<OutPoint> = coins.iter().filter(|coin| locked.contains(coin)).copied().collect();
+        drop(locked);
+        let mut unlocked = Vec::with_capacity(found.len());
+        for coin in found {
+            unlocked.push((coin, self.t.meta.delete(&mut self.txn, &key(&coin))?));
+            self.locks.push((coin, false));
+        }
+        Ok(unlocked)
+    }
+}

@@ -1,0 +1,75 @@
+//! Locked coins.
+
+use bitcoin::OutPoint;
+use bitcoin::consensus::serialize;
+use outrigger_service::mempool::Admission;
+
+use super::{Harness, elsewhere, foreign, spend};
+
+/// Two coins of the wallet, by outpoint.
+fn two_coins(harness: &Harness) -> [OutPoint; 2] {
+    let script = harness.address(Some(""));
+    harness.mine(vec![spend(&[elsewhere(1)], &[(&script, 70)]), spend(&[elsewhere(2)], &[(&script, 70)])]);
+    let coins = harness.coins();
+    [coins[0].outpoint, coins[1].outpoint]
+}
+
+fn locked(harness: &Harness) -> Vec<OutPoint> {
+    harness.view().wallet().locked_coins()
+}
+
+#[test]
+fn lockunspent_outlives_a_restart_only_where_it_is_persistent() {
+    let mut harness = Harness::with_wallet();
+    let [one, other] = two_coins(&harness);
+    let lock = |harness: &Harness, coin, persistent| {
+        harness.view().wallet().lock_coins(vec![coin], persistent).unwrap();
+    };
+    lock(&harness, other, false);
+    lock(&harness, one, true);
+    // The lock stays persistent.
+    lock(&harness, one, false);
+    assert_eq!(locked(&harness), [one, other]);
+    harness.restart(|_| {});
+    assert_eq!(locked(&harness), [one]);
+    lock(&harness, other, true);
+    harness.view().wallet().unlock_coins(&[one, elsewhere(9)]).unwrap();
+    harness.restart(|_| {});
+    assert_eq!(locked(&harness), [other]);
+    harness.view().wallet().unlock_coins(&[other]).unwrap();
+    harness.restart(|_| {});
+    assert_eq!(locked(&harness), []);
+}
+
+#[test]
+fn lockunspent_ends_when_a_transaction_of_the_wallet_spends_the_coin() {
+    let mut harness = Harness::with_wallet();
+    let [one, other] = two_coins(&harness);
+    harness.view().wallet().lock_coins(vec![one, other], true).unwrap();
+    let (first, second) = (spend(&[one], &[(&foreign(1), 60)]), spend(&[other], &[(&foreign(1), 60)]));
+    harness.accept(&first);
+    assert_eq!(locked(&harness), [other]);
+    harness.restart(|harness| {
+        harness.mine(vec![second]);
+    });
+    assert_eq!(locked(&harness), []);
+    // Spent coins are not locked, those of others are.
+    harness.view().wallet().lock_coins(vec![one, elsewhere(5)], true).unwrap();
+    assert_eq!(locked(&harness), [elsewhere(5)]);
+}
+
+#[test]
+fn lockunspent_holds_again_when_the_node_refuses_the_payment() {
+    let mut harness = Harness::with_wallet();
+    let [one, other] = two_coins(&harness);
+    let wallet = harness.view().wallet().clone();
+    wallet.lock_coins(vec![one], true).unwrap();
+    wallet.lock_coins(vec![other], false).unwrap();
+    // It pays more than it spends.
+    let refused = wallet.send(&serialize(&spend(&[one, other], &[(&foreign(1), 600)])), Vec::new()).unwrap();
+    assert!(matches!(refused, Some(Admission::Rejected { .. } | Admission::MissingInputs)), "{refused:?}");
+    assert_eq!(locked(&harness), [one, other]);
+    drop(wallet);
+    harness.restart(|_| {});
+    assert_eq!(locked(&harness), [one]);
+}

@@ -22,6 +22,11 @@ pub struct CallContext<'a, P = ()> {
 }
 
 impl<P> CallContext<'_, P> {
+    /// The services in the call's scope.
+    pub fn services(&self) -> outrigger_spend::Services<'_> {
+        outrigger_spend::Services { host: self.host, scope: self.scope }
+    }
+
     /// The wallet of the call.
     ///
     /// # Errors

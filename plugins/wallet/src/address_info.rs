@@ -1,9 +1,10 @@
 //! `getaddressinfo`.
 
-use bitcoin::hashes::{Hash, hash160, sha256};
+use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData, WalletKind};
+use outrigger_sdk::spend::weight::{public_key, redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use serde_json::{Map, Value, json};
 
@@ -102,22 +103,6 @@ fn single_key<'a>(script: &Script, info: &'a ScriptInfo) -> Option<&'a KeyOrigin
 /// The x coordinate of a public key of 32 or 33 bytes.
 fn x_only(key: &[u8]) -> Option<&[u8]> {
     key.get(key.len().checked_sub(X_LEN)?..)
-}
-
-/// The redeem script of a P2SH hash, where it is known.
-pub fn redeem_script<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
-    solving.scripts.iter().find(|script| hash160::Hash::hash(script.as_bytes()).as_byte_array() == hash)
-}
-
-/// The witness script of a P2WSH program, where it is known.
-pub fn witness_script<'a>(hash: &[u8; 32], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
-    solving.scripts.iter().find(|script| sha256::Hash::hash(script.as_bytes()).as_byte_array() == hash)
-}
-
-/// The public key of a hash, where it is known.
-pub fn public_key<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a [u8]> {
-    let found = solving.public_keys.iter().find(|key| hash160::Hash::hash(key).as_byte_array() == hash);
-    found.map(|key| &key[..])
 }
 
 /// What the form of a script tells, with the keys and scripts behind it that are known.

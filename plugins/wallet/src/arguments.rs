@@ -14,19 +14,6 @@ use serde_json::Value;
 
 use crate::error::WalletError;
 
-/// The types of addresses and their names.
-const ADDRESS_TYPES: [(&str, AddressType); 4] = [
-    ("legacy", AddressType::Legacy),
-    ("p2sh-segwit", AddressType::P2shSegwit),
-    ("bech32", AddressType::Bech32),
-    ("bech32m", AddressType::Bech32m),
-];
-
-/// The name of an address type.
-pub fn type_name(kind: AddressType) -> &'static str {
-    ADDRESS_TYPES.iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name)
-}
-
 /// The address type of a call that names none.
 pub const DEFAULT_ADDRESS_TYPE: AddressType = AddressType::Bech32;
 
@@ -36,8 +23,7 @@ pub fn address_type(value: Option<&Value>) -> Result<AddressType, WalletError> {
         return Ok(DEFAULT_ADDRESS_TYPE);
     };
     let name = text(value)?;
-    let found = ADDRESS_TYPES.iter().find(|(known, _)| *known == name);
-    found.map(|(_, kind)| *kind).ok_or_else(|| WalletError::UnknownAddressType(name.to_owned()))
+    AddressType::named(name).ok_or_else(|| WalletError::UnknownAddressType(name.to_owned()))
 }
 
 /// A label, empty by default. `*` is refused, since it stands for all labels. Unlike bitcoind, the length is limited.
@@ -81,7 +67,7 @@ mod tests {
     #[test]
     fn address_type_is_case_sensitive_and_defaults_to_bech32() {
         assert_eq!(address_type(None), Ok(AddressType::Bech32));
-        for (name, kind) in ADDRESS_TYPES {
+        for (name, kind) in AddressType::NAMED {
             assert_eq!(address_type(Some(&json!(name))), Ok(kind));
         }
         assert_eq!(message(address_type(Some(&json!("LEGACY")))), "Unknown address type 'LEGACY'");

@@ -6,10 +6,11 @@ use bitcoin::Amount;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::wallet::{Ownership, Synced, WalletInfo};
+use outrigger_sdk::spend::{coins, reuse};
 use serde_json::{Value, json};
 
 use crate::error::WalletError;
-use crate::{CallContext, arguments, coins, reuse};
+use crate::{CallContext, arguments};
 
 /// Sums of coins of one ownership.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -42,8 +43,8 @@ pub fn balances(
     avoid_reuse: bool,
 ) -> Result<Balances, WalletError> {
     let mut balances = Balances::default();
-    let spent_from = if avoid_reuse { reuse::spent_from(context)? } else { HashSet::new() };
-    for coin in coins::all(context)? {
+    let spent_from = if avoid_reuse { reuse::spent_from(context.services())? } else { HashSet::new() };
+    for coin in coins::all(context.services())? {
         let totals = match coin.ownership {
             Ownership::Spendable => &mut balances.mine,
             Ownership::WatchOnly => balances.watch_only.get_or_insert_default(),

@@ -2,7 +2,8 @@
 
 use outrigger_sdk::service::wallet::{MAX_LABEL_LEN, MAX_TEXT_LEN};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
-use outrigger_sdk::{FeeRate, RpcError, RpcErrorCode};
+use outrigger_sdk::spend::SpendError;
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// RPC_METHOD_DEPRECATED: what `getbalance` answers to an account name.
 const DEPRECATED: RpcErrorCode = RpcErrorCode(-32);
@@ -19,6 +20,9 @@ pub enum WalletError {
     /// A service failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// A payment cannot be funded.
+    #[error(transparent)]
+    Spend(#[from] SpendError),
 
     /// A new wallet without private keys was given a passphrase.
     #[error(
@@ -151,77 +155,12 @@ pub enum WalletError {
     #[error("Invalid parameter, output already locked")]
     Locked,
 
-    /// A feerate and a confirmation target.
-    #[error(
-        "Cannot specify both conf_target and fee_rate. Please provide either a confirmation target in blocks for automatic fee estimation, or an explicit fee rate."
-    )]
-    FeerateAndTarget,
-    /// A feerate and an estimate mode.
-    #[error("Cannot specify both estimate_mode and fee_rate")]
-    FeerateAndMode,
-    /// Not the name of an estimate mode.
-    #[error("Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"")]
-    EstimateMode,
-    /// A confirmation target out of its range.
-    #[error("Invalid conf_target, must be between 1 and {0}")]
-    ConfirmationTarget(i64),
     /// A payment from a wallet that may not hold private keys.
     #[error("Error: Private keys are disabled for this wallet")]
     PrivateKeysDisabled,
-    /// A feerate below what is relayed.
-    #[error("Fee rate ({}) is lower than the minimum fee rate setting ({})", feerate.to_sat_per_vb_text(), minimum.to_sat_per_vb_text())]
-    FeerateTooLow {
-        /// What was asked for.
-        feerate: FeeRate,
-        /// The least.
-        minimum: FeeRate,
-    },
-    /// An amount that would be dust.
-    #[error("Transaction amount too small")]
-    AmountTooSmall,
-    /// The coins do not suffice.
-    #[error("Insufficient funds")]
-    InsufficientFunds,
-    /// They would, but the mempool takes no longer chains of unconfirmed transactions.
-    #[error(
-        "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool"
-    )]
-    UnconfirmedChain,
-    /// It takes more inputs than a standard transaction can have.
-    #[error(
-        "The inputs size exceeds the maximum weight. Please try sending a smaller amount or manually consolidating your wallet's UTXOs"
-    )]
-    TooManyInputs,
-    /// The outputs alone are more than a standard transaction can have.
-    #[error("Maximum transaction weight is less than transaction weight without inputs")]
-    TooManyOutputs,
-    /// A payment to nobody.
-    #[error("Transaction must have at least one recipient")]
-    NoRecipients,
-    /// A payment of nothing, from which the fee is to be taken.
-    #[error("Transaction requires one destination of non-0 value, a non-0 feerate, or a pre-selected input")]
-    NothingToPay,
     /// The first argument of sendmany names an account.
     #[error("Dummy value must be set to \"\"")]
     Dummy,
-    /// Who pays the fee of sendmany is none of its recipients, or named twice.
-    #[error("Invalid parameter 'subtract fee from output', {0}")]
-    FeePayer(String),
-    /// The fee to take off the amount is greater than the amount.
-    #[error("The transaction amount is too small to pay the fee")]
-    AmountBelowFee,
-    /// What is left of the amount would be dust.
-    #[error("The transaction amount is too small to send after the fee has been deducted")]
-    DustAfterFee,
-    /// The fee is above [`crate::payment::MAX_FEE`].
-    #[error("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)")]
-    FeeTooHigh,
-    /// There is change and no address for it; why, in the words of getrawchangeaddress.
-    #[error("Transaction needs a change address, but we can't generate it. {0}")]
-    NoChangeAddress(String),
-    /// The payment names no feerate, and there is neither an estimate nor a fallback.
-    #[error("Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.")]
-    NoFeerate,
     /// An input could not be signed.
     #[error("Signing transaction failed")]
     SigningFailed,
@@ -253,20 +192,7 @@ impl WalletError {
             Self::UnknownAddressType(_) | Self::AddressReason(_) | Self::Address | Self::AddressAmong(_) => {
                 RpcErrorCode::INVALID_ADDRESS_OR_KEY
             }
-            Self::FeerateTooLow { .. }
-            | Self::AmountTooSmall
-            | Self::InsufficientFunds
-            | Self::UnconfirmedChain
-            | Self::TooManyInputs
-            | Self::TooManyOutputs
-            | Self::NoRecipients
-            | Self::NothingToPay
-            | Self::AmountBelowFee
-            | Self::DustAfterFee
-            | Self::FeeTooHigh
-            | Self::NoChangeAddress(_)
-            | Self::NoFeerate
-            | Self::SigningFailed => RpcErrorCode::WALLET_INSUFFICIENT_FUNDS,
+            Self::Spend(_) | Self::SigningFailed => RpcErrorCode::WALLET_INSUFFICIENT_FUNDS,
             Self::WalletNotNamed
             | Self::NoBackup
             | Self::UnknownFlag(_)
@@ -279,7 +205,6 @@ impl WalletError {
             | Self::LegacyTaproot
             | Self::DuplicatedAddress(_)
             | Self::Dummy
-            | Self::FeePayer(_)
             | Self::EmptyPassphrase
             | Self::NegativeVout
             | Self::UnknownOutput
@@ -287,11 +212,7 @@ impl WalletError {
             | Self::SpentOutput
             | Self::NotLocked
             | Self::Locked
-            | Self::NegativeTimeout
-            | Self::FeerateAndTarget
-            | Self::FeerateAndMode
-            | Self::EstimateMode
-            | Self::ConfirmationTarget(_) => RpcErrorCode::INVALID_PARAMETER,
+            | Self::NegativeTimeout => RpcErrorCode::INVALID_PARAMETER,
             Self::InvalidLabel | Self::LabelTooLong(_) | Self::NoSuchLabel(_) => RpcErrorCode::WALLET_INVALID_LABEL,
             Self::Encrypted | Self::NotEncrypted(_) => RpcErrorCode::WALLET_WRONG_ENC_STATE,
             Self::NothingToEncrypt => RpcErrorCode::WALLET_ENCRYPTION_FAILED,
@@ -307,6 +228,7 @@ impl From<WalletError> for RpcError {
         match error {
             WalletError::Argument(error) => error,
             WalletError::Service(error) => error.into(),
+            WalletError::Spend(error) => error.with_code(RpcErrorCode::WALLET_INSUFFICIENT_FUNDS),
             rule => Self::new(rule.code(), rule.to_string()),
         }
     }
@@ -315,6 +237,7 @@ impl From<WalletError> for RpcError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outrigger_sdk::FeeRate;
 
     #[track_caller]
     fn check(error: WalletError, code: i32, message: &str) {
@@ -336,7 +259,7 @@ mod tests {
         );
         check(WalletError::UnknownAddressType("x".into()), -5, "Unknown address type 'x'");
         check(WalletError::AccountName, -32, "dummy first argument must be excluded or set to \"*\".");
-        check(WalletError::InsufficientFunds, -6, "Insufficient funds");
+        check(SpendError::InsufficientFunds.into(), -6, "Insufficient funds");
         check(WalletError::EmptyPassphrase, -8, "passphrase cannot be empty");
         check(
             WalletError::NotEncrypted("walletlock"),
@@ -344,10 +267,11 @@ mod tests {
             "Error: running with an unencrypted wallet, but walletlock was called.",
         );
         check(
-            WalletError::FeerateTooLow {
+            SpendError::FeerateTooLow {
                 feerate: FeeRate::from_sat_per_kvb(500),
                 minimum: FeeRate::from_sat_per_kvb(1000),
-            },
+            }
+            .into(),
             -6,
             "Fee rate (0.500 sat/vB) is lower than the minimum fee rate setting (1.000 sat/vB)",
         );

@@ -10,28 +10,22 @@ mod address_info;
 mod addresses;
 mod arguments;
 mod balances;
-mod change;
-mod coins;
 mod descriptors;
 mod encryption;
 mod error;
 mod info;
 mod labels;
 mod locks;
-mod locktime;
 mod manage;
-mod payment;
+mod parents;
 mod recipients;
-mod reuse;
-mod select;
 mod send;
-mod signable;
 mod unspent;
 mod upkeep;
-mod weight;
 
 use std::sync::Mutex;
 
+use outrigger_sdk::spend::SpendSettings;
 use outrigger_sdk::{Call, CallContext, FeeRate, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -44,8 +38,7 @@ const MAX_FALLBACK_FEERATE: u64 = 100_000_000;
 /// The plugin.
 pub struct WalletPlugin {
     host: Host,
-    /// The feerate of payments that name none; none: they are refused.
-    fallback_feerate: Option<FeeRate>,
+    settings: SpendSettings,
     /// Held while a payment is made.
     paying: Mutex<()>,
 }
@@ -58,7 +51,11 @@ impl Plugin for WalletPlugin {
             .filter(|satoshi| *satoshi <= MAX_FALLBACK_FEERATE)
             .ok_or_else(|| format!("option 'fallbackfee' must be between 0 and {MAX_FALLBACK_FEERATE}"))?;
         let fallback_feerate = Some(FeeRate::from_sat_per_kvb(satoshi)).filter(|feerate| *feerate > FeeRate::ZERO);
-        Ok(Self { host, fallback_feerate, paying: Mutex::new(()) })
+        Ok(Self {
+            host,
+            settings: SpendSettings { fallback_feerate, ..SpendSettings::default() },
+            paying: Mutex::new(()),
+        })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {

@@ -7,11 +7,12 @@ use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::params::{Type, flag, hash};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::TxState;
+use outrigger_sdk::spend::coins;
 use outrigger_sdk::typed;
 use serde_json::{Value, json};
 
+use crate::CallContext;
 use crate::error::WalletError;
-use crate::{CallContext, coins};
 
 /// `lockunspent`: locks or unlocks outputs of the wallet's transactions, or unlocks all.
 pub fn lock_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
@@ -63,7 +64,7 @@ fn named_coins(
     }
     let outputs = output_counts(context, &coins)?;
     let spent = spent(context, &coins)?;
-    let locked = coins::locked(context)?;
+    let locked = coins::locked(context.services())?;
     for coin in &coins {
         match outputs.get(&coin.txid) {
             None => return Err(WalletError::UnknownOutput),

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 
 use bitcoin::script::PushBytesBuf;
 use bitcoin::{Amount, Network, ScriptBuf, opcodes};
-use outrigger_sdk::params::{self, Type, int32};
+use outrigger_sdk::params::{self, Type};
+use outrigger_sdk::spend::Recipient;
+use outrigger_sdk::spend::options::fee_payers;
 use outrigger_sdk::standard::address;
 use outrigger_sdk::{RpcError, amount};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::arguments::wrong_type;
 use crate::error::WalletError;
-use crate::payment::Recipient;
 
 /// The key of an output that carries data.
 const DATA: &str = "data";
@@ -34,10 +35,8 @@ pub fn check_dummy(value: Option<&Value>) -> Result<(), WalletError> {
 /// The recipients, in the order of their keys. Who pays the fee is judged before the addresses are, as in Bitcoin Core 29.
 pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Result<Vec<Recipient>, WalletError> {
     let amounts = amounts.as_object().ok_or_else(|| wrong_type(amounts, Type::Object))?;
-    let payers = match subtract {
-        Some(subtract) => payers(subtract, amounts)?,
-        None => HashSet::new(),
-    };
+    let names: Vec<&str> = amounts.keys().map(String::as_str).collect();
+    let payers = fee_payers(subtract, &names)?;
     let mut seen = HashSet::new();
     let mut recipients = Vec::new();
     for (position, (key, value)) in amounts.iter().enumerate() {
@@ -54,32 +53,6 @@ pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Resu
         recipients.push(Recipient { script, amount, subtract_fee });
     }
     Ok(recipients)
-}
-
-/// The positions of those who pay the fee: each is named by its key or by its position.
-fn payers(subtract: &Value, amounts: &Map<String, Value>) -> Result<HashSet<usize>, WalletError> {
-    let mut payers = HashSet::new();
-    for value in subtract.as_array().ok_or_else(|| wrong_type(subtract, Type::Array))? {
-        let position = match value {
-            Value::String(key) => {
-                let position = amounts.keys().position(|known| known == key);
-                position.ok_or_else(|| WalletError::FeePayer(format!("destination {key} not found in tx outputs")))?
-            }
-            Value::Number(_) => {
-                let number = int32(value)?;
-                usize::try_from(number).map_err(|_| WalletError::FeePayer(format!("negative position: {number}")))?
-            }
-            other => return Err(WalletError::FeePayer(format!("invalid value type: {}", Type::of(other).name()))),
-        };
-        if payers.contains(&position) {
-            return Err(WalletError::FeePayer(format!("duplicated position: {position}")));
-        }
-        if position >= amounts.len() {
-            return Err(WalletError::FeePayer(format!("position too large: {position}")));
-        }
-        payers.insert(position);
-    }
-    Ok(payers)
 }
 
 /// The script of an output that carries data.

@@ -8,13 +8,15 @@ use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex, int32, int64};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
+use outrigger_sdk::spend::weight::{redeem_script, witness_script};
+use outrigger_sdk::spend::{coins, reuse};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use serde_json::{Map, Value, json};
 
-use crate::address_info::{redeem_script, witness_script};
+use crate::CallContext;
 use crate::arguments::{addresses, wrong_type};
 use crate::error::WalletError;
-use crate::{CallContext, coins, reuse};
+use crate::parents::parent_texts;
 
 /// The default of `maxconf`.
 const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
@@ -140,13 +142,13 @@ pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError>
     let wallet = context.wallet()?;
     let network = context.network()?;
     let filter = Filter::parse(context, network)?;
-    let locked = coins::locked(context)?;
-    let unlocked = coins::all(context)?.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
+    let locked = coins::locked(context.services())?;
+    let unlocked = coins::all(context.services())?.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
     let coins = filter.select(unlocked, &wallet);
-    let scripts = coins::scripts_of(context, &coins)?;
-    let entries = coins::mempool_entries(context, &coins)?;
-    let parents = coins::parent_texts(context, &coins)?;
-    let spent_from = if wallet.avoid_reuse { Some(reuse::spent_from(context)?) } else { None };
+    let scripts = coins::scripts_of(context.services(), &coins)?;
+    let entries = coins::mempool_entries(context.services(), &coins)?;
+    let parents = parent_texts(context, &coins)?;
+    let spent_from = if wallet.avoid_reuse { Some(reuse::spent_from(context.services())?) } else { None };
     let entry = |coin: &WalletCoin| {
         let about = About {
             depth: coins::depth(coin, &wallet.synced),

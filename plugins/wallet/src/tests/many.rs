@@ -73,8 +73,8 @@ fn change_type(paid: &[Form], sources: &[AddressType]) -> AddressType {
     info.sources = sources.iter().map(|kind| AddressSource { kind: *kind, internal: true, available: true }).collect();
     let scripts = paid.iter().map(|form| TestKey::new(91).script(*form));
     let recipients =
-        scripts.map(|script| crate::payment::Recipient { script, amount: Amount::ONE_SAT, subtract_fee: false });
-    crate::change::change_type(&recipients.collect::<Vec<_>>(), &info)
+        scripts.map(|script| outrigger_sdk::spend::Recipient { script, amount: Amount::ONE_SAT, subtract_fee: false });
+    outrigger_sdk::spend::change_type(&recipients.collect::<Vec<_>>(), &info, AddressType::Bech32)
 }
 
 #[test]

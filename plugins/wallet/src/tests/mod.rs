@@ -7,7 +7,6 @@ mod encryption;
 mod locks;
 mod manage;
 mod many;
-mod payments;
 mod reuse;
 mod sending;
 mod unspent;

@@ -47,7 +47,10 @@ fn sendtoaddress_signs_and_gives_to_the_mempool() {
     let paid = |script: ScriptBuf| payment.output.iter().find(|output| output.script_pubkey == script).unwrap().value;
     assert_eq!(paid(TestKey::new(99).script(Form::Wpkh)).to_sat(), 50_000_000);
     let change = paid(TestKey::new(50).script(Form::Wpkh)).to_sat();
-    assert_eq!(change + 50_000_000 + last_entry(&test).fee.to_sat(), payment.input.len() as u64 * 100_000_000);
+    let coins = test.wallet(|state| state.coins.clone());
+    let spent = |input: &bitcoin::TxIn| coins.iter().find(|coin| coin.outpoint == input.previous_output).unwrap().value;
+    let spent: u64 = payment.input.iter().map(|input| spent(input).to_sat()).sum();
+    assert_eq!(change + 50_000_000 + last_entry(&test).fee.to_sat(), spent);
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn sendtoaddress_spends_every_form_at_the_exact_feerate() {
             let arguments = json!([foreign_address(Form::Wpkh), 1.5, "", "", false, true, null, null, null, rate]);
             test.call("sendtoaddress", arguments).unwrap();
             let entry = last_entry(&test);
-            let wanted = crate::payment::fee(FeeRate::from_sat_per_kvb(feerate), entry.weight).to_sat();
+            let wanted = FeeRate::from_sat_per_kvb(feerate).fee(entry.weight.to_vbytes_ceil()).to_sat();
             let paid = entry.fee.to_sat();
             // The fee assumes the longest signatures; a shorter one makes the payment a little smaller.
             let slack = feerate / 1000 + 1;
@@ -80,7 +83,7 @@ fn sendtoaddress_of_mixed_inputs_pays_enough() {
     test.call("sendtoaddress", arguments).unwrap();
     let entry = last_entry(&test);
     assert_eq!(sent(&test)[0].input.len(), 8);
-    let wanted = crate::payment::fee(FeeRate::from_sat_per_kvb(3000), entry.weight).to_sat();
+    let wanted = FeeRate::from_sat_per_kvb(3000).fee(entry.weight.to_vbytes_ceil()).to_sat();
     let paid = entry.fee.to_sat();
     assert!((wanted..wanted + 30).contains(&paid), "{paid} for {wanted}");
 }

@@ -148,6 +148,26 @@ wire_enum! {
     }
 }
 
+impl AddressType {
+    /// All, with bitcoind's names.
+    pub const NAMED: [(&'static str, Self); 4] = [
+        ("legacy", Self::Legacy),
+        ("p2sh-segwit", Self::P2shSegwit),
+        ("bech32", Self::Bech32),
+        ("bech32m", Self::Bech32m),
+    ];
+
+    /// bitcoind's name of it.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// The type of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+}
+
 wire_struct! {
     /// Where new addresses of one type and side come from: an active descriptor, or the imported keypool.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,24 +6,23 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{OutPoint, ScriptBuf};
-use outrigger_sdk::service::ServiceError;
-use outrigger_sdk::service::wallet::{HistoryQuery, HistoryRange, Ownership};
-use outrigger_sdk::wire::Blob;
+use outrigger_service::wallet::{HistoryQuery, HistoryRange, Ownership};
+use outrigger_service::wire::Blob;
+use outrigger_service::{Result, ServiceError};
 
-use crate::CallContext;
-use crate::error::WalletError;
+use crate::Services;
 
 /// The most transactions to ask the host for at a time.
 const BATCH: u32 = 1000;
 
 /// The wallet's scripts of which an output was spent by a transaction of the wallet, whatever became of it: who saw it knows
 /// the script.
-pub fn spent_from(context: &CallContext<'_>) -> Result<HashSet<ScriptBuf>, WalletError> {
+pub fn spent_from(services: Services<'_>) -> Result<HashSet<ScriptBuf>> {
     let mut owned: HashMap<OutPoint, ScriptBuf> = HashMap::new();
     let mut spent: Vec<OutPoint> = Vec::new();
     let mut query = HistoryQuery { range: HistoryRange::All, reverse: false, after: None, limit: BATCH };
     loop {
-        let batch = context.host.wallet.history(context.scope, query.clone())?;
+        let batch = services.host.wallet.history(services.scope, query.clone())?;
         let batch = batch.view().map_err(ServiceError::from)?;
         for row in batch.rows {
             let (transaction, _) = row.open()?;

@@ -1,26 +1,32 @@
-//! What it takes to spend a coin: the exact sizes of its scriptSig and witness, before it is signed.
+//! What it takes to spend a coin: the sizes of its scriptSig and witness, before it is signed, as Bitcoin Core reckons them.
 //!
-//! ECDSA signatures are counted with the 71 bytes of one with low R and low S and its type byte; one in 256 is a byte shorter.
-//! A coin that the wallet's keys cannot spend by one of the plain forms has no size and is not chosen.
+//! A coin of which it is not known how it is spent by one of the plain forms has no size and is not chosen.
 
+use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::transaction::InputWeightPrediction;
-use bitcoin::{Script, VarInt, Weight};
-use outrigger_sdk::amount::Saturating;
+use bitcoin::{Script, ScriptBuf, VarInt, Weight};
 #[cfg(test)]
-use outrigger_sdk::service::wallet::AddressType;
-use outrigger_sdk::service::wallet::SolvingData;
-use outrigger_sdk::standard::{ScriptKind, classify};
+use outrigger_service::wallet::AddressType;
+use outrigger_service::wallet::SolvingData;
+use outrigger_standard::{ScriptKind, classify};
+use outrigger_values::amount::Saturating;
 
-use crate::address_info::{public_key, redeem_script, witness_script};
+/// The length of an ECDSA signature with its type byte, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signatures {
+    /// With low R and low S, as the host's signer makes them; one in 256 is a byte shorter.
+    LowR = 71,
+    /// With low S alone, as others may make them.
+    AnyR = 72,
+}
 
-/// An ECDSA signature with its type byte, in bytes.
-const ECDSA_LEN: usize = 71;
-/// A Schnorr signature without type byte, in bytes.
-const SCHNORR_LEN: usize = 64;
+/// A Schnorr signature, in bytes: with a type byte, since the hash type is not known.
+const SCHNORR_LEN: usize = 65;
 /// A compressed public key, in bytes.
 const KEY_LEN: usize = 33;
 /// A P2WPKH program as a redeem script, in bytes.
 const WPKH_SCRIPT_LEN: usize = 22;
+
 /// The size of what spends a coin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InputSize {
@@ -28,6 +34,8 @@ pub struct InputSize {
     weight: Weight,
     /// Whether it has a witness.
     pub has_witness: bool,
+    /// Whether an empty witness is still to be counted in a transaction with witnesses.
+    lacks_witness: bool,
 }
 
 impl InputSize {
@@ -35,27 +43,33 @@ impl InputSize {
     pub fn new(script_sig: usize, witness: &[usize]) -> Self {
         const OUTPOINT_AND_SEQUENCE: Weight = Weight::from_non_witness_data_size(36 + 4);
         let prediction = InputWeightPrediction::new(script_sig, witness);
-        Self { weight: prediction.weight().saturating_add(OUTPOINT_AND_SEQUENCE), has_witness: !witness.is_empty() }
+        let weight = prediction.weight().saturating_add(OUTPOINT_AND_SEQUENCE);
+        Self { weight, has_witness: !witness.is_empty(), lacks_witness: witness.is_empty() }
+    }
+
+    /// The size of an input of this weight, in which its witness is counted, be it empty.
+    pub fn of_weight(weight: Weight, has_witness: bool) -> Self {
+        Self { weight, has_witness, lacks_witness: false }
     }
 
     /// The input's weight. In a transaction with witnesses an input without one has an empty one.
     pub fn weight(&self, in_witness_transaction: bool) -> Weight {
-        let empty = Weight::from_wu(u64::from(in_witness_transaction && !self.has_witness));
+        let empty = Weight::from_wu(u64::from(in_witness_transaction && self.lacks_witness));
         self.weight.saturating_add(empty)
     }
 
     /// What a P2WPKH output in P2SH takes to spend.
     pub fn nested_wpkh() -> Self {
-        Self::new(push_len(WPKH_SCRIPT_LEN), &[ECDSA_LEN, KEY_LEN])
+        Self::new(push_len(WPKH_SCRIPT_LEN), &[Signatures::LowR as usize, KEY_LEN])
     }
 
     /// What an output of the type takes to spend.
     #[cfg(test)]
     pub fn of_type(kind: AddressType) -> Self {
         match kind {
-            AddressType::Legacy => Self::new(pushes_len(&[ECDSA_LEN, KEY_LEN]), &[]),
+            AddressType::Legacy => Self::new(pushes_len(&[Signatures::LowR as usize, KEY_LEN]), &[]),
             AddressType::P2shSegwit => Self::nested_wpkh(),
-            AddressType::Bech32 => Self::new(0, &[ECDSA_LEN, KEY_LEN]),
+            AddressType::Bech32 => Self::new(0, &[Signatures::LowR as usize, KEY_LEN]),
             AddressType::Bech32m => Self::new(0, &[SCHNORR_LEN]),
         }
     }
@@ -113,60 +127,102 @@ fn plain_keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     }
 }
 
+/// Whether a script, with what is known of it, is or hides a witness program.
+pub fn is_witness(script: &Script, solving: &SolvingData) -> bool {
+    match classify(script) {
+        ScriptKind::ScriptHash { hash } => {
+            redeem_script(hash, solving).is_some_and(|script| script.is_witness_program())
+        }
+        _ => script.is_witness_program(),
+    }
+}
+
 /// What it takes to spend a script with the keys that `can_sign` knows; none where they do not suffice.
-pub fn input_size(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<InputSize> {
-    let (script_sig, witness) = lengths(script, solving, can_sign)?;
+pub fn input_size(
+    script: &Script,
+    solving: &SolvingData,
+    signatures: Signatures,
+    can_sign: &dyn Fn(&[u8]) -> bool,
+) -> Option<InputSize> {
+    let (script_sig, witness) = Solver { solving, ecdsa: signatures as usize, can_sign }.lengths(script)?;
     Some(InputSize::new(script_sig, &witness))
 }
 
-/// The length of the scriptSig that spends a script, and of the elements of its witness.
-fn lengths(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<(usize, Vec<usize>)> {
-    match classify(script) {
-        ScriptKind::ScriptHash { hash } => {
-            let redeem = redeem_script(hash, solving)?;
-            let (script_sig, witness) = match classify(redeem) {
-                ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {
-                    lengths(redeem, solving, can_sign)?
-                }
-                _ => (pushes_len(&elements(redeem, solving, can_sign)?), Vec::new()),
-            };
-            Some((script_sig + push_len(redeem.len()), witness))
+/// What the sizes follow from.
+struct Solver<'a> {
+    solving: &'a SolvingData,
+    /// The length of an ECDSA signature, in bytes.
+    ecdsa: usize,
+    can_sign: &'a dyn Fn(&[u8]) -> bool,
+}
+
+impl Solver<'_> {
+    /// The length of the scriptSig that spends a script, and of the elements of its witness.
+    fn lengths(&self, script: &Script) -> Option<(usize, Vec<usize>)> {
+        match classify(script) {
+            ScriptKind::ScriptHash { hash } => {
+                let redeem = redeem_script(hash, self.solving)?;
+                let (script_sig, witness) = match classify(redeem) {
+                    ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {
+                        self.lengths(redeem)?
+                    }
+                    _ => (pushes_len(&self.elements(redeem)?), Vec::new()),
+                };
+                Some((script_sig + push_len(redeem.len()), witness))
+            }
+            ScriptKind::WitnessV0KeyHash { hash } => {
+                let key = public_key(hash, self.solving).filter(|key| key.len() == KEY_LEN && (self.can_sign)(key))?;
+                Some((0, vec![self.ecdsa, key.len()]))
+            }
+            ScriptKind::WitnessV0ScriptHash { hash } => {
+                let script = witness_script(hash, self.solving)?;
+                let mut elements = self.elements(script)?;
+                elements.push(script.len());
+                Some((0, elements))
+            }
+            // Without a tree that is known, the output key itself may sign.
+            ScriptKind::Taproot { key } => {
+                let key = self.solving.taproot.as_ref().map_or(key, |data| &data.internal_key);
+                (self.can_sign)(key).then(|| (0, vec![SCHNORR_LEN]))
+            }
+            _ => Some((pushes_len(&self.elements(script)?), Vec::new())),
         }
-        ScriptKind::WitnessV0KeyHash { hash } => {
-            let key = public_key(hash, solving).filter(|key| key.len() == KEY_LEN && can_sign(key))?;
-            Some((0, vec![ECDSA_LEN, key.len()]))
+    }
+
+    /// The lengths of what a plain script takes from the stack.
+    fn elements(&self, script: &Script) -> Option<Vec<usize>> {
+        match classify(script) {
+            ScriptKind::PubKey { key } => (self.can_sign)(key).then(|| vec![self.ecdsa]),
+            ScriptKind::PubKeyHash { hash } => {
+                let key = public_key(hash, self.solving).filter(|key| (self.can_sign)(key))?;
+                Some(vec![self.ecdsa, key.len()])
+            }
+            ScriptKind::Multisig { required, keys } => {
+                let required = usize::from(required);
+                let signable = keys.iter().filter(|key| (self.can_sign)(key)).count();
+                // The empty element is the one that OP_CHECKMULTISIG takes off in excess.
+                let elements = || std::iter::once(0).chain(std::iter::repeat_n(self.ecdsa, required)).collect();
+                (signable >= required).then(elements)
+            }
+            _ => None,
         }
-        ScriptKind::WitnessV0ScriptHash { hash } => {
-            let script = witness_script(hash, solving)?;
-            let mut elements = elements(script, solving, can_sign)?;
-            elements.push(script.len());
-            Some((0, elements))
-        }
-        ScriptKind::Taproot { .. } => {
-            let data = solving.taproot.as_ref().filter(|data| can_sign(&data.internal_key));
-            data.map(|_| (0, vec![SCHNORR_LEN]))
-        }
-        _ => Some((pushes_len(&elements(script, solving, can_sign)?), Vec::new())),
     }
 }
 
-/// The lengths of what a plain script takes from the stack.
-fn elements(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<Vec<usize>> {
-    match classify(script) {
-        ScriptKind::PubKey { key } => can_sign(key).then(|| vec![ECDSA_LEN]),
-        ScriptKind::PubKeyHash { hash } => {
-            let key = public_key(hash, solving).filter(|key| can_sign(key))?;
-            Some(vec![ECDSA_LEN, key.len()])
-        }
-        ScriptKind::Multisig { required, keys } => {
-            let required = usize::from(required);
-            let signable = keys.iter().filter(|key| can_sign(key)).count();
-            // The empty element is the one that OP_CHECKMULTISIG takes off in excess.
-            let elements = || std::iter::once(0).chain(std::iter::repeat_n(ECDSA_LEN, required)).collect();
-            (signable >= required).then(elements)
-        }
-        _ => None,
-    }
+/// The redeem script of a P2SH hash, where it is known.
+pub fn redeem_script<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
+    solving.scripts.iter().find(|script| hash160::Hash::hash(script.as_bytes()).as_byte_array() == hash)
+}
+
+/// The witness script of a P2WSH program, where it is known.
+pub fn witness_script<'a>(hash: &[u8; 32], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
+    solving.scripts.iter().find(|script| sha256::Hash::hash(script.as_bytes()).as_byte_array() == hash)
+}
+
+/// The public key of a hash, where it is known.
+pub fn public_key<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a [u8]> {
+    let found = solving.public_keys.iter().find(|key| hash160::Hash::hash(key).as_byte_array() == hash);
+    found.map(|key| &key[..])
 }
 
 #[cfg(test)]
@@ -174,7 +230,7 @@ mod tests {
     use super::*;
     use bitcoin::hashes::Hash;
     use bitcoin::{PubkeyHash, ScriptBuf, WPubkeyHash};
-    use outrigger_sdk::service::wallet::TaprootData;
+    use outrigger_service::wallet::TaprootData;
 
     const KEY: [u8; 33] = [2; 33];
 
@@ -184,7 +240,8 @@ mod tests {
     }
 
     fn weight(script: &Script, solving: &SolvingData) -> Option<u64> {
-        input_size(script, solving, &|key| key == KEY || key == [7; 32]).map(|size| size.weight(false).to_wu())
+        input_size(script, solving, Signatures::LowR, &|key| key == KEY || key == [7; 32])
+            .map(|size| size.weight(false).to_wu())
     }
 
     fn multisig(required: u8, keys: &[[u8; 33]]) -> ScriptBuf {
@@ -210,7 +267,7 @@ mod tests {
         assert_eq!(InputSize::of_type(AddressType::Legacy).weight(false).to_wu(), 147 * 4);
         assert_eq!(InputSize::of_type(AddressType::Bech32).weight(true).to_wu(), 41 * 4 + 107);
         assert_eq!(InputSize::of_type(AddressType::P2shSegwit).weight(true).to_wu(), 64 * 4 + 107);
-        assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true).to_wu(), 41 * 4 + 66);
+        assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true).to_wu(), 41 * 4 + 67);
         assert_eq!(InputSize::of_type(AddressType::Legacy).weight(true).to_wu(), 147 * 4 + 1);
     }
 
@@ -221,7 +278,7 @@ mod tests {
         for (kind, prediction) in [
             (AddressType::Legacy, InputWeightPrediction::ground_p2pkh_compressed(1)),
             (AddressType::Bech32, InputWeightPrediction::ground_p2wpkh(1)),
-            (AddressType::Bech32m, InputWeightPrediction::P2TR_KEY_DEFAULT_SIGHASH),
+            (AddressType::Bech32m, InputWeightPrediction::P2TR_KEY_NON_DEFAULT_SIGHASH),
         ] {
             assert_eq!(lengths(kind), prediction.weight(), "{kind:?}");
         }
@@ -234,7 +291,7 @@ mod tests {
             let data = TaprootData { internal_key, merkle_root: None, leaves: Vec::new() };
             SolvingData { taproot: Some(data), ..SolvingData::default() }
         };
-        assert_eq!(weight(&script, &taproot([7; 32])), Some(41 * 4 + 66));
+        assert_eq!(weight(&script, &taproot([7; 32])), Some(41 * 4 + 67));
         assert_eq!(weight(&script, &taproot([8; 32])), None);
     }
 

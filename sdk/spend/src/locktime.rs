@@ -2,7 +2,7 @@
 
 use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::rand::Rng;
-use outrigger_sdk::service::wallet::Synced;
+use outrigger_service::wallet::Synced;
 
 /// The age of the tip, in seconds, up to which payments get a locktime (`MAX_ANTI_FEE_SNIPING_TIP_AGE` in Bitcoin Core).
 const MAX_TIP_AGE: u64 = 8 * 60 * 60;

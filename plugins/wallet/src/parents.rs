@@ -1,0 +1,39 @@
+//! The descriptors that coins come from.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use bitcoin::{OutPoint, Txid};
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::service::wallet::WalletCoin;
+use outrigger_sdk::spend::coins::BATCH;
+
+use crate::CallContext;
+use crate::error::WalletError;
+
+/// The texts of the descriptors that each coin comes from, as they were imported.
+pub fn parent_texts(
+    context: &CallContext<'_>,
+    coins: &[WalletCoin],
+) -> Result<HashMap<OutPoint, Vec<String>>, WalletError> {
+    let wanted: HashSet<OutPoint> = coins.iter().map(|coin| coin.outpoint).collect();
+    let txids: Vec<Txid> = wanted.iter().map(|outpoint| outpoint.txid).collect::<HashSet<_>>().into_iter().collect();
+    let mut numbers = HashMap::with_capacity(wanted.len());
+    for txids in txids.chunks(BATCH as usize) {
+        let found = context.host.wallet.transactions(context.scope, txids.to_vec())?;
+        for row in found.view().map_err(ServiceError::from)?.rows {
+            let (transaction, _) = row.open()?;
+            for (vout, output) in (0_u32..).zip(transaction.outputs.iter()) {
+                let outpoint = OutPoint { txid: transaction.txid, vout };
+                if wanted.contains(&outpoint) {
+                    numbers.insert(outpoint, output.descriptors.iter().collect::<Vec<u32>>());
+                }
+            }
+        }
+    }
+    let distinct: Vec<u32> = numbers.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let texts = context.host.wallet.descriptor_texts(context.scope, distinct.clone())?;
+    let texts: HashMap<u32, String> =
+        distinct.into_iter().zip(texts).filter_map(|(number, text)| Some((number, text?))).collect();
+    let of = |numbers: Vec<u32>| numbers.iter().filter_map(|number| texts.get(number).cloned()).collect();
+    Ok(numbers.into_iter().map(|(outpoint, numbers)| (outpoint, of(numbers))).collect())
+}

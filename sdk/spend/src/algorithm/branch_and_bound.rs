@@ -1,0 +1,66 @@
+//! Branch and bound, after Erhardt, "An Evaluation of Coin Selection Strategies": a set that comes so close to the target that
+//! no change is needed.
+
+use super::{Candidate, MAX_STEPS, Missed, Taken, groups, total};
+
+/// Looks for the set with the least waste whose amount is the target or up to `cost_of_change` more. Candidates have amounts
+/// above zero; they are sorted. The search goes depth first, the inclusion of the largest amount first, and ends after
+/// [`MAX_STEPS`].
+pub fn branch_and_bound(candidates: &mut [Candidate], target: i64, cost_of_change: i64, max_weight: i64) -> Taken {
+    let mut available = total(candidates);
+    if available < target || candidates.is_empty() {
+        return Err(Missed::Nothing);
+    }
+    candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.fee - candidate.long_term_fee));
+    let candidates = &*candidates;
+    let limit = target.saturating_add(cost_of_change);
+    // Where spending costs more now than later, further inputs only make the waste greater.
+    let is_dear = candidates.first().is_some_and(|first| first.fee > first.long_term_fee);
+    let (mut amount, mut waste, mut weight, mut too_heavy) = (0_i64, 0_i64, 0_i64, false);
+    let mut taken: Vec<usize> = Vec::new();
+    let mut best: Option<(i64, Vec<usize>)> = None;
+    let mut next = 0;
+    for _ in 0..MAX_STEPS {
+        let worse = is_dear && best.as_ref().is_some_and(|(least, _)| waste > *least);
+        let mut back = true;
+        if amount + available < target || amount > limit || worse {
+        } else if weight > max_weight {
+            too_heavy = true;
+        } else if amount >= target {
+            let whole = waste + (amount - target);
+            if best.as_ref().is_none_or(|(least, _)| whole <= *least) {
+                best = Some((whole, taken.clone()));
+            }
+        } else {
+            back = false;
+        }
+        if back {
+            let Some(last) = taken.pop() else { break };
+            // What was left out after the last one taken is available again, then that is left out.
+            let passed = candidates.get(last + 1..next).unwrap_or_default();
+            available += passed.iter().map(|candidate| candidate.amount).sum::<i64>();
+            let Some(candidate) = candidates.get(last) else { break };
+            amount -= candidate.amount;
+            waste -= candidate.fee - candidate.long_term_fee;
+            weight -= candidate.weight;
+            next = last + 1;
+            continue;
+        }
+        let Some(candidate) = candidates.get(next) else { break };
+        available -= candidate.amount;
+        // The twin of one that was left out leads to the same sums again.
+        let previous = next.checked_sub(1);
+        let twin = taken.last() != previous.as_ref()
+            && previous
+                .and_then(|index| candidates.get(index))
+                .is_some_and(|left| left.amount == candidate.amount && left.fee == candidate.fee);
+        if taken.is_empty() || !twin {
+            taken.push(next);
+            amount += candidate.amount;
+            waste += candidate.fee - candidate.long_term_fee;
+            weight += candidate.weight;
+        }
+        next += 1;
+    }
+    best.map(|(_, taken)| groups(candidates, &taken)).ok_or(Missed::of(too_heavy))
+}

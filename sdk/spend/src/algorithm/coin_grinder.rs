@@ -1,0 +1,111 @@
+//! CoinGrinder: the lightest set that pays the target and leaves change, by a bounded search. It serves at high feerates.
+
+use super::{Candidate, MAX_STEPS, Missed, Taken, groups};
+
+/// The search: what is taken, and the best found so far.
+struct Search<'a> {
+    candidates: &'a [Candidate],
+    taken: Vec<usize>,
+    amount: i64,
+    weight: i64,
+    best: Vec<usize>,
+    best_weight: i64,
+    best_amount: i64,
+}
+
+impl Search<'_> {
+    fn at(&self, position: usize) -> Option<Candidate> {
+        self.candidates.get(position).copied()
+    }
+
+    fn take(&mut self, position: usize, candidate: Candidate) {
+        self.taken.push(position);
+        self.amount += candidate.amount;
+        self.weight += candidate.weight;
+    }
+
+    /// Leaves out the one taken last; its position.
+    fn leave_last(&mut self) -> Option<usize> {
+        let last = self.taken.pop()?;
+        let candidate = self.at(last)?;
+        self.amount -= candidate.amount;
+        self.weight -= candidate.weight;
+        Some(last)
+    }
+
+    /// Leaves out the one taken last and goes on behind it and its twins, which would give the same set or a heavier one; none
+    /// at the end of the search.
+    fn shift(&mut self) -> Option<usize> {
+        loop {
+            let left = self.leave_last()?;
+            let amount = self.at(left)?.amount;
+            let behind = self.candidates.get(left + 1..).unwrap_or_default();
+            if let Some(other) = behind.iter().position(|candidate| candidate.amount != amount) {
+                return Some(left + 1 + other);
+            }
+        }
+    }
+}
+
+/// Looks for the lightest set whose amount is at least the target and the change. Candidates have amounts above zero; they are
+/// sorted.
+pub fn coin_grinder(candidates: &mut [Candidate], target: i64, change: i64, max_weight: i64) -> Taken {
+    candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.weight));
+    let candidates = &*candidates;
+    // For each position what comes behind it: the sum of the amounts, and the least weight.
+    let mut behind = vec![(0_i64, i64::MAX); candidates.len()];
+    let (mut rest, mut lightest) = (0_i64, i64::MAX);
+    for (slot, candidate) in behind.iter_mut().zip(candidates).rev() {
+        *slot = (rest, lightest);
+        rest = rest.saturating_add(candidate.amount);
+        lightest = lightest.min(candidate.weight);
+    }
+    let wanted = target.saturating_add(change);
+    if rest < wanted || candidates.is_empty() {
+        return Err(Missed::Nothing);
+    }
+    let mut search = Search {
+        candidates,
+        taken: Vec::new(),
+        amount: 0,
+        weight: 0,
+        best: Vec::new(),
+        best_weight: max_weight,
+        best_amount: i64::MAX,
+    };
+    let (mut next, mut too_heavy) = (0, false);
+    for _ in 0..MAX_STEPS {
+        let (Some(tail), Some((rest, lightest))) = (search.at(next), behind.get(next).copied()) else { break };
+        search.take(next, tail);
+        next += 1;
+        let can_be_cut = tail.weight <= lightest;
+        let (mut cut, mut shift) = (false, false);
+        if search.amount + rest < wanted {
+            cut = true;
+        } else if search.weight > search.best_weight {
+            too_heavy |= search.weight > max_weight;
+            (cut, shift) = (can_be_cut, !can_be_cut);
+        } else if search.amount >= wanted {
+            shift = true;
+            if (search.weight, search.amount) < (search.best_weight, search.best_amount) {
+                search.best = search.taken.clone();
+                (search.best_weight, search.best_amount) = (search.weight, search.amount);
+            }
+        } else if !search.best.is_empty() {
+            // At least so many more of at most this amount are needed.
+            let more = (wanted - search.amount + tail.amount - 1) / tail.amount;
+            if search.weight.saturating_add(lightest.saturating_mul(more)) > search.best_weight {
+                (cut, shift) = (can_be_cut, !can_be_cut);
+            }
+        }
+        if next == candidates.len() || cut {
+            search.leave_last();
+            shift = true;
+        }
+        if shift {
+            let Some(position) = search.shift() else { break };
+            next = position;
+        }
+    }
+    if search.best.is_empty() { Err(Missed::of(too_heavy)) } else { Ok(groups(candidates, &search.best)) }
+}

@@ -1,0 +1,189 @@
+//! The knapsack solver: random subsets, of which the one closest to the target is kept.
+
+use bitcoin::secp256k1::rand::Rng;
+use bitcoin::secp256k1::rand::seq::SliceRandom;
+
+use super::{Candidate, Missed, Taken, groups};
+
+/// How many random subsets are tried.
+const ITERATIONS: usize = 1000;
+
+/// Random truth values, 64 from each number drawn.
+struct Coins<'a, R> {
+    random: &'a mut R,
+    bits: u64,
+    left: u32,
+}
+
+impl<R: Rng> Coins<'_, R> {
+    fn flip(&mut self) -> bool {
+        if self.left == 0 {
+            (self.bits, self.left) = (self.random.next_u64(), u64::BITS);
+        }
+        self.left -= 1;
+        let bit = self.bits & 1 == 1;
+        self.bits >>= 1;
+        bit
+    }
+}
+
+/// Takes the group that is the target, or a random subset close to it, or the least group that pays it and change. Amounts may
+/// be below zero; the candidates are reordered.
+pub fn knapsack(
+    candidates: &mut [Candidate],
+    target: i64,
+    change: i64,
+    max_weight: i64,
+    random: &mut impl Rng,
+) -> Taken {
+    candidates.shuffle(random);
+    let enough = target.saturating_add(change);
+    let mut too_heavy = false;
+    let mut smaller: Vec<Candidate> = Vec::new();
+    let mut larger: Option<Candidate> = None;
+    for candidate in candidates.iter() {
+        if candidate.weight > max_weight {
+            too_heavy = true;
+        } else if candidate.amount == target {
+            return Ok(vec![candidate.group]);
+        } else if candidate.amount < enough {
+            smaller.push(*candidate);
+        } else if larger.is_none_or(|least| candidate.amount < least.amount) {
+            larger = Some(*candidate);
+        }
+    }
+    let sum = super::total(&smaller);
+    if sum == target {
+        if smaller.iter().map(|candidate| candidate.weight).sum::<i64>() <= max_weight {
+            return Ok(smaller.iter().map(|candidate| candidate.group).collect());
+        }
+        too_heavy = true;
+    }
+    let single = larger.map(|candidate| vec![candidate.group]);
+    if sum < target {
+        return single.ok_or(Missed::of(too_heavy));
+    }
+    smaller.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.fee - candidate.long_term_fee));
+    let subsets = Subsets::new(&smaller, max_weight);
+    let (mut best, mut subset) = subsets.closest(sum, target, random);
+    if best != target && sum >= enough {
+        (best, subset) = subsets.closest(sum, enough, random);
+    }
+    let single_is_closer = (best != target && best < enough) || larger.is_some_and(|larger| larger.amount <= best);
+    let weight: i64 = subset.iter().filter_map(|position| smaller.get(*position)).map(|taken| taken.weight).sum();
+    match single {
+        Some(single) if single_is_closer || weight > max_weight => Ok(single),
+        None if weight > max_weight => Err(Missed::TooHeavy),
+        _ => Ok(groups(&smaller, &subset)),
+    }
+}
+
+/// Candidates in falling order of their amounts, of which subsets are tried.
+struct Subsets<'a> {
+    candidates: &'a [Candidate],
+    max_weight: i64,
+    /// The greatest weight of one.
+    heaviest: i64,
+}
+
+impl<'a> Subsets<'a> {
+    fn new(candidates: &'a [Candidate], max_weight: i64) -> Self {
+        let heaviest = candidates.iter().map(|candidate| candidate.weight).max().unwrap_or(0);
+        Self { candidates, max_weight, heaviest }
+    }
+
+    /// The least sum of the random subsets that is at least `target`, and the positions of its members; all candidates
+    /// where no subset is better (`ApproximateBestSubset` of Bitcoin Core).
+    fn closest(&self, sum: i64, target: i64, random: &mut impl Rng) -> (i64, Vec<usize>) {
+        let mut best = (sum, (0..self.candidates.len()).collect());
+        let mut coins = Coins { random, bits: 0, left: 0 };
+        let mut members = Vec::new();
+        for _ in 0..ITERATIONS {
+            if best.0 == target {
+                break;
+            }
+            members.clear();
+            if let Some(state) = self.draw(target, &mut best, &mut members, &mut coins) {
+                self.fill(target, &mut best, members.clone(), state);
+            }
+        }
+        best
+    }
+
+    /// The first pass: each candidate is a member with a chance of one half. One with which the target is reached makes a subset
+    /// to compare, and is taken out again. Gives the sum and the weight of the members where the target was not reached.
+    ///
+    /// Since the amounts fall, those that reach the target at once stand together: of them the smallest one drawn gives
+    /// the best subset, and the others need not be looked at.
+    fn draw(
+        &self,
+        target: i64,
+        best: &mut (i64, Vec<usize>),
+        members: &mut Vec<usize>,
+        coins: &mut Coins<'_, impl Rng>,
+    ) -> Option<(i64, i64)> {
+        let (mut sum, mut weight, mut reached) = (0_i64, 0_i64, false);
+        let mut position = 0;
+        while let Some(candidate) = self.candidates.get(position) {
+            let fits = weight + self.heaviest <= self.max_weight;
+            if fits && sum + candidate.amount >= target {
+                let rest = self.candidates.get(position..).unwrap_or_default();
+                let end = position + rest.partition_point(|other| sum + other.amount >= target);
+                if let Some(drawn) = (position..end).rev().find(|_| coins.flip()) {
+                    reached = true;
+                    self.compare(sum, drawn, best, members);
+                }
+                position = end;
+                continue;
+            }
+            if coins.flip() {
+                if sum + candidate.amount >= target && weight + candidate.weight <= self.max_weight {
+                    reached = true;
+                    self.compare(sum, position, best, members);
+                } else {
+                    sum += candidate.amount;
+                    weight += candidate.weight;
+                    members.push(position);
+                }
+            }
+            position += 1;
+        }
+        (!reached).then_some((sum, weight))
+    }
+
+    /// The second pass: what was not drawn joins, one after the other, until the target is reached and from there on in
+    /// place of the last.
+    fn fill(
+        &self,
+        target: i64,
+        best: &mut (i64, Vec<usize>),
+        mut members: Vec<usize>,
+        (mut sum, mut weight): (i64, i64),
+    ) {
+        let drawn = members.clone();
+        let mut drawn = drawn.iter().peekable();
+        for (position, candidate) in self.candidates.iter().enumerate() {
+            if drawn.next_if_eq(&&position).is_some() {
+                continue;
+            }
+            if sum + candidate.amount >= target && weight + candidate.weight <= self.max_weight {
+                self.compare(sum, position, best, &members);
+            } else {
+                sum += candidate.amount;
+                weight += candidate.weight;
+                members.push(position);
+            }
+        }
+    }
+
+    /// Keeps the members with one more, if their sum is less than the best.
+    fn compare(&self, sum: i64, position: usize, best: &mut (i64, Vec<usize>), members: &[usize]) {
+        let with = sum + self.candidates.get(position).map_or(0, |candidate| candidate.amount);
+        if with < best.0 {
+            best.0 = with;
+            best.1.clear();
+            best.1.extend_from_slice(members);
+            best.1.push(position);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The wallet's coins that may be chosen, and the inputs that a sender names.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use bitcoin::{OutPoint, ScriptBuf, TxOut, Txid, consensus};
+use outrigger_service::wallet::{Ownership, ScriptInfo, SolvingData, TxState, WalletCoin, WalletInfo};
+use outrigger_service::{Result, ServiceError};
+use outrigger_values::FeeRate;
+
+use crate::Services;
+use crate::bump::{BumpFees, Unconfirmed};
+use crate::coin::{Coin, OutputKind};
+use crate::coins;
+use crate::control::{CoinControl, PresetInput};
+use crate::error::SpendError;
+use crate::reuse;
+use crate::settings::SpendSettings;
+use crate::signable::signable_keys;
+use crate::weight::{InputSize, Signatures, input_size, is_witness};
+
+/// The keys of texts that a transaction has which replaces another, or is replaced.
+const REPLACEMENT: [&str; 2] = ["replaces_txid", "replaced_by_txid"];
+
+/// The coins that a transaction may spend.
+#[derive(Debug)]
+pub struct Available {
+    /// First those of the inputs that are named, in their order; then the others.
+    pub coins: Vec<Coin>,
+    /// The sizes of the inputs that are named, signed by whoever holds their keys.
+    pub preset_sizes: Vec<InputSize>,
+    /// What is known of the scripts of the wallet's coins.
+    pub scripts: HashMap<ScriptBuf, ScriptInfo>,
+    /// The transactions of the mempool that the coins build on.
+    unconfirmed: Unconfirmed,
+    /// The transactions of the mempool that spend what the named inputs do.
+    replaced: Vec<Txid>,
+}
+
+impl Available {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Where an input that is named is unknown, or it is not known how it is signed.
+    pub fn read(
+        services: Services<'_>,
+        settings: &SpendSettings,
+        wallet: &WalletInfo,
+        control: &CoinControl,
+    ) -> std::result::Result<Self, SpendError> {
+        let mut found = Self {
+            coins: Vec::new(),
+            preset_sizes: Vec::new(),
+            scripts: HashMap::new(),
+            unconfirmed: Unconfirmed::default(),
+            replaced: Vec::new(),
+        };
+        let outpoints: Vec<OutPoint> = control.inputs.iter().map(|input| input.outpoint).collect();
+        if !outpoints.is_empty() {
+            found.read_preset(services, control, &outpoints)?;
+            let spenders = services.host.mempool.spenders(services.scope, outpoints.clone())?;
+            found.replaced = spenders.into_iter().flatten().collect();
+        }
+        if control.add_inputs {
+            found.read_wallet(services, settings, wallet, control, &outpoints)?;
+        }
+        let unconfirmed = found.coins.iter().filter(|coin| coin.depth == 0).map(|coin| coin.outpoint.txid);
+        found.unconfirmed = Unconfirmed::connected(services, unconfirmed.collect::<HashSet<_>>())?;
+        for coin in found.coins.iter_mut().filter(|coin| coin.depth == 0) {
+            (coin.ancestors, coin.descendants) = found.unconfirmed.ancestry(coin.outpoint.txid);
+        }
+        Ok(found)
+    }
+
+    /// Reckons fees at these feerates.
+    ///
+    /// # Errors
+    /// Where too many unconfirmed transactions hang together.
+    pub fn set_feerates(&mut self, feerate: FeeRate, long_term: FeeRate) -> std::result::Result<BumpFees, SpendError> {
+        let replaced = self.replaced.iter().copied();
+        let bump_fees = self.unconfirmed.bump_fees(feerate, replaced).ok_or(SpendError::EnormousCluster)?;
+        for coin in &mut self.coins {
+            coin.set_feerates(feerate, long_term);
+            coin.bump_fee = if coin.depth == 0 { bump_fees.of(coin.outpoint.txid) } else { 0 };
+        }
+        Ok(bump_fees)
+    }
+
+    /// The inputs that are named: the wallet's, or else in the chain or the mempool.
+    fn read_preset(
+        &mut self,
+        services: Services<'_>,
+        control: &CoinControl,
+        outpoints: &[OutPoint],
+    ) -> std::result::Result<(), SpendError> {
+        let owned = owned_outputs(services, outpoints)?;
+        let others: Vec<OutPoint> =
+            outpoints.iter().filter(|outpoint| !owned.contains_key(*outpoint)).copied().collect();
+        let external = other_outputs(services, &others)?;
+        let scripts: Vec<ScriptBuf> = owned.values().map(|output| output.script_pubkey.clone()).collect();
+        let infos = services.host.wallet.scripts(services.scope, scripts.clone())?;
+        self.scripts.extend(scripts.into_iter().zip(infos).filter_map(|(script, info)| Some((script, info?))));
+        for input in &control.inputs {
+            let (output, is_ours) = match owned.get(&input.outpoint) {
+                Some(output) => (output, true),
+                None => (external.get(&input.outpoint).ok_or(SpendError::UnknownInput)?, false),
+            };
+            let info = self.scripts.get(&output.script_pubkey);
+            let solving = joined(info.map(|info| &info.solving), &control.solving);
+            let size = |signatures| preset_size(input, output, &solving, signatures);
+            let unsolvable = || SpendError::UnsolvableInput(input.outpoint);
+            let selected = size(Signatures::LowR).ok_or_else(unsolvable)?;
+            let signatures = if is_ours { Signatures::LowR } else { Signatures::AnyR };
+            self.preset_sizes.push(size(signatures).ok_or_else(unsolvable)?);
+            let kind = OutputKind::of(&output.script_pubkey, &solving);
+            self.coins.push(Coin::new(input.outpoint, output.clone(), kind, selected));
+        }
+        Ok(())
+    }
+
+    /// The wallet's coins that the sender's words and the rules of relay allow.
+    fn read_wallet(
+        &mut self,
+        services: Services<'_>,
+        settings: &SpendSettings,
+        wallet: &WalletInfo,
+        control: &CoinControl,
+        preset: &[OutPoint],
+    ) -> Result<()> {
+        let preset: HashSet<&OutPoint> = preset.iter().collect();
+        let spent_from = match control.avoid_reuse && wallet.avoid_reuse {
+            true => reuse::spent_from(services)?,
+            false => HashSet::new(),
+        };
+        let locked = coins::locked(services)?;
+        let may_be_spent = |coin: &WalletCoin| {
+            let depth = coins::depth(coin, &wallet.synced);
+            let is_mine = match coin.ownership {
+                Ownership::Spendable => true,
+                Ownership::WatchOnly => control.include_watching,
+                Ownership::None => false,
+            };
+            let is_safe = coin.trusted && (depth > 0 || settings.spend_unconfirmed_change);
+            is_mine
+                && coins::is_present(coin)
+                && !coins::is_immature(coin, &wallet.synced)
+                && (is_safe || control.include_unsafe)
+                && (control.min_depth..=control.max_depth).contains(&depth)
+                && !spent_from.contains(&coin.script)
+                && !preset.contains(&coin.outpoint)
+                && !locked.contains(&coin.outpoint)
+        };
+        let mut candidates = coins::all(services)?;
+        candidates.retain(may_be_spent);
+        if !control.include_unsafe {
+            let replacements = replacements(services, &candidates)?;
+            candidates.retain(|coin| !replacements.contains(&coin.outpoint.txid));
+        }
+        let scripts = coins::scripts_of(services, &candidates)?;
+        let signable = if control.signable_only { Some(signable_keys(services, &scripts)?) } else { None };
+        let can_sign = |key: &[u8]| signable.as_ref().is_none_or(|signable| signable.contains(key));
+        let sized: HashMap<&ScriptBuf, (OutputKind, InputSize)> = scripts
+            .iter()
+            .filter_map(|(script, info)| {
+                let size = input_size(script, &info.solving, Signatures::LowR, &can_sign)?;
+                Some((script, (OutputKind::of(script, &info.solving), size)))
+            })
+            .collect();
+        for coin in candidates {
+            let Some((kind, size)) = sized.get(&coin.script) else { continue };
+            let depth = coins::depth(&coin, &wallet.synced);
+            let output = TxOut { value: coin.value, script_pubkey: coin.script };
+            let from_us = coin.from_us;
+            self.coins.push(Coin { depth, from_us, ..Coin::new(coin.outpoint, output, *kind, *size) });
+        }
+        self.scripts.extend(scripts);
+        Ok(())
+    }
+
+    /// Leaves out the coins, but for those of the inputs that are named, that a transaction of the mempool spends of which the
+    /// wallet has not heard. Only the chosen ones are asked for. Whether there were any.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::Mempool::spenders`].
+    pub fn drop_spent(&mut self, services: Services<'_>, chosen: &[usize]) -> Result<bool> {
+        let preset = self.preset_sizes.len();
+        let chosen = chosen.iter().filter(|position| **position >= preset);
+        let outpoints: Vec<OutPoint> =
+            chosen.filter_map(|position| self.coins.get(*position)).map(|coin| coin.outpoint).collect();
+        if outpoints.is_empty() {
+            return Ok(false);
+        }
+        let spenders = services.host.mempool.spenders(services.scope, outpoints.clone())?;
+        let spent = outpoints.into_iter().zip(spenders).filter_map(|(outpoint, spender)| spender.map(|_| outpoint));
+        let spent: HashSet<OutPoint> = spent.collect();
+        self.coins.retain(|coin| !spent.contains(&coin.outpoint));
+        Ok(!spent.is_empty())
+    }
+}
+
+/// The size of an input that is named.
+fn preset_size(
+    input: &PresetInput,
+    output: &TxOut,
+    solving: &SolvingData,
+    signatures: Signatures,
+) -> Option<InputSize> {
+    match input.weight {
+        Some(weight) => Some(InputSize::of_weight(weight, is_witness(&output.script_pubkey, solving))),
+        None => input_size(&output.script_pubkey, solving, signatures, &|_| true),
+    }
+}
+
+/// What the wallet and the sender know together.
+fn joined(wallet: Option<&SolvingData>, sender: &SolvingData) -> SolvingData {
+    let Some(wallet) = wallet else { return sender.clone() };
+    SolvingData {
+        scripts: wallet.scripts.iter().chain(&sender.scripts).cloned().collect(),
+        public_keys: wallet.public_keys.iter().chain(&sender.public_keys).cloned().collect(),
+        taproot: wallet.taproot.clone().or_else(|| sender.taproot.clone()),
+    }
+}
+
+/// The outputs of the wallet's transactions that are its own.
+fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
+    let txids: BTreeSet<Txid> = outpoints.iter().map(|outpoint| outpoint.txid).collect();
+    let wanted: HashSet<&OutPoint> = outpoints.iter().collect();
+    let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
+    let mut owned = HashMap::new();
+    for row in batch.view().map_err(ServiceError::from)?.rows {
+        let (transaction, _) = row.open()?;
+        for (vout, output) in (0_u32..).zip(transaction.outputs.iter()) {
+            let outpoint = OutPoint { txid: transaction.txid, vout };
+            if output.ownership != Ownership::None && wanted.contains(&outpoint) {
+                owned.insert(outpoint, TxOut { value: output.value, script_pubkey: output.script.into() });
+            }
+        }
+    }
+    Ok(owned)
+}
+
+/// Outputs in the chain, or of transactions of the mempool.
+fn other_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
+    if outpoints.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let coins = services.host.chain.coins(services.scope, outpoints.to_vec())?;
+    let pairs = outpoints.iter().zip(coins);
+    let mut found: HashMap<OutPoint, TxOut> =
+        pairs.filter_map(|(outpoint, coin)| Some((*outpoint, coin?.output))).collect();
+    let missing: Vec<OutPoint> = outpoints.iter().filter(|outpoint| !found.contains_key(*outpoint)).copied().collect();
+    let txids: Vec<Txid> = missing.iter().map(|outpoint| outpoint.txid).collect();
+    let transactions = services.host.mempool.transactions(services.scope, txids)?;
+    for (outpoint, transaction) in missing.into_iter().zip(transactions) {
+        let transaction = transaction.and_then(|raw| consensus::deserialize::<bitcoin::Transaction>(&raw.raw).ok());
+        let output = transaction.and_then(|transaction| {
+            transaction.output.into_iter().nth(usize::try_from(outpoint.vout).unwrap_or(usize::MAX))
+        });
+        found.extend(output.map(|output| (outpoint, output)));
+    }
+    Ok(found)
+}
+
+/// The unconfirmed transactions that these coins are of and that replace another, or are replaced: which of the two is mined is
+/// open.
+fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<Txid>> {
+    let unconfirmed = coins.iter().filter(|coin| !matches!(coin.state, TxState::Confirmed { .. }));
+    let txids: BTreeSet<Txid> = unconfirmed.map(|coin| coin.outpoint.txid).collect();
+    if txids.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
+    let mut found = HashSet::new();
+    for row in batch.view().map_err(ServiceError::from)?.rows {
+        let (transaction, _) = row.open()?;
+        if transaction.metadata.iter().any(|(key, _)| REPLACEMENT.contains(&key)) {
+            found.insert(transaction.txid);
+        }
+    }
+    Ok(found)
+}

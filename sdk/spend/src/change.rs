@@ -1,0 +1,119 @@
+//! The address that change goes to.
+//!
+//! It is drawn before coins are chosen, so that change is weighed as what it will be, and given back where no transaction comes of
+//! it. That there is none to be had matters only where there is change.
+
+use bitcoin::ScriptBuf;
+use outrigger_service::log::Level;
+use outrigger_service::wallet::{AddressType, WalletInfo};
+use outrigger_service::{ErrorKind, Result};
+use outrigger_standard::{ScriptKind, classify};
+use outrigger_values::RpcError;
+
+use crate::Services;
+use crate::control::{ChangeChoice, Recipient};
+use crate::error::SpendError;
+use crate::settings::SpendSettings;
+use crate::weight::{InputSize, Signatures, input_size};
+
+/// Where change goes.
+#[derive(Debug)]
+pub enum Change {
+    /// To an address that was drawn for it.
+    Drawn(ScriptBuf),
+    /// To a script that the sender named.
+    Named(ScriptBuf),
+    /// Nowhere: there is no address, for this reason.
+    Missing(String),
+}
+
+impl Change {
+    /// Takes the sender's choice, or draws an address of the type that suits these recipients.
+    ///
+    /// # Errors
+    /// Where the wallet fails; that it has no address is an error only once it is needed.
+    pub fn reserve(
+        services: Services<'_>,
+        settings: &SpendSettings,
+        wallet: &WalletInfo,
+        choice: &ChangeChoice,
+        recipients: &[Recipient],
+    ) -> Result<Self> {
+        let wished = match choice {
+            ChangeChoice::To(script) => return Ok(Self::Named(script.clone())),
+            ChangeChoice::Fresh(wished) => wished.or(settings.change_type),
+        };
+        let kind = wished.unwrap_or_else(|| change_type(recipients, wallet, settings.address_type));
+        let missing = || format!("Error: No {} addresses available.", kind.name());
+        if !has_source(wallet, kind) {
+            return Ok(Self::Missing(missing()));
+        }
+        match services.host.wallet.new_address(services.scope, kind, true, None) {
+            Ok(script) => Ok(Self::Drawn(script)),
+            Err(error) if error.kind == ErrorKind::KeypoolRanOut => Ok(Self::Missing(RpcError::from(error).message)),
+            Err(error) if error.kind == ErrorKind::Refused => Ok(Self::Missing(missing())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a drawn address back, since no transaction came of it. A failure is only logged: the client is told why there is
+    /// no transaction.
+    pub fn give_back(self, services: Services<'_>) {
+        let Self::Drawn(script) = self else { return };
+        if let Err(error) = services.host.wallet.return_address(services.scope, script) {
+            services.host.log(Level::Warn, format!("an unused change address could not be given back: {error}"));
+        }
+    }
+
+    /// The script, where there is one.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn script(&self) -> std::result::Result<&ScriptBuf, SpendError> {
+        match self {
+            Self::Drawn(script) | Self::Named(script) => Ok(script),
+            Self::Missing(reason) => Err(SpendError::NoChangeAddress(reason.clone())),
+        }
+    }
+
+    /// What it takes to spend the change. Where the wallet cannot say, that of P2WPKH in P2SH is assumed, as Bitcoin Core does.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::Wallet::scripts`].
+    pub fn spending(&self, services: Services<'_>) -> Result<InputSize> {
+        let Ok(script) = self.script() else { return Ok(InputSize::nested_wpkh()) };
+        let info = services.host.wallet.scripts(services.scope, vec![script.clone()])?.pop().flatten();
+        let size = info.and_then(|info| input_size(script, &info.solving, Signatures::LowR, &|_| true));
+        Ok(size.unwrap_or_else(InputSize::nested_wpkh))
+    }
+}
+
+fn has_source(wallet: &WalletInfo, kind: AddressType) -> bool {
+    wallet.sources.iter().any(|source| source.internal && source.kind == kind)
+}
+
+/// The address type for change, so that it does not stand out beside the other outputs: of the types that the recipients have
+/// and the wallet has change addresses of, the one that Bitcoin Core prefers; else taproot or P2WPKH where the wallet has it, else the wallet's `own`
+/// type. That is taken in any case where it is legacy.
+pub fn change_type(recipients: &[Recipient], wallet: &WalletInfo, own: AddressType) -> AddressType {
+    /// Types in the order in which they are preferred, where a recipient has them.
+    const AS_RECIPIENTS: [AddressType; 4] =
+        [AddressType::Bech32m, AddressType::Bech32, AddressType::P2shSegwit, AddressType::Legacy];
+    const OTHERWISE: [AddressType; 2] = [AddressType::Bech32m, AddressType::Bech32];
+    if own == AddressType::Legacy {
+        return own;
+    }
+    let paid = |kind: &AddressType| recipients.iter().any(|to| address_type(&to.script) == Some(*kind));
+    let mut wished = AS_RECIPIENTS.into_iter().filter(paid).chain(OTHERWISE);
+    wished.find(|kind| has_source(wallet, *kind)).unwrap_or(own)
+}
+
+fn address_type(script: &ScriptBuf) -> Option<AddressType> {
+    match classify(script) {
+        ScriptKind::PubKeyHash { .. } => Some(AddressType::Legacy),
+        ScriptKind::ScriptHash { .. } => Some(AddressType::P2shSegwit),
+        ScriptKind::WitnessV0KeyHash { .. } => Some(AddressType::Bech32),
+        ScriptKind::Taproot { .. } => Some(AddressType::Bech32m),
+        _ => None,
+    }
+}

@@ -1,0 +1,79 @@
+//! The wallet's coins: reading them all, and how deep they lie.
+
+use std::collections::{HashMap, HashSet};
+
+use bitcoin::{OutPoint, ScriptBuf, Txid};
+use outrigger_service::Result;
+use outrigger_service::mempool::MempoolEntry;
+use outrigger_service::wallet::{ScriptInfo, Synced, TxState, WalletCoin};
+
+use crate::Services;
+
+/// The depth at which a coinbase may be spent.
+const MATURE_DEPTH: u32 = 101;
+
+/// The most coins or scripts to ask the host for at a time.
+pub const BATCH: u32 = 1000;
+
+/// All coins of the wallet, by outpoint.
+pub fn all(services: Services<'_>) -> Result<Vec<WalletCoin>> {
+    let mut coins = Vec::new();
+    let mut after = None;
+    loop {
+        let batch = services.host.wallet.coins(services.scope, after, BATCH)?;
+        coins.extend(batch.coins);
+        after = batch.next;
+        if after.is_none() {
+            return Ok(coins);
+        }
+    }
+}
+
+/// The coins that payments and listunspent leave out (lockunspent).
+pub fn locked(services: Services<'_>) -> Result<HashSet<OutPoint>> {
+    Ok(services.host.wallet.locked_coins(services.scope)?.into_iter().collect())
+}
+
+/// The number of blocks that confirm a coin: 0 while it is unconfirmed.
+pub fn depth(coin: &WalletCoin, synced: &Synced) -> u32 {
+    match coin.state {
+        TxState::Confirmed { height, .. } => (synced.height + 1).saturating_sub(height),
+        _ => 0,
+    }
+}
+
+/// Whether a coin is a coinbase that may not be spent yet.
+pub fn is_immature(coin: &WalletCoin, synced: &Synced) -> bool {
+    coin.coinbase && depth(coin, synced) < MATURE_DEPTH
+}
+
+/// Whether a coin is there: in the chain or in the mempool.
+pub fn is_present(coin: &WalletCoin) -> bool {
+    matches!(coin.state, TxState::Confirmed { .. } | TxState::InMempool)
+}
+
+/// What the wallet knows of the scripts of these coins.
+pub fn scripts_of<'a>(
+    services: Services<'_>,
+    coins: impl IntoIterator<Item = &'a WalletCoin>,
+) -> Result<HashMap<ScriptBuf, ScriptInfo>> {
+    let distinct: HashSet<&ScriptBuf> = coins.into_iter().map(|coin| &coin.script).collect();
+    let distinct: Vec<ScriptBuf> = distinct.into_iter().cloned().collect();
+    let mut known = HashMap::with_capacity(distinct.len());
+    for scripts in distinct.chunks(BATCH as usize) {
+        let infos = services.host.wallet.scripts(services.scope, scripts.to_vec())?;
+        known.extend(scripts.iter().cloned().zip(infos).filter_map(|(script, info)| Some((script, info?))));
+    }
+    Ok(known)
+}
+
+/// The mempool's entries of the transactions of unconfirmed coins.
+pub fn mempool_entries(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashMap<Txid, MempoolEntry>> {
+    let unconfirmed = coins.iter().filter(|coin| coin.state == TxState::InMempool).map(|coin| coin.outpoint.txid);
+    let txids: Vec<Txid> = unconfirmed.collect::<HashSet<_>>().into_iter().collect();
+    if txids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let entries = services.host.mempool.entries(services.scope, txids)?;
+    Ok(entries.into_iter().flatten().map(|entry| (entry.txid, entry)).collect())
+}

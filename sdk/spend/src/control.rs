@@ -1,0 +1,115 @@
+//! What a sender may say of a transaction to fund, beside its recipients (`CCoinControl` of Bitcoin Core).
+
+use bitcoin::absolute::LockTime;
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Weight, Witness};
+use outrigger_service::wallet::{AddressType, SolvingData};
+
+use crate::feerate::FeeChoice;
+
+/// Who is paid, and how much.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recipient {
+    /// Its script.
+    pub script: ScriptBuf,
+    /// Its amount.
+    pub amount: Amount,
+    /// Whether a share of the fee is subtracted from the amount.
+    pub subtract_fee: bool,
+}
+
+/// Where change goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChangeChoice {
+    /// To a fresh address of the wallet, of this type or of one that suits the recipients.
+    Fresh(Option<AddressType>),
+    /// To this script.
+    To(ScriptBuf),
+}
+
+impl Default for ChangeChoice {
+    fn default() -> Self {
+        Self::Fresh(None)
+    }
+}
+
+/// An input that the transaction has in any case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PresetInput {
+    /// What it spends.
+    pub outpoint: OutPoint,
+    /// Its sequence.
+    pub sequence: Option<Sequence>,
+    /// Its scriptSig, which is kept.
+    pub script_sig: ScriptBuf,
+    /// Its witness, which is kept.
+    pub witness: Witness,
+    /// Its weight once it is signed; none: as far as is known how it is signed.
+    pub weight: Option<Weight>,
+}
+
+/// The options of a transaction to fund. The default is that of payments which say nothing.
+#[derive(Clone, Debug)]
+pub struct CoinControl {
+    /// Where change goes.
+    pub change: ChangeChoice,
+    /// The change's position among the outputs; none: a random one.
+    pub change_position: Option<usize>,
+    /// The inputs that it has in any case, in this order before all others.
+    pub inputs: Vec<PresetInput>,
+    /// Whether coins are added to these.
+    pub add_inputs: bool,
+    /// Whether unconfirmed coins that others paid may be added.
+    pub include_unsafe: bool,
+    /// Whether coins may be added that are only watched.
+    pub include_watching: bool,
+    /// Whether only coins are added that the wallet's keys can sign for.
+    pub signable_only: bool,
+    /// Whether coins of scripts that the wallet has spent from are left alone.
+    pub avoid_reuse: bool,
+    /// Whether the coins of a script are spent together.
+    pub avoid_partial_spends: bool,
+    /// The least depth of coins that are added, in blocks.
+    pub min_depth: u32,
+    /// The greatest depth of coins that are added, in blocks.
+    pub max_depth: u32,
+    /// The feerate.
+    pub fee: FeeChoice,
+    /// Whether the transaction signals that it can be replaced; none: what the settings say.
+    pub replaceable: Option<bool>,
+    /// Keys and scripts of inputs that are not the wallet's.
+    pub solving: SolvingData,
+    /// The greatest weight of the transaction, in weight units; none: the greatest that is relayed.
+    pub max_tx_weight: Option<i64>,
+    /// The lock time; none: one against fee sniping.
+    pub lock_time: Option<LockTime>,
+    /// The transaction's version.
+    pub version: Version,
+}
+
+impl Default for CoinControl {
+    fn default() -> Self {
+        Self {
+            change: ChangeChoice::default(),
+            change_position: None,
+            inputs: Vec::new(),
+            add_inputs: true,
+            include_unsafe: false,
+            include_watching: false,
+            signable_only: false,
+            avoid_reuse: false,
+            avoid_partial_spends: false,
+            min_depth: 0,
+            max_depth: MAX_DEPTH,
+            fee: FeeChoice::default(),
+            replaceable: None,
+            solving: SolvingData::default(),
+            max_tx_weight: None,
+            lock_time: None,
+            version: Version::TWO,
+        }
+    }
+}
+
+/// The greatest depth of coins that are added where none is given, in blocks (`DEFAULT_MAX_DEPTH`).
+pub const MAX_DEPTH: u32 = 9_999_999;

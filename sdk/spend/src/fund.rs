@@ -1,0 +1,361 @@
+//! Funds a transaction: coins and change for its recipients (`CreateTransaction` of Bitcoin Core).
+
+use std::collections::HashMap;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::secp256k1::rand::Rng;
+use bitcoin::secp256k1::rand::seq::SliceRandom;
+use bitcoin::transaction::predict_weight;
+use bitcoin::{Amount, ScriptBuf, Sequence, Transaction, TxIn, TxOut, VarInt, Weight, Witness};
+use outrigger_service::wallet::{ScriptInfo, WalletInfo};
+use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
+use outrigger_values::FeeRate;
+
+use crate::Services;
+use crate::available::Available;
+use crate::bump::BumpFees;
+use crate::change::Change;
+use crate::coin::{Coin, amount, fee, satoshi};
+use crate::control::{CoinControl, Recipient};
+use crate::error::{MIN_TX_WEIGHT, SpendError};
+use crate::feerate::{ReasonedFeeRate, discard_feerate, feerate};
+use crate::locktime;
+use crate::select::{Params, Selection, select};
+use crate::settings::SpendSettings;
+use crate::weight::{InputSize, output_weight};
+
+/// The sequence of inputs that can be replaced (BIP 125).
+const REPLACEABLE: Sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
+/// The sequence of inputs that cannot; a lock time still counts.
+const FINAL: Sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
+/// The size of a transaction without outputs and inputs, with one byte for the number of these and one for the witness, in
+/// virtual bytes.
+const OVERHEAD: u64 = 10;
+
+/// A funded transaction, not signed.
+#[derive(Debug)]
+pub struct Funded {
+    /// It.
+    pub transaction: Transaction,
+    /// Its fee.
+    pub fee: Amount,
+    /// Which output is change, where there is any.
+    pub change_position: Option<usize>,
+    /// bitcoind's name of why it has its feerate.
+    pub fee_reason: &'static str,
+    /// What its inputs spend, in their order.
+    pub spent: Vec<TxOut>,
+    /// What the wallet knows of the scripts of its coins, for signing.
+    pub scripts: HashMap<ScriptBuf, ScriptInfo>,
+    /// The change address that was drawn.
+    change: Change,
+}
+
+impl Funded {
+    /// Gives the change address back, since the transaction is not made after all.
+    pub fn give_back(self, services: Services<'_>) {
+        self.change.give_back(services);
+    }
+}
+
+/// Makes a transaction that pays these recipients.
+///
+/// It draws a change address, also where it then needs none, and gives it back where it fails.
+///
+/// # Errors
+/// The first rule that the payment breaks, in Bitcoin Core's order.
+pub fn fund(
+    services: Services<'_>,
+    settings: &SpendSettings,
+    recipients: &[Recipient],
+    control: &CoinControl,
+    random: &mut impl Rng,
+) -> Result<Funded, SpendError> {
+    if recipients.is_empty() {
+        return Err(SpendError::NoRecipients);
+    }
+    let max_weight = match control.max_tx_weight.map(u64::try_from) {
+        None => MAX_STANDARD_WEIGHT,
+        Some(Ok(weight)) if (MIN_TX_WEIGHT.to_wu()..=MAX_STANDARD_WEIGHT.to_wu()).contains(&weight) => {
+            Weight::from_wu(weight)
+        }
+        Some(_) => return Err(SpendError::MaxWeight),
+    };
+    let is_dust = |to: &Recipient| to.amount < dust_threshold(&to.script, DUST_FEERATE);
+    if recipients.iter().any(is_dust) {
+        return Err(SpendError::AmountTooSmall);
+    }
+    let feerate = feerate(services, settings, control.fee)?;
+    let discard = discard_feerate(services, settings)?;
+    let wallet = services.host.wallet.info(services.scope)?;
+    let change = Change::reserve(services, settings, &wallet, &control.change, recipients)?;
+    let funding = Funding { services, settings, recipients, control, feerate, discard, max_weight, change: &change };
+    match funding.run(random) {
+        Ok(made) => Ok(Funded {
+            transaction: made.transaction,
+            fee: made.fee,
+            change_position: made.change_position,
+            fee_reason: feerate.reason,
+            spent: made.spent,
+            scripts: made.scripts,
+            change,
+        }),
+        Err(error) => {
+            change.give_back(services);
+            Err(error)
+        }
+    }
+}
+
+/// A transaction that pays, not checked against the chain.
+struct Made {
+    transaction: Transaction,
+    fee: Amount,
+    change_position: Option<usize>,
+    spent: Vec<TxOut>,
+    scripts: HashMap<ScriptBuf, ScriptInfo>,
+    /// The positions of its coins among the available ones.
+    coins: Vec<usize>,
+}
+
+/// What the funding of one transaction depends on.
+struct Funding<'a> {
+    services: Services<'a>,
+    settings: &'a SpendSettings,
+    recipients: &'a [Recipient],
+    control: &'a CoinControl,
+    feerate: ReasonedFeeRate,
+    discard: FeeRate,
+    max_weight: Weight,
+    change: &'a Change,
+}
+
+impl Funding<'_> {
+    fn run(&self, random: &mut impl Rng) -> Result<Made, SpendError> {
+        let Self { services, settings, control, .. } = *self;
+        // Drawing the change address wrote to the wallet: what is read from here on is of one moment after that.
+        let wallet = services.host.wallet.info(services.scope)?;
+        let mut params = self.params()?;
+        let subtract = params.subtract_fee;
+        let outputs = if subtract { 0 } else { fee(self.feerate.feerate, params.size_without_inputs) };
+        let target = self.paid().saturating_add(outputs);
+        if target == 0 && control.inputs.is_empty() {
+            return Err(SpendError::NothingToPay);
+        }
+        let mut available = Available::read(services, settings, &wallet, control)?;
+        let bump_fees = available.set_feerates(self.feerate.feerate, settings.consolidate_feerate)?;
+        loop {
+            let mut made = self.attempt(&available, &bump_fees, &mut params, target, &wallet, random)?;
+            if !params.group_by_script
+                && made.fee > Amount::ZERO
+                && let Some(more) = settings.max_grouping_fee
+            {
+                params.group_by_script = true;
+                let grouped = self.attempt(&available, &bump_fees, &mut params, target, &wallet, random);
+                params.group_by_script = false;
+                let limit = made.fee.to_sat().saturating_add(more.to_sat());
+                made = grouped.ok().filter(|grouped| grouped.fee.to_sat() <= limit).unwrap_or(made);
+            }
+            if available.drop_spent(services, &made.coins)? {
+                continue;
+            }
+            made.scripts = available.scripts;
+            return Ok(made);
+        }
+    }
+
+    /// The sum of the recipients' amounts, in satoshi.
+    fn paid(&self) -> i64 {
+        self.recipients.iter().fold(0_i64, |sum, to| sum.saturating_add(satoshi(to.amount)))
+    }
+
+    /// The average of the recipients' amounts, in satoshi.
+    fn average(&self) -> i64 {
+        self.paid() / i64::try_from(self.recipients.len()).unwrap_or(i64::MAX).max(1)
+    }
+
+    fn params(&self) -> Result<Params, SpendError> {
+        let count = VarInt::from(self.recipients.len()).size() as u64;
+        let outputs = self.recipients.iter().map(|to| output_weight(to.script.len()).to_vbytes_ceil()).sum::<u64>();
+        let none = ScriptBuf::new();
+        let script = self.change.script().unwrap_or(&none);
+        let change_size = output_weight(script.len()).to_vbytes_ceil();
+        let change_fee = fee(self.feerate.feerate, change_size);
+        let spending = fee(self.discard, self.change.spending(self.services)?.weight(true).to_vbytes_ceil());
+        Ok(Params {
+            feerate: self.feerate.feerate,
+            long_term_feerate: self.settings.consolidate_feerate,
+            size_without_inputs: OVERHEAD + count + outputs,
+            change_size,
+            change_fee,
+            cost_of_change: change_fee.saturating_add(spending),
+            least_change: spending.saturating_add(1).max(satoshi(dust_threshold(script, self.discard))),
+            change_target: 0,
+            subtract_fee: self.recipients.iter().any(|to| to.subtract_fee),
+            group_by_script: self.control.avoid_partial_spends || self.settings.avoid_partial_spends,
+            include_unsafe: self.control.include_unsafe,
+            spend_unconfirmed_change: self.settings.spend_unconfirmed_change,
+            reject_long_chains: self.settings.reject_long_chains,
+            max_weight: self.max_weight,
+        })
+    }
+
+    /// Chooses coins, and makes the transaction of them (`CreateTransactionInternal` of Bitcoin Core).
+    fn attempt(
+        &self,
+        available: &Available,
+        bump_fees: &BumpFees,
+        params: &mut Params,
+        target: i64,
+        wallet: &WalletInfo,
+        random: &mut impl Rng,
+    ) -> Result<Made, SpendError> {
+        params.change_target = Params::random_change_target(self.average(), params.change_fee, random);
+        let coins = &available.coins;
+        let preset = self.control.inputs.len();
+        let selection = select(coins, preset, target, self.control.add_inputs, params, bump_fees, random)?;
+        let mut output: Vec<TxOut> =
+            self.recipients.iter().map(|to| TxOut { value: to.amount, script_pubkey: to.script.clone() }).collect();
+        let change = selection.change(coins, params);
+        let change_position = match change {
+            None => None,
+            Some(change) => {
+                // Where the change stands must not tell it from the rest.
+                let position = self.control.change_position.unwrap_or_else(|| random.gen_range(0..=output.len()));
+                if position > output.len() {
+                    return Err(SpendError::ChangePosition);
+                }
+                let script_pubkey = self.change.script().cloned().unwrap_or_default();
+                output.insert(position, TxOut { value: amount(change), script_pubkey });
+                Some(position)
+            }
+        };
+        let mut order = selection.coins.clone();
+        // Named ones first, in their order; the others must not tell what they are by theirs.
+        let named = order.iter().filter(|position| **position < preset).count();
+        order.sort_unstable();
+        order.get_mut(named..).unwrap_or_default().shuffle(random);
+        let chosen: Vec<&Coin> = order.iter().filter_map(|position| coins.get(*position)).collect();
+        let transaction = self.transaction(&chosen, output, wallet, random)?;
+        let weight = self.weight(&transaction, &order, available);
+        let needed = fee(params.feerate, weight.to_vbytes_ceil()).saturating_add(selection.bump_fees(coins));
+        let mut made = Made {
+            transaction,
+            fee: Amount::ZERO,
+            change_position,
+            spent: chosen.iter().map(|coin| coin.output.clone()).collect(),
+            scripts: HashMap::new(),
+            coins: order,
+        };
+        self.settle(&mut made, &selection, coins, needed)?;
+        self.check(made, weight)
+    }
+
+    /// Brings the fee to what is needed: change grows by what is too much, and the recipients who pay the fee bear what is missing.
+    fn settle(&self, made: &mut Made, selection: &Selection, coins: &[Coin], needed: i64) -> Result<(), SpendError> {
+        let value = selection.value(coins);
+        let output = &mut made.transaction.output;
+        let paid = output.iter().fold(0_i64, |sum, output| sum.saturating_add(satoshi(output.value)));
+        let mut current = value.saturating_sub(paid);
+        if let Some(change) = made.change_position.and_then(|position| output.get_mut(position))
+            && needed < current
+        {
+            change.value = amount(satoshi(change.value).saturating_add(current - needed));
+            current = needed;
+        }
+        if self.recipients.iter().any(|to| to.subtract_fee) {
+            self.subtract(output, made.change_position, needed - current)?;
+            current = needed;
+        }
+        if current < needed {
+            return Err(SpendError::InsufficientFunds);
+        }
+        made.fee = amount(current);
+        Ok(())
+    }
+
+    /// Subtracts what is missing of the fee from the recipients who pay it, in equal shares; the first one also pays the rest. What is
+    /// below zero is added.
+    fn subtract(&self, output: &mut [TxOut], change: Option<usize>, missing: i64) -> Result<(), SpendError> {
+        let payers = i64::try_from(self.recipients.iter().filter(|to| to.subtract_fee).count()).unwrap_or(1).max(1);
+        let mut rest = missing % payers;
+        let outputs =
+            output.iter_mut().enumerate().filter(|(position, _)| Some(*position) != change).map(|(_, output)| output);
+        for (output, _) in outputs.zip(self.recipients).filter(|(_, to)| to.subtract_fee) {
+            let left = satoshi(output.value) - missing / payers - std::mem::take(&mut rest);
+            output.value = match u64::try_from(left) {
+                Ok(left) => Amount::from_sat(left),
+                Err(_) => return Err(SpendError::AmountBelowFee),
+            };
+            if output.value < dust_threshold(&output.script_pubkey, DUST_FEERATE) {
+                return Err(SpendError::DustAfterFee);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last checks.
+    fn check(&self, made: Made, weight: Weight) -> Result<Made, SpendError> {
+        if made.change_position.is_some() {
+            self.change.script()?;
+        }
+        if weight > MAX_STANDARD_WEIGHT {
+            return Err(SpendError::TooLarge);
+        }
+        if made.fee > self.settings.max_fee {
+            return Err(SpendError::FeeTooHigh);
+        }
+        Ok(made)
+    }
+
+    /// The transaction with these outputs, not signed.
+    fn transaction(
+        &self,
+        chosen: &[&Coin],
+        output: Vec<TxOut>,
+        wallet: &WalletInfo,
+        random: &mut impl Rng,
+    ) -> Result<Transaction, SpendError> {
+        let replaceable = self.control.replaceable.unwrap_or(self.settings.replaceable);
+        let sequence = if replaceable { REPLACEABLE } else { FINAL };
+        let plain = |coin: &&Coin| TxIn {
+            previous_output: coin.outpoint,
+            script_sig: ScriptBuf::new(),
+            sequence,
+            witness: Witness::new(),
+        };
+        let mut input: Vec<TxIn> = chosen.iter().map(plain).collect();
+        // Named ones are first.
+        for (input, named) in input.iter_mut().zip(&self.control.inputs) {
+            input.sequence = named.sequence.unwrap_or(sequence);
+            (input.script_sig, input.witness) = (named.script_sig.clone(), named.witness.clone());
+        }
+        let sequences = self.control.inputs.iter().any(|input| input.sequence.is_some());
+        let lock_time = match self.control.lock_time {
+            Some(lock_time) => lock_time,
+            None if sequences => LockTime::ZERO,
+            None => {
+                let now = self.services.host.chain.time(self.services.scope)?;
+                locktime::against_fee_sniping(&wallet.synced, now, random)
+            }
+        };
+        Ok(Transaction { version: self.control.version, lock_time, input, output })
+    }
+
+    /// The weight of the transaction once it is signed.
+    fn weight(&self, transaction: &Transaction, order: &[usize], available: &Available) -> Weight {
+        const MARKER_AND_FLAG: u64 = 2;
+        let size = |position: &usize| -> Option<InputSize> {
+            let preset = available.preset_sizes.get(*position).copied();
+            preset.or_else(|| available.coins.get(*position).map(|coin| coin.size))
+        };
+        let sizes: Vec<InputSize> = order.iter().filter_map(size).collect();
+        let witness = sizes.iter().any(|size| size.has_witness);
+        let empty = predict_weight([], transaction.output.iter().map(|output| output.script_pubkey.len())).to_wu();
+        // The prediction counts no input, whose number takes a byte.
+        let count = (VarInt::from(sizes.len()).size() as u64 - 1) * Weight::WITNESS_SCALE_FACTOR;
+        let marker = if witness { MARKER_AND_FLAG } else { 0 };
+        let inputs: u64 = sizes.iter().map(|size| size.weight(witness).to_wu()).sum();
+        Weight::from_wu(empty + count + marker + inputs)
+    }
+}

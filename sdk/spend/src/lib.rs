@@ -1,0 +1,52 @@
+//! Coin selection, fees and the funding of transactions, by the rules of Bitcoin Core 29's wallet.
+//!
+//! [`fund`] makes an unsigned transaction of recipients and a [`CoinControl`]: it reads the wallet's coins through the services of
+//! a call, chooses among them, and adds change. [`select`] is the choice alone, without input or output; `algorithm` has
+//! the algorithms. Randomness comes from the caller.
+//!
+//! Invariants: the sum of inputs is that of outputs and fee; a transaction is no heavier and pays no more than its limits; a
+//! change address that is not used is given back.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
+
+mod algorithm;
+mod available;
+mod bump;
+mod change;
+mod coin;
+pub mod coins;
+mod control;
+mod error;
+pub mod feerate;
+mod fund;
+mod group;
+mod locktime;
+pub mod options;
+pub mod reuse;
+pub mod select;
+mod settings;
+mod signable;
+pub mod weight;
+
+#[cfg(test)]
+mod tests;
+
+use outrigger_service::{Host, Scope};
+
+pub use bump::{BumpFees, Unconfirmed};
+pub use change::change_type;
+pub use coin::{Coin, OutputKind};
+pub use control::{ChangeChoice, CoinControl, MAX_DEPTH, PresetInput, Recipient};
+pub use error::SpendError;
+pub use feerate::{FeeChoice, ReasonedFeeRate};
+pub use fund::{Funded, fund};
+pub use settings::SpendSettings;
+
+/// The host's services, and the scope of the call that uses them.
+#[derive(Clone, Copy)]
+pub struct Services<'a> {
+    /// The services.
+    pub host: &'a Host,
+    /// The scope.
+    pub scope: Scope,
+}

@@ -1,0 +1,78 @@
+//! Options that several methods take, read as Bitcoin Core 29 reads them.
+
+use std::collections::HashSet;
+
+use outrigger_values::params::{Type, int32, text};
+use outrigger_values::typed::wrong_type;
+use outrigger_values::{FeeRate, RpcError};
+use serde_json::Value;
+
+use crate::feerate::{FeeChoice, MAX_TARGET};
+
+/// The names of estimate modes, in any case.
+const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
+
+/// What a call says of the feerate: `fee_rate`, in satoshi per virtual byte, excludes `conf_target` and `estimate_mode`. Whether
+/// it may be `below_minimum` differs from method to method.
+///
+/// # Errors
+/// The first rule that they break.
+pub fn fee_choice(
+    target: Option<&Value>,
+    mode: Option<&Value>,
+    feerate: Option<&Value>,
+    below_minimum: bool,
+) -> Result<FeeChoice, RpcError> {
+    let invalid = |message: &str| Err(RpcError::invalid_parameter(message));
+    let mode = mode.map(text).transpose()?;
+    if let Some(feerate) = feerate {
+        if target.is_some() {
+            return invalid(
+                "Cannot specify both conf_target and fee_rate. Please provide either a confirmation target in blocks for automatic fee estimation, or an explicit fee rate.",
+            );
+        }
+        if mode.is_some_and(|mode| mode != "unset") {
+            return invalid("Cannot specify both estimate_mode and fee_rate");
+        }
+        return Ok(FeeChoice::Exact { feerate: FeeRate::from_sat_per_vb(feerate)?, below_minimum });
+    }
+    if mode.is_some_and(|mode| !ESTIMATE_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode))) {
+        return invalid("Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"");
+    }
+    let Some(target) = target else { return Ok(FeeChoice::Within(None)) };
+    let target = u32::try_from(int32(target)?).ok().filter(|target| (1..=MAX_TARGET).contains(target));
+    let message = || RpcError::invalid_parameter(format!("Invalid conf_target, must be between 1 and {MAX_TARGET}"));
+    target.map(|target| FeeChoice::Within(Some(target))).ok_or_else(message)
+}
+
+/// Which of the outputs with these names pay the fee: each is named so, or by its position.
+///
+/// # Errors
+/// The first rule that they break.
+pub fn fee_payers(value: Option<&Value>, names: &[&str]) -> Result<HashSet<usize>, RpcError> {
+    let invalid =
+        |what: String| RpcError::invalid_parameter(format!("Invalid parameter 'subtract fee from output', {what}"));
+    let mut payers = HashSet::new();
+    let Some(value) = value else { return Ok(payers) };
+    for value in value.as_array().ok_or_else(|| wrong_type(value, Type::Array))? {
+        let position = match value {
+            Value::String(key) => {
+                let position = names.iter().position(|known| known == key);
+                position.ok_or_else(|| invalid(format!("destination {key} not found in tx outputs")))?
+            }
+            Value::Number(_) => {
+                let number = int32(value)?;
+                usize::try_from(number).map_err(|_| invalid(format!("negative position: {number}")))?
+            }
+            other => return Err(invalid(format!("invalid value type: {}", Type::of(other).name()))),
+        };
+        if payers.contains(&position) {
+            return Err(invalid(format!("duplicated position: {position}")));
+        }
+        if position >= names.len() {
+            return Err(invalid(format!("position too large: {position}")));
+        }
+        payers.insert(position);
+    }
+    Ok(payers)
+}

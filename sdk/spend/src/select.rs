@@ -1,0 +1,397 @@
+//! Coin selection: which coins to take for a target, as Bitcoin Core 29's wallet chooses.
+//!
+//! Groups of coins are tried from the most settled to the least. Of those that are eligible, each output type is tried by
+//! itself, and only where none suffices are types mixed. Every algorithm makes its choice, and that with the least waste is
+//! taken: the waste is what spending the coins now costs more than spending them later, and the cost of change or, without
+//! change, what is paid too much.
+
+use std::collections::BTreeMap;
+
+use bitcoin::Weight;
+use bitcoin::secp256k1::rand::Rng;
+use bitcoin::secp256k1::rand::seq::SliceRandom;
+use outrigger_values::FeeRate;
+
+use crate::algorithm::{Candidate, Missed, Taken, branch_and_bound, coin_grinder, knapsack, single_random_draw};
+use crate::bump::BumpFees;
+use crate::coin::Coin;
+use crate::error::SpendError;
+use crate::group::{Filter, Groups, MAX_GROUP};
+
+/// The least of the change that is aimed at, in satoshi (`CHANGE_LOWER`).
+const CHANGE_LOWER: i64 = 50_000;
+/// The most of the change that is aimed at, in satoshi (`CHANGE_UPPER`).
+const CHANGE_UPPER: i64 = 1_000_000;
+/// How many times the long-term feerate makes a feerate high, so that light inputs are searched for.
+const HIGH_FEERATE: u64 = 3;
+/// The most unconfirmed transactions that may build on one another, the payment included: Bitcoin Core's defaults of
+/// `-limitancestorcount` and `-limitdescendantcount`.
+const MAX_CHAIN: u64 = 25;
+
+/// What a selection depends on beside the coins. Amounts are in satoshi.
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// The feerate of the payment.
+    pub feerate: FeeRate,
+    /// The feerate at which coins are expected to be spent some day.
+    pub long_term_feerate: FeeRate,
+    /// The size of the transaction without inputs and change, in virtual bytes.
+    pub size_without_inputs: u64,
+    /// The size of the change output, in bytes.
+    pub change_size: u64,
+    /// The fee for the change output.
+    pub change_fee: i64,
+    /// The fee for the change output and for spending it some day.
+    pub cost_of_change: i64,
+    /// The least change that is worth an output.
+    pub least_change: i64,
+    /// The change that is aimed at.
+    pub change_target: i64,
+    /// Whether the recipients pay the fee.
+    pub subtract_fee: bool,
+    /// Whether the coins of a script are spent together.
+    pub group_by_script: bool,
+    /// Whether coins of others may be spent before they are confirmed.
+    pub include_unsafe: bool,
+    /// Whether the wallet's own change may be spent before it is confirmed.
+    pub spend_unconfirmed_change: bool,
+    /// Whether longer chains of unconfirmed transactions are left alone than the mempool takes.
+    pub reject_long_chains: bool,
+    /// The greatest weight of the transaction.
+    pub max_weight: Weight,
+}
+
+impl Params {
+    /// The change to aim at for payments of this average: random, so that change does not tell the wallet's software, and
+    /// similar to the payment. In satoshi.
+    pub fn random_change_target(payment: i64, change_fee: i64, random: &mut impl Rng) -> i64 {
+        let beyond = if payment <= CHANGE_LOWER / 2 {
+            0
+        } else {
+            random.gen_range(0..payment.saturating_mul(2).min(CHANGE_UPPER) - CHANGE_LOWER)
+        };
+        change_fee + CHANGE_LOWER + beyond
+    }
+
+    /// The weight that is left for inputs.
+    fn weight_for_inputs(&self) -> i64 {
+        let without = self.size_without_inputs.saturating_mul(Weight::WITNESS_SCALE_FACTOR);
+        self.max_weight.to_wu().cast_signed().saturating_sub_unsigned(without)
+    }
+
+    /// The filters, from the strictest to the loosest.
+    fn filters(&self) -> Vec<Filter> {
+        let filter = |depth_of_ours, depth_of_others, chain, partial_groups| Filter {
+            depth_of_ours,
+            depth_of_others,
+            max_ancestors: chain,
+            max_descendants: chain,
+            partial_groups,
+            mixed_types: true,
+        };
+        let mut filters = vec![Filter { mixed_types: false, ..filter(1, 6, 0, false) }, filter(1, 1, 0, false)];
+        if self.spend_unconfirmed_change {
+            filters.push(filter(0, 1, 2, false));
+            filters.push(filter(0, 1, (MAX_CHAIN / 3).min(4), false));
+            filters.push(filter(0, 1, MAX_CHAIN / 2, false));
+            filters.push(filter(0, 1, MAX_CHAIN - 1, true));
+            if self.include_unsafe {
+                filters.push(filter(0, 0, MAX_CHAIN - 1, true));
+            }
+            if !self.reject_long_chains {
+                filters.push(filter(0, 1, u64::MAX, true));
+            }
+        }
+        filters
+    }
+}
+
+/// Coins that were chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Selection {
+    /// Their positions.
+    pub coins: Vec<usize>,
+    /// What they pay: the recipients' amounts and the fee for the outputs, in satoshi.
+    pub target: i64,
+    /// The weight of their inputs.
+    weight: i64,
+    /// What raising their ancestors costs less together than one by one, in satoshi.
+    bump_discount: i64,
+    /// Their waste, in satoshi.
+    waste: i64,
+}
+
+impl Selection {
+    /// These coins for a target.
+    fn new(positions: Vec<usize>, target: i64, coins: &[Coin]) -> Self {
+        let weight = each(coins, &positions).map(Coin::selection_weight).sum();
+        Self { coins: positions, target, weight, bump_discount: 0, waste: 0 }
+    }
+
+    /// Their value, in satoshi.
+    pub fn value(&self, coins: &[Coin]) -> i64 {
+        each(coins, &self.coins).fold(0, |sum, coin| sum.saturating_add(coin.value()))
+    }
+
+    /// What raising their ancestors costs, in satoshi.
+    pub fn bump_fees(&self, coins: &[Coin]) -> i64 {
+        each(coins, &self.coins).map(|coin| coin.bump_fee).sum::<i64>() - self.bump_discount
+    }
+
+    /// What they pay beyond the target, in satoshi.
+    fn excess(&self, coins: &[Coin], params: &Params) -> i64 {
+        let amount = match params.subtract_fee {
+            true => self.value(coins),
+            false => {
+                let values =
+                    each(coins, &self.coins).fold(0_i64, |sum, coin| sum.saturating_add(coin.effective_value()));
+                values.saturating_add(self.bump_discount)
+            }
+        };
+        amount.saturating_sub(self.target)
+    }
+
+    /// The change, in satoshi; none where it is not worth an output.
+    pub fn change(&self, coins: &[Coin], params: &Params) -> Option<i64> {
+        let fee = if params.subtract_fee { 0 } else { params.change_fee };
+        Some(self.excess(coins, params) - fee).filter(|change| *change >= params.least_change)
+    }
+
+    fn weigh_waste(&mut self, coins: &[Coin], params: &Params) {
+        let timing = each(coins, &self.coins)
+            .fold(0_i64, |sum, coin| sum.saturating_add(coin.fee().saturating_sub(coin.long_term_fee)));
+        let beyond = match self.change(coins, params) {
+            Some(_) => params.cost_of_change,
+            None => self.excess(coins, params),
+        };
+        self.waste = timing.saturating_sub(self.bump_discount).saturating_add(beyond);
+    }
+}
+
+fn each<'a>(coins: &'a [Coin], positions: &'a [usize]) -> impl Iterator<Item = &'a Coin> {
+    positions.iter().filter_map(|position| coins.get(*position))
+}
+
+/// The better one: that with less waste, of equal ones that with more inputs.
+fn best(selections: Vec<Selection>) -> Option<Selection> {
+    selections.into_iter().min_by_key(|selection| (selection.waste, std::cmp::Reverse(selection.coins.len())))
+}
+
+/// Chooses coins for `target` satoshi, which are the recipients' amounts and the fee for the outputs. The first `preset` coins are
+/// taken in any case, and others only where these do not suffice and `add_inputs` allows it.
+///
+/// # Errors
+/// Where they do not suffice, or would be too heavy.
+pub fn select(
+    coins: &[Coin],
+    preset: usize,
+    target: i64,
+    add_inputs: bool,
+    params: &Params,
+    bump_fees: &BumpFees,
+    random: &mut impl Rng,
+) -> Result<Selection, SpendError> {
+    let counted = |coin: &Coin| if params.subtract_fee { coin.value() } else { coin.effective_value() };
+    let named: Vec<usize> = (0..preset).collect();
+    let covered = each(coins, &named).fold(0_i64, |sum, coin| sum.saturating_add(counted(coin)));
+    let missing = target.saturating_sub(covered);
+    if missing > 0 && !add_inputs {
+        return Err(SpendError::InputsTooSmall);
+    }
+    if missing <= 0 {
+        let mut selection = Selection::new(named, target, coins);
+        selection.weigh_waste(coins, params);
+        return Ok(selection);
+    }
+    let mut others: Vec<usize> = (preset..coins.len()).collect();
+    let available = each(coins, &others).fold(0_i64, |sum, coin| sum.saturating_add(counted(coin)));
+    if missing > available {
+        return Err(SpendError::InsufficientFunds);
+    }
+    if params.group_by_script && others.len() > MAX_GROUP {
+        // Which coins of a script make the partial group must not follow from their order.
+        others.shuffle(random);
+    }
+    let mut selection = automatic(coins, &others, missing, params, bump_fees, random)?;
+    if preset > 0 {
+        let named = Selection::new(named, covered, coins);
+        selection.coins.splice(0..0, named.coins);
+        selection.target = target;
+        selection.weight += named.weight;
+        if selection.weight > params.weight_for_inputs() {
+            return Err(SpendError::CombinationTooHeavy);
+        }
+    }
+    Ok(selection)
+}
+
+/// Groups, all and those of coins worth spending, which differ where the coins of a script are spent together.
+struct Grouped {
+    all: Groups,
+    positive: Option<Groups>,
+}
+
+fn automatic(
+    coins: &[Coin],
+    positions: &[usize],
+    target: i64,
+    params: &Params,
+    bump_fees: &BumpFees,
+    random: &mut impl Rng,
+) -> Result<Selection, SpendError> {
+    let grouped = if params.group_by_script {
+        let worth = |position: &usize| coins.get(*position).is_some_and(|coin| coin.effective_value() > 0);
+        let positive: Vec<usize> = positions.iter().copied().filter(worth).collect();
+        Grouped { all: Groups::by_script(coins, positions), positive: Some(Groups::by_script(coins, &positive)) }
+    } else {
+        Grouped { all: Groups::single(coins, positions), positive: None }
+    };
+    let filters = params.filters();
+    check_discarded(&grouped, coins, positions, target, &filters, params)?;
+    let mut failure = None;
+    for filter in &filters {
+        match attempt(coins, &grouped, filter, target, params, bump_fees, random) {
+            Ok(Some(selection)) => return Ok(selection),
+            Ok(None) => {}
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.unwrap_or(SpendError::InsufficientFunds))
+}
+
+/// Refuses where what passes any filter does not suffice.
+fn check_discarded(
+    grouped: &Grouped,
+    coins: &[Coin],
+    positions: &[usize],
+    target: i64,
+    filters: &[Filter],
+    params: &Params,
+) -> Result<(), SpendError> {
+    let (mut discarded, mut in_long_chains) = (0_i64, 0_i64);
+    for group in grouped.all.groups.iter().chain(grouped.positive.iter().flat_map(|positive| &positive.groups)) {
+        if filters.iter().any(|filter| group.passes(filter)) {
+            continue;
+        }
+        discarded = discarded.saturating_add(group.amount(params.subtract_fee));
+        if group.ancestors >= MAX_CHAIN || group.descendants >= MAX_CHAIN {
+            in_long_chains = in_long_chains.saturating_add(group.amount(params.subtract_fee));
+        }
+    }
+    let total = each(coins, positions).fold(0_i64, |sum, coin| sum.saturating_add(coin.value()));
+    if total.saturating_sub(discarded) >= target {
+        return Ok(());
+    }
+    // As Bitcoin Core 29 has it, which compares the coins in long chains alone with the target.
+    Err(if in_long_chains >= target { SpendError::UnconfirmedChain } else { SpendError::InsufficientFunds })
+}
+
+/// What the algorithms choose from.
+#[derive(Default)]
+struct Pools {
+    all: Vec<Candidate>,
+    positive: Vec<Candidate>,
+}
+
+impl Pools {
+    /// The groups that pass a filter, by type.
+    fn by_type(grouped: &Grouped, filter: &Filter, params: &Params) -> BTreeMap<crate::coin::OutputKind, Self> {
+        let mut pools: BTreeMap<_, Self> = BTreeMap::new();
+        for (number, group) in grouped.all.groups.iter().enumerate().filter(|(_, group)| group.passes(filter)) {
+            let pool = pools.entry(group.kind).or_default();
+            let candidate = group.candidate(number, params.subtract_fee);
+            pool.all.push(candidate);
+            if grouped.positive.is_none() && candidate.amount > 0 {
+                pool.positive.push(candidate);
+            }
+        }
+        let positive = grouped.positive.iter().flat_map(|positive| positive.groups.iter().enumerate());
+        for (number, group) in positive.filter(|(_, group)| group.passes(filter)) {
+            let candidate = group.candidate(number, params.subtract_fee);
+            if candidate.amount > 0 {
+                pools.entry(group.kind).or_default().positive.push(candidate);
+            }
+        }
+        pools
+    }
+}
+
+/// Tries each type by itself, then all together.
+fn attempt(
+    coins: &[Coin],
+    grouped: &Grouped,
+    filter: &Filter,
+    target: i64,
+    params: &Params,
+    bump_fees: &BumpFees,
+    random: &mut impl Rng,
+) -> Result<Option<Selection>, SpendError> {
+    let mut pools = Pools::by_type(grouped, filter, params);
+    let mut chosen = Vec::new();
+    for pool in pools.values_mut() {
+        chosen.extend(choose(coins, grouped, pool, target, params, bump_fees, random)?);
+    }
+    if chosen.is_empty() && filter.mixed_types && pools.len() > 1 {
+        let mut together = Pools::default();
+        for pool in pools.into_values() {
+            together.all.extend(pool.all);
+            together.positive.extend(pool.positive);
+        }
+        return choose(coins, grouped, &mut together, target, params, bump_fees, random);
+    }
+    Ok(best(chosen))
+}
+
+/// The best of what the algorithms choose; none where they find nothing.
+///
+/// # Errors
+/// Where all that they find is too heavy.
+fn choose(
+    coins: &[Coin],
+    grouped: &Grouped,
+    pool: &mut Pools,
+    target: i64,
+    params: &Params,
+    bump_fees: &BumpFees,
+    random: &mut impl Rng,
+) -> Result<Option<Selection>, SpendError> {
+    let mut max_weight = params.weight_for_inputs();
+    if max_weight <= 0 {
+        return Err(SpendError::TooManyOutputs);
+    }
+    let (mut chosen, mut too_heavy) = (Vec::new(), false);
+    let mut keep = |taken: Taken, groups: &Groups, chosen: &mut Vec<Selection>| match taken {
+        Ok(taken) => {
+            let positions = taken.into_iter().flat_map(|group| groups.members(group)).copied().collect();
+            chosen.push(Selection::new(positions, target, coins));
+        }
+        Err(missed) => too_heavy |= missed == Missed::TooHeavy,
+    };
+    let positive = grouped.positive.as_ref().unwrap_or(&grouped.all);
+    // Where the recipients pay the fee, sets without change are often not what is wanted.
+    if !params.subtract_fee {
+        keep(branch_and_bound(&mut pool.positive, target, params.cost_of_change, max_weight), positive, &mut chosen);
+    }
+    max_weight -= (params.change_size * Weight::WITNESS_SCALE_FACTOR).cast_signed();
+    if max_weight < 0 && chosen.is_empty() {
+        return Err(SpendError::NoRoomForChange);
+    }
+    keep(knapsack(&mut pool.all, target, params.change_target, max_weight, random), &grouped.all, &mut chosen);
+    let high = params.long_term_feerate.to_sat_per_kvb().saturating_mul(HIGH_FEERATE);
+    if params.feerate.to_sat_per_kvb() > high {
+        keep(coin_grinder(&mut pool.positive, target, params.change_target, max_weight), positive, &mut chosen);
+    }
+    let drawn = target.saturating_add(CHANGE_LOWER).saturating_add(params.change_fee);
+    keep(single_random_draw(&mut pool.positive, drawn, max_weight, random), positive, &mut chosen);
+    if chosen.is_empty() {
+        return if too_heavy { Err(SpendError::TooManyInputs) } else { Ok(None) };
+    }
+    for selection in &mut chosen {
+        let unconfirmed: Vec<&Coin> = each(coins, &selection.coins).filter(|coin| coin.depth == 0).collect();
+        let one_by_one: i64 = unconfirmed.iter().map(|coin| coin.bump_fee).sum();
+        let together = bump_fees.combined(unconfirmed.iter().map(|coin| coin.outpoint.txid));
+        selection.bump_discount = (one_by_one - together).max(0);
+        selection.weigh_waste(coins, params);
+    }
+    Ok(best(chosen))
+}

@@ -2008,6 +2008,14 @@ enum {
      * Request: nothing. Response: [list of out_point].
      */
     OUTRIGGER_FN_WALLET_LOCKED_COINS = 36,
+    /**
+     * Starts the reserved rescan as `rescan_start` does, at the height `first` and up to the height `last`; without one
+     * up to where the wallet stands, then the whole mempool. OUTRIGGER_STATUS_NOT_FOUND when this is not reserved.
+     * Since minor 1.
+     *
+     * Request: rescan [u64], first [u32], last [optional u32]. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_RESCAN_HEIGHTS = 37,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -5739,6 +5739,31 @@ static inline int32_t outrigger_wallet_locked_coins(
     return outrigger_answered(status, read, &own, response);
 }
 
+/**
+ * Starts the reserved rescan as `rescan_start` does, at the height `first` and up to the height `last`; without one up
+ * to where the wallet stands, then the whole mempool. OUTRIGGER_STATUS_NOT_FOUND when this is not reserved. Since minor
+ * 1.
+ *
+ * Request: rescan [u64], first [u32], last [optional u32]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_rescan_heights(
+    const outrigger_service_t *wallet, uint64_t scope, uint64_t rescan, uint32_t first,
+    const outrigger_optional_u32_t *last, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_u64(&request, rescan);
+    outrigger_put_u32(&request, first);
+    outrigger_put_optional_u32(&request, last);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_RESCAN_HEIGHTS, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The service signer/1
  * ------------------------------------------------------------------------------------------------------------------ */

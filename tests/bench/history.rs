@@ -143,18 +143,19 @@ fn print(what: String, unit: &'static str, values: &[f64]) {
 }
 
 fn listings(nodes: &mut [&mut Node], what: &dyn Fn(&str) -> String, since: &Value) {
-    let mut time = |name: String, times: usize, params: Value| {
+    let mut time = |name: String, times: usize, (method, params): (&str, Value)| {
         let mut bytes = 0;
         let mut measured = Vec::new();
         for node in nodes.iter_mut() {
-            let (time, size) = measure(&mut node.wallet, times, "listsinceblock", &params);
+            let (time, size) = measure(&mut node.wallet, times, method, &params);
             measured.push(milliseconds(time));
             bytes = bytes.max(size);
         }
         print(what(&format!("{name} ({:.1} kB)", bytes as f64 / 1e3)), "ms", &measured);
     };
-    time("listsinceblock, everything".into(), LISTINGS, json!([]));
-    time(format!("listsinceblock, the last {LAST_BLOCKS} blocks"), LAST_LISTINGS, json!([since]));
+    time("listsinceblock, everything".into(), LISTINGS, ("listsinceblock", json!([])));
+    time(format!("listsinceblock, the last {LAST_BLOCKS} blocks"), LAST_LISTINGS, ("listsinceblock", json!([since])));
+    time("listreceivedbyaddress".into(), LISTINGS, ("listreceivedbyaddress", json!([])));
 }
 
 /// Request bodies of `gettransaction`, for transactions spread evenly over the history.

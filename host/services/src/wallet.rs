@@ -203,6 +203,10 @@ impl Wallet for WalletService {
         self.write(scope, |wallet| wallet.send(&raw, metadata))
     }
 
+    fn rescan_heights(&self, scope: Scope, rescan: u64, first: u32, last: Option<u32>) -> Result<()> {
+        self.write(scope, |wallet| wallet.rescan_heights(rescan, first, last))
+    }
+
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
         let folders = self.scopes.get(scope)?.folders.clone();

@@ -31,6 +31,18 @@ pub enum HistoryError {
     /// The label that stands for all labels elsewhere.
     #[error("Invalid label name")]
     ReservedLabel,
+    /// Not an address.
+    #[error("Invalid Bitcoin address")]
+    Address,
+    /// A filter that is no address.
+    #[error("address_filter parameter was invalid")]
+    AddressFilter,
+    /// An address that is not the wallet's, or a label of such addresses alone.
+    #[error("Address not found in wallet")]
+    UnknownAddress,
+    /// A label that no address has.
+    #[error("Label not found in wallet")]
+    UnknownLabel,
     /// A count below 0.
     #[error("Negative count")]
     NegativeCount,
@@ -56,8 +68,12 @@ impl From<HistoryError> for RpcError {
         let code = match &error {
             HistoryError::Argument(error) => return error.clone(),
             HistoryError::Service(error) => return error.clone().into(),
-            HistoryError::UnknownTransaction | HistoryError::UnknownBlock | HistoryError::NotAbandonable => {
-                RpcErrorCode::INVALID_ADDRESS_OR_KEY
+            HistoryError::UnknownTransaction
+            | HistoryError::UnknownBlock
+            | HistoryError::NotAbandonable
+            | HistoryError::Address => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
+            HistoryError::AddressFilter | HistoryError::UnknownAddress | HistoryError::UnknownLabel => {
+                RpcErrorCode::WALLET
             }
             HistoryError::TargetConfirmations
             | HistoryError::EmptyLabel

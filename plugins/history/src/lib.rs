@@ -1,12 +1,16 @@
-//! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction.
+//! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction, and what addresses
+//! received: getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel, listaddressgroupings.
 //!
 //! Depths, confirmations and `lastblock` are counted from the block up to which the wallet has followed the chain, never
 //! from the chain's tip: two snapshots of one call could disagree, and a poller would skip transactions.
 
+mod destination;
 mod entry;
 mod error;
+mod groupings;
 mod json;
 mod list;
+mod received;
 mod since;
 mod single;
 mod texts;
@@ -32,6 +36,11 @@ impl Plugin for HistoryPlugin {
             "listsinceblock" => since::list_since_block(&context),
             "listtransactions" => list::list_transactions(&context),
             "abandontransaction" => single::abandon_transaction(&context),
+            "getreceivedbyaddress" => received::by_address(&context),
+            "getreceivedbylabel" => received::by_label(&context),
+            "listreceivedbyaddress" => received::list_by_address(&context),
+            "listreceivedbylabel" => received::list_by_label(&context),
+            "listaddressgroupings" => groupings::list_address_groupings(&context),
             other => Err(RpcError::no_method(other).into()),
         };
         reply.send_json(answer.map_err(RpcError::from));

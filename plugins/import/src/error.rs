@@ -34,6 +34,45 @@ pub enum ImportError {
     /// The rescan was stopped by a client, or by the host's stopping.
     #[error("Rescan aborted by user.")]
     RescanAborted,
+    /// A rescan of some blocks was stopped by a client, or by the host's stopping.
+    #[error("Rescan aborted.")]
+    HeightsAborted,
+    /// A rescan of some blocks could not read all of them.
+    #[error("Rescan failed. Potentially corrupted data files.")]
+    RescanFailed,
+    /// The rescan after an import could not read all blocks.
+    #[error("Rescan was unable to fully rescan the blockchain. Some transactions may be missing.")]
+    NotAllScanned,
+    /// The first height is none of the chain.
+    #[error("Invalid start_height")]
+    StartHeight,
+    /// The last height is none of the chain.
+    #[error("Invalid stop_height")]
+    StopHeight,
+    /// The last height lies below the first.
+    #[error("stop_height must be greater than start_height")]
+    HeightsReversed,
+    /// The node has dropped the first block.
+    #[error("Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.")]
+    Pruned,
+    /// A label that stands for all labels.
+    #[error("Invalid label name")]
+    Label,
+    /// Text that is neither an address nor a script.
+    #[error("Invalid Bitcoin address or script")]
+    AddressOrScript,
+    /// `p2sh` together with an address.
+    #[error("Cannot use the p2sh flag with an address - use a script instead")]
+    P2shOfAddress,
+    /// The address of a later witness version.
+    #[error("Bech32m addresses cannot be imported into legacy wallets")]
+    Bech32m,
+    /// A public key that is too short or too long.
+    #[error("Pubkey \"{0}\" must have a length of either 33 or 65 bytes")]
+    PublicKeyLength(String),
+    /// A public key that is not a point on the curve, where it stands alone.
+    #[error("Pubkey \"{0}\" must be cryptographically valid.")]
+    PublicKeyPoint(String),
 
     /// A field of a request has a wrong type. bitcoind says so whatever the field is.
     #[error("Missing required fields")]
@@ -167,7 +206,7 @@ impl From<ImportError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::Malformed | E::RescanAborted => RpcErrorCode::MISC,
+            E::Malformed | E::RescanAborted | E::HeightsAborted | E::RescanFailed | E::Pruned => RpcErrorCode::MISC,
             E::NoTimestamp | E::Timestamp(_) => RpcErrorCode::TYPE,
             E::DescriptorsOnly
             | E::LegacyOnly
@@ -177,6 +216,7 @@ impl From<ImportError> for RpcError {
             | E::KeyNotStored
             | E::AddressNotStored
             | E::ActiveCombo
+            | E::NotAllScanned
             | E::NotExpandable
             | E::NoPrivateKeys
             | E::DescriptorNotStored(_) => RpcErrorCode::WALLET,
@@ -186,6 +226,11 @@ impl From<ImportError> for RpcError {
             | E::WitnessScript(_)
             | E::PublicKeyNotHex(_)
             | E::PublicKey(_)
+            | E::PublicKeyLength(_)
+            | E::PublicKeyPoint(_)
+            | E::AddressOrScript
+            | E::P2shOfAddress
+            | E::Bech32m
             | E::PrivateKey
             | E::Nesting(_)
             | E::Descriptor(_)
@@ -207,7 +252,11 @@ impl From<ImportError> for RpcError {
             | E::ActiveUnranged
             | E::RangedLabel
             | E::MultipathLabel
-            | E::RangeShrinks { .. } => RpcErrorCode::INVALID_PARAMETER,
+            | E::RangeShrinks { .. }
+            | E::StartHeight
+            | E::StopHeight
+            | E::HeightsReversed => RpcErrorCode::INVALID_PARAMETER,
+            E::Label => RpcErrorCode::WALLET_INVALID_LABEL,
             E::NoOutcome => RpcErrorCode::INTERNAL,
         };
         // Messages quote what the client sent, without any private keys in it.

@@ -1,6 +1,7 @@
-//! The operation group `import`: importmulti, importdescriptors, abortrescan.
+//! The operation group `import`: importmulti, importdescriptors; of wallets with keys importaddress, importpubkey, importprivkey;
+//! rescanblockchain, abortrescan.
 //!
-//! Both imports check the whole call first, then each request by itself: a request that is refused does not fail the
+//! The first two check the whole call first, then each request by itself: a request that is refused does not fail the
 //! call. All that passed is stored by one write of the wallet. A rescan holds no thread: the reply is kept until the host
 //! tells of its end.
 //!
@@ -9,6 +10,7 @@
 
 mod descriptors;
 mod error;
+mod legacy;
 mod multi;
 mod outcome;
 mod request;
@@ -18,7 +20,8 @@ mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_sdk::params::{Params, Type, check_types, flag};
+use outrigger_sdk::params::{Params, Type, check_types, flag, int32};
+use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::wallet::{Import, WalletInfo, WalletKind};
@@ -29,7 +32,7 @@ use serde_json::{Map, Value};
 use error::ImportError;
 use outcome::{Checked, Outcome};
 use request::stored_time;
-use rescan::{ImportKind, Pending, Reservation, WaitingCalls};
+use rescan::{ImportKind, Outcomes, Pending, Reservation, WaitingCalls};
 
 /// The plugin.
 pub struct ImportPlugin {
@@ -48,6 +51,10 @@ impl Plugin for ImportPlugin {
         let imported = match call.method {
             "importmulti" => self.import_multi(&call.params, call.scope),
             "importdescriptors" => self.import_descriptors(&call.params, call.scope),
+            "importaddress" => self.import_address(&call.params, call.scope),
+            "importpubkey" => self.import_public_key(&call.params, call.scope),
+            "importprivkey" => self.import_private_key(call.params, call.scope),
+            "rescanblockchain" => self.rescan_blockchain(&call.params, call.scope),
             "abortrescan" => {
                 reply.send(self.host.wallet.rescan_abort(call.scope).map_err(RpcError::from));
                 return;
@@ -59,7 +66,7 @@ impl Plugin for ImportPlugin {
                 self.waiting.start(wallet, reservation, reply, pending);
             }
             Ok(Imported { rescan: None, pending }) => {
-                reply.send(Ok(pending.outcomes));
+                reply.send_json(pending.finish(&RescanOutcome::Complete));
             }
             Err(error) => {
                 reply.send::<()>(Err(error.into()));
@@ -95,8 +102,8 @@ impl Plugin for ImportPlugin {
     }
 }
 
-/// An import that was stored.
-struct Imported<'a> {
+/// An import that was stored, or a rescan without one.
+pub struct Imported<'a> {
     pending: Pending,
     /// The wallet's name and its rescan, where there is to be one.
     rescan: Option<(String, Reservation<'a>)>,
@@ -159,6 +166,29 @@ impl ImportPlugin {
         }
     }
 
+    fn rescan_blockchain(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+        let wallet = self.host.wallet.info(scope)?;
+        let reservation = self.reserve(scope)?;
+        check_unlocked(&wallet)?;
+        let synced = wallet.synced.height;
+        let height = |index: usize| {
+            let height = params.given(index).map(int32).transpose()?;
+            Ok::<_, RpcError>(height.map(|height| u32::try_from(height).ok().filter(|height| *height <= synced)))
+        };
+        let first = height(0)?.unwrap_or(Some(0)).ok_or(ImportError::StartHeight)?;
+        let last = height(1)?.map(|last| last.ok_or(ImportError::StopHeight)).transpose()?;
+        if last.is_some_and(|last| last < first) {
+            return Err(ImportError::HeightsReversed);
+        }
+        // A node that prunes drops the lowest blocks first.
+        let begin = self.host.chain.block_info(scope, BlockRef::Height { height: first })?;
+        let read = begin.map(|begin| self.host.chain.block(scope, begin.hash)).transpose()?;
+        if read.flatten().is_none() {
+            return Err(ImportError::Pruned);
+        }
+        Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some((wallet.name, reservation)) })
+    }
+
     fn reserve(&self, scope: Scope) -> Result<Reservation<'_>, ServiceError> {
         Reservation::new(&*self.host.wallet, scope)
     }
@@ -204,7 +234,7 @@ fn imported<'a>(
     let rescan = reservation
         .filter(|_| outcomes.iter().any(|outcome| outcome.success))
         .map(|reservation| (wallet.name, reservation));
-    Imported { pending: Pending { outcomes, timestamps, subject, from_time }, rescan }
+    Imported { pending: Pending::Outcomes(Outcomes { outcomes, timestamps, subject, from_time }), rescan }
 }
 
 // Arguments hold keys, and what is parsed from them is freed unseen.

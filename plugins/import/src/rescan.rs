@@ -1,4 +1,4 @@
-//! The rescan after an import: its reservation, the replies that wait for it, and how its outcome changes the results.
+//! Rescans: their reservation, the replies that wait for them, and how an outcome changes the results.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use outrigger_sdk::service::events::RescanOutcome;
 use outrigger_sdk::service::{Scope, ServiceError, Wallet};
 use outrigger_sdk::{Reply, RpcError};
+use serde_json::json;
 
 use crate::error::ImportError;
 use crate::outcome::Outcome;
@@ -35,9 +36,12 @@ impl<'a> Reservation<'a> {
         self.number
     }
 
-    /// Starts the rescan at blocks of `from_time`, in seconds.
-    pub fn start(mut self, from_time: u64) -> Result<(), ServiceError> {
-        self.wallet.rescan_start(self.scope, self.number, from_time)?;
+    /// Starts the rescan.
+    pub fn start(mut self, begin: Begin) -> Result<(), ServiceError> {
+        match begin {
+            Begin::Time(from_time) => self.wallet.rescan_start(self.scope, self.number, from_time)?,
+            Begin::Heights(first, last) => self.wallet.rescan_heights(self.scope, self.number, first, last)?,
+        }
         self.used = true;
         Ok(())
     }
@@ -52,6 +56,67 @@ impl Drop for Reservation<'_> {
     }
 }
 
+/// Where a rescan begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begin {
+    /// At blocks of a time, in seconds.
+    Time(u64),
+    /// At a height; up to another one, or to where the wallet stands.
+    Heights(u32, Option<u32>),
+}
+
+/// What a call answers once its rescan has ended, or at once where there is none.
+pub enum Pending {
+    /// The outcomes of importmulti or importdescriptors.
+    Outcomes(Outcomes),
+    /// rescanblockchain: the first height, the last one that was asked for, and where the wallet stood.
+    Heights {
+        /// The first height.
+        first: u32,
+        /// The last one, where one was asked for.
+        last: Option<u32>,
+        /// Where the wallet stood.
+        synced: u32,
+    },
+    /// null, of an import whose keys are as old as this, in seconds.
+    Null {
+        /// From when the chain is scanned.
+        from_time: u64,
+        /// What is not as it should be all the same.
+        failure: Option<ImportError>,
+    },
+}
+
+impl Pending {
+    fn begin(&self) -> Begin {
+        match self {
+            Self::Outcomes(outcomes) => Begin::Time(outcomes.from_time),
+            Self::Heights { first, last, .. } => Begin::Heights(*first, *last),
+            Self::Null { from_time, .. } => Begin::Time(*from_time),
+        }
+    }
+
+    /// The result of the call when its rescan has ended.
+    pub fn finish(self, end: &RescanOutcome) -> Result<Vec<u8>, RpcError> {
+        let value = match (self, end) {
+            (Self::Outcomes(outcomes), end) => {
+                return serde_json::to_vec(&outcomes.finish(end)?)
+                    .map_err(|error| RpcError::internal(error.to_string()));
+            }
+            (Self::Heights { .. }, RescanOutcome::Aborted) => return Err(ImportError::HeightsAborted.into()),
+            (Self::Heights { .. }, RescanOutcome::Unreadable { .. }) => return Err(ImportError::RescanFailed.into()),
+            (Self::Heights { first, last, synced }, RescanOutcome::Complete) => {
+                json!({"start_height": first, "stop_height": last.unwrap_or(synced)})
+            }
+            (Self::Null { .. }, RescanOutcome::Aborted) => return Err(ImportError::RescanAborted.into()),
+            (Self::Null { .. }, RescanOutcome::Unreadable { .. }) => return Err(ImportError::NotAllScanned.into()),
+            (Self::Null { failure: Some(failure), .. }, RescanOutcome::Complete) => return Err(failure.into()),
+            (Self::Null { failure: None, .. }, RescanOutcome::Complete) => json!(null),
+        };
+        Ok(value.to_string().into_bytes())
+    }
+}
+
 /// What was imported, as the error for an unreadable block names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ImportKind {
@@ -62,7 +127,7 @@ pub enum ImportKind {
 }
 
 /// The results of an import whose rescan has not ended.
-pub struct Pending {
+pub struct Outcomes {
     /// The requests' outcomes if all blocks can be read.
     pub outcomes: Vec<Outcome>,
     /// The requests' creation times as they were given, in seconds.
@@ -73,9 +138,8 @@ pub struct Pending {
     pub from_time: u64,
 }
 
-impl Pending {
-    /// The result of the call when its rescan has ended.
-    pub fn finish(mut self, end: &RescanOutcome) -> Result<Vec<Outcome>, RpcError> {
+impl Outcomes {
+    fn finish(mut self, end: &RescanOutcome) -> Result<Vec<Outcome>, RpcError> {
         match end {
             RescanOutcome::Complete => {}
             RescanOutcome::Aborted => return Err(ImportError::RescanAborted.into()),
@@ -137,7 +201,7 @@ impl WaitingCalls {
     /// Starts the reserved rescan and keeps the call until its end.
     pub fn start(&self, wallet: String, reservation: Reservation<'_>, reply: Reply, pending: Pending) {
         let key = (wallet, reservation.number());
-        let from_time = pending.from_time;
+        let begin = pending.begin();
         let mut state = self.state();
         if state.closed {
             drop(state);
@@ -147,7 +211,7 @@ impl WaitingCalls {
         state.calls.insert(key.clone(), Waiting { reply, pending });
         // The host may report the end during this service call: the lock must not be held.
         drop(state);
-        if let Err(error) = reservation.start(from_time)
+        if let Err(error) = reservation.start(begin)
             && let Some(waiting) = self.take(&key)
         {
             waiting.reply.send::<()>(Err(error.into()));
@@ -157,7 +221,7 @@ impl WaitingCalls {
     /// Answers the call whose rescan has ended.
     pub fn finished(&self, wallet: String, number: u64, end: &RescanOutcome) {
         if let Some(Waiting { reply, pending }) = self.take(&(wallet, number)) {
-            reply.send(pending.finish(end));
+            reply.send_json(pending.finish(end));
         }
     }
 
@@ -180,7 +244,7 @@ impl WaitingCalls {
             std::mem::take(&mut state.calls)
         };
         for (_, Waiting { reply, pending }) in calls {
-            reply.send(pending.finish(&RescanOutcome::Aborted));
+            reply.send_json(pending.finish(&RescanOutcome::Aborted));
         }
     }
 

@@ -1,4 +1,4 @@
-//! `getbalances` and `getbalance`: sums over the wallet's coins.
+//! `getbalances`, `getbalance` and `getunconfirmedbalance`: sums over the wallet's coins.
 
 use std::collections::HashSet;
 
@@ -115,4 +115,11 @@ pub fn get_balance(context: &mut CallContext<'_>) -> Result<Value, WalletError> 
     let balances = balances(context, &wallet, min_depth, avoid_reuse)?;
     let watched = balances.watch_only.filter(|_| watch_only).map_or(Amount::ZERO, |totals| totals.trusted);
     Ok(amount::to_json(balances.mine.trusted.saturating_add(watched)))
+}
+
+/// `getunconfirmedbalance`: what getbalances calls `untrusted_pending` of `mine`.
+pub fn get_unconfirmed_balance(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let wallet = context.wallet()?;
+    let balances = balances(context, &wallet, 0, wallet.avoid_reuse)?;
+    Ok(amount::to_json(balances.mine.untrusted_pending))
 }

@@ -78,6 +78,7 @@ impl WalletPlugin {
             "getwalletbackupinfo" => info::get_wallet_backup_info(q).and_then(to_json),
             "getbalances" => balances::get_balances(q).and_then(to_json),
             "getbalance" => balances::get_balance(q).and_then(to_json),
+            "getunconfirmedbalance" => balances::get_unconfirmed_balance(q).and_then(to_json),
             "getnewaddress" => addresses::get_new_address(q).and_then(to_json),
             "getrawchangeaddress" => addresses::get_raw_change_address(q).and_then(to_json),
             "setlabel" => addresses::set_label(q).and_then(to_json),

@@ -64,6 +64,8 @@ pub struct WalletState {
     pub outcomes: VecDeque<ImportOutcome>,
     /// The number of the rescan that is reserved or runs, and since when it scans.
     pub rescan: Option<(u64, Option<u64>)>,
+    /// The heights of the last rescan that was started for some.
+    pub rescan_heights: Option<(u32, Option<u32>)>,
     /// The passphrase of an encrypted wallet.
     pub passphrase: Option<Secret>,
     /// The files that backups were written to. A wallet of one of them can be restored.
@@ -112,6 +114,7 @@ impl WalletState {
             imports: Vec::new(),
             outcomes: VecDeque::new(),
             rescan: None,
+            rescan_heights: None,
             passphrase: None,
             backups: Vec::new(),
             sent: Vec::new(),
@@ -338,6 +341,13 @@ impl Wallet for StubWallet {
 
     fn rescan_start(&self, _: Scope, rescan: u64, from_time: u64) -> Result<()> {
         self.with(|state| state.rescan = Some((rescan, Some(from_time))))
+    }
+
+    fn rescan_heights(&self, _: Scope, rescan: u64, first: u32, last: Option<u32>) -> Result<()> {
+        self.with(|state| {
+            state.rescan = Some((rescan, Some(0)));
+            state.rescan_heights = Some((first, last));
+        })
     }
 
     fn rescan_abort(&self, _: Scope) -> Result<bool> {

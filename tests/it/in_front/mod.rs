@@ -6,6 +6,7 @@ mod groups;
 mod hints;
 mod identity;
 mod kills;
+mod looking_back;
 mod never_twice;
 mod nodes;
 mod operators;

@@ -30,7 +30,7 @@ use slot::Stage;
 
 /// A rescan that has not begun: the time from which it looks, in seconds.
 pub fn begin(from_time: u64) -> RescanRow {
-    RescanRow { from_time, next_height: None, unreadable: 0, first_height: None }
+    RescanRow { from_time, next_height: None, unreadable: 0, first_height: None, last_height: None }
 }
 
 impl Wallet {
@@ -82,6 +82,14 @@ impl Wallet {
     /// `Storage`.
     pub fn rescan_start(&self, rescan: u64, from_time: u64) -> ServiceResult<()> {
         self.rescan_launch(rescan, begin(from_time))
+    }
+
+    /// Starts the reserved rescan at a height, up to another one or to where the wallet stands (rescanblockchain).
+    ///
+    /// # Errors
+    /// As of [`Wallet::rescan_start`].
+    pub fn rescan_heights(&self, rescan: u64, first: u32, last: Option<u32>) -> ServiceResult<()> {
+        self.rescan_launch(rescan, RescanRow { next_height: Some(first), last_height: last, ..begin(0) })
     }
 
     fn rescan_launch(&self, rescan: u64, row: RescanRow) -> ServiceResult<()> {
@@ -148,7 +156,9 @@ impl Wallet {
         match ended {
             Ok(End::Complete { unreadable }) => {
                 // What waits in the mempool may be the wallet's too, now that it knows more scripts.
-                self.reread_mempool();
+                if row.last_height.is_none() {
+                    self.reread_mempool();
+                }
                 match unreadable {
                     0 => RescanOutcome::Complete,
                     block_time => RescanOutcome::Unreadable { block_time },

@@ -73,24 +73,24 @@ impl Wallet {
             None => self.shared.node.snapshot()?.first_at(row.from_time.saturating_sub(TIMESTAMP_WINDOW))?,
         };
         let Some(mut next) = begin else {
-            self.rescan_close(u32::MAX)?;
+            self.rescan_close(u32::MAX, &row)?;
             return Ok(End::Complete { unreadable: row.unreadable });
         };
         // One that goes on has what it did before behind it.
         let first = *row.first_height.get_or_insert(next);
         let reads = self.shared.node.search_reads();
-        let mut show = Show::new(self.name(), first, next, self.synced().height, reads);
-        self.rescan.millionths.store(show.progress(next, self.synced().height), Ordering::Relaxed);
+        let mut show = Show::new(self.name(), first, next, self.rescan_last(&row), reads);
+        self.rescan.millionths.store(show.progress(next, self.rescan_last(&row)), Ordering::Relaxed);
         let mut wanted = Wanted::read(self)?;
         let mut pause = RETRY_AFTER;
         loop {
             if self.rescan.abort.load(Ordering::Relaxed) {
                 return Ok(End::Aborted);
             }
-            let end = self.synced().height.saturating_add(1);
+            let end = self.rescan_last(&row).saturating_add(1);
             if next >= end {
                 // What came meanwhile may pay to scripts that the wallet got from this rescan.
-                if self.rescan_close(next)? {
+                if self.rescan_close(next, &row)? {
                     show.end();
                     return Ok(End::Complete { unreadable: row.unreadable });
                 }
@@ -126,10 +126,15 @@ impl Wallet {
         *pause = (2 * *pause).min(MAX_RETRY_AFTER);
     }
 
-    /// Ends the rescan, unless the wallet has followed the chain beyond `next`. Whether it has ended.
-    fn rescan_close(&self, next: u32) -> Result<bool> {
+    /// The last height that a rescan reads, as the wallet stands now.
+    fn rescan_last(&self, row: &RescanRow) -> u32 {
+        row.last(self.synced().height)
+    }
+
+    /// Ends the rescan, unless the wallet has followed the chain beyond `next`, and it is to follow. Whether it has ended.
+    fn rescan_close(&self, next: u32, row: &RescanRow) -> Result<bool> {
         self.write(|write| {
-            let done = write.synced.height < next;
+            let done = row.last(write.synced.height) < next;
             if done {
                 write.t.meta.delete(&mut write.txn, b"rescan")?;
             }
@@ -226,7 +231,7 @@ impl Wallet {
                     return Ok(Stop::Grown(growth));
                 }
             }
-            let millionths = show.progress(row.next_height.unwrap_or(0), self.synced().height);
+            let millionths = show.progress(row.next_height.unwrap_or(0), self.rescan_last(row));
             self.rescan.millionths.store(millionths, Ordering::Relaxed);
         }
         Ok(Stop::Done)

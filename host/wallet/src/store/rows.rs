@@ -92,6 +92,16 @@ wire_struct! {
         /// The height at which it began; none while it has read nothing.
         #[since(1)]
         pub first_height: Option<u32>,
+        /// The last height to read; none to go on to where the wallet stands.
+        #[since(1)]
+        pub last_height: Option<u32>,
+    }
+}
+
+impl RescanRow {
+    /// The last height to read where the wallet stands at a height.
+    pub fn last(&self, synced: u32) -> u32 {
+        self.last_height.map_or(synced, |last| last.min(synced))
     }
 }
 

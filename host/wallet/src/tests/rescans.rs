@@ -89,6 +89,28 @@ fn a_rescan_finds_what_was_paid_before_the_import() {
     assert!(harness.view().info().unwrap().rescan.is_none());
 }
 
+#[test]
+fn a_rescan_of_heights_looks_at_these_blocks_alone() {
+    let harness = Harness::new();
+    history(&harness.chain);
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view().wallet().clone();
+    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
+    for (first, last, found) in [
+        (11, Some(49), &[][..]),
+        (10, Some(10), &[10]),
+        (11, Some(49), &[10]),
+        (11, None, &[10, 50]),
+        (60, Some(99), &[10, 50]),
+    ] {
+        let rescan = wallet.rescan_reserve().unwrap();
+        wallet.rescan_heights(rescan, first, last).unwrap();
+        assert_eq!(finished(&harness), RescanOutcome::Complete);
+        assert_eq!(values(&harness), found, "{first} {last:?}");
+        harness.events.lock().clear();
+    }
+}
+
 /// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
@@ -314,7 +336,7 @@ fn a_rescan_that_goes_on_tells_its_progress_from_where_it_began() {
     // It ends before its first block, when it has told where it stands.
     wallet.rescan.abort.store(true, Ordering::SeqCst);
     let told = |first_height, next_height| {
-        let row = RescanRow { from_time: 1, next_height, unreadable: 0, first_height };
+        let row = RescanRow { next_height, first_height, ..crate::rescan::begin(1) };
         wallet.rescan_all(row).unwrap();
         wallet.rescan_progress().unwrap().millionths
     };

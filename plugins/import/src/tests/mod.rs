@@ -3,6 +3,7 @@
 mod calls;
 mod descriptors;
 mod keys;
+mod legacy;
 mod rescans;
 mod rows;
 

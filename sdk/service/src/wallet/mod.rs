@@ -479,5 +479,9 @@ service! {
         /// The locked outputs: by the txid's internal bytes, then the output's number.
         #[since(1)]
         fn locked_coins() -> Vec<OutPoint>;
+        /// Starts the reserved rescan as `rescan_start` does, at the height `first` and up to the height `last`; without one up to
+        /// where the wallet stands, then the whole mempool. `NotFound` when this is not reserved.
+        #[since(1)]
+        fn rescan_heights(rescan: u64, first: u32, last: Option<u32>) -> ();
     }
 }

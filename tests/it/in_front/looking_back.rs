@@ -1,0 +1,163 @@
+//! What a wallet of the host and one of the node with the same keys tell of what their addresses received, and rescans: the same.
+
+use outrigger_tests::bitcoind::twin;
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start};
+
+/// A wallet of the host, and one of the node with its keys.
+struct Wallets {
+    host: Host,
+    ours: Client,
+    theirs: Client,
+}
+
+impl Wallets {
+    /// None, said aloud, where there is no bitcoind here.
+    fn start() -> Option<Self> {
+        let host = start(&["-fallbackfee=0.0001"])?;
+        let mut ours = host.new_wallet("w");
+        let theirs = twin(host.node.as_ref().unwrap().client(), &mut ours);
+        Some(Self { host, ours, theirs })
+    }
+
+    /// The answers, with ids of transactions sorted, which bitcoind gives in no order.
+    fn ask(&mut self, method: &str, params: &Value) -> [Result<Value, (i64, String)>; 2] {
+        self.host.node.as_ref().unwrap().client().call("syncwithvalidationinterfacequeue", json!([]));
+        [&mut self.ours, &mut self.theirs].map(|wallet| {
+            let answer = wallet.try_call(method, params.clone());
+            answer.map(sorted).map_err(|error| (error.code, error.message))
+        })
+    }
+
+    #[track_caller]
+    fn check(&mut self, method: &str, params: Value) -> Result<Value, (i64, String)> {
+        let [ours, theirs] = self.ask(method, &params);
+        let text = |answer: &Result<Value, _>| answer.as_ref().map(Value::to_string).map_err(Clone::clone);
+        assert_eq!(text(&ours), text(&theirs), "{method} {params}");
+        ours
+    }
+
+    fn address(&mut self, label: &str, kind: &str) -> String {
+        let address = self.check("getnewaddress", json!([label, kind])).unwrap();
+        address.as_str().unwrap().to_owned()
+    }
+
+    fn mine(&mut self, count: u32, address: &str) {
+        self.host.client().call("generatetoaddress", json!([count, address]));
+    }
+}
+
+fn sorted(mut answer: Value) -> Value {
+    for entry in answer.as_array_mut().into_iter().flatten() {
+        if let Some(txids) = entry.get_mut("txids").and_then(Value::as_array_mut) {
+            txids.sort_by_key(Value::to_string);
+        }
+    }
+    answer
+}
+
+/// All questions about what these addresses received.
+#[track_caller]
+fn check_received(wallets: &mut Wallets, addresses: &[String], labels: &[&str]) {
+    for min_depth in [json!(null), json!(0), json!(1), json!(3), json!(-9)] {
+        for immature in [json!(null), json!(true)] {
+            for address in addresses {
+                wallets.check("getreceivedbyaddress", json!([address, min_depth, immature])).ok();
+                let filtered = json!([min_depth, true, null, address, immature]);
+                wallets.check("listreceivedbyaddress", filtered).unwrap();
+            }
+            for label in labels {
+                wallets.check("getreceivedbylabel", json!([label, min_depth, immature])).ok();
+            }
+            for empty in [false, true] {
+                wallets.check("listreceivedbyaddress", json!([min_depth, empty, true, "", immature])).unwrap();
+                wallets.check("listreceivedbylabel", json!([min_depth, empty, null, immature])).unwrap();
+            }
+        }
+    }
+    wallets.check("listaddressgroupings", json!([])).unwrap();
+    wallets.check("getunconfirmedbalance", json!([])).unwrap();
+}
+
+#[test]
+fn listreceivedbyaddress_and_its_kin_answer_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let kinds = [("rent", "legacy"), ("rent", "p2sh-segwit"), ("", "bech32"), ("pay", "bech32m"), ("unused", "bech32")];
+    let mut addresses: Vec<String> = kinds.map(|(label, kind)| wallets.address(label, kind)).into();
+    let labels = ["rent", "", "pay", "unused", "theirs", "none"];
+    for address in &addresses[..4] {
+        wallets.mine(1, address);
+    }
+    wallets.mine(100, ADDRESS);
+    addresses.push(ADDRESS.to_owned());
+    check_received(&mut wallets, &addresses, &labels);
+    wallets.check("setlabel", json!([ADDRESS, "theirs"])).unwrap();
+    wallets.mine(1, &addresses[3].clone());
+    for (to, amount) in [(0, 1.5), (3, 0.25), (5, 2.0)] {
+        let params = json!([addresses[to], amount, "", "", false, true, null, "unset", null, 10]);
+        wallets.ours.call("sendtoaddress", params);
+    }
+    check_received(&mut wallets, &addresses, &labels);
+    wallets.mine(1, ADDRESS);
+    wallets.ours.call(
+        "sendmany",
+        json!(["", {addresses[1].as_str(): 70, addresses[2].as_str(): 1}, null, "", [], true, null, "unset", 10]),
+    );
+    check_received(&mut wallets, &addresses, &labels);
+    // A coinbase leaves the chain with its block, and the payments wait again.
+    let mut node = wallets.host.client();
+    let tip = node.call("getblockhash", json!([105]));
+    node.call("invalidateblock", json!([tip]));
+    wallets.mine(2, ADDRESS);
+    check_received(&mut wallets, &addresses, &labels);
+}
+
+#[test]
+fn getreceivedbyaddress_and_its_kin_refuse_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let address = wallets.address("a", "bech32");
+    for params in [
+        json!(["x"]),
+        json!([5]),
+        json!([ADDRESS]),
+        json!([address, "x"]),
+        json!([address, 1.5]),
+        json!([address, 1, 1]),
+    ] {
+        wallets.check("getreceivedbyaddress", params).unwrap_err();
+    }
+    for params in [json!(["*"]), json!([5]), json!(["no"]), json!(["a", "x"])] {
+        wallets.check("getreceivedbylabel", params).unwrap_err();
+    }
+    for params in
+        [json!(["x"]), json!([1, 1]), json!([1, true, 1]), json!([1, true, true, 1]), json!([1, true, true, "zz"])]
+    {
+        wallets.check("listreceivedbyaddress", params).unwrap_err();
+    }
+    wallets.check("listreceivedbylabel", json!([1, true, true, ""])).unwrap_err();
+}
+
+#[test]
+fn rescanblockchain_answers_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    wallets.mine(20, ADDRESS);
+    for params in [
+        json!([-1]),
+        json!([21]),
+        json!([5, 21]),
+        json!([5, -1]),
+        json!([5, 3]),
+        json!([1.5]),
+        json!(["x"]),
+        json!([0, "x"]),
+    ] {
+        wallets.check("rescanblockchain", params).unwrap_err();
+    }
+    for params in
+        [json!([]), json!([0, 10]), json!([5]), json!([null, 4]), json!([20]), json!([3, 3]), json!([3, null])]
+    {
+        wallets.check("rescanblockchain", params).unwrap();
+    }
+}

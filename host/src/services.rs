@@ -5,6 +5,7 @@ use std::sync::Arc;
 use outrigger_abi::ExportedService;
 use outrigger_node::Node;
 use outrigger_plugins::grants::{Grant, NODE_RPC, SIGNER, ServiceSource};
+use outrigger_service::chain::Publication;
 use outrigger_service::{Chain, Mempool, NodeRpc, Signer, Wallet};
 use outrigger_services::{
     ChainService, Keys, MempoolService, NodeMethods, NodeRpcService, OwnScopes, Scopes, WalletService,
@@ -31,6 +32,8 @@ impl ServiceSource for ServiceNames {
 pub struct HostServices {
     /// The node.
     pub node: Arc<dyn Node>,
+    /// What is published.
+    pub published: Arc<[Publication]>,
     /// The node's own methods; none on the embedded chain.
     pub methods: Option<Arc<dyn NodeMethods>>,
     /// The wallets.
@@ -51,7 +54,10 @@ impl ServiceSource for HostServices {
             || WalletService { manager: self.manager.clone(), scopes: scopes.clone(), keys: signing_keys(grants) };
         let [chain, mempool, wallet, signer, node_rpc] = NAMES;
         let exported = match service {
-            name if name == chain => ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes })),
+            name if name == chain => {
+                let published = self.published.clone();
+                ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes, published }))
+            }
             name if name == mempool => ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes })),
             name if name == wallet => ExportedService::new::<dyn Wallet>(Arc::new(wallets())),
             name if name == signer => ExportedService::new::<dyn Signer>(Arc::new(wallets())),

@@ -1566,6 +1566,12 @@ enum {
      * Request: nothing. Response: [text].
      */
     OUTRIGGER_FN_CHAIN_NETWORK = 20,
+    /**
+     * What is published over ZMQ, in the order in which it is sent; nothing in front of a bitcoind. Since minor 1.
+     *
+     * Request: nothing. Response: [list of publication].
+     */
+    OUTRIGGER_FN_CHAIN_PUBLICATIONS = 21,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

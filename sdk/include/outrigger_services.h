@@ -417,6 +417,16 @@ typedef struct outrigger_optional_list_of_deployment_t {
     outrigger_list_t value;
 } outrigger_optional_list_of_deployment_t;
 
+/** A topic that is published over ZMQ at an address. */
+typedef struct outrigger_publication_t {
+    /** The topic, as getzmqnotifications names it: `pubhashblock`. [text] */
+    outrigger_bytes_t topic;
+    /** Where subscribers connect. [text] */
+    outrigger_bytes_t address;
+    /** How many messages wait for a subscriber. [u32] */
+    uint32_t high_water_mark;
+} outrigger_publication_t;
+
 /** The mempool as a whole. */
 typedef struct outrigger_mempool_info_t {
     /** The number of transactions. [u64] */
@@ -2170,6 +2180,36 @@ static inline bool outrigger_get_optional_list_of_deployment(
     memset(out, 0, sizeof *out);
     return outrigger_get_bool(reader, &out->present)
         && (!out->present || outrigger_get_list_of_deployment(reader, &out->value));
+}
+
+/** [publication] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_publication(outrigger_reader_t *reader, outrigger_publication_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->topic)
+        && outrigger_get_bytes(reader, &out->address)
+        && outrigger_get_u32(reader, &out->high_water_mark);
+}
+
+/** Goes on behind [publication]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_publication(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip_bytes(reader)
+        && outrigger_skip(reader, 4);
+}
+
+/**
+ * [list of publication] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_list_of_publication(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_publication(reader);
+    }
+    return outrigger_end_list(reader, out);
 }
 
 /** [mempool_info] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4287,6 +4327,35 @@ static inline int32_t outrigger_chain_network(
     status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_NETWORK, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * What is published over ZMQ, in the order in which it is sent; nothing in front of a bitcoind. Since minor 1.
+ *
+ * Request: nothing. Response: [list of publication].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_chain_publications(
+    const outrigger_service_t *chain, uint64_t scope, outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_PUBLICATIONS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_publication(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -11,6 +11,7 @@ mod client;
 mod gate;
 mod host;
 pub mod miner;
+pub mod pair;
 mod privileges;
 mod relay;
 mod wait;

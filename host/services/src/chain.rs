@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, Txid};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
-    UnspentOutput, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, Publication,
+    SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, Result, Scope};
@@ -19,6 +19,8 @@ pub struct ChainService {
     pub node: Arc<dyn Node>,
     /// The calls.
     pub scopes: OwnScopes,
+    /// What is published.
+    pub published: Arc<[Publication]>,
 }
 
 impl ChainService {
@@ -121,5 +123,9 @@ impl Chain for ChainService {
 
     fn network(&self, _: Scope) -> Result<Network> {
         Ok(self.node.network())
+    }
+
+    fn publications(&self, _: Scope) -> Result<Vec<Publication>> {
+        Ok(self.published.to_vec())
     }
 }

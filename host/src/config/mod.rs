@@ -2,6 +2,7 @@
 //!
 //! A key that is not known is an error, and every error names the file, the line and the key.
 
+mod notify;
 #[cfg(test)]
 mod reference;
 mod settings;
@@ -15,6 +16,7 @@ use outrigger_upstream::Endpoint;
 use outrigger_values::params::toml_words;
 use serde::Deserialize;
 
+pub use notify::{NotifyConfig, Publication, Topic};
 pub use settings::{BackendConfig, Config, LogFormat, PluginConfig, UserConfig, Wallets, seconds};
 
 /// The configuration that `run` uses where no file is named: `config/regtest.toml`.
@@ -31,6 +33,9 @@ const MAX_FILTER_CACHE_MIB: u64 = 1 << 20;
 
 /// A longer look would keep a processor from others more than it saves.
 const MAX_BUSY_POLL_MICROSECONDS: u64 = 1000;
+/// The most messages that wait for a subscriber.
+const MAX_HIGH_WATER_MARK: u64 = 1_000_000;
+
 /// The most addresses that are derived ahead.
 const MAX_KEYPOOL: u64 = 100_000;
 
@@ -128,6 +133,7 @@ impl Loaded {
         if let Some(backend) = &config.backend {
             self.check_backend(backend)?;
         }
+        self.check_notify(&config.notify)?;
         let ranges = [
             ("rpc.threads", config.rpc.threads as u64, 1, 1024),
             ("rpc.queue_depth", config.rpc.queue_depth as u64, 1, 1 << 20),
@@ -169,7 +175,8 @@ impl Loaded {
             ),
             ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
         ];
-        for (key, value, least, most) in ranges {
+        let marks = config.notify.high_water_marks().map(|(key, mark)| (key, mark, 1, MAX_HIGH_WATER_MARK));
+        for (key, value, least, most) in ranges.into_iter().chain(marks) {
             if !(least..=most).contains(&value) {
                 return Err(self.error(
                     key,
@@ -213,6 +220,18 @@ impl Loaded {
             (_, None, Some(file)) => {
                 let file = file.display().to_string();
                 Err(self.error("backend.password_file", &file, "it needs a user".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_notify(&self, notify: &NotifyConfig) -> Result<(), ConfigError> {
+        let publications = notify.publications();
+        let publications = publications.map_err(|(key, error)| self.error(key, "", error.to_string()))?;
+        match publications.first() {
+            Some(first) if self.config.backend.is_some() => {
+                let reason = "in front of a bitcoind, it publishes itself".to_owned();
+                Err(self.error(&format!("zmqpub{}", first.topic.name()), "", reason))
             }
             _ => Ok(()),
         }

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use toml::{Table, Value};
 
+use super::notify::NotifyConfig;
 use super::settings::{
     AuditConfig, BackendConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, RpcConfig, UserConfig,
     WalletConfig,
@@ -99,6 +100,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         ("log", keys::<LogConfig>()),
         ("metrics", keys::<MetricsConfig>()),
         ("audit", keys::<AuditConfig>()),
+        ("notify", keys::<NotifyConfig>()),
         ("plugins", keys::<PluginConfig>()),
         ("backend", keys::<BackendConfig>()),
     ];

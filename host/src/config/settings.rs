@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use bitcoin::{BlockHash, Network, ScriptBuf};
 use ipnet::IpNet;
-use outrigger_bitcoind::zmq::BadZmqEndpoint;
 use outrigger_bitcoind::{RewindLimit, ZmqSetting};
 use outrigger_node::ChainIdentity;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use super::notify::NotifyConfig;
 pub use outrigger_plugins::{PluginConfig, seconds};
 use outrigger_rpc::{Limits, Peers};
+use outrigger_zmq::BadZmqEndpoint;
 
 /// All settings.
 #[derive(Clone, Debug, Deserialize)]
@@ -47,6 +48,9 @@ pub struct Config {
     /// The audit log.
     #[serde(default)]
     pub audit: AuditConfig,
+    /// What is told to others.
+    #[serde(default)]
+    pub notify: NotifyConfig,
     /// The plugins, in the order in which they start.
     #[serde(default)]
     pub plugins: Vec<PluginConfig>,

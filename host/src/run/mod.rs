@@ -26,8 +26,8 @@ use crate::audit::AuditLog;
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
 use crate::layers::{ActiveCalls, Audit, CallCount, CallLog};
 use crate::metrics::{self, MetricsServer, Standing};
-use crate::notify;
 use crate::router::PassedRest;
+use crate::{hooks, notify};
 pub use args::RunArgs;
 pub use check::check;
 use configuration::configuration;
@@ -164,10 +164,12 @@ async fn serve(
     if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), lines) {
         tracing::warn!(%error, "where the host listens is not noted");
     }
-    let hub = frame.hub.clone();
+    let (hub, shutdown) = (frame.hub.clone(), loaded.config.notify.shutdownnotify.clone());
     let served = tokio::spawn(server.serve(async move {
         stopping.await;
         notify::tell(notify::STOPPING);
+        // As in bitcoind, whatever it does is done before anything stops.
+        let _ = tokio::task::spawn_blocking(move || hooks::run("shutdownnotify", &shutdown, &[])).await;
         // Long polls are answered now, and long imports given up, so that the calls in flight can end.
         hub.stopping();
     }));
@@ -196,6 +198,8 @@ async fn serve(
                 tracing::warn!(%error, "standard output takes nothing; {ready}");
             }
             notify::tell(notify::READY);
+            let program = loaded.config.notify.startupnotify.clone();
+            tokio::task::spawn_blocking(move || hooks::run("startupnotify", &program, &[]));
         }
     }
     let drained = served.await.map_err(|_| RunError::Failed("the server of the RPC port was lost".to_owned()));

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bitcoin::Network;
+use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
 use outrigger_standard::work;
 use outrigger_values::FeeRate;
@@ -15,7 +16,9 @@ use super::backend::{Backend, PassedMethods};
 use super::{RunError, configuration, failed};
 use crate::active::Active;
 use crate::config::{Config, Loaded, seconds};
+use crate::hooks::Hooks;
 use crate::metrics::CallMetrics;
+use crate::publish::{PublishError, Publisher};
 use crate::router::builtins::{self, Builtins};
 use crate::router::{Router, StartupGate};
 use outrigger_embedded::{EmbeddedNode, MempoolLimits};
@@ -131,7 +134,12 @@ impl Parts {
         let (node, backend) = open_node(loaded, folder, args.verify)?;
         let scopes = Arc::new(Scopes::default());
         frame.gate.stage("Loading wallets…");
-        let manager = open_wallets(config, folder, &node, hub)?;
+        let hooks = Hooks::start(&config.notify).map_err(|error| failed("notify")(error.into()))?;
+        let manager = open_wallets(config, folder, &node, hub, hooks.clone())?;
+        if let Some(hooks) = hooks {
+            hooks.know(&manager);
+            node.observe(hooks);
+        }
         node.observe(manager.clone());
         manager.is_told();
         node.observe(hub.clone());
@@ -146,7 +154,9 @@ impl Parts {
             (passthrough, Arc::new(methods) as Arc<dyn NodeMethods>)
         });
         let (passthrough, methods) = front.unzip();
-        let services = HostServices { node: node.clone(), methods, manager: manager.clone(), scopes: scopes.clone() };
+        let published = publish(loaded, &node)?;
+        let services =
+            HostServices { node: node.clone(), published, methods, manager: manager.clone(), scopes: scopes.clone() };
         let registry = Registry::new(Environment {
             folders: plugin_folders(&args.plugin_dir),
             copies: folder.join("plugins"),
@@ -245,11 +255,31 @@ fn open_node(loaded: &Loaded, folder: &Path, verify: bool) -> Result<(Arc<dyn No
     }
 }
 
+/// Begins to publish what is configured, and gives what that is.
+fn publish(loaded: &Loaded, node: &Arc<dyn Node>) -> Result<Arc<[Publication]>, RunError> {
+    let publications =
+        loaded.config.notify.publications().map_err(|(key, error)| loaded.error(key, "", error.to_string()))?;
+    if publications.is_empty() {
+        return Ok(Arc::default());
+    }
+    node.observe(Arc::new(Publisher::start(node, &publications).map_err(|error| match &error {
+        PublishError::Bind(address, _) => loaded.error("notify", address, error.to_string()).into(),
+        _ => RunError::Failed(error.to_string()),
+    })?));
+    let told = publications.into_iter().map(|one| Publication {
+        topic: format!("pub{}", one.topic.name()),
+        address: one.address,
+        high_water_mark: one.high_water_mark,
+    });
+    Ok(told.collect())
+}
+
 fn open_wallets(
     config: &Config,
     folder: &Path,
     node: &Arc<dyn Node>,
     hub: &Arc<Hub>,
+    hooks: Option<Arc<Hooks>>,
 ) -> Result<Arc<WalletManager>, RunError> {
     let backend = config.backend.as_ref();
     let rewind = backend.map(|backend| backend.rewind(node.network())).unwrap_or_default();
@@ -263,7 +293,12 @@ fn open_wallets(
         ..outrigger_wallet_engine::Settings::default()
     };
     let hub = hub.clone();
-    let sink = Arc::new(move |event: Event| hub.tell(&event));
+    let sink = Arc::new(move |event: Event| {
+        if let (Some(hooks), Event::WalletTransaction { wallet, txid }) = (&hooks, &event) {
+            hooks.wallet_transaction(wallet, *txid);
+        }
+        hub.tell(&event);
+    });
     let folder = folder.join("wallets");
     WalletManager::open(&folder, settings, node.clone(), sink).map_err(|error| failed("wallets")(error.into()))
 }

@@ -132,7 +132,7 @@ impl<N: Node + 'static> TestHost<N> {
         let node: Arc<dyn Node> = self.node.clone();
         let wallet = Arc::new(WalletService { manager: self.wallets.clone(), scopes: scopes.clone(), keys: Keys::All });
         Host {
-            chain: Arc::new(ChainService { node: node.clone(), scopes: scopes.clone() }),
+            chain: Arc::new(ChainService { node: node.clone(), scopes: scopes.clone(), published: Arc::default() }),
             mempool: Arc::new(MempoolService { node, scopes }),
             signer: wallet.clone(),
             wallet,

@@ -104,7 +104,7 @@ impl ChainPlugin {
             "getnetworkinfo" => network::get_network_info(context),
             "getconnectioncount" => network::get_connection_count(),
             "ping" => network::ping(),
-            "getzmqnotifications" => network::get_zmq_notifications(),
+            "getzmqnotifications" => network::get_zmq_notifications(context),
             "getpeerinfo" => network::get_peer_info(),
             "getnodeaddresses" => network::get_node_addresses(context),
             "getnettotals" => network::get_net_totals(),

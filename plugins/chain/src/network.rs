@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sdk::amount;
-use outrigger_sdk::service::chain::{BlockRef, BlockState};
+use outrigger_sdk::service::chain::{BlockRef, BlockState, Publication};
 use serde_json::{Map, Value, json};
 
 use crate::blocks::hash_argument;
@@ -60,9 +60,10 @@ pub fn ping() -> Outcome {
     Ok(Value::Null)
 }
 
-/// Where news is published: nowhere.
-pub fn get_zmq_notifications() -> Outcome {
-    Ok(json!([]))
+pub fn get_zmq_notifications(context: &Context<'_>) -> Outcome {
+    let published = context.host.chain.publications(context.scope)?;
+    let describe = |one: &Publication| json!({"type": one.topic, "address": one.address, "hwm": one.high_water_mark});
+    Ok(published.iter().map(describe).collect())
 }
 
 pub fn get_peer_info() -> Outcome {

@@ -290,6 +290,19 @@ wire_struct! {
     }
 }
 
+wire_struct! {
+    /// A topic that is published over ZMQ at an address.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Publication {
+        /// The topic, as getzmqnotifications names it: `pubhashblock`.
+        pub topic: String,
+        /// Where subscribers connect.
+        pub address: String,
+        /// How many messages wait for a subscriber.
+        pub high_water_mark: u32,
+    }
+}
+
 service! {
     /// The chain. Reads within a call see one snapshot of it.
     pub trait Chain as ChainClient = "chain/1" {
@@ -345,5 +358,8 @@ service! {
         /// The network that the node is on. It never changes, and is answered at once, whatever the node does.
         #[since(1)]
         fn network() -> Network;
+        /// What is published over ZMQ, in the order in which it is sent; nothing in front of a bitcoind.
+        #[since(1)]
+        fn publications() -> Vec<Publication>;
     }
 }

@@ -15,7 +15,7 @@ use bitcoin::{
 use super::lock;
 use outrigger_service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, DeploymentRule,
-    NextBlock, SpentOutputs, Tip, UnspentOutput, Verdict,
+    NextBlock, Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Result, Scope};
@@ -363,5 +363,9 @@ impl Chain for StubChain {
 
     fn network(&self, _: Scope) -> Result<Network> {
         Ok(Network::Regtest)
+    }
+
+    fn publications(&self, _: Scope) -> Result<Vec<Publication>> {
+        Ok(Vec::new())
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_node::HintSource;
 use outrigger_upstream::UpstreamError;
+use outrigger_zmq::{Stream, ZmqEndpoint, ZmqError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -16,7 +17,7 @@ use serde_json::json;
 use super::error::{AskError, SyncError};
 use super::rpc::METHOD_NOT_FOUND;
 use super::sync::Follower;
-use super::zmq::{Event, Stream, Subscription, ZmqEndpoint, ZmqError};
+use super::zmq::{self, Event, Notifications};
 
 /// How often the node is asked whether anything changed: without ZMQ, and with it, where only losses are found so.
 const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -184,7 +185,7 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
             (_, Some(follower)) => listed(&follower),
         };
         if let Some(endpoint) = endpoint {
-            match endpoint.subscribe(SILENCE) {
+            match Notifications::subscribe(&endpoint, SILENCE) {
                 Ok(mut subscription) => {
                     tracing::info!("the node's ZMQ notifications are subscribed to");
                     let (heard, error) = hear(follower, &mut subscription, hints);
@@ -214,13 +215,13 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
 fn listed(follower: &Follower) -> Option<ZmqEndpoint> {
     let list: Vec<PublisherAnswer> = follower.rpc.ask("getzmqnotifications", &json!([])).ok()?;
     let (host, _) = follower.rpc.upstream().endpoint().authority();
-    ZmqEndpoint::listed(list.iter().map(|publisher| (&*publisher.kind, &*publisher.address)), host)
+    zmq::listed(list.iter().map(|publisher| (&*publisher.kind, &*publisher.address)), host)
 }
 
 /// Passes notifications on until they end. Whether any came, and why they ended.
 fn hear(
     follower: &Weak<Follower>,
-    subscription: &mut Subscription<Box<dyn Stream>>,
+    subscription: &mut Notifications<Box<dyn Stream>>,
     hints: &SyncSender<Hint>,
 ) -> (bool, ZmqError) {
     // Before the first, some may have been sent that were not heard.

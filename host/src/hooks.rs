@@ -1,0 +1,158 @@
+//! Programs that are started when something happens, as bitcoind's -blocknotify and its kin, but without a shell: what is
+//! configured is a program and its arguments, in which the marks are replaced.
+//!
+//! A bounded number of programs runs at a time; what happens meanwhile waits, up to a limit.
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::{io, thread};
+
+use bitcoin::{BlockHash, Txid};
+use outrigger_node::{NodeEvent, Observer};
+use outrigger_service::wallet::TxState;
+use outrigger_wallet_engine::WalletManager;
+use parking_lot::Mutex;
+
+use crate::config::NotifyConfig;
+
+/// The most programs that run at a time.
+const MAX_RUNNING: usize = 4;
+/// The most of what happened that waits for a program; what happens beyond is not told, and logged.
+const MAX_WAITING: usize = 10_000;
+
+/// What stands for no block in `%b` and for no height in `%h`.
+const NO_BLOCK: &str = "unconfirmed";
+const NO_HEIGHT: &str = "-1";
+
+/// Something that a program is started for.
+enum Happened {
+    Block(BlockHash),
+    Transaction { wallet: String, txid: Txid },
+}
+
+/// Starts programs.
+pub struct Hooks {
+    config: NotifyConfig,
+    queue: SyncSender<Happened>,
+    wallets: OnceLock<Arc<WalletManager>>,
+}
+
+impl Hooks {
+    /// Gets ready to start what is configured for blocks and wallets; `None` where nothing is.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn start(config: &NotifyConfig) -> io::Result<Option<Arc<Self>>> {
+        if config.blocknotify.is_empty() && config.walletnotify.is_empty() {
+            return Ok(None);
+        }
+        let (queue, happened) = sync_channel(MAX_WAITING);
+        let hooks = Arc::new(Self { config: config.clone(), queue, wallets: OnceLock::new() });
+        let happened = Arc::new(Mutex::new(happened));
+        for _ in 0..MAX_RUNNING {
+            let (hooks, happened) = (Arc::downgrade(&hooks), happened.clone());
+            let work = move || {
+                while let (Some(happened), Some(hooks)) = (next(&happened), hooks.upgrade()) {
+                    hooks.tell(&happened);
+                }
+            };
+            thread::Builder::new().name("hook".into()).spawn(work)?;
+        }
+        Ok(Some(hooks))
+    }
+
+    /// From now on wallets can be asked for the blocks of their transactions.
+    pub fn know(&self, wallets: &Arc<WalletManager>) {
+        // Set once, by the one that opened them.
+        let _ = self.wallets.set(wallets.clone());
+    }
+
+    /// A wallet stored a transaction, or changed what it knows of one.
+    pub fn wallet_transaction(&self, wallet: &str, txid: Txid) {
+        if !self.config.walletnotify.is_empty() {
+            self.enqueue(Happened::Transaction { wallet: wallet.to_owned(), txid });
+        }
+    }
+
+    fn enqueue(&self, happened: Happened) {
+        if self.queue.try_send(happened).is_err() {
+            tracing::warn!(MAX_WAITING, "a program of [notify] is not started: too much waits for those that run");
+        }
+    }
+
+    fn tell(&self, happened: &Happened) {
+        match happened {
+            Happened::Block(hash) => run("blocknotify", &self.config.blocknotify, &[('s', hash.to_string())]),
+            Happened::Transaction { wallet, txid } => {
+                let (block, height) = self.place(wallet, *txid).unwrap_or((NO_BLOCK.to_owned(), NO_HEIGHT.to_owned()));
+                let marks = [('s', txid.to_string()), ('w', wallet.clone()), ('b', block), ('h', height)];
+                run("walletnotify", &self.config.walletnotify, &marks);
+            }
+        }
+    }
+
+    /// The block of a wallet's transaction and its height, as texts; none without one.
+    fn place(&self, wallet: &str, txid: Txid) -> Option<(String, String)> {
+        let view = self.wallets.get()?.select_as_it_stands(Some(wallet)).ok()?;
+        let batch = view.transactions(&[txid]).ok()?.read().ok()?;
+        match batch.rows.first()?.transaction.0.state {
+            TxState::Confirmed { block, height, .. } => Some((block.to_string(), height.to_string())),
+            _ => None,
+        }
+    }
+}
+
+impl Observer for Hooks {
+    fn notify(&self, event: NodeEvent) {
+        if let NodeEvent::TipChanged { hash, .. } = event
+            && !self.config.blocknotify.is_empty()
+        {
+            self.enqueue(Happened::Block(hash));
+        }
+    }
+}
+
+fn next(happened: &Mutex<Receiver<Happened>>) -> Option<Happened> {
+    happened.lock().recv().ok()
+}
+
+/// A word with its marks replaced, each a percent sign and a letter.
+fn fill(word: &str, marks: &[(char, String)]) -> String {
+    let mut filled = String::new();
+    let mut rest = word.chars().peekable();
+    while let Some(letter) = rest.next() {
+        let mark = marks.iter().find(|(mark, _)| letter == '%' && rest.peek() == Some(mark));
+        match mark {
+            Some((_, text)) => {
+                filled.push_str(text);
+                rest.next();
+            }
+            None => filled.push(letter),
+        }
+    }
+    filled
+}
+
+/// Runs the program of a setting to its end, where there is one.
+pub fn run(setting: &str, words: &[String], marks: &[(char, String)]) {
+    let Some((program, arguments)) = words.split_first() else { return };
+    let mut command = Command::new(program);
+    command.args(arguments.iter().map(|word| fill(word, marks))).stdin(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => tracing::warn!(setting, %status, "the program failed"),
+        Err(error) => tracing::warn!(setting, %error, "the program cannot be started"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_replaced_once_and_other_signs_are_kept() {
+        let marks = [('s', "%w".to_owned()), ('w', "a b;$(c)".to_owned())];
+        assert_eq!(fill("%s-%w %% %x %", &marks), "%w-a b;$(c) %% %x %");
+    }
+}

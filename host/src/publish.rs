@@ -1,0 +1,215 @@
+//! What the embedded chain tells over ZMQ: bitcoind's messages, in its order.
+//!
+//! A message has three parts: the topic, what is told, and a number that rises by one with each message of the topic. Blocks are
+//! told once the mempool has followed them, as bitcoind tells them: so what a block drove out of the mempool is told before it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::hashes::Hash;
+use bitcoin::{Block, BlockHash, Transaction, Txid};
+use outrigger_node::{Node, NodeError, NodeEvent, Observer, Removal};
+use outrigger_zmq::PubSocket;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use crate::config::{Publication, Topic};
+
+/// How far a tip's time may be behind the clock, in seconds: new tips are told from the first one on that is nearer, as bitcoind
+/// is in its initial download until then.
+const MAX_TIP_AGE: u64 = 24 * 60 * 60;
+
+/// Tells what the node tells. What waits to be told is what the node did meanwhile.
+pub struct Publisher(Mutex<Sender<NodeEvent>>);
+
+impl Observer for Publisher {
+    fn notify(&self, event: NodeEvent) {
+        // Nobody hears it once the host ends.
+        let _ = self.0.lock().send(event);
+    }
+}
+
+impl Publisher {
+    /// Begins to publish what `node` tells from now on, on the runtime of the thread's.
+    ///
+    /// # Errors
+    /// What cannot be listened at, or where the system gives no thread.
+    pub fn start(node: &Arc<dyn Node>, publications: &[Publication]) -> Result<Self, PublishError> {
+        let mut sockets: HashMap<&str, Arc<PubSocket>> = HashMap::new();
+        let mut outlets = Vec::new();
+        for publication in publications {
+            let socket = match sockets.get(&*publication.address) {
+                Some(socket) => socket.clone(),
+                None => {
+                    let bound = PubSocket::bind(&publication.endpoint, publication.high_water_mark as usize);
+                    let error = |error| PublishError::Bind(publication.address.clone(), error);
+                    Arc::new(Handle::current().block_on(bound).map_err(error)?)
+                }
+            };
+            sockets.insert(&publication.address, socket.clone());
+            outlets.push(Outlet { topic: publication.topic, socket, number: 0 });
+        }
+        let moves = node.mempool_info().map_err(PublishError::Node)?.moves;
+        let (sender, events) = channel();
+        let caught_up = is_recent(&**node, node.tip().time);
+        let mut teller = Teller { node: node.clone(), outlets, moves, caught_up, left: None, connected: Vec::new() };
+        let tell = move || teller.run(&events);
+        thread::Builder::new().name("publish".into()).spawn(tell).map_err(PublishError::Thread)?;
+        Ok(Self(Mutex::new(sender)))
+    }
+}
+
+/// Why nothing can be published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// Nothing can listen at this address.
+    #[error("cannot listen at {0}: {1}")]
+    Bind(String, io::Error),
+    /// The node cannot be read.
+    #[error(transparent)]
+    Node(NodeError),
+    /// The system gives no thread.
+    #[error("cannot start the thread that publishes: {0}")]
+    Thread(io::Error),
+}
+
+/// One topic at one address.
+struct Outlet {
+    topic: Topic,
+    socket: Arc<PubSocket>,
+    number: u32,
+}
+
+impl Outlet {
+    fn send(&mut self, body: &[u8]) {
+        self.socket.send(&[self.topic.name().as_bytes(), body, &self.number.to_le_bytes()]);
+        self.number = self.number.wrapping_add(1);
+    }
+}
+
+/// A hash as it is sent: in the order in which it is shown.
+fn shown(mut hash: [u8; 32]) -> [u8; 32] {
+    hash.reverse();
+    hash
+}
+
+fn is_recent(node: &dyn Node, time: u32) -> bool {
+    u64::from(time) + MAX_TIP_AGE >= node.time()
+}
+
+struct Teller {
+    node: Arc<dyn Node>,
+    outlets: Vec<Outlet>,
+    /// The number of the next change of the mempool.
+    moves: u64,
+    /// Whether a tip was near the clock once.
+    caught_up: bool,
+    /// The height of the tip that the chain left, while it changes.
+    left: Option<u32>,
+    /// The blocks that it went to.
+    connected: Vec<(BlockHash, u32)>,
+}
+
+impl Teller {
+    fn run(&mut self, events: &Receiver<NodeEvent>) {
+        for event in events {
+            match event {
+                NodeEvent::BlockDisconnected { hash, height } => {
+                    self.left.get_or_insert(height);
+                    self.with_block(hash, |this, block| this.block(hash, &block, b'D'));
+                }
+                NodeEvent::BlockConnected { hash, height } => self.connected.push((hash, height)),
+                NodeEvent::TipChanged { height, .. } => self.connected(height),
+                NodeEvent::TransactionAdded { transaction, .. } => {
+                    let (txid, moves) = (transaction.compute_txid(), self.next_move());
+                    self.transaction(&transaction, txid, Some(moves));
+                }
+                NodeEvent::TransactionRemoved { txid, reason, .. } => {
+                    let moves = self.next_move();
+                    if reason != Removal::Confirmed {
+                        self.sequence(shown(txid.to_byte_array()), b'R', Some(moves));
+                    }
+                }
+                NodeEvent::Reached => {}
+            }
+        }
+    }
+
+    fn next_move(&mut self) -> u64 {
+        self.moves += 1;
+        self.moves - 1
+    }
+
+    /// Tells the blocks that a change of the chain connected. bitcoind tells a new tip as soon as it has more work than the one
+    /// that it left, and then each; where that became invalid, each from the first on.
+    fn connected(&mut self, tip: u32) {
+        let left = self.left.take().filter(|left| *left < tip).unwrap_or_default();
+        for (hash, height) in std::mem::take(&mut self.connected) {
+            self.with_block(hash, |this, block| {
+                this.block(hash, &block, b'C');
+                this.caught_up |= is_recent(&*this.node, block.header.time);
+                if height > left && this.caught_up {
+                    this.tip(hash, &block);
+                }
+            });
+        }
+    }
+
+    /// Reads a block. One that cannot be read is not told; the numbers of `sequence` do not show that, but the log does.
+    fn with_block(&mut self, hash: BlockHash, tell: impl FnOnce(&mut Self, Block)) {
+        match self.node.snapshot().and_then(|snapshot| snapshot.block(hash)) {
+            Ok(Some(raw)) => match deserialize(&raw) {
+                Ok(block) => tell(self, block),
+                Err(error) => tracing::error!(%hash, %error, "a block is not published"),
+            },
+            Ok(None) => tracing::error!(%hash, "a block is not published: it is not there"),
+            Err(error) => tracing::error!(%hash, %error, "a block is not published"),
+        }
+    }
+
+    /// A new tip.
+    fn tip(&mut self, hash: BlockHash, block: &Block) {
+        for outlet in &mut self.outlets {
+            match outlet.topic {
+                Topic::HashBlock => outlet.send(&shown(hash.to_byte_array())),
+                Topic::RawBlock => outlet.send(&serialize(block)),
+                Topic::HashTx | Topic::RawTx | Topic::Sequence => {}
+            }
+        }
+    }
+
+    /// A block that came or left, and its transactions.
+    fn block(&mut self, hash: BlockHash, block: &Block, letter: u8) {
+        for transaction in &block.txdata {
+            self.transaction(transaction, transaction.compute_txid(), None);
+        }
+        self.sequence(shown(hash.to_byte_array()), letter, None);
+    }
+
+    /// A transaction of a block, or one that enters the mempool as so manieth change.
+    fn transaction(&mut self, transaction: &Transaction, txid: Txid, moves: Option<u64>) {
+        let hash = shown(txid.to_byte_array());
+        for outlet in &mut self.outlets {
+            match outlet.topic {
+                Topic::HashTx => outlet.send(&hash),
+                Topic::RawTx => outlet.send(&serialize(transaction)),
+                Topic::HashBlock | Topic::RawBlock | Topic::Sequence => {}
+            }
+        }
+        if moves.is_some() {
+            self.sequence(hash, b'A', moves);
+        }
+    }
+
+    fn sequence(&mut self, hash: [u8; 32], letter: u8, moves: Option<u64>) {
+        let moves = moves.map(u64::to_le_bytes);
+        let body = [&hash[..], &[letter], moves.as_ref().map_or(&[][..], |moves| moves)].concat();
+        for outlet in self.outlets.iter_mut().filter(|outlet| outlet.topic == Topic::Sequence) {
+            outlet.send(&body);
+        }
+    }
+}

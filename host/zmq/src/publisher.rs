@@ -1,0 +1,292 @@
+//! The side that publishes.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::AbortHandle;
+
+use super::endpoint::ZmqEndpoint;
+use super::wire::{self, Frame, GREETING_LEN, ZmqError};
+
+/// The most subscribers of one socket; further ones are disconnected.
+pub const MAX_SUBSCRIBERS: usize = 256;
+/// The most topics that one of them may subscribe to, and their longest name in bytes. A message of a subscriber is one byte longer.
+const MAX_TOPICS: usize = 64;
+const MAX_TOPIC: u64 = 255;
+/// How long its handshake may take, as in libzmq.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the accepting of connections pauses after a failure, as where no file can be opened.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A message as it is sent, which all subscribers share.
+type Bytes = Arc<[u8]>;
+
+/// A socket that publishes: everyone may connect and subscribe to what begins with some bytes. Dropping it ends it.
+pub struct PubSocket {
+    shared: Arc<Shared>,
+    accepting: AbortHandle,
+    /// The file of a Unix domain socket, which goes with it.
+    file: Option<PathBuf>,
+}
+
+struct Shared {
+    /// How many messages wait for a subscriber; further ones are not sent to it.
+    high_water_mark: usize,
+    subscribers: Mutex<Vec<Subscriber>>,
+}
+
+struct Subscriber {
+    topics: Arc<Mutex<Vec<Vec<u8>>>>,
+    queue: Sender<Bytes>,
+}
+
+impl PubSocket {
+    /// Listens at an endpoint, on the runtime of its caller.
+    ///
+    /// # Errors
+    /// When nothing can listen there.
+    pub async fn bind(endpoint: &ZmqEndpoint, high_water_mark: usize) -> io::Result<Self> {
+        let shared = Arc::new(Shared { high_water_mark: high_water_mark.max(1), subscribers: Mutex::default() });
+        let weak = Arc::downgrade(&shared);
+        let (accepting, file) = match endpoint {
+            ZmqEndpoint::Tcp(host, port) => {
+                let host = if host == "*" { "0.0.0.0" } else { host };
+                let listener = TcpListener::bind((host, *port)).await?;
+                (tokio::spawn(accept_tcp(listener, weak)).abort_handle(), None)
+            }
+            ZmqEndpoint::Ipc(path) => {
+                // One that a host left which was killed; as libzmq does.
+                let _ = std::fs::remove_file(path);
+                let listener = UnixListener::bind(path)?;
+                (tokio::spawn(accept_unix(listener, weak)).abort_handle(), Some(path.clone()))
+            }
+        };
+        Ok(Self { shared, accepting, file })
+    }
+
+    /// Sends a message to all that have subscribed to what its first part begins with. It never waits: to one that is full, it is
+    /// not sent.
+    pub fn send(&self, parts: &[&[u8]]) {
+        let topic = parts.first().copied().unwrap_or_default();
+        let mut message: Option<Bytes> = None;
+        self.shared.subscribers.lock().retain(|subscriber| {
+            if subscriber.topics.lock().iter().any(|prefix| topic.starts_with(prefix)) {
+                let message = message.get_or_insert_with(|| wire::message(parts).into());
+                let _ = subscriber.queue.try_send(message.clone());
+            }
+            !subscriber.queue.is_closed()
+        });
+    }
+}
+
+impl Drop for PubSocket {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        if let Some(file) = &self.file {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+async fn accept_tcp(listener: TcpListener, shared: Weak<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(serve(stream, shared.clone()));
+            }
+            Err(error) => pause(&error).await,
+        }
+    }
+}
+
+async fn accept_unix(listener: UnixListener, shared: Weak<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(serve(stream, shared.clone()))),
+            Err(error) => pause(&error).await,
+        }
+    }
+}
+
+async fn pause(error: &io::Error) {
+    tracing::warn!(%error, "a ZMQ subscriber cannot be accepted");
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+/// Serves one subscriber until it leaves, breaks the protocol, or the socket ends.
+async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Shared>) {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let greeted = tokio::time::timeout(HANDSHAKE_TIMEOUT, greet(&mut reader, &mut writer)).await;
+    let Ok(Ok(())) = greeted else { return };
+    let topics = Arc::<Mutex<Vec<Vec<u8>>>>::default();
+    let (sender, receiver) = {
+        let Some(shared) = shared.upgrade() else { return };
+        let mut subscribers = shared.subscribers.lock();
+        subscribers.retain(|subscriber| !subscriber.queue.is_closed());
+        if subscribers.len() >= MAX_SUBSCRIBERS {
+            tracing::warn!(MAX_SUBSCRIBERS, "a ZMQ subscriber is turned away");
+            return;
+        }
+        let (sender, receiver) = channel(shared.high_water_mark);
+        subscribers.push(Subscriber { topics: topics.clone(), queue: sender.clone() });
+        (sender.downgrade(), receiver)
+    };
+    let answer = |pong: Vec<u8>| {
+        if let Some(sender) = sender.upgrade() {
+            let _ = sender.try_send(pong.into());
+        }
+    };
+    tokio::select! {
+        _ = hear(&mut reader, &topics, answer) => {}
+        _ = write(&mut writer, receiver) => {}
+    }
+}
+
+async fn greet(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), ZmqError> {
+    writer.write_all(&wire::greeting()).await?;
+    let mut theirs = [0; GREETING_LEN];
+    reader.read_exact(&mut theirs).await?;
+    wire::check_greeting(&theirs)?;
+    writer.write_all(&wire::ready(*b"PUB")).await?;
+    wire::check_ready(&read(reader).await?)
+}
+
+async fn read(reader: &mut (impl AsyncRead + Unpin)) -> Result<Frame, ZmqError> {
+    let flags = reader.read_u8().await?;
+    let mut bytes = [0; 8];
+    let bytes = &mut bytes[..wire::length_bytes(flags)?];
+    reader.read_exact(bytes).await?;
+    // Bounded, so that its size may be trusted.
+    let mut body = vec![0; usize::try_from(wire::length(bytes, MAX_TOPIC + 1)?).unwrap_or_default()];
+    reader.read_exact(&mut body).await?;
+    Ok(Frame { flags, body })
+}
+
+/// Takes subscriptions, and answers heartbeats.
+async fn hear(
+    reader: &mut (impl AsyncRead + Unpin),
+    topics: &Mutex<Vec<Vec<u8>>>,
+    answer: impl Fn(Vec<u8>),
+) -> Result<(), ZmqError> {
+    loop {
+        let frame = read(reader).await?;
+        if frame.is_command() {
+            // Behind the name, how long the peer waits in tenths of a second, and what it wants to hear again.
+            if let Some(rest) = frame.body.strip_prefix(wire::PING) {
+                answer(wire::frame(wire::COMMAND, &[wire::PONG, rest.get(2..).unwrap_or_default()].concat()));
+            }
+            continue;
+        }
+        let mut topics = topics.lock();
+        match frame.body.split_first() {
+            Some((1, topic)) if topics.len() < MAX_TOPICS => topics.push(topic.to_vec()),
+            Some((1, _)) => return Err(ZmqError::Protocol("it subscribes to too many topics")),
+            // One of those that are the same.
+            Some((0, topic)) => {
+                if let Some(position) = topics.iter().position(|known| known == topic) {
+                    topics.swap_remove(position);
+                }
+            }
+            // What a subscriber says otherwise, a publisher does not hear.
+            _ => {}
+        }
+    }
+}
+
+async fn write(writer: &mut (impl AsyncWrite + Unpin), mut queue: Receiver<Bytes>) -> io::Result<()> {
+    while let Some(message) = queue.recv().await {
+        writer.write_all(&message).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits until the only subscription is known there.
+    fn wait_until_known(socket: &PubSocket) {
+        let is_known = || socket.shared.subscribers.lock().iter().any(|one| !one.topics.lock().is_empty());
+        while !is_known() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn socket(high_water_mark: usize) -> (tempfile::TempDir, tokio::runtime::Runtime, PubSocket, ZmqEndpoint) {
+        let folder = tempfile::tempdir().unwrap();
+        let endpoint = ZmqEndpoint::Ipc(folder.path().join("socket"));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let socket = runtime.block_on(PubSocket::bind(&endpoint, high_water_mark)).unwrap();
+        (folder, runtime, socket, endpoint)
+    }
+
+    #[test]
+    fn subscribers_get_what_begins_with_their_topics() {
+        let (_folder, _runtime, socket, endpoint) = socket(1_000);
+        let limit = Duration::from_secs(60);
+        let mut some = endpoint.subscribe(&[b"raw"], 1 << 20, limit).unwrap();
+        wait_until_known(&socket);
+        let long = vec![7; 70_000];
+        socket.send(&[b"hash", b"1"]);
+        socket.send(&[b"rawblock", &long, b"0"]);
+        socket.send(&[b"ra", b"2"]);
+        socket.send(&[b"raw", b""]);
+        assert_eq!(some.read().unwrap(), [b"rawblock".to_vec(), long, b"0".to_vec()]);
+        assert_eq!(some.read().unwrap(), [b"raw".to_vec(), Vec::new()]);
+        drop(socket);
+        assert!(matches!(some.read(), Err(ZmqError::Io(_))));
+    }
+
+    #[test]
+    fn one_that_reads_nothing_loses_messages_and_holds_nobody_up() {
+        let (_folder, _runtime, socket, endpoint) = socket(3);
+        let limit = Duration::from_secs(60);
+        let mut slow = endpoint.subscribe(&[b""], 1 << 20, limit).unwrap();
+        wait_until_known(&socket);
+        // More than the system keeps for a connection.
+        let body = vec![1; 1 << 20];
+        for number in 0..100_u8 {
+            socket.send(&[b"x", &body, &[number]]);
+        }
+        // What it was sent came whole and in order, and the last was not: it can be told by its number.
+        let first = slow.read().unwrap();
+        assert_eq!((first[1].len(), &first[2]), (body.len(), &vec![0]));
+        let second = slow.read().unwrap();
+        assert_eq!(second[2], [1]);
+        assert!(socket.shared.subscribers.lock()[0].queue.capacity() <= 3);
+    }
+
+    #[test]
+    fn what_breaks_the_protocol_is_disconnected() {
+        use std::io::{Read, Write};
+        let (_folder, _runtime, socket, endpoint) = socket(3);
+        let ZmqEndpoint::Ipc(path) = &endpoint else { panic!("{endpoint:?}") };
+        let greeted = |rest: &[u8]| {
+            let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+            stream.write_all(&[&wire::greeting()[..], &wire::ready(*b"SUB"), rest].concat()).unwrap();
+            stream
+        };
+        let long = wire::frame(0, &vec![1; 300]);
+        let many = wire::frame(0, b"\x01a").repeat(MAX_TOPICS + 1);
+        for wrong in [&long[..], &[0xff, 1, 2], &many] {
+            let mut heard = Vec::new();
+            let _ = greeted(wrong).read_to_end(&mut heard);
+            assert!(heard.starts_with(&wire::greeting()));
+        }
+        // A heartbeat is answered with its context.
+        let mut alive = greeted(&wire::frame(wire::COMMAND, b"\x04PING\x00\x0ahere"));
+        let mut expected = [&wire::greeting()[..], &wire::ready(*b"PUB")].concat();
+        expected.extend(wire::frame(wire::COMMAND, b"\x04PONGhere"));
+        let mut heard = vec![0; expected.len()];
+        alive.read_exact(&mut heard).unwrap();
+        assert_eq!(heard, expected);
+        drop(socket);
+    }
+}

@@ -1,0 +1,137 @@
+//! The side that subscribes.
+
+use std::io::{self, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::endpoint::ZmqEndpoint;
+use super::wire::{self, Frame, GREETING_LEN, MORE, ZmqError};
+
+/// The most parts of a message, and the most commands before one.
+const MAX_PARTS: usize = 4;
+const MAX_COMMANDS: usize = 16;
+
+/// How long making a connection and its handshake may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl ZmqEndpoint {
+    /// Subscribes there to messages of these topics, of parts with at most `max_part` bytes. A read fails that waits for longer
+    /// than `silence`.
+    ///
+    /// # Errors
+    /// When nobody listens there, or none that publishes.
+    pub fn subscribe(
+        &self,
+        topics: &[&[u8]],
+        max_part: u64,
+        silence: Duration,
+    ) -> Result<Subscription<Box<dyn Stream>>, ZmqError> {
+        let stream: Box<dyn Stream> = match self {
+            Self::Ipc(path) => Box::new(UnixStream::connect(path)?),
+            Self::Tcp(host, port) => Box::new(connect(host, *port)?),
+        };
+        stream.set_timeout(CONNECT_TIMEOUT)?;
+        let subscription = Subscription::begin(stream, topics, max_part)?;
+        subscription.stream.get_ref().set_timeout(silence)?;
+        Ok(subscription)
+    }
+}
+
+fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::ErrorKind::NotFound.into();
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// A connection to a publisher.
+pub trait Stream: Read + Write + Send {
+    /// How long a read or write may wait.
+    ///
+    /// # Errors
+    /// The system's.
+    fn set_timeout(&self, limit: Duration) -> io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn set_timeout(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+impl Stream for UnixStream {
+    fn set_timeout(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+/// A subscription.
+pub struct Subscription<S> {
+    stream: BufReader<S>,
+    max_part: u64,
+}
+
+impl<S: Read + Write> Subscription<S> {
+    /// Greets the publisher and subscribes.
+    ///
+    /// # Errors
+    /// When the peer is no publisher, or the connection ends.
+    pub fn begin(stream: S, topics: &[&[u8]], max_part: u64) -> Result<Self, ZmqError> {
+        let mut this = Self { stream: BufReader::new(stream), max_part };
+        this.stream.get_mut().write_all(&wire::greeting())?;
+        let mut theirs = [0; GREETING_LEN];
+        this.stream.read_exact(&mut theirs)?;
+        wire::check_greeting(&theirs)?;
+        this.stream.get_mut().write_all(&wire::ready(*b"SUB"))?;
+        wire::check_ready(&this.frame()?)?;
+        for topic in topics {
+            // In 3.0 a subscription is a message that begins with 1.
+            this.stream.get_mut().write_all(&wire::frame(0, &[&[1], *topic].concat()))?;
+        }
+        Ok(this)
+    }
+
+    /// The parts of the next message.
+    ///
+    /// # Errors
+    /// As of [`Self::begin`], and when none comes in time.
+    pub fn read(&mut self) -> Result<Vec<Vec<u8>>, ZmqError> {
+        let mut parts = Vec::new();
+        let mut commands = 0;
+        while parts.len() < MAX_PARTS && commands < MAX_COMMANDS {
+            let frame = self.frame()?;
+            if frame.is_command() {
+                commands += 1;
+                continue;
+            }
+            parts.push(frame.body);
+            if frame.flags & MORE == 0 {
+                return Ok(parts);
+            }
+        }
+        Err(ZmqError::Protocol("a message of too many parts"))
+    }
+
+    fn frame(&mut self) -> Result<Frame, ZmqError> {
+        let mut flags = [0];
+        self.stream.read_exact(&mut flags)?;
+        let mut bytes = [0; 8];
+        let bytes = &mut bytes[..wire::length_bytes(flags[0])?];
+        self.stream.read_exact(bytes)?;
+        let length = wire::length(bytes, self.max_part)?;
+        let mut body = Vec::new();
+        // The stream ends before: the next read says so.
+        self.stream.by_ref().take(length).read_to_end(&mut body)?;
+        if (body.len() as u64) < length {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(Frame { flags: flags[0], body })
+    }
+}

@@ -1,0 +1,113 @@
+//! What both sides send: a greeting, commands, and messages of one or more frames.
+
+use std::io;
+
+/// The length of a greeting, in bytes, and the place of the mechanism in it.
+pub const GREETING_LEN: usize = 64;
+const MECHANISM: std::ops::Range<usize> = 12..32;
+
+/// Bits of a frame's flags: more frames follow; the length has eight bytes; it is a command.
+pub const MORE: u8 = 1;
+const LONG: u8 = 2;
+pub const COMMAND: u8 = 4;
+
+/// What a command begins with: its name, with the name's length before.
+pub const READY: &[u8] = b"\x05READY";
+pub const PING: &[u8] = b"\x04PING";
+pub const PONG: &[u8] = b"\x04PONG";
+
+/// Why there are no messages.
+#[derive(Debug, thiserror::Error)]
+pub enum ZmqError {
+    /// The connection failed, ended, or nothing came in time.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The peer breaks the protocol, or speaks another one.
+    #[error("not a ZMQ peer of bitcoind: {0}")]
+    Protocol(&'static str),
+}
+
+/// Signature, version 3.0, mechanism; the rest is zeros: without authentication nobody is its server.
+pub fn greeting() -> [u8; GREETING_LEN] {
+    let mut greeting = [0; GREETING_LEN];
+    greeting[..12].copy_from_slice(&[0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0]);
+    greeting[MECHANISM][..4].copy_from_slice(b"NULL");
+    greeting
+}
+
+/// Checks the peer's greeting.
+///
+/// # Errors
+/// When it is not one of ZMTP 3 without authentication.
+pub fn check_greeting(theirs: &[u8; GREETING_LEN]) -> Result<(), ZmqError> {
+    let ours = greeting();
+    if theirs[0] != 0xff || theirs[9] != 0x7f || theirs[10] < 3 || theirs[MECHANISM] != ours[MECHANISM] {
+        return Err(ZmqError::Protocol("its greeting is not that of ZMTP 3 without authentication"));
+    }
+    Ok(())
+}
+
+/// The command that ends the handshake of a socket of this type.
+pub fn ready(socket_type: [u8; 3]) -> Vec<u8> {
+    frame(COMMAND, &[READY, b"\x0bSocket-Type\x00\x00\x00\x03", &socket_type].concat())
+}
+
+/// Checks the peer's answer to it.
+///
+/// # Errors
+/// When it is another command, or none.
+pub fn check_ready(frame: &Frame) -> Result<(), ZmqError> {
+    if frame.is_command() && frame.body.starts_with(READY) {
+        return Ok(());
+    }
+    Err(ZmqError::Protocol("it is not ready"))
+}
+
+/// A frame as it is sent.
+pub fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
+    let length = body.len() as u64;
+    match u8::try_from(length) {
+        Ok(length) => [&[flags, length], body].concat(),
+        Err(_) => [&[flags | LONG][..], &length.to_be_bytes(), body].concat(),
+    }
+}
+
+/// A message of these parts as it is sent.
+pub fn message(parts: &[&[u8]]) -> Vec<u8> {
+    let last = parts.len().saturating_sub(1);
+    let frames = parts.iter().enumerate().map(|(at, part)| frame(if at < last { MORE } else { 0 }, part));
+    frames.collect::<Vec<_>>().concat()
+}
+
+/// One frame: a part of a message, or a command.
+pub struct Frame {
+    pub flags: u8,
+    pub body: Vec<u8>,
+}
+
+impl Frame {
+    /// Whether it is a command.
+    pub fn is_command(&self) -> bool {
+        self.flags & COMMAND != 0
+    }
+}
+
+/// How many bytes of length follow these flags.
+///
+/// # Errors
+/// Unknown flags.
+pub fn length_bytes(flags: u8) -> Result<usize, ZmqError> {
+    if flags > (MORE | LONG | COMMAND) {
+        return Err(ZmqError::Protocol("a frame that is none"));
+    }
+    Ok(if flags & LONG == 0 { 1 } else { 8 })
+}
+
+/// The length of a frame's body, in bytes.
+///
+/// # Errors
+/// More than `most`.
+pub fn length(bytes: &[u8], most: u64) -> Result<u64, ZmqError> {
+    let length = bytes.iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
+    if length > most { Err(ZmqError::Protocol("a frame that is too long")) } else { Ok(length) }
+}

@@ -1,0 +1,176 @@
+//! A host and a real bitcoind with the same blocks and transactions, which a third, a host too, mines.
+//!
+//! All coins are of a script that anyone can spend, so no wallet is needed.
+
+use std::collections::VecDeque;
+
+use bitcoin::absolute::LockTime;
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
+use serde_json::{Value, json};
+
+use crate::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
+
+/// The script that a coin's script is the hash of: it is always satisfied.
+const WITNESS_SCRIPT: [u8; 1] = [0x51];
+
+/// When the first block is mined, in Unix seconds, and the seconds between blocks.
+const BEGIN: u64 = 1_700_000_000;
+const SPACING: u64 = 600;
+
+/// What makes the node's policy that of Bitcoin Core: it is a bitcoind with rules of its own.
+pub const CORE_POLICY: [&str; 4] =
+    ["-corepolicy=1", "-mempooltruc=enforce", "-mempoolfullrbf=1", "-datacarriersize=83"];
+
+/// The three of them.
+pub struct Pair {
+    /// The host.
+    pub host: Host,
+    /// The bitcoind.
+    pub node: Bitcoind,
+    miner: Host,
+    time: u64,
+    coins: VecDeque<OutPoint>,
+}
+
+/// The script of all coins.
+pub fn script() -> ScriptBuf {
+    ScriptBuf::from_bytes(WITNESS_SCRIPT.to_vec()).to_p2wsh()
+}
+
+/// The value of a coin of [`Pair::coin`].
+pub const COIN: Amount = Amount::from_int_btc(50);
+
+/// A transaction that spends coins, and pays these amounts to the same script.
+pub fn spend(coins: &[OutPoint], values: &[Amount]) -> Transaction {
+    let input = |outpoint: &OutPoint| TxIn {
+        previous_output: *outpoint,
+        script_sig: ScriptBuf::new(),
+        sequence: Sequence::ENABLE_RBF_NO_LOCKTIME,
+        witness: Witness::from_slice(&[WITNESS_SCRIPT]),
+    };
+    Transaction {
+        version: Version::TWO,
+        lock_time: LockTime::ZERO,
+        input: coins.iter().map(input).collect(),
+        output: values.iter().map(|value| TxOut { value: *value, script_pubkey: script() }).collect(),
+    }
+}
+
+impl Pair {
+    /// Starts them with a chain of so many blocks; `None`, said aloud, where there is no bitcoind here.
+    pub fn start(options: HostOptions, arguments: &[&str], blocks: u64) -> Option<Self> {
+        let program = bitcoind::installed()?;
+        let (node, _) = Bitcoind::start_with(program, &[&CORE_POLICY, arguments].concat());
+        let (host, miner) = (Host::start_with(options), Host::start());
+        let mut pair = Self { host, node, miner, time: BEGIN, coins: VecDeque::new() };
+        for _ in 0..blocks {
+            pair.mine();
+        }
+        Some(pair)
+    }
+
+    /// Clients of the host and the node.
+    pub fn clients(&self) -> [Client; 2] {
+        [self.host.client(), self.node.client()]
+    }
+
+    /// Makes the same call of both; the answers must be the same to the letter. Gives the host's.
+    ///
+    /// # Panics
+    /// When they differ.
+    #[track_caller]
+    pub fn same(&self, method: &str, params: &Value) -> Value {
+        let [ours, theirs] = self.clients().map(|mut client| match client.try_call(method, params.clone()) {
+            Ok(result) => result,
+            Err(error) => json!({"code": error.code, "message": error.message}),
+        });
+        assert_eq!(ours.to_string(), theirs.to_string(), "{method} {params}");
+        ours
+    }
+
+    /// Compares the mempools: what is in them, and how often that changed.
+    ///
+    /// # Panics
+    /// When they differ.
+    #[track_caller]
+    pub fn same_mempool(&self) -> Vec<String> {
+        let [ours, theirs] = self.clients().map(|mut client| {
+            let told = client.call("getrawmempool", json!([false, true]));
+            let mut txids: Vec<_> =
+                told["txids"].as_array().unwrap().iter().map(|txid| txid.as_str().unwrap().to_owned()).collect();
+            txids.sort_unstable();
+            (txids, told["mempool_sequence"].to_string())
+        });
+        assert_eq!(ours, theirs);
+        ours.0
+    }
+
+    /// Lets time pass, in seconds.
+    pub fn pass(&mut self, seconds: u64) {
+        self.time += seconds;
+        for mut client in self.clients().into_iter().chain([self.miner.client()]) {
+            client.call("setmocktime", json!([self.time]));
+        }
+    }
+
+    /// Mines a block of the mempool's transactions. Gives its hash.
+    pub fn mine(&mut self) -> String {
+        self.pass(SPACING);
+        let address = bitcoin::Address::from_script(&script(), bitcoin::Network::Regtest).unwrap().to_string();
+        let hash = self.miner.client().call("generatetoaddress", json!([1, address]))[0].clone();
+        self.hand_over(&hash)
+    }
+
+    /// Mines a block of these transactions alone. Gives its hash.
+    pub fn mine_only(&mut self, transactions: &[Transaction]) -> String {
+        self.pass(SPACING);
+        let address = bitcoin::Address::from_script(&script(), bitcoin::Network::Regtest).unwrap().to_string();
+        let transactions: Vec<_> = transactions.iter().map(serialize_hex).collect();
+        let block = self.miner.client().call("generateblock", json!([address, transactions]));
+        self.hand_over(&block["hash"])
+    }
+
+    /// Has the one that mines leave its best block, so that it builds beside it. The host and the node do not hear of it.
+    pub fn fork(&mut self) {
+        let mut miner = self.miner.client();
+        let tip = miner.call("getbestblockhash", json!([]));
+        miner.call("invalidateblock", json!([tip]));
+    }
+
+    fn hand_over(&mut self, hash: &Value) -> String {
+        let mut miner = self.miner.client();
+        let raw = miner.call("getblock", json!([hash, 0]));
+        let answers = self.clients().map(|mut client| client.call("submitblock", json!([raw])));
+        assert_eq!(answers[0], answers[1]);
+        let block = miner.call("getblock", json!([hash]));
+        self.coins.push_back(OutPoint::new(block["tx"][0].as_str().unwrap().parse().unwrap(), 0));
+        hash.as_str().unwrap().to_owned()
+    }
+
+    /// The oldest coinbase that was not asked for yet, which has to be mature.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn coin(&mut self) -> OutPoint {
+        self.coins.pop_front().unwrap()
+    }
+
+    /// Sends a transaction to all three. The host and the node must answer the same.
+    #[track_caller]
+    pub fn send(&self, transaction: &Transaction) -> Value {
+        let params = json!([serialize_hex(transaction), 0]);
+        let _ = self.miner.client().try_call("sendrawtransaction", params.clone());
+        self.same("sendrawtransaction", &params)
+    }
+
+    /// Waits until the host and the node have told all that happened so far.
+    pub fn settle(&self) {
+        self.node.client().call("syncwithvalidationinterfacequeue", json!([]));
+        wait_until("both have the same tip", || {
+            let [ours, theirs] = self.clients().map(|mut client| client.call("getbestblockhash", json!([])));
+            ours == theirs
+        });
+    }
+}

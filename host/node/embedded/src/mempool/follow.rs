@@ -1,9 +1,9 @@
 //! How the mempool follows the chain.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use bitcoin::consensus::serialize;
-use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
+use bitcoin::{SignedAmount, Txid};
 use outrigger_service::chain::Tip;
 
 use super::{Entry, Offer, Pool, Rejection, Terms, View};
@@ -15,11 +15,10 @@ impl Pool {
     /// it, the lowest first.
     pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>, events: &mut Vec<NodeEvent>) {
         self.tip = view.tip;
-        if off.is_empty() {
-            for block in &on {
-                self.confirm(block, events);
-            }
-        } else {
+        for block in &on {
+            self.confirm(block, events);
+        }
+        if !off.is_empty() {
             self.rebuild(view, off, &on, events);
         }
         if !self.deltas.is_empty() {
@@ -49,21 +48,20 @@ impl Pool {
     fn confirm(&mut self, block: &NamedBlock, events: &mut Vec<NodeEvent>) {
         for (tx, ids) in block.transactions().skip(1) {
             self.remove_one(&ids.txid, Removal::Confirmed, events);
-            let conflicts: Vec<_> =
-                tx.input.iter().filter_map(|input| self.graph.spender(&input.previous_output)).copied().collect();
-            if !conflicts.is_empty() {
-                self.remove_all(conflicts, Removal::Conflict, events);
+            for input in &tx.input {
+                let conflict = self.graph.spender(&input.previous_output).copied();
+                self.remove_all(conflict, Removal::Conflict, events);
             }
         }
     }
 
     /// After a reorganisation: puts back what the chain no longer holds, in its order, then what was here before;
-    /// drops what is valid no longer.
+    /// drops what is valid no longer. What the new blocks confirm or exclude is gone already.
     fn rebuild(&mut self, view: &View, off: Vec<NamedBlock>, on: &[NamedBlock], events: &mut Vec<NodeEvent>) {
-        let chain = Confirmed::by(on);
+        let confirmed: HashSet<Txid> = on.iter().flat_map(NamedBlock::txids).collect();
         let here = self.graph.drain();
         let back = off.iter().rev().flat_map(|block| block.transactions().skip(1));
-        for (tx, _) in back.filter(|(_, ids)| !chain.txids.contains(&ids.txid)) {
+        for (tx, _) in back.filter(|(_, ids)| !confirmed.contains(&ids.txid)) {
             let raw = serialize(tx);
             let offer = Offer::new(tx.clone(), &raw);
             match self.examine(view, &offer, Terms::Again(None)) {
@@ -78,55 +76,22 @@ impl Pool {
                 }
             }
         }
-        for entry in here {
-            self.put_back(view, entry, &chain, events);
-        }
+        let dropped: BTreeSet<_> = here.into_iter().filter_map(|entry| self.put_back(view, entry)).collect();
+        dropped.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped, events));
     }
 
-    fn put_back(&mut self, view: &View, entry: Entry, chain: &Confirmed, events: &mut Vec<NodeEvent>) {
+    /// Puts an entry back that was here before a reorganisation. Gives its id where it is valid no longer.
+    fn put_back(&mut self, view: &View, entry: Entry) -> Option<Txid> {
         let entry_time = entry.entry_time();
         let Entry { tx, raw, txid, wtxid, .. } = entry;
-        let reason = if chain.txids.contains(&txid) {
-            Removal::Confirmed
-        } else if chain.conflicts(&tx) {
-            Removal::Conflict
-        } else {
-            let offer = Offer { tx, raw, txid, wtxid };
-            match self.examine(view, &offer, Terms::Again(Some(entry_time))) {
-                Ok(admissible) => {
-                    self.graph.insert(admissible.entry);
-                    return;
-                }
-                Err(Rejection::Known) => return,
-                Err(rejection) => {
-                    tracing::debug!(%txid, ?rejection, "dropped after a reorganisation");
-                    Removal::Dropped
-                }
+        match self.examine(view, &Offer { tx, raw, txid, wtxid }, Terms::Again(Some(entry_time))) {
+            Ok(admissible) => self.graph.insert(admissible.entry),
+            Err(Rejection::Known) => {}
+            Err(rejection) => {
+                tracing::debug!(%txid, ?rejection, "dropped after a reorganisation");
+                return Some(txid);
             }
-        };
-        self.sequence += 1;
-        self.moves += 1;
-        self.records.removed(&txid);
-        events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
-    }
-}
-
-/// What some blocks confirm.
-struct Confirmed {
-    txids: HashSet<Txid>,
-    spent: HashSet<OutPoint>,
-}
-
-impl Confirmed {
-    fn by(blocks: &[NamedBlock]) -> Self {
-        let transactions = blocks.iter().flat_map(|block| &block.txdata);
-        Self {
-            txids: blocks.iter().flat_map(NamedBlock::txids).collect(),
-            spent: transactions.flat_map(|tx| &tx.input).map(|input| input.previous_output).collect(),
         }
-    }
-
-    fn conflicts(&self, tx: &Transaction) -> bool {
-        tx.input.iter().any(|input| self.spent.contains(&input.previous_output))
+        None
     }
 }

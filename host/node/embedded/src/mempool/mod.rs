@@ -267,25 +267,29 @@ impl Pool {
         all
     }
 
-    /// Takes an entry out, and all that build on it; the last ones first.
+    /// Takes an entry out, and all that build on it; told of in the order of their ids, as bitcoind tells it.
     fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>, reason: Removal, events: &mut Vec<NodeEvent>) {
         let doomed = self.graph.descendants(txids);
-        let mut doomed: Vec<_> =
+        let mut ordered: Vec<_> =
             doomed.iter().filter_map(|txid| self.graph.get(txid)).map(|entry| (entry.order, entry.txid)).collect();
-        // What builds on another came after it.
-        doomed.sort_unstable();
-        for (_, txid) in doomed.into_iter().rev() {
-            self.remove_one(&txid, reason, events);
-        }
+        // What builds on another came after it, and is taken out before, while its way to all that it builds on is there.
+        ordered.sort_unstable();
+        ordered.iter().rev().for_each(|(_, txid)| drop(self.graph.remove(txid)));
+        doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));
     }
 
     fn remove_one(&mut self, txid: &Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
         if self.graph.remove(txid).is_some() {
-            self.sequence += 1;
-            self.moves += 1;
-            self.records.removed(txid);
-            events.push(NodeEvent::TransactionRemoved { txid: *txid, reason, sequence: self.sequence });
+            self.tell_removed(*txid, reason, events);
         }
+    }
+
+    /// Counts, writes down and tells that an entry was taken out.
+    fn tell_removed(&mut self, txid: Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
+        self.sequence += 1;
+        self.moves += 1;
+        self.records.removed(&txid);
+        events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }
 
     /// Takes in an entry for which there is room.

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode::{serialize, serialize_hex};
@@ -24,6 +25,10 @@ const SPACING: u32 = 60;
 /// bitcoind's codes for what it does not know.
 const METHOD_NOT_FOUND: i32 = -32601;
 const NOT_FOUND: i32 = -5;
+/// How long it takes to answer [`SLOW_METHOD`].
+const SLOW: Duration = Duration::from_millis(200);
+/// The method that it answers slowly.
+pub const SLOW_METHOD: &str = "getnettotals";
 
 /// The node. It lives as long as the process.
 pub struct FalseNode {
@@ -165,6 +170,10 @@ impl FalseNode {
                 self.fetched.fetch_add(1, Ordering::SeqCst);
                 let txid: Option<Txid> = text.parse().ok();
                 json!(txid.and_then(|txid| self.pool.get(&txid)).ok_or(NOT_FOUND)?)
+            }
+            SLOW_METHOD => {
+                thread::sleep(SLOW);
+                json!({})
             }
             _ => return Err(METHOD_NOT_FOUND),
         })

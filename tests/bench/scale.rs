@@ -7,14 +7,14 @@
 //! The large chain is that of a program that answers as a bitcoind does, as far as the host asks: making it takes seconds. The
 //! clients wait for the next template of a real one.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Bitcoind, Host, HostOptions, Pending, groups};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Pending, groups};
 use serde_json::{Value, json};
 
-use crate::false_node::FalseNode;
+use crate::false_node::{FalseNode, SLOW_METHOD};
 use crate::milliseconds;
 use crate::rows::own_memory;
 
@@ -23,6 +23,9 @@ const HEADERS: usize = 1_000_000;
 const TRANSACTIONS: usize = 100_000;
 /// How many clients wait for the same template.
 const POLLS: usize = 500;
+/// How many clients wait for a slow node, and how often another one's calls are measured meanwhile.
+const WAITING: usize = 32;
+const CALLS: usize = 20_000;
 /// How long memory is watched after the last answer was fetched.
 const AFTERWARDS: Duration = Duration::from_secs(3);
 
@@ -51,7 +54,8 @@ fn large_node() {
     println!("| private memory before | {:.0} MiB |", mib(own_memory(host.process_id())));
     let (time, peak) = watch(&host, || node.blocks.store(HEADERS, Ordering::SeqCst), || node.is_followed());
     show(&format!("{HEADERS} headers"), time, peak);
-    host.new_wallet("w");
+    let wallet = host.new_wallet("w");
+    beside_a_slow_node(&host, wallet);
     let shown = || node.transactions.store(TRANSACTIONS, Ordering::SeqCst);
     let (time, peak) = watch(&host, shown, || node.fetched.load(Ordering::SeqCst) >= TRANSACTIONS);
     show(&format!("{TRANSACTIONS} transactions of the mempool"), time, peak);
@@ -59,6 +63,39 @@ fn large_node() {
     let host = host.restart();
     println!("| stop and start with both | {:.2} s |", began.elapsed().as_secs_f64());
     println!("| private memory after that | {:.0} MiB |", mib(own_memory(host.process_id())));
+}
+
+/// What a call of a wallet takes while other clients wait for a node that is slow, and while nobody does.
+fn beside_a_slow_node(host: &Host, mut wallet: Client) {
+    let mut percentiles = || {
+        let mut times: Vec<Duration> = (0..CALLS)
+            .map(|_| {
+                let began = Instant::now();
+                wallet.call("getbalances", json!([]));
+                began.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        let at = |percent: usize| milliseconds(times[CALLS * percent / 100]);
+        format!("{:.3} ms, {:.3} ms", at(50), at(99))
+    };
+    let alone = percentiles();
+    let stop = AtomicBool::new(false);
+    let beside = thread::scope(|scope| {
+        for _ in 0..WAITING {
+            scope.spawn(|| {
+                let mut client = host.client();
+                while !stop.load(Ordering::SeqCst) {
+                    client.call(SLOW_METHOD, json!([]));
+                }
+            });
+        }
+        let beside = percentiles();
+        stop.store(true, Ordering::SeqCst);
+        beside
+    });
+    println!("| getbalances, median and 99th percentile | {alone} |");
+    println!("| the same while {WAITING} clients wait for a node that takes 200 ms for each answer | {beside} |");
 }
 
 fn mib(bytes: u64) -> f64 {

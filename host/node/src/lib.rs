@@ -28,7 +28,7 @@ use outrigger_values::FeeRate;
 pub use error::NodeError;
 pub use events::{NodeEvent, Observer, Removal};
 pub use identity::ChainIdentity;
-pub use search::{Findings, ScriptSet};
+pub use search::{Findings, ScriptSet, SearchReads};
 
 /// The result of a function of a node.
 pub type Result<T> = std::result::Result<T, NodeError>;
@@ -116,9 +116,9 @@ pub trait Node: Send + Sync {
         None
     }
 
-    /// What [`Snapshot::find`] reads of each block, for the log.
-    fn search_reads(&self) -> &'static str {
-        "digests"
+    /// What [`Snapshot::find`] reads of each block.
+    fn search_reads(&self) -> SearchReads {
+        SearchReads::Digests
     }
 
     /// The node's time, in Unix seconds, or the mock time. Answered from memory.

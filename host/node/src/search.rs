@@ -5,6 +5,7 @@
 //! only where a hash is found. Two scripts may share a hash: then a block is read in vain, and nothing is missed.
 
 use std::collections::HashSet;
+use std::fmt::{self, Display, Formatter};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use bitcoin::hashes::siphash24;
@@ -102,6 +103,27 @@ pub struct Found {
     pub time: u32,
     /// The transactions that pay to the scripts or spend from them, with their places in the block.
     pub transactions: Vec<(u32, Transaction)>,
+}
+
+/// What a search reads of each block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SearchReads {
+    /// Digests that the host keeps of it.
+    Digests,
+    /// Its filter (BIP 158).
+    Filters,
+    /// All of it, since there is nothing shorter.
+    Blocks,
+}
+
+impl Display for SearchReads {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Digests => "digests",
+            Self::Filters => "block filters",
+            Self::Blocks => "blocks",
+        })
+    }
 }
 
 /// What a search has found.

@@ -57,6 +57,8 @@ const CHAIN_MAP: usize = 1 << 30;
 const WALLET_MAP: usize = 64 << 20;
 /// The memory that a passphrase takes, in KiB: little, so that a test does not wait.
 const KDF_MEMORY_KIB: u32 = 64;
+/// From how many blocks on a wallet that is behind has them searched: few, so that tests come to both.
+const SEARCH_FROM: u32 = 4;
 
 /// A host. Its folder is removed with it.
 pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
@@ -209,6 +211,7 @@ fn open_wallets(folder: &TempDir, node: Arc<dyn Node>, events: &Arc<Mutex<Vec<Ev
         max_readers: 64,
         kdf_memory_kib: KDF_MEMORY_KIB,
         kdf_passes: 1,
+        search_from: SEARCH_FROM,
         ..Settings::default()
     };
     let events = events.clone();

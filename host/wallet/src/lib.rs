@@ -91,6 +91,8 @@ pub struct Settings {
     pub allow_rewind_to: Option<BlockHash>,
     /// A reorganisation of so many blocks or more is told; none: no reorganisation is.
     pub reorganisation_notice: Option<u32>,
+    /// From how many blocks on that a wallet is behind the tip it has the node search them for its scripts.
+    pub search_from: u32,
 }
 
 impl Default for Settings {
@@ -105,6 +107,7 @@ impl Default for Settings {
             max_rewind: None,
             allow_rewind_to: None,
             reorganisation_notice: None,
+            search_from: 144,
         }
     }
 }

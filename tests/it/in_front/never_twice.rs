@@ -111,6 +111,16 @@ fn sendtoaddress_whose_connection_is_cut_tells_the_txid_and_pays_once() {
 }
 
 #[test]
+fn sendtoaddress_under_way_tells_the_txid_when_its_plugin_is_reloaded() {
+    let Some(mut test) = Fixture::new(&[], 1) else { return };
+    let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
+    test.host.client().call("reloadplugin", json!(["wallet"]));
+    drop(held);
+    let txid = result(pending.finish());
+    test.check_paid_once(Some(&txid));
+}
+
+#[test]
 fn sendtoaddress_of_a_host_that_is_killed_is_stored_once_or_not_at_all() {
     let Some(mut test) = Fixture::new(&[], POINTS.len() + 1) else { return };
     for point in POINTS {

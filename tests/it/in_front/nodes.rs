@@ -39,11 +39,10 @@ fn norest_node_is_followed_over_rpc_alone() {
 }
 
 /// Imports an address from the chain's begin on, into a wallet of its own.
-fn import(client: &mut Client, address: &Value) -> (Client, Value) {
-    let name = format!("w{}", client.call("listwallets", json!([])).as_array().unwrap().len());
+fn import(client: &mut Client, name: &str, address: &Value) -> (Client, Value) {
     client.call("createwallet", json!([name, true, true]));
     let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
-    let mut wallet = client.wallet(&name);
+    let mut wallet = client.wallet(name);
     let answer = wallet.call("importdescriptors", json!([[{"desc": described["descriptor"], "timestamp": 0}]]));
     (wallet, answer[0].clone())
 }
@@ -56,17 +55,28 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
         let mut owner = host.new_wallet("owner");
         let [early, late] = ["", ""].map(|label| owner.call("getnewaddress", json!([label])));
         client.call("generatetoaddress", json!([1, early]));
+        let (mut unloaded, _) = import(&mut client, "away", &late);
+        unloaded.call("unloadwallet", json!([]));
         client.call("generatetoaddress", json!([800, ADDRESS]));
         client.call("generatetoaddress", json!([1, late]));
         let dropped = client.call("pruneblockchain", json!([500])).as_u64().unwrap();
         assert!(dropped > 1, "{dropped}");
-        let (mut wallet, answer) = import(&mut client, &late);
+        let (mut wallet, answer) = import(&mut client, "late", &late);
         // Without filters all blocks are needed; what is there is found in any case.
         assert_eq!(answer["success"], json!(filters == "-blockfilterindex=1"), "{answer}");
         assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(1));
-        let (mut wallet, answer) = import(&mut client, &early);
+        let (mut wallet, answer) = import(&mut client, "early", &early);
         let said = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(said.starts_with("Rescan failed for descriptor with timestamp 0."), "{answer}");
         assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(0));
+        // The same for the blocks since a wallet was last loaded.
+        match client.try_call("loadwallet", json!(["away"])) {
+            Ok(_) => {
+                assert_eq!(filters, "-blockfilterindex=1");
+                assert_eq!(unloaded.call("getwalletinfo", json!([]))["txcount"], json!(1));
+                assert_eq!(unloaded.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], json!(802));
+            }
+            Err(error) => assert_eq!(filters, "-blockfilterindex=0", "{error:?}"),
+        }
     }
 }

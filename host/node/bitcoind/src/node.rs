@@ -11,7 +11,7 @@ use std::time::Duration;
 use bitcoin::consensus::encode::serialize;
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::interest::outpoint_interest;
-use outrigger_node::{ChainIdentity, Link, Node, NodeError, Observer, Result, Snapshot};
+use outrigger_node::{ChainIdentity, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
@@ -188,8 +188,8 @@ impl Node for BitcoindNode {
         })
     }
 
-    fn search_reads(&self) -> &'static str {
-        if has_filters(self.rpc()) { "block filters" } else { "blocks" }
+    fn search_reads(&self) -> SearchReads {
+        if has_filters(self.rpc()) { SearchReads::Filters } else { SearchReads::Blocks }
     }
 
     fn time(&self) -> u64 {

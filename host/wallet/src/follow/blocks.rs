@@ -37,15 +37,14 @@ pub fn synced_at(info: &BlockInfo) -> Synced {
 }
 
 impl Wallet {
-    /// Follows the chain towards its tip for a bounded time. Whether the wallet stands at the tip now.
-    pub(super) fn advance(&self) -> Result<bool> {
-        let started = Instant::now();
+    /// Follows the chain towards its tip until `end`, block by block. Whether the wallet stands at the tip now.
+    pub(super) fn read_blocks(&self, end: Instant) -> Result<bool> {
         loop {
             let synced = self.synced();
             if synced.hash == self.shared.node.tip().hash {
                 return Ok(true);
             }
-            if started.elapsed() > TIME_PER_TURN {
+            if Instant::now() > end {
                 return Ok(false);
             }
             match self.block_at(synced.height.saturating_add(1))? {
@@ -54,12 +53,6 @@ impl Wallet {
                 _ => self.undo(&self.fork()?)?,
             }
         }
-    }
-
-    /// Follows the chain to its tip, however long that takes.
-    pub(crate) fn catch_up(&self) -> Result<()> {
-        while !self.advance()? {}
-        Ok(())
     }
 
     /// Takes over a block that continues from where the wallet stands; where that touches it, in one write with those

@@ -8,7 +8,7 @@
 mod run;
 mod show;
 pub mod slot;
-mod wanted;
+pub(crate) mod wanted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
+use outrigger_node::SearchReads;
+
 /// How often the log says how far it is.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 /// After how long it says so first, with an estimate of what is left.
@@ -30,11 +32,11 @@ pub struct Show {
 impl Show {
     /// A rescan of a wallet that began at the height `first`, stands at `next` now and goes to `last`. `reads`: what the node
     /// reads of each block.
-    pub fn new(wallet: &str, first: u32, next: u32, last: u32, reads: &str) -> Self {
+    pub fn new(wallet: &str, first: u32, next: u32, last: u32, reads: SearchReads) -> Self {
         let now = Instant::now();
         let said = if first == next { "rescan begins" } else { "rescan goes on" };
         let blocks = last.saturating_add(1).saturating_sub(next);
-        tracing::info!(wallet, height = next, blocks, reads, "{said}");
+        tracing::info!(wallet, height = next, blocks, %reads, "{said}");
         let terminal = std::io::stderr().is_terminal();
         // The first word on how long it takes comes soon.
         let logged = now.checked_sub(LOG_EVERY.saturating_sub(FIRST_LOG_AFTER)).unwrap_or(now);
@@ -105,12 +107,12 @@ mod tests {
 
     #[test]
     fn the_part_is_counted_from_the_first_block_to_the_last() {
-        let mut show = Show::new("w", 100, 100, 199, "blocks");
+        let mut show = Show::new("w", 100, 100, 199, SearchReads::Blocks);
         assert_eq!([100, 150, 200, 300].map(|next| show.progress(next, 199)), [0, 500_000, 1_000_000, 1_000_000]);
         assert_eq!(show.seconds_left(100, 199), None);
         show.begun -= Duration::from_secs(30);
         assert_eq!(show.seconds_left(125, 199), Some(90));
         // One that goes on counts what it did before.
-        assert_eq!(Show::new("w", 100, 150, 199, "blocks").progress(150, 199), 500_000);
+        assert_eq!(Show::new("w", 100, 150, 199, SearchReads::Blocks).progress(150, 199), 500_000);
     }
 }

@@ -78,6 +78,11 @@ impl Wanted {
         self.set = set;
     }
 
+    /// How many scripts the wallet had when it was looked at last.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Whether somebody else has given the wallet scripts since the last look.
     pub fn is_stale(&self, write: &Write<'_>) -> Result<bool> {
         Ok(write.t.scripts.len(&write.txn)? != self.count)

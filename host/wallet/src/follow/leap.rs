@@ -1,0 +1,154 @@
+//! Many blocks at once: where a wallet has far to go, the node searches the blocks for its scripts, and only those that may have
+//! something of the wallet are read. The others are passed over, as blocks are that leave it untouched.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use outrigger_node::Snapshot;
+use outrigger_node::search::{Findings, FoundBlock, SearchReads};
+use outrigger_service::chain::{BlockInfo, BlockRef};
+use outrigger_service::wallet::{Ownership, Synced, WalletTransaction};
+
+use super::blocks::{TIME_PER_TURN, synced_at};
+use super::decoded::{Decoded, previous};
+use crate::error::{Result, WalletError};
+use crate::live::Wallet;
+use crate::rescan::wanted::{Growth, Wanted};
+use crate::write::Write;
+
+/// How many blocks are searched at a time.
+const BLOCKS_PER_SEARCH: u32 = 512;
+
+/// A block in which something was found, and the one before it where blocks between were passed over.
+struct Hit {
+    before: Option<BlockInfo>,
+    block: Arc<Decoded>,
+}
+
+impl Wallet {
+    /// Follows the chain towards its tip for a bounded time. Whether the wallet stands at the tip now.
+    pub(super) fn advance(&self) -> Result<bool> {
+        let end = Instant::now() + TIME_PER_TURN;
+        self.leap(end)?;
+        self.read_blocks(end)
+    }
+
+    /// Follows the chain to its tip, however long that takes.
+    pub(crate) fn catch_up(&self) -> Result<()> {
+        while !self.advance()? {}
+        Ok(())
+    }
+
+    /// Follows the chain by searching it, until `end`. Nothing where the wallet has not far to go, where the chain does not go on
+    /// from where it stands, or where a search costs as much as reading or could miss something.
+    fn leap(&self, end: Instant) -> Result<()> {
+        let is_far = |tip: u32| tip.saturating_sub(self.synced().height) >= self.shared.settings.search_from;
+        if !is_far(self.shared.node.tip().height)
+            || self.shared.node.search_reads() == SearchReads::Blocks
+            || self.has_foreign_inputs()?
+        {
+            return Ok(());
+        }
+        let mut wanted = Wanted::read(self)?;
+        // At least once, however long the scripts took to read.
+        loop {
+            let chain = self.shared.node.snapshot()?;
+            let (synced, tip) = (self.synced(), chain.tip().height);
+            let next = synced.height.saturating_add(1);
+            let goes_on = chain.block_info(BlockRef::Height { height: next })?.as_ref().and_then(previous);
+            if !is_far(tip) || goes_on != Some(synced.hash) {
+                return Ok(());
+            }
+            let heights = next..next.saturating_add(BLOCKS_PER_SEARCH).min(tip.saturating_add(1));
+            let set = wanted.lend();
+            let found = chain.find(heights, &set);
+            wanted.take_back(set);
+            let growth = self.take_findings(&*chain, &found?, &synced, &mut wanted)?;
+            wanted.extend(self, growth)?;
+            if Instant::now() > end {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes over the blocks in which something was found, and passes over all others that were searched, unless the wallet was
+    /// moved meanwhile. Ends early where it gets scripts that were not looked for.
+    fn take_findings(
+        &self,
+        chain: &dyn Snapshot,
+        found: &Findings,
+        from: &Synced,
+        wanted: &mut Wanted,
+    ) -> Result<Growth> {
+        let info = |height: u32| {
+            let missing = || WalletError::MissingBlock(height.to_string());
+            chain.block_info(BlockRef::Height { height })?.ok_or_else(missing)
+        };
+        let last = info(found.next.saturating_sub(1))?;
+        let mut height = from.height;
+        let mut hits = Vec::with_capacity(found.blocks.len());
+        let has_something =
+            |block: &&FoundBlock| block.found.as_ref().is_none_or(|found| !found.transactions.is_empty());
+        for block in found.blocks.iter().filter(has_something) {
+            let passed_over = block.height > height.saturating_add(1);
+            let before = passed_over.then(|| info(block.height.saturating_sub(1))).transpose()?;
+            hits.push(Hit { before, block: self.decoded(block.hash)? });
+            height = block.height;
+        }
+        let received = self.shared.node.time();
+        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        if self.synced() != *from {
+            return Ok(Growth::Held);
+        }
+        if hits.is_empty() {
+            // Nobody else writes now: what the wallet wants is what was looked for, or not.
+            if self.store.tables.scripts.len(&*self.store.read()?)? != wanted.count() {
+                return Ok(Growth::Unknown);
+            }
+            self.feed.stand_at(synced_at(&last));
+            return Ok(Growth::Held);
+        }
+        self.write_in(&guard, |write| write.take_hits(&hits, &last, wanted, received))
+    }
+
+    /// Whether a transaction that may yet be confirmed spends what is not the wallet's: a block that makes it impossible may have
+    /// nothing of the wallet, so that no search finds it.
+    fn has_foreign_inputs(&self) -> Result<bool> {
+        let (txn, t) = (self.store.read()?, self.store.tables);
+        for entry in t.unconfirmed.iter(&txn)? {
+            let row: WalletTransaction = t.transaction_at(&txn, entry?.1)?;
+            for input in &row.inputs {
+                let parent = t.transaction(&txn, &input.txid)?;
+                let output = parent.as_ref().and_then(|parent| parent.output(input.vout));
+                if output.is_none_or(|output| output.ownership == Ownership::None) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Write<'_> {
+    fn take_hits(&mut self, hits: &[Hit], last: &BlockInfo, wanted: &mut Wanted, received: u64) -> Result<Growth> {
+        if wanted.is_stale(self)? {
+            return Ok(Growth::Unknown);
+        }
+        for Hit { before, block } in hits {
+            if let Some(before) = before {
+                self.synced = synced_at(before);
+            }
+            self.take_block(block, received)?;
+            if self.synced.hash != block.info.hash {
+                // The chain went another way: what follows is not what was searched.
+                return Ok(Growth::Held);
+            }
+            let growth = wanted.look(self)?;
+            if growth != Growth::Held {
+                return Ok(growth);
+            }
+        }
+        self.synced = synced_at(last);
+        Ok(Growth::Held)
+    }
+}

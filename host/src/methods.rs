@@ -6,10 +6,11 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, MethodSet};
 
 /// The host's methods that bitcoind does not have, but for rpc.discover, which every user may call.
-const OWN: [(&str, Method); 5] = [
+const OWN: [(&str, Method); 6] = [
     ("getwalletbackupinfo", Method::of_host(MethodSet::Wallet, false)),
     ("listplugins", Method::of_host(MethodSet::NodeAdmin, false)),
     ("reloadplugin", Method::of_host(MethodSet::NodeAdmin, true)),
+    ("setcomment", Method::of_host(MethodSet::Wallet, true)),
     ("startplugin", Method::of_host(MethodSet::NodeAdmin, true)),
     ("stopplugin", Method::of_host(MethodSet::NodeAdmin, true)),
 ];

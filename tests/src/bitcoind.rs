@@ -127,6 +127,11 @@ impl Bitcoind {
         (Client::new(self.address, &cookie).post(&request).status == 200).then_some(())
     }
 
+    /// The file of one of its wallets, on regtest.
+    pub fn wallet_file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("regtest/wallets").join(name).join("wallet.dat")
+    }
+
     /// Its cookie file.
     pub fn cookie(&self) -> PathBuf {
         self.folder.path().join("cookie")

@@ -2,12 +2,15 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use outrigger_rpc::{Call, Failure, ResultText};
-use outrigger_upstream::{Upstream, UpstreamError, is_read_only, put_request, request_length};
+use outrigger_upstream::{Upstream, UpstreamError, put_request, request_length};
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::forward::failure;
+
+/// Calls that are passed on together have no effects, so that a batch whose reply was lost can be sent again.
+const READ_ONLY: bool = true;
 
 /// The longest answer to a batch, in bytes: it is held whole.
 const MAX_ANSWER: usize = 256 << 20;
@@ -42,8 +45,7 @@ async fn answers(
     path: &str,
     calls: &[Call],
 ) -> Result<Vec<Result<ResultText, Failure>>, UpstreamError> {
-    let read_only = calls.iter().all(|call| is_read_only(&call.method));
-    let (status, reply) = upstream.post(path, body(calls), read_only).await?.collect(MAX_ANSWER).await?;
+    let (status, reply) = upstream.post(path, body(calls), READ_ONLY).await?.collect(MAX_ANSWER).await?;
     let answers = read_batch(&reply, calls.len()).ok_or(UpstreamError::Strange(status))?;
     Ok(answers.into_iter().map(|answer| answer.map(ResultText::Bytes).map_err(Failure::Rpc)).collect())
 }

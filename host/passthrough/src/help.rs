@@ -1,8 +1,9 @@
 //! What a node's `help` says: which methods it has, and in which category.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
+use foldhash::fast::RandomState;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::methods;
 use serde_json::json;
@@ -23,7 +24,7 @@ pub struct NodeMethod {
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
 /// The known methods of bitcoind, as the host's own lists have methods: what clients make up must not become a label of metrics.
-static KNOWN: LazyLock<BTreeMap<&str, Arc<MethodSpec>>> =
+static KNOWN: LazyLock<HashMap<&str, Arc<MethodSpec>, RandomState>> =
     LazyLock::new(|| methods().filter_map(|(name, _)| Some((name, spec(name, "")?))).collect());
 
 /// A method that is known without the node's help.

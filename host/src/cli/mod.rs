@@ -1,10 +1,11 @@
-//! The command line: `run`, `call`, `plugin`.
+//! The command line: `run`, `call`, `plugin`, `wallet`.
 
 mod auth;
 mod call;
 mod plugin;
 mod scaffold;
 mod timing;
+mod wallet;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -51,6 +52,9 @@ enum Command {
     /// Looks at plugins' files, tries them, and begins new ones.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
+    /// Brings wallets of a bitcoind here.
+    #[command(subcommand)]
+    Wallet(wallet::WalletCommand),
 }
 
 /// Prints a command's result. A reader that has gone has read enough; an output that takes nothing is a failure.
@@ -128,5 +132,6 @@ pub fn main() -> ExitCode {
             show(String::from_utf8_lossy(&text).trim_end())
         }
         Command::Plugin(command) => plugin::run(&command),
+        Command::Wallet(command) => wallet::run(&command),
     }
 }

@@ -74,11 +74,19 @@ pub fn login(backend: &BackendConfig) -> Result<Login, String> {
         let file = expand_home(file).map_err(|error| error.to_string())?;
         return Ok(Login::Password { user: user.clone(), file });
     }
-    if let Some(cookie) = &backend.cookie {
-        return Ok(Login::Cookie(expand_home(cookie).map_err(|error| error.to_string())?));
+    match &backend.cookie {
+        Some(cookie) => Ok(Login::Cookie(expand_home(cookie).map_err(|error| error.to_string())?)),
+        None => default_login(&backend.url),
     }
+}
+
+/// The cookie of the node at this URL, where bitcoind puts it.
+///
+/// # Errors
+/// None is there; no home directory.
+pub fn default_login(url: &str) -> Result<Login, String> {
     let folder = expand_home(&PathBuf::from(BITCOIND_FOLDER)).map_err(|error| error.to_string())?;
-    let port = backend.url.parse::<Endpoint>().map_or(0, |endpoint| endpoint.port());
+    let port = url.parse::<Endpoint>().map_or(0, |endpoint| endpoint.port());
     let missing = || format!("no cookie in {}: name it by backend.cookie, or start bitcoind", folder.display());
     cookie_of(&folder, port).map(Login::Cookie).ok_or_else(missing)
 }

@@ -31,6 +31,7 @@ use crate::{hooks, notify};
 pub use args::RunArgs;
 pub use check::check;
 use configuration::configuration;
+pub use configuration::default_login;
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
     Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,

@@ -1,5 +1,10 @@
 //! bitcoind's methods, and what the host has to know of each without asking the node. All other lists are derived of this one.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use foldhash::fast::RandomState;
+
 use MethodSet::{Mining, NodeAdmin, Read, Send, Wallet};
 
 /// A set of methods that a user's list may name.
@@ -327,10 +332,12 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("walletprocesspsbt", Wallet, MONEY),
 ];
 
+/// The same by name: every call is looked up several times.
+static BY_NAME: LazyLock<HashMap<&str, Method, RandomState>> = LazyLock::new(|| methods().collect());
+
 /// What is known of a method; none where it is not one of bitcoind's.
 pub fn method(name: &str) -> Option<Method> {
-    let at = METHODS.binary_search_by_key(&name, |(name, ..)| name).ok()?;
-    METHODS.get(at).map(|&(_, set, traits)| Method { set, traits })
+    BY_NAME.get(name).copied()
 }
 
 /// All of them, by name.

@@ -52,6 +52,9 @@ pub enum HistoryError {
     /// The transaction is in a block or in the mempool, or was given up before.
     #[error("Transaction not eligible for abandonment")]
     NotAbandonable,
+    /// A note of so many bytes.
+    #[error("A comment has at most {max} bytes, this one has {0}", max = outrigger_sdk::service::wallet::MAX_TEXT_LEN)]
+    TextTooLong(usize),
     /// What the wallet stores does not decode.
     #[error("The wallet's copy of transaction {0} is damaged")]
     Damaged(bitcoin::Txid),
@@ -78,7 +81,8 @@ impl From<HistoryError> for RpcError {
             HistoryError::TargetConfirmations
             | HistoryError::EmptyLabel
             | HistoryError::NegativeCount
-            | HistoryError::NegativeSkip => RpcErrorCode::INVALID_PARAMETER,
+            | HistoryError::NegativeSkip
+            | HistoryError::TextTooLong(_) => RpcErrorCode::INVALID_PARAMETER,
             HistoryError::ReservedLabel => RpcErrorCode::WALLET_INVALID_LABEL,
             HistoryError::UnreadableBlock | HistoryError::Damaged(_) => RpcErrorCode::INTERNAL,
         };

@@ -1,5 +1,6 @@
-//! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction, and what addresses
-//! received: getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel, listaddressgroupings.
+//! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction, setcomment, and what
+//! addresses received: getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel,
+//! listaddressgroupings.
 //!
 //! Depths, confirmations and `lastblock` are counted from the block up to which the wallet has followed the chain, never
 //! from the chain's tip: two snapshots of one call could disagree, and a poller would skip transactions.
@@ -41,6 +42,7 @@ impl Plugin for HistoryPlugin {
             "listreceivedbyaddress" => received::list_by_address(&context),
             "listreceivedbylabel" => received::list_by_label(&context),
             "listaddressgroupings" => groupings::list_address_groupings(&context),
+            "setcomment" => single::set_comment(&context),
             other => Err(RpcError::no_method(other).into()),
         };
         reply.send_json(answer.map_err(RpcError::from));

@@ -1,12 +1,12 @@
-//! gettransaction and abandontransaction.
+//! gettransaction, abandontransaction and setcomment.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Transaction, Txid, consensus};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::Saturating;
-use outrigger_sdk::params::hash;
+use outrigger_sdk::params::{hash, text};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::Synced;
+use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
 use outrigger_sdk::standard::json::transaction_json;
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries, write_shared};
@@ -86,5 +86,23 @@ pub fn abandon_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, History
         ErrorKind::Refused => HistoryError::NotAbandonable,
         _ => error.into(),
     })?;
+    Ok(b"null".to_vec())
+}
+
+/// setcomment: what is noted of a transaction, as sendtoaddress notes it. An empty text takes a note away.
+pub fn set_comment(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+    context.wallet()?;
+    let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
+    for (index, key) in [(1, "comment"), (2, "to")] {
+        let Some(text) = context.params.given(index).map(text).transpose()? else { continue };
+        if text.len() > MAX_TEXT_LEN {
+            return Err(HistoryError::TextTooLong(text.len()));
+        }
+        let set = context.host.wallet.set_metadata(context.scope, txid, key.to_owned(), text.to_owned());
+        set.map_err(|error| match error.kind {
+            ErrorKind::NotFound => HistoryError::UnknownTransaction,
+            _ => error.into(),
+        })?;
+    }
     Ok(b"null".to_vec())
 }

@@ -372,6 +372,9 @@ fn history_rpcs_refuse_bad_arguments_in_order() {
     harness.refused("listsinceblock", json!(["", 1.5]), -1, "JSON integer out of range");
     harness.refused("listsinceblock", json!(["", 1, 1]), -1, "JSON value is not a boolean as expected");
     harness.refused("abandontransaction", json!([unknown]), -5, "Invalid or non-wallet transaction id");
+    harness.refused("setcomment", json!([unknown, "rent"]), -5, "Invalid or non-wallet transaction id");
+    let long = "x".repeat(16_385);
+    harness.refused("setcomment", json!([unknown, long]), -8, "A comment has at most 16384 bytes, this one has 16385");
     harness.host.wallet.set(None);
     let error = harness.plugin.call("gettransaction", json!([unknown])).unwrap_err();
     assert_eq!(error.code.0, -18);

@@ -7,6 +7,7 @@ mod hints;
 mod identity;
 mod kills;
 mod looking_back;
+mod moving;
 mod never_twice;
 mod nodes;
 mod operators;

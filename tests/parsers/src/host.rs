@@ -116,3 +116,14 @@ pub fn node_result(bytes: &[u8]) {
     let tip = Tip { hash: BlockHash::from_byte_array([1; 32]), height: 7, time: 8, median_time: 7 };
     outrigger_bitcoind::results::read_all(bytes, tip);
 }
+
+/// A record of a wallet file of a bitcoind: its key, whose length is in the first byte, and its value.
+///
+/// # Panics
+/// Where a record without a kind is read.
+pub fn node_wallet(bytes: &[u8]) {
+    let Some((length, rest)) = bytes.split_first() else { return };
+    let (key, value) = rest.split_at(rest.len().min(usize::from(*length)));
+    outrigger_node_wallet::is_readable(key, value);
+    assert!(!outrigger_node_wallet::is_readable(&[], value));
+}

@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -47,6 +47,7 @@ pub const TARGETS: [Target; 14] = [
     Target { name: "zmq", run: host::zmq },
     Target { name: "node_reply", run: host::node_reply },
     Target { name: "node_result", run: host::node_result },
+    Target { name: "node_wallet", run: host::node_wallet },
 ];
 
 /// Runs the target of this name.

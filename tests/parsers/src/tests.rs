@@ -164,6 +164,26 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             let added = message(b"A\x01\0\0\0\0\0\0\0");
             vec![[&greeting[..], &message(b"C"), &added, &message(b"D")].concat(), [&greeting[..], &added].concat()]
         }
+        "node_wallet" => {
+            let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+            let record = |key: &[Vec<u8>], value: &[Vec<u8>]| {
+                let key = key.concat();
+                [vec![u8::try_from(key.len()).unwrap()], key, value.concat()].concat()
+            };
+            let transaction = bitcoin::constants::genesis_block(bitcoin::Network::Regtest).txdata.remove(0);
+            let noted = [vec![0; 32], vec![0], vec![0; 4], vec![0], vec![1], text("comment"), text("rent")].concat();
+            let indexes = [9_u64.to_le_bytes().to_vec(), vec![0; 12]].concat();
+            let secret = [&[0x30, 0x81, 0xd3, 2, 1, 1, 4, 0x20][..], &[5; 32], &[0xa0]].concat();
+            vec![
+                record(&[text("flags")], &[vec![1; 8]]),
+                record(&[text("walletdescriptor"), vec![7; 32]], &[text("raw(51)#abcdefgh"), indexes]),
+                record(&[text("walletdescriptorkey"), vec![7; 32], vec![33], vec![2; 33]], &[vec![41], secret]),
+                record(&[text("mkey"), vec![1, 0, 0, 0]], &[vec![48], vec![1; 48], vec![8], vec![2; 8], vec![0; 8]]),
+                record(&[text("name"), text("bcrt1q")], &[text("rent")]),
+                record(&[text("tx"), vec![3; 32]], &[bitcoin::consensus::serialize(&transaction), noted]),
+                record(&[text("lockedutxo"), vec![3; 32], vec![0; 4]], &[vec![1]]),
+            ]
+        }
         "amount" => texts(&["0.00000001", "\"21000000\"", "1e-8", "[0,999999]", "-1.5", "123456789.123456789"]),
         other => panic!("no corpus for {other}"),
     }
@@ -214,4 +234,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet }

@@ -66,9 +66,18 @@ impl Connection {
         Self::new(&Zeroizing::new(format!("{user}:{password}")), url, wallet)
     }
 
+    /// Calls with what stands in the header `Authorization`.
+    pub fn with_authorization(header: &str, url: &str) -> Self {
+        let encoded = header.strip_prefix("Basic ").unwrap_or(header);
+        Self { address: address(url), uri: path(None), credentials: Zeroizing::new(encoded.to_owned()) }
+    }
+
     fn new(credentials: &str, url: &str, wallet: Option<&str>) -> Self {
-        let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-        Self { address, uri: path(wallet), credentials: Zeroizing::new(STANDARD.encode(credentials.trim())) }
+        Self {
+            address: address(url),
+            uri: path(wallet),
+            credentials: Zeroizing::new(STANDARD.encode(credentials.trim())),
+        }
     }
 
     /// The same for another wallet.
@@ -118,6 +127,11 @@ impl Connection {
         }
         serde_json::from_str(body).map_err(|_| CallError::Status(body.trim().to_owned()))
     }
+}
+
+/// The address in a URL.
+fn address(url: &str) -> String {
+    url.trim_start_matches("http://").trim_end_matches('/').to_owned()
 }
 
 /// What stands for itself in a wallet's name in a path: what RFC 3986 reserves for nothing.

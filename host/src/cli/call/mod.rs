@@ -4,11 +4,11 @@
 //! when no call can be made of what was typed.
 
 mod arguments;
-mod connection;
+pub(super) mod connection;
 mod info;
-mod place;
-mod progress;
-mod terminal;
+pub(super) mod place;
+pub(super) mod progress;
+pub(super) mod terminal;
 mod wait;
 
 use std::io::{BufRead, IsTerminal};

@@ -1,0 +1,149 @@
+//! The file of a descriptor wallet: a database of SQLite with one table of records.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bitcoin::NetworkKind;
+use bitcoin::p2p::Magic;
+use outrigger_descriptor::checksum;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use zeroize::Zeroizing;
+
+use crate::error::FileError;
+use crate::keys::{PrivateKeys, Unsealed};
+use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Record};
+use crate::{Active, Comment, Content, Descriptor};
+
+/// `WALLET_FLAG_AVOID_REUSE`, and the others that tell what is in a wallet.
+const AVOID_REUSE: u64 = 1;
+const DISABLE_PRIVATE_KEYS: u64 = 1 << 32;
+const DESCRIPTORS: u64 = 1 << 34;
+const EXTERNAL_SIGNER: u64 = 1 << 35;
+
+/// Reads the file of a wallet that no bitcoind has loaded. `passphrase` is asked for where its private keys are encrypted.
+///
+/// # Errors
+/// [`FileError`].
+pub fn read(path: &Path, passphrase: impl FnOnce() -> Option<Zeroizing<String>>) -> Result<Content, FileError> {
+    let records = Records::read(path)?;
+    let keys = records.open_keys(passphrase)?;
+    Ok(records.into_content(&keys))
+}
+
+/// The records of a file, by kind.
+#[derive(Default)]
+struct Records {
+    is_main: bool,
+    flags: u64,
+    descriptors: Vec<DescriptorRecord>,
+    keys: Vec<(Vec<u8>, Zeroizing<[u8; 32]>)>,
+    encrypted: Vec<(Vec<u8>, Vec<u8>)>,
+    master_keys: Vec<MasterKey>,
+    active: HashMap<DescriptorId, Active>,
+    content: Content,
+}
+
+impl Records {
+    fn read(path: &Path) -> Result<Self, FileError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = Connection::open_with_flags(path, flags)?;
+        let mut records = Self::read_from(&database).map_err(|error| match error {
+            FileError::Sqlite(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => FileError::Loaded,
+                Some(ErrorCode::NotADatabase) => FileError::NotAWallet,
+                _ => FileError::Sqlite(error),
+            },
+            other => other,
+        })?;
+        if records.flags & DESCRIPTORS == 0 {
+            return Err(FileError::Legacy);
+        }
+        if records.flags & EXTERNAL_SIGNER != 0 {
+            return Err(FileError::ExternalSigner);
+        }
+        records.content.private_keys = records.flags & DISABLE_PRIVATE_KEYS == 0;
+        records.content.avoid_reuse = records.flags & AVOID_REUSE != 0;
+        records.content.encrypted = !records.master_keys.is_empty();
+        Ok(records)
+    }
+
+    fn read_from(database: &Connection) -> Result<Self, FileError> {
+        let tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'main'";
+        if database.query_row(tables, [], |row| row.get::<_, i64>(0))? == 0 {
+            return Err(FileError::NotAWallet);
+        }
+        // The first bytes of the network's messages.
+        let magic: i32 = database.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        let mut records = Self { is_main: Magic::from_bytes(magic.to_be_bytes()) == Magic::BITCOIN, ..Self::default() };
+        let mut query = database.prepare("SELECT key, value FROM main")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            let (key, value) = (row.get_ref(0)?.as_blob(), row.get_ref(1)?.as_blob());
+            let (Ok(key), Ok(value)) = (key, value) else { return Err(FileError::NotAWallet) };
+            let record = record::read(key, value);
+            records.take(record.map_err(|error| FileError::Record { kind: record::kind(key), error })?);
+        }
+        Ok(records)
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Flags(flags) => self.flags = flags,
+            Record::Descriptor(descriptor) => self.descriptors.push(descriptor),
+            Record::Key { public, secret, .. } => self.keys.push((public, secret)),
+            Record::EncryptedKey { public, sealed, .. } => self.encrypted.push((public, sealed)),
+            Record::MasterKey(master) => self.master_keys.push(master),
+            Record::Active { descriptor, is_change } => {
+                self.active.insert(descriptor, if is_change { Active::Change } else { Active::Receiving });
+            }
+            Record::Label { address, label } => self.content.labels.push((address, label)),
+            Record::Transaction { txid, comment, to } => {
+                self.content.transactions.push(txid);
+                if !comment.is_empty() || !to.is_empty() {
+                    self.content.comments.push(Comment { txid, comment, to });
+                }
+            }
+            Record::Locked(outpoint) => self.content.locked.push(outpoint),
+            Record::Other => {}
+        }
+    }
+
+    /// The private keys, decrypted where they are encrypted.
+    fn open_keys(&self, passphrase: impl FnOnce() -> Option<Zeroizing<String>>) -> Result<PrivateKeys, FileError> {
+        let mut keys = PrivateKeys::default();
+        for (public, secret) in &self.keys {
+            keys.add(public, secret.clone())?;
+        }
+        if self.encrypted.is_empty() {
+            return Ok(keys);
+        }
+        let passphrase = passphrase().ok_or(FileError::NeedsPassphrase)?;
+        // After a change of the passphrase there may be several: any that opens the keys will do.
+        for master in &self.master_keys {
+            let Some(unsealed) = Unsealed::of(master, &passphrase)? else { continue };
+            let open = |(public, sealed): &(Vec<u8>, Vec<u8>)| Some((public.clone(), unsealed.open(public, sealed)?));
+            let Some(opened) = self.encrypted.iter().map(open).collect::<Option<Vec<_>>>() else { continue };
+            for (public, secret) in opened {
+                keys.add(&public, secret)?;
+            }
+            return Ok(keys);
+        }
+        Err(FileError::WrongPassphrase)
+    }
+
+    fn into_content(self, keys: &PrivateKeys) -> Content {
+        let network = if self.is_main { NetworkKind::Main } else { NetworkKind::Test };
+        let active = self.active;
+        let descriptor = |DescriptorRecord { id, text, timestamp, next_index, range }: DescriptorRecord| {
+            let mut private = keys.put_into(&text, network);
+            let is_ranged = private.contains('*');
+            if let Some(checksum) = checksum(&private) {
+                private.push('#');
+                private.push_str(&checksum);
+            }
+            let range = is_ranged.then_some(range);
+            Descriptor { text: private, timestamp, range, next_index, active: active.get(&id).copied() }
+        };
+        Content { descriptors: self.descriptors.into_iter().map(descriptor).collect(), ..self.content }
+    }
+}

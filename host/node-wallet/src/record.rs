@@ -1,0 +1,261 @@
+//! The records of a wallet's file, as Bitcoin Core's `wallet/walletdb.cpp` writes them.
+//!
+//! A record's key begins with its kind as a text. Integers are little-endian, texts and lists have their length before them as a
+//! compact size.
+
+use bitcoin::consensus::encode;
+use bitcoin::hashes::Hash;
+use bitcoin::{OutPoint, Transaction, Txid, VarInt};
+use zeroize::Zeroizing;
+
+/// The length of a private key, in bytes.
+const SECRET_LEN: usize = 32;
+/// What stands before the private key in its DER form (SEC 1, C.4): the version, and the head of an octet string of its length.
+const BEFORE_SECRET: [u8; 5] = [0x02, 0x01, 0x01, 0x04, 0x20];
+
+/// The number by which a file names a descriptor: a hash of its text.
+pub type DescriptorId = [u8; 32];
+
+/// A record.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Record {
+    /// The wallet's flags (`WalletFlags`).
+    Flags(u64),
+    /// A descriptor in its public form.
+    Descriptor(DescriptorRecord),
+    /// A private key of a descriptor.
+    Key { descriptor: DescriptorId, public: Vec<u8>, secret: Zeroizing<[u8; SECRET_LEN]> },
+    /// The same, encrypted.
+    EncryptedKey { descriptor: DescriptorId, public: Vec<u8>, sealed: Vec<u8> },
+    /// The key that the private keys are encrypted with, encrypted with a passphrase.
+    MasterKey(MasterKey),
+    /// A descriptor that makes new addresses.
+    Active { descriptor: DescriptorId, is_change: bool },
+    /// The label of an address.
+    Label { address: String, label: String },
+    /// A transaction, with what was noted of it.
+    Transaction { txid: Txid, comment: String, to: String },
+    /// A locked output.
+    Locked(OutPoint),
+    /// Anything else.
+    Other,
+}
+
+/// A descriptor as it stands in a file.
+#[derive(PartialEq, Eq, Debug)]
+pub struct DescriptorRecord {
+    pub id: DescriptorId,
+    pub text: String,
+    /// In Unix seconds.
+    pub timestamp: u64,
+    pub next_index: u32,
+    /// The first index in use, and the one behind the last.
+    pub range: (u32, u32),
+}
+
+/// The key that the private keys are encrypted with (`CMasterKey`).
+#[derive(PartialEq, Eq, Debug)]
+pub struct MasterKey {
+    pub sealed: Vec<u8>,
+    pub salt: Vec<u8>,
+    pub method: u32,
+    pub iterations: u32,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Bytes are missing.
+    #[error("it ends too soon")]
+    Short,
+    /// A text is not UTF-8.
+    #[error("a text is not UTF-8")]
+    Text,
+    /// A number is out of its range.
+    #[error("a number is out of its range")]
+    Number,
+    /// A transaction does not decode.
+    #[error("it is no transaction")]
+    Transaction,
+    /// A private key is not in the form of SEC 1.
+    #[error("it is no private key")]
+    Secret,
+}
+
+/// The kind of a record, for messages; empty where it has none.
+pub fn kind(key: &[u8]) -> String {
+    Reader(key).text().unwrap_or_default()
+}
+
+/// Reads a record.
+///
+/// # Errors
+/// Where it is of a known kind and not as that is written.
+pub fn read(key: &[u8], value: &[u8]) -> Result<Record, RecordError> {
+    let (mut key, mut value) = (Reader(key), Reader(value));
+    Ok(match key.text()?.as_str() {
+        "flags" => Record::Flags(u64::from_le_bytes(value.array()?)),
+        "walletdescriptor" => Record::Descriptor(DescriptorRecord {
+            id: key.array()?,
+            text: value.text()?,
+            timestamp: u64::from_le_bytes(value.array()?),
+            next_index: value.index()?,
+            range: (value.index()?, value.index()?),
+        }),
+        "walletdescriptorkey" => {
+            Record::Key { descriptor: key.array()?, public: key.bytes()?.to_vec(), secret: secret(value.bytes()?)? }
+        }
+        "walletdescriptorckey" => Record::EncryptedKey {
+            descriptor: key.array()?,
+            public: key.bytes()?.to_vec(),
+            sealed: value.bytes()?.to_vec(),
+        },
+        "mkey" => Record::MasterKey(MasterKey {
+            sealed: value.bytes()?.to_vec(),
+            salt: value.bytes()?.to_vec(),
+            method: value.u32()?,
+            iterations: value.u32()?,
+        }),
+        "activeexternalspk" => Record::Active { descriptor: value.array()?, is_change: false },
+        "activeinternalspk" => Record::Active { descriptor: value.array()?, is_change: true },
+        "name" => Record::Label { address: key.text()?, label: value.text()? },
+        "tx" => transaction(&mut value)?,
+        "lockedutxo" => Record::Locked(OutPoint { txid: Txid::from_byte_array(key.array()?), vout: key.u32()? }),
+        _ => Record::Other,
+    })
+}
+
+/// A transaction of the wallet (`CWalletTx`).
+fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
+    let (transaction, length): (Transaction, usize) =
+        encode::deserialize_partial(value.0).map_err(|_| RecordError::Transaction)?;
+    value.take(length)?;
+    // The block, a Merkle branch and the position in the block: of former releases.
+    value.take(32)?;
+    for _ in 0..value.count()? {
+        value.take(32)?;
+    }
+    value.u32()?;
+    // Former transactions, which no release with descriptors has written.
+    if value.count()? != 0 {
+        return Err(RecordError::Number);
+    }
+    let (mut comment, mut to) = (String::new(), String::new());
+    for _ in 0..value.count()? {
+        match (value.text()?.as_str(), value.text()?) {
+            ("comment", text) => comment = text,
+            ("to", text) => to = text,
+            _ => {}
+        }
+    }
+    Ok(Record::Transaction { txid: transaction.compute_txid(), comment, to })
+}
+
+/// The private key in its DER form.
+fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>, RecordError> {
+    // A sequence, whose length takes one to three bytes.
+    let begin = match der {
+        [0x30, length, ..] if *length < 0x80 => 2,
+        [0x30, 0x81, ..] => 3,
+        [0x30, 0x82, ..] => 4,
+        _ => return Err(RecordError::Secret),
+    };
+    let rest = der.get(begin..).and_then(|rest| rest.strip_prefix(&BEFORE_SECRET)).ok_or(RecordError::Secret)?;
+    let secret = rest.first_chunk::<SECRET_LEN>().ok_or(RecordError::Secret)?;
+    Ok(Zeroizing::new(*secret))
+}
+
+/// What is left to read.
+struct Reader<'r>(&'r [u8]);
+
+impl<'r> Reader<'r> {
+    fn take(&mut self, length: usize) -> Result<&'r [u8], RecordError> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(RecordError::Short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(RecordError::Short)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u32(&mut self) -> Result<u32, RecordError> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    /// An index, which a file holds as a signed number.
+    fn index(&mut self) -> Result<u32, RecordError> {
+        u32::try_from(i32::from_le_bytes(self.array()?)).map_err(|_| RecordError::Number)
+    }
+
+    /// A compact size.
+    fn count(&mut self) -> Result<u64, RecordError> {
+        let (VarInt(count), length) = encode::deserialize_partial(self.0).map_err(|_| RecordError::Short)?;
+        self.take(length)?;
+        Ok(count)
+    }
+
+    fn bytes(&mut self) -> Result<&'r [u8], RecordError> {
+        let length = self.count()?;
+        self.take(usize::try_from(length).map_err(|_| RecordError::Short)?)
+    }
+
+    fn text(&mut self) -> Result<String, RecordError> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| RecordError::Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Vec<u8> {
+        [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+    }
+
+    #[test]
+    fn a_descriptor_is_read_and_a_short_one_refused() {
+        let key = [text("walletdescriptor"), vec![7; 32]].concat();
+        let value = [
+            text("raw(51)#abcdefgh"),
+            9_u64.to_le_bytes().to_vec(),
+            3_i32.to_le_bytes().to_vec(),
+            0_i32.to_le_bytes().to_vec(),
+            1000_i32.to_le_bytes().to_vec(),
+        ]
+        .concat();
+        let expected = DescriptorRecord {
+            id: [7; 32],
+            text: "raw(51)#abcdefgh".to_owned(),
+            timestamp: 9,
+            next_index: 3,
+            range: (0, 1000),
+        };
+        assert_eq!(read(&key, &value), Ok(Record::Descriptor(expected)));
+        for length in 0..value.len() {
+            assert_eq!(read(&key, &value[..length]), Err(RecordError::Short), "{length}");
+        }
+        let negative = [&value[..value.len() - 4], &(-1_i32).to_le_bytes()].concat();
+        assert_eq!(read(&key, &negative), Err(RecordError::Number));
+    }
+
+    #[test]
+    fn a_private_key_is_read_from_its_der_form() {
+        let der = |head: &[u8]| [head, &BEFORE_SECRET, &[5; 32], &[0xa0, 0x81]].concat();
+        for head in [&[0x30, 0x81, 0xd3][..], &[0x30, 0x82, 0x01, 0x13]] {
+            assert_eq!(*secret(&der(head)).unwrap(), [5; 32]);
+        }
+        for wrong in [&[][..], &[0x30], &[0x31, 0x81, 0xd3], &der(&[0x30, 0x81, 0xd3])[..30]] {
+            assert_eq!(secret(wrong), Err(RecordError::Secret));
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_kind_is_passed_over_and_one_without_a_kind_refused() {
+        assert_eq!(read(&text("bestblock"), &[]), Ok(Record::Other));
+        assert_eq!(read(&[], &[]), Err(RecordError::Short));
+        assert_eq!(read(&[2, 0xff, 0xff], &[]), Err(RecordError::Text));
+    }
+}

@@ -1,0 +1,53 @@
+//! Why a wallet does not move.
+
+use outrigger_node_wallet::FileError;
+use outrigger_upstream::CredentialsError;
+
+use crate::cli::call::connection::CallError;
+use crate::config::NoHome;
+
+/// Why a wallet does not move. Nothing of a secret stands in it.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    /// One of the two gives no reply.
+    #[error("{side}: {error}")]
+    NoReply { side: &'static str, error: CallError },
+    /// One of the two refuses a call.
+    #[error("{side} answers {method} with error {code}: {message}")]
+    Refused { side: &'static str, method: String, code: i64, message: String },
+    /// One of the two answers what is not known of the method.
+    #[error("{side} answers {method} with something unknown: {error}")]
+    Strange { side: &'static str, method: String, error: serde_json::Error },
+    #[error("{0}")]
+    Host(#[from] CallError),
+    #[error("{0}")]
+    File(#[from] FileError),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    NoHome(#[from] NoHome),
+    #[error("the node: {0}")]
+    Login(String),
+    #[error("the node's credentials cannot be read: {0}")]
+    Credentials(#[from] CredentialsError),
+    #[error("bitcoind has no default port for the network '{0}': name the node by --bitcoind")]
+    NoPort(String),
+    #[error("the node and the host are on different chains")]
+    OtherChain,
+    #[error("the node's wallet is a legacy one: bitcoind's migratewallet makes it one of descriptors")]
+    Legacy,
+    #[error("the keys of the node's wallet are in an external signer, which is not supported")]
+    ExternalSigner,
+    #[error("the host has a wallet \"{0}\" already: name the copy by --as, or add to that one by --into-existing")]
+    Exists(String),
+    /// Some descriptors are not imported.
+    #[error(
+        "{} of the descriptors are not imported, the first since: {first}\nThe copy \"{wallet}\" has the others; run the command \
+         again with --into-existing once that is mended",
+        .count
+    )]
+    NotImported { wallet: String, count: usize, first: String },
+    /// The copy is not the original.
+    #[error("the copy differs from the original\n{0}")]
+    Differs(String),
+}

@@ -1,0 +1,182 @@
+//! Reading a wallet that a running bitcoind has loaded.
+
+use std::collections::BTreeMap;
+
+use bitcoin::{OutPoint, Txid};
+use outrigger_node_wallet::{Active, Comment, Content, Descriptor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::error::MoveError;
+use super::side::Side;
+
+/// For how long the node's wallet is unlocked, in seconds: as long as its descriptors are listed.
+const UNLOCKED_FOR: u32 = 60;
+
+#[derive(Deserialize)]
+struct Info {
+    private_keys_enabled: bool,
+    #[serde(default)]
+    avoid_reuse: bool,
+    #[serde(default)]
+    descriptors: bool,
+    #[serde(default)]
+    external_signer: bool,
+    /// Absent where the wallet is not encrypted; 0 where it is locked.
+    unlocked_until: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    descriptors: Vec<ListedDescriptor>,
+}
+
+/// A row of `listdescriptors`.
+#[derive(Deserialize)]
+pub struct ListedDescriptor {
+    /// Its text, with checksum.
+    #[serde(deserialize_with = "secret")]
+    pub desc: Zeroizing<String>,
+    timestamp: u64,
+    /// Whether it makes new addresses, and if so whether for change.
+    pub active: bool,
+    #[serde(default)]
+    pub internal: bool,
+    range: Option<(u32, u32)>,
+    /// The index of the next address.
+    #[serde(default)]
+    pub next_index: u32,
+}
+
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Zeroizing<String>, D::Error> {
+    String::deserialize(deserializer).map(Zeroizing::new)
+}
+
+#[derive(Deserialize)]
+struct Locked {
+    txid: Txid,
+    vout: u32,
+}
+
+#[derive(Deserialize)]
+struct History {
+    transactions: Vec<Entry>,
+}
+
+/// A row of `listsinceblock`, as far as two wallets are compared by it.
+#[derive(Deserialize)]
+pub struct Entry {
+    /// The transaction.
+    pub txid: Txid,
+    /// Its output.
+    pub vout: u32,
+    /// What it is to the wallet.
+    pub category: String,
+    /// In bitcoin, as the node writes it.
+    pub amount: Value,
+    /// The same.
+    pub fee: Option<Value>,
+    /// Below 1 where it is not confirmed.
+    pub confirmations: i64,
+    /// What was noted of it.
+    #[serde(default)]
+    pub comment: String,
+    /// What was noted of who was paid.
+    #[serde(default)]
+    pub to: String,
+}
+
+/// Reads a wallet of the node. Where its keys are locked, they are unlocked with the passphrase, and locked again.
+///
+/// # Errors
+/// A wallet that cannot be copied; what the node refuses.
+pub fn read(
+    node: &Side,
+    passphrase: impl FnOnce() -> Result<Zeroizing<String>, MoveError>,
+) -> Result<Content, MoveError> {
+    let info: Info = node.ask("getwalletinfo", &json!([]))?;
+    match info {
+        Info { descriptors: false, .. } => return Err(MoveError::Legacy),
+        Info { external_signer: true, .. } => return Err(MoveError::ExternalSigner),
+        _ => {}
+    }
+    // The copy is under the passphrase too, so it is needed also where the original is unlocked.
+    let passphrase = info.unlocked_until.map(|_| passphrase()).transpose()?;
+    let unlock = passphrase.as_ref().filter(|_| info.unlocked_until == Some(0));
+    if let Some(passphrase) = unlock {
+        node.ask::<Value>("walletpassphrase", &json!([**passphrase, UNLOCKED_FOR]))?;
+    }
+    let listed = listed(node, info.private_keys_enabled);
+    if unlock.is_some() {
+        node.ask::<Value>("walletlock", &json!([]))?;
+    }
+    let history = history(node)?;
+    let mut transactions: Vec<Txid> = history.iter().map(|entry| entry.txid).collect();
+    transactions.sort_unstable();
+    transactions.dedup();
+    let noted = history.into_iter().filter(|entry| !entry.comment.is_empty() || !entry.to.is_empty());
+    let comments: BTreeMap<Txid, Comment> =
+        noted.map(|Entry { txid, comment, to, .. }| (txid, Comment { txid, comment, to })).collect();
+    Ok(Content {
+        private_keys: info.private_keys_enabled,
+        encrypted: info.unlocked_until.is_some(),
+        avoid_reuse: info.avoid_reuse,
+        descriptors: listed?.into_iter().map(Descriptor::from).collect(),
+        labels: labels(node)?,
+        comments: comments.into_values().collect(),
+        locked: locked(node)?,
+        transactions,
+    })
+}
+
+/// The descriptors of a wallet, with their private keys or without.
+///
+/// # Errors
+/// As [`Side::ask`].
+pub fn listed(side: &Side, private: bool) -> Result<Vec<ListedDescriptor>, MoveError> {
+    side.ask("listdescriptors", &json!([private])).map(|Listed { descriptors }| descriptors)
+}
+
+/// The addresses of a wallet's address book with their labels, in order.
+///
+/// # Errors
+/// As [`Side::ask`].
+pub fn labels(side: &Side) -> Result<Vec<(String, String)>, MoveError> {
+    let mut labels = Vec::new();
+    for label in side.ask::<Vec<String>>("listlabels", &json!([]))? {
+        let addresses: BTreeMap<String, Value> = side.ask("getaddressesbylabel", &json!([label]))?;
+        labels.extend(addresses.into_keys().map(|address| (address, label.clone())));
+    }
+    labels.sort_unstable();
+    Ok(labels)
+}
+
+/// The locked outputs, in order.
+///
+/// # Errors
+/// As [`Side::ask`].
+pub fn locked(side: &Side) -> Result<Vec<OutPoint>, MoveError> {
+    let listed: Vec<Locked> = side.ask("listlockunspent", &json!([]))?;
+    let mut locked: Vec<OutPoint> = listed.into_iter().map(|Locked { txid, vout }| OutPoint { txid, vout }).collect();
+    locked.sort_unstable();
+    Ok(locked)
+}
+
+/// All that a wallet lists of its transactions.
+///
+/// # Errors
+/// As [`Side::ask`].
+pub fn history(side: &Side) -> Result<Vec<Entry>, MoveError> {
+    side.ask("listsinceblock", &json!(["", 1, true])).map(|History { transactions }| transactions)
+}
+
+impl From<ListedDescriptor> for Descriptor {
+    fn from(listed: ListedDescriptor) -> Self {
+        let ListedDescriptor { desc, timestamp, active, internal, range, next_index } = listed;
+        let active = active.then_some(if internal { Active::Change } else { Active::Receiving });
+        // Listed with the last index, kept with the one behind it.
+        let range = range.map(|(begin, last)| (begin, last.saturating_add(1)));
+        Self { text: desc, timestamp, range, next_index, active }
+    }
+}

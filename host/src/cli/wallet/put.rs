@@ -1,0 +1,120 @@
+//! Putting what was read into a wallet of the host.
+
+use outrigger_node_wallet::{Active, Comment, Content, Descriptor};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::error::MoveError;
+use super::side::Side;
+use crate::cli::call::progress;
+
+/// For how long the copy is unlocked, in seconds: a rescan may take hours. It is locked again at the end.
+const UNLOCKED_FOR: u32 = 100_000_000;
+/// bitcoind's code for a wallet that is there already.
+const WALLET_ALREADY_THERE: [i64; 2] = [-4, -35];
+
+#[derive(Deserialize)]
+struct Imported {
+    success: bool,
+    error: Option<ImportFailure>,
+}
+
+#[derive(Deserialize)]
+struct ImportFailure {
+    message: String,
+}
+
+/// Makes a wallet of the host with this content. One that is there gets what it lacks.
+///
+/// # Errors
+/// What the host refuses.
+pub fn put(
+    host: &Side,
+    name: &str,
+    content: &Content,
+    into_existing: bool,
+    passphrase: Option<&Zeroizing<String>>,
+) -> Result<(), MoveError> {
+    if !into_existing {
+        make(host, name, content, passphrase)?;
+    }
+    let unlock = passphrase.filter(|_| content.encrypted && content.private_keys);
+    if let Some(passphrase) = unlock {
+        host.ask::<Value>("walletpassphrase", &json!([**passphrase, UNLOCKED_FOR]))?;
+    }
+    let imported = import(host, name, &content.descriptors);
+    if unlock.is_some() {
+        host.ask::<Value>("walletlock", &json!([]))?;
+    }
+    imported?;
+    for (address, label) in &content.labels {
+        host.ask::<Value>("setlabel", &json!([address, label]))?;
+    }
+    for Comment { txid, comment, to } in &content.comments {
+        // One that is in no block and no mempool, the copy does not know.
+        match host.ask::<Value>("setcomment", &json!([txid, comment, to])) {
+            Err(MoveError::Refused { .. }) => {}
+            other => other.map(drop)?,
+        }
+    }
+    let locked: Vec<Value> =
+        content.locked.iter().map(|output| json!({"txid": output.txid, "vout": output.vout})).collect();
+    if !locked.is_empty() {
+        // Those of an earlier copy are locked already, which is an error.
+        host.ask::<Value>("lockunspent", &json!([true]))?;
+        host.ask::<Value>("lockunspent", &json!([false, locked, true]))?;
+    }
+    Ok(())
+}
+
+fn make(host: &Side, name: &str, content: &Content, passphrase: Option<&Zeroizing<String>>) -> Result<(), MoveError> {
+    let passphrase = passphrase.filter(|_| content.encrypted).map_or("", |passphrase| passphrase.as_str());
+    let options = json!({
+        "wallet_name": name,
+        "disable_private_keys": !content.private_keys,
+        "blank": true,
+        "passphrase": passphrase,
+        "avoid_reuse": content.avoid_reuse,
+    });
+    match host.ask::<Value>("createwallet", &options) {
+        Err(MoveError::Refused { code, message, .. })
+            if WALLET_ALREADY_THERE.contains(&code) && message.contains("already exists") =>
+        {
+            Err(MoveError::Exists(name.to_owned()))
+        }
+        other => other.map(drop),
+    }
+}
+
+fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), MoveError> {
+    let requests: Vec<Value> = descriptors.iter().map(request).collect();
+    let call = || host.ask::<Vec<Imported>>("importdescriptors", &json!([requests]));
+    let outcomes = progress::beside(&host.connection, call, Result::is_ok)?;
+    let failed: Vec<String> = outcomes
+        .into_iter()
+        .filter(|outcome| !outcome.success)
+        .map(|outcome| outcome.error.map_or_else(String::new, |error| error.message))
+        .collect();
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => {
+            Err(MoveError::NotImported { wallet: name.to_owned(), count: failed.len(), first: first.clone() })
+        }
+    }
+}
+
+/// The request of importdescriptors for a descriptor.
+fn request(descriptor: &Descriptor) -> Value {
+    let Descriptor { text, timestamp, range, next_index, active } = descriptor;
+    let mut request = json!({"desc": **text, "timestamp": timestamp});
+    if let Some((begin, end)) = range {
+        request["range"] = json!([begin, end.saturating_sub(1)]);
+        request["next_index"] = json!(next_index);
+    }
+    if let Some(active) = active {
+        request["active"] = json!(true);
+        request["internal"] = json!(*active == Active::Change);
+    }
+    request
+}

@@ -1,0 +1,208 @@
+//! Wallets of a bitcoind that move here, from the running node and from its file, and wallets of ours that move there.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use outrigger_tests::{Client, Host, built};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start};
+
+const PASSPHRASE: &str = "a long passphrase";
+/// The types of address that a wallet makes.
+const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
+
+/// Runs `outrigger wallet` with these arguments, and this on standard input.
+fn move_wallet(host: &Host, arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(&built().binary);
+    command.arg("wallet").args(arguments).arg("--datadir").arg(host.datadir());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // One that needs no passphrase reads nothing, and may have ended.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn from_node(host: &Host, arguments: &[&str], input: &str) -> Output {
+    let node = host.node.as_ref().unwrap();
+    let (url, cookie) = (format!("http://{}", node.address), node.cookie());
+    let place = ["--bitcoind", &url, "--bitcoind-cookie", cookie.to_str().unwrap()];
+    move_wallet(host, &[&["import-from-node"], arguments, &place].concat(), input)
+}
+
+fn from_file(host: &Host, file: &Path, arguments: &[&str], input: &str) -> Output {
+    move_wallet(host, &[&["import-from-file", file.to_str().unwrap()], arguments].concat(), input)
+}
+
+/// The report of a copy that is equal to its original.
+#[track_caller]
+fn report(output: &Output) -> String {
+    let (report, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{report}\n{error}");
+    assert!(report.lines().skip(1).all(|line| line.ends_with(" equal, 0 different")), "{report}");
+    report.into_owned()
+}
+
+#[track_caller]
+fn refusal(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A wallet of the node with coins of each type of address, labels, a payment with comments, and a locked coin.
+fn used_wallet(node: &mut Client, name: &str, options: &Value) -> Client {
+    let mut create = options.clone();
+    create["wallet_name"] = json!(name);
+    node.call("createwallet", create);
+    let mut wallet = node.wallet(name);
+    unlock(&mut wallet, options);
+    for (at, kind) in TYPES.into_iter().enumerate() {
+        wallet.call("getnewaddress", json!(["", kind]));
+        let paid = wallet.call("getnewaddress", json!([format!("label {at}"), kind]));
+        node.call("generatetoaddress", json!([2, paid]));
+    }
+    wallet.call("setlabel", json!([ADDRESS, "a friend"]));
+    node.call("generatetoaddress", json!([101, ADDRESS]));
+    wallet.call("sendtoaddress", json!([ADDRESS, 1, "rent", "the landlord"]));
+    node.call("generatetoaddress", json!([1, ADDRESS]));
+    let coin = wallet.call("listunspent", json!([]))[0].clone();
+    let coin = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    wallet.call("lockunspent", json!([false, coin, true]));
+    if options["passphrase"].is_string() {
+        wallet.call("walletlock", json!([]));
+    }
+    wallet
+}
+
+fn unlock(wallet: &mut Client, options: &Value) {
+    if let Some(passphrase) = options["passphrase"].as_str() {
+        wallet.call("walletpassphrase", json!([passphrase, 600]));
+    }
+}
+
+/// Whether both make the same next addresses of each type.
+fn check_next_addresses(one: &mut Client, other: &mut Client) {
+    for kind in TYPES {
+        for method in ["getnewaddress", "getrawchangeaddress"] {
+            let params = if method == "getnewaddress" { json!(["", kind]) } else { json!([kind]) };
+            assert_eq!(one.call(method, params.clone()), other.call(method, params), "{method} {kind}");
+        }
+    }
+}
+
+#[test]
+fn wallet_of_the_running_node_is_copied_with_all_that_it_has() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    let mut original = used_wallet(&mut node, "savings", &json!({"avoid_reuse": true}));
+    let told = report(&from_node(&host, &["savings"], ""));
+    assert!(told.starts_with("copied to the wallet \"savings\": 8 descriptors, "), "{told}");
+    let mut copy = host.client().wallet("savings");
+    for (method, params) in [
+        ("getbalances", json!([])),
+        ("listlockunspent", json!([])),
+        ("listlabels", json!([])),
+        ("listunspent", json!([])),
+    ] {
+        let (ours, theirs) = (copy.call(method, params.clone()), original.call(method, params));
+        if method == "listunspent" {
+            assert_eq!(ours.as_array().unwrap().len(), theirs.as_array().unwrap().len());
+        } else {
+            assert_eq!(ours, theirs, "{method}");
+        }
+    }
+    assert_eq!(copy.call("getwalletinfo", json!([]))["avoid_reuse"], json!(true));
+    check_next_addresses(&mut copy, &mut original);
+    // The copy pays, and nothing is copied twice.
+    copy.call("sendtoaddress", json!([ADDRESS, 1]));
+    let refused = refusal(&from_node(&host, &["savings"], ""));
+    assert!(refused.contains("the host has a wallet \"savings\" already"), "{refused}");
+    report(&from_node(&host, &["savings", "--as", "second"], ""));
+    let missing = refusal(&from_node(&host, &["nothing"], ""));
+    assert!(missing.contains("the node answers getwalletinfo with error -18"), "{missing}");
+}
+
+#[test]
+fn encrypted_wallet_of_the_running_node_is_copied_under_its_passphrase() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    let options = json!({"passphrase": PASSPHRASE});
+    let mut original = used_wallet(&mut node, "safe", &options);
+    let wrong = refusal(&from_node(&host, &["safe"], "another\n"));
+    assert!(wrong.contains("error -14") && !wrong.contains("another"), "{wrong}");
+    report(&from_node(&host, &["safe"], &format!("{PASSPHRASE}\n")));
+    let mut copy = host.client().wallet("safe");
+    // Both are locked again.
+    for wallet in [&mut copy, &mut original] {
+        assert_eq!(wallet.call("getwalletinfo", json!([]))["unlocked_until"], json!(0));
+    }
+    copy.call("walletpassphrase", json!([PASSPHRASE, 600]));
+    copy.call("sendtoaddress", json!([ADDRESS, 1]));
+}
+
+#[test]
+fn wallet_file_of_the_node_is_copied_once_it_is_unloaded() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let node = host.node.as_ref().unwrap();
+    let mut client = node.client();
+    for (name, options, input) in
+        [("open", json!({}), ""), ("sealed", json!({"passphrase": PASSPHRASE}), "a long passphrase\n")]
+    {
+        let mut original = used_wallet(&mut client, name, &options);
+        let file = node.wallet_file(name);
+        let loaded = refusal(&from_file(&host, &file, &[name], input));
+        assert!(loaded.contains("a bitcoind has the wallet loaded"), "{loaded}");
+        original.call("unloadwallet", json!([]));
+        let before = std::fs::read(&file).unwrap();
+        if !input.is_empty() {
+            let wrong = refusal(&from_file(&host, &file, &[name], "another\n"));
+            assert!(wrong.contains("the passphrase is not the wallet's"), "{wrong}");
+        }
+        report(&from_file(&host, &file, &[name], input));
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+        client.call("loadwallet", json!([name]));
+        let mut copy = host.client().wallet(name);
+        for wallet in [&mut original, &mut copy] {
+            unlock(wallet, &options);
+        }
+        assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
+        assert_eq!(copy.call("listdescriptors", json!([true])), without_ranges(&mut original, &mut copy));
+        check_next_addresses(&mut copy, &mut original);
+        let sent = copy.call("sendtoaddress", json!([ADDRESS, 1]));
+        host.client().call("generatetoaddress", json!([1, ADDRESS]));
+        assert_eq!(copy.call("gettransaction", json!([sent]))["confirmations"], json!(1));
+    }
+    let foreign = host.datadir().join("foreign");
+    std::fs::write(&foreign, "no database at all, but some text that is longer than its header would be").unwrap();
+    let refused = refusal(&from_file(&host, &foreign, &["x"], ""));
+    assert!(refused.contains("it is no wallet of a bitcoind"), "{refused}");
+}
+
+/// What the original lists, with the name and the ranges of the copy: each derives ahead as far as it likes.
+fn without_ranges(original: &mut Client, copy: &mut Client) -> Value {
+    let (mut theirs, ours) =
+        (original.call("listdescriptors", json!([true])), copy.call("listdescriptors", json!([true])));
+    for (their, our) in
+        theirs["descriptors"].as_array_mut().unwrap().iter_mut().zip(ours["descriptors"].as_array().unwrap())
+    {
+        their["range"] = our["range"].clone();
+    }
+    theirs
+}
+
+#[test]
+fn wallet_of_ours_moves_to_the_node_with_its_descriptors() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut ours = host.client();
+    let mut original = used_wallet(&mut ours, "back", &json!({}));
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("createwallet", json!({"wallet_name": "back", "blank": true}));
+    let mut copy = node.wallet("back");
+    let listed = original.call("listdescriptors", json!([true]));
+    let outcome = copy.call("importdescriptors", json!([listed["descriptors"]]));
+    assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{outcome}");
+    assert_eq!(copy.call("getbalances", json!([])), original.call("getbalances", json!([])));
+    let count = |wallet: &mut Client| wallet.call("getwalletinfo", json!([]))["txcount"].clone();
+    assert_eq!(count(&mut copy), count(&mut original));
+    check_next_addresses(&mut original, &mut copy);
+}

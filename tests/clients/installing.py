@@ -131,9 +131,9 @@ def bitcoin_cli(prefix):
     return once(prefix / "bitcoin-cli", "bitcoin-knots of sid, unpacked, with bitcoind\n", install) / "bitcoin-cli"
 
 
-def python(prefix):
-    """An interpreter with the Python clients, of the versions in requirements.txt."""
-    requirements = HERE / "requirements.txt"
+def python(prefix, name="python", requirements="requirements.txt"):
+    """An interpreter with Python clients, of the versions in a file."""
+    requirements = HERE / requirements
 
     def install(folder):
         try:
@@ -144,7 +144,12 @@ def python(prefix):
         attempt([*pip, "install", "--retries", "1", "--timeout", "20", "--requirement", requirements])
 
     versions = f"{sys.version}\n{requirements.read_text()}"
-    return once(prefix / "python", versions, install) / "bin/python"
+    return once(prefix / name, versions, install) / "bin/python"
+
+
+def servers(prefix):
+    """An interpreter with Specter Desktop and ElectrumX, which need many packages."""
+    return python(prefix, "servers", "requirements-servers.txt")
 
 
 def node(prefix):

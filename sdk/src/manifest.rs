@@ -403,7 +403,8 @@ impl MethodSpec {
         }
         let bad_members = |param: &&ParamSpec| {
             let bad = |member: &ParamSpec| member.required || !member.members.is_empty();
-            !param.members.is_empty() && (param.kind != ParamType::Object || param.members.iter().any(bad))
+            let is_object = matches!(param.kind, ParamType::Object | ParamType::Any);
+            !param.members.is_empty() && (!is_object || param.members.iter().any(bad))
         };
         if let Some(param) = self.params.iter().find(bad_members) {
             return Err(ManifestError::Members { method: self.name.clone(), param: param.name.clone() });

@@ -8,6 +8,7 @@
 //! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH [--in-front]]
 //! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench signing [-- --bitcoind PATH]
+//! cargo run --release -p outrigger-tests --bin bench selection [-- --coins N] [--bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench load [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench passed -- --bitcoind PATH
 //! cargo run --release -p outrigger-tests --bin bench rescans -- --bitcoind PATH
@@ -19,7 +20,7 @@
 //!
 //! Without a name: the start and single calls. `rows`: rows of large wallets. `plugins`: the plugin platform. `template`:
 //! templates, blocks and transactions. `history`: the history of large wallets. `import`: imports, rescans and large wallets.
-//! `signing`: signing. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans, headers and new blocks in front of a bitcoind.
+//! `signing`: signing. `selection`: coin selection. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans, headers and new blocks in front of a bitcoind.
 //! `scale`: in front of a large chain and mempool, and many that wait. `polling`: what busy polling gains.
 //! `wallets`: many loaded wallets. `soak`: a long mixed load.
 //!
@@ -36,6 +37,7 @@ mod plugins;
 mod rescans;
 mod rows;
 mod scale;
+mod selection;
 mod signing;
 mod soak;
 mod template;
@@ -126,6 +128,7 @@ fn main() {
         Some("history") => history::run(bitcoind, in_front),
         Some("import") => import::run(bitcoind),
         Some("signing") => signing::run(bitcoind),
+        Some("selection") => selection::run(bitcoind, option("--coins").map(|coins| coins.parse().unwrap())),
         Some("load") => load::run(bitcoind),
         Some("passed") => passed::run(bitcoind),
         Some("rescans") => rescans::run(bitcoind),

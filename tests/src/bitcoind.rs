@@ -187,8 +187,13 @@ impl Drop for Bitcoind {
 
 /// A client of a wallet `w` in bitcoind that gives the same addresses as one of ours.
 pub fn twin(mut client: Client, ours: &mut Client) -> Client {
-    client.call("createwallet", json!(["w", false, true]));
-    let mut wallet = client.wallet("w");
+    twin_named(&mut client, ours, "w")
+}
+
+/// As [`twin`], with another name.
+pub fn twin_named(client: &mut Client, ours: &mut Client, name: &str) -> Client {
+    client.call("createwallet", json!([name, false, true]));
+    let mut wallet = client.wallet(name);
     let listed = ours.call("listdescriptors", json!([true]));
     let import = |one: &Value| {
         json!({"desc": one["desc"], "timestamp": "now", "active": one["active"], "internal": one["internal"],

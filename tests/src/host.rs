@@ -239,6 +239,7 @@ fn configuration(node: &Bitcoind) -> String {
             "grants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]\n\n",
             "grants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]\noptions = { fallbackfee = 1000 }\n\n".to_owned(),
         ),
+        ("file = \"psbt\"\n", "file = \"psbt\"\noptions = { fallbackfee = 1000 }\n".to_owned()),
     ];
     replaced.iter().fold(text, |text, (from, to)| {
         assert!(text.contains(from), "{from}");

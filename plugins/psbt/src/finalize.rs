@@ -23,7 +23,7 @@ const BYTES_PER_SIGOP: u64 = 20;
 pub fn finalize_psbt(context: &Context<'_>) -> Outcome {
     let mut psbt = psbt_argument(&context.params)?;
     let extracts = context.params.flag_or(1, true)?;
-    let complete = finalize(&mut psbt, context.plugin)?.iter().all(|state| state.complete);
+    let complete = finalize(&mut psbt, context.plugin.wanted)?.iter().all(|state| state.complete);
     if complete && extracts {
         Ok(json!({"hex": encode_hex(&transaction_to_bytes(&extract(&psbt))), "complete": true}))
     } else {
@@ -84,7 +84,7 @@ pub fn analyze_psbt(context: &Context<'_>) -> Outcome {
     if knows_all && outputs.is_none() {
         return invalid("Output amount invalid".into());
     }
-    let states = finalize(&mut psbt, context.plugin)?;
+    let states = finalize(&mut psbt, context.plugin.wanted)?;
     let roles = states.iter().zip(&spent).map(|(state, spent)| Role::of(state, spent.is_some()));
     let roles: Vec<Role> = roles.collect();
     let mut object = Map::new();
@@ -157,7 +157,7 @@ fn estimated_size(
             open.push(partial(index, input, &spent.script_pubkey));
         }
     }
-    for outcome in estimate_partial(&psbt.tx, spent, open, context.plugin)? {
+    for outcome in estimate_partial(&psbt.tx, spent, open, context.plugin.wanted)? {
         let Some(input) = psbt.inputs.get_mut(outcome.index) else { return Ok(None) };
         match outcome.complete {
             Some((script_sig, witness)) if outcome.met.witness || input.non_witness_utxo.is_some() => {

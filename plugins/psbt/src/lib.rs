@@ -1,4 +1,5 @@
-//! The operation group `psbt`: making, showing, combining, signing and finalising partially signed transactions (BIP 174).
+//! The operation group `psbt`: making, showing, combining, signing and finalising partially signed transactions (BIP 174),
+//! and payments that may end as one.
 //!
 //! Invariants: nothing is kept between calls. What a PSBT holds that no rule speaks of is handed on byte for byte. Results have
 //! Bitcoin Core 29's keys in its order.
@@ -7,7 +8,9 @@ mod create;
 mod decode;
 mod error;
 mod finalize;
+mod fund;
 mod psbt;
+mod send;
 mod sign;
 #[cfg(test)]
 mod tests;
@@ -15,6 +18,7 @@ mod update;
 mod wallet;
 
 use outrigger_sdk::params::Params;
+use outrigger_sdk::spend::SpendSettings;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError, typed};
 use serde_json::{Map, Value};
 
@@ -24,10 +28,18 @@ use crate::psbt::Psbt;
 /// The plugin.
 pub struct PsbtPlugin {
     host: Host,
+    settings: SpendSettings,
 }
 
-/// A call. What the methods share is whether its answer is still wanted.
-type Context<'a> = CallContext<'a, &'a (dyn Fn() -> bool + Sync)>;
+/// What the methods share.
+struct Shared<'a> {
+    /// Whether the call's answer is still wanted.
+    wanted: &'a (dyn Fn() -> bool + Sync),
+    settings: &'a SpendSettings,
+}
+
+/// A call.
+type Context<'a> = CallContext<'a, Shared<'a>>;
 
 type Outcome = Result<Value, PsbtError>;
 
@@ -48,18 +60,21 @@ fn answer(method: &str, context: &Context<'_>) -> Outcome {
         "descriptorprocesspsbt" => update::descriptor_process_psbt(context),
         "walletprocesspsbt" => wallet::wallet_process_psbt(context),
         "joinpsbts" => create::join_psbts(context),
+        "walletcreatefundedpsbt" => fund::wallet_create_funded_psbt(context),
+        "send" => send::send(context),
+        "sendall" => send::send_all(context),
         other => Err(RpcError::no_method(other).into()),
     }
 }
 
 impl Plugin for PsbtPlugin {
-    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host })
+    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self { host, settings: SpendSettings::from_options(&options)? })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let wanted: &(dyn Fn() -> bool + Sync) = &|| reply.is_wanted();
-        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &wanted };
+        let shared = Shared { wanted: &|| reply.is_wanted(), settings: &self.settings };
+        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &shared };
         let outcome = answer(call.method, &context);
         reply.send(outcome.map_err(RpcError::from));
     }

@@ -61,7 +61,7 @@ impl Told {
             }
             let branches = private.then(|| descriptor.private_branches());
             for index in first..=last {
-                if !(context.plugin)() {
+                if !(context.plugin.wanted)() {
                     return Err(SignError::Unwanted.into());
                 }
                 // The text may hold private keys, which no error shows.
@@ -106,7 +106,7 @@ pub fn processed(context: &Context<'_>, mut psbt: Psbt, complete: bool) -> Outco
     object.insert("psbt".into(), json!(psbt.to_base64()));
     object.insert("complete".into(), json!(complete));
     if complete {
-        finalize(&mut psbt, *context.plugin)?;
+        finalize(&mut psbt, context.plugin.wanted)?;
         object.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&extract(&psbt)))));
     }
     Ok(Value::Object(object))
@@ -126,7 +126,7 @@ fn process(
     finalize: bool,
 ) -> Result<(), PsbtError> {
     add_spent(context, psbt, &told.known)?;
-    let (known, keys, wanted) = (&told.known, &told.keys, *context.plugin);
+    let (known, keys, wanted) = (&told.known, &told.keys, context.plugin.wanted);
     sign_inputs(psbt, &Signing { known, origins, keys, sighash, finalize, wanted }, false)?;
     update_outputs(psbt, known, origins);
     // bitcoind decides here as for signatures that cover all.

@@ -1,4 +1,6 @@
 //! `walletprocesspsbt`: what the call's wallet knows of a PSBT, and the signatures of its keys.
+//!
+//! [`fill`] does the same for what a wallet has just funded.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,7 +8,7 @@ use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
 use bitcoin::{PublicKey, ScriptBuf, Txid};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::sign::{KeySource, LocalKeys, SolvingSet, WalletKeys};
+use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, SolvingSet, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 
 use crate::error::PsbtError;
@@ -25,12 +27,32 @@ pub fn wallet_process_psbt(context: &Context<'_>) -> Outcome {
     if signs && wallet.locked {
         return Err(PsbtError::Service(ErrorKind::WalletLocked.into()));
     }
-    add_transactions(context, &mut psbt)?;
+    let complete = fill(context, &mut psbt, Filling { signs, sighash, tells_origins, finalize })?;
+    processed(context, psbt, complete)
+}
+
+/// What a wallet adds to a PSBT.
+#[derive(Clone, Copy)]
+pub struct Filling {
+    /// Whether it signs.
+    pub signs: bool,
+    /// By which hash type.
+    pub sighash: Sighash,
+    /// Whether it tells where keys come from.
+    pub tells_origins: bool,
+    /// Whether it finalises the inputs that are complete.
+    pub finalize: bool,
+}
+
+/// Adds what the wallet knows, and its signatures. Whether all inputs are complete.
+pub fn fill(context: &Context<'_>, psbt: &mut Psbt, filling: Filling) -> Result<bool, PsbtError> {
+    let Filling { signs, sighash, tells_origins, finalize } = filling;
+    add_transactions(context, psbt)?;
     let open = psbt.inputs.iter().filter(|input| !input.is_final());
     if signs && open.filter_map(|input| input.sighash_type).any(|asked| asked != sighash.to_i32()) {
         return Err(PsbtError::SighashMismatch);
     }
-    let known = Known::of(context, &psbt)?;
+    let known = Known::of(context, psbt)?;
     let none = Origins::default();
     let origins = if tells_origins { &known.origins } else { &none };
     let (wallet_keys, no_keys);
@@ -41,13 +63,13 @@ pub fn wallet_process_psbt(context: &Context<'_>) -> Outcome {
         no_keys = LocalKeys::default();
         &no_keys
     };
-    let signing = Signing { known: &known.solving, origins, keys, sighash, finalize, wanted: *context.plugin };
-    sign_inputs(&mut psbt, &signing, false)?;
-    update_outputs(&mut psbt, &known.solving, origins);
-    remove_unnecessary_transactions(&mut psbt, sighash);
+    let wanted = context.plugin.wanted;
+    let signing = Signing { known: &known.solving, origins, keys, sighash, finalize, wanted };
+    sign_inputs(psbt, &signing, false)?;
+    update_outputs(psbt, &known.solving, origins);
+    remove_unnecessary_transactions(psbt, sighash);
     let spent = psbt.spent();
-    let complete = verified(&psbt, &spent).into_iter().all(|verified| verified);
-    processed(context, psbt, complete)
+    Ok(verified(psbt, &spent).into_iter().all(|verified| verified))
 }
 
 /// Adds the wallet's transactions that the inputs spend.

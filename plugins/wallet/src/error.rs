@@ -161,6 +161,9 @@ pub enum WalletError {
     /// The first argument of sendmany names an account.
     #[error("Dummy value must be set to \"\"")]
     Dummy,
+    /// A text is no transaction.
+    #[error("TX decode failed")]
+    Transaction,
     /// An input could not be signed.
     #[error("Signing transaction failed")]
     SigningFailed,
@@ -218,6 +221,7 @@ impl WalletError {
             Self::NothingToEncrypt => RpcErrorCode::WALLET_ENCRYPTION_FAILED,
             Self::CannotLoad(_) => RpcErrorCode::WALLET_NOT_FOUND,
             Self::CannotRestore(_) => ALREADY_EXISTS,
+            Self::Transaction => RpcErrorCode::DESERIALIZATION,
             Self::AccountName => DEPRECATED,
         }
     }

@@ -13,6 +13,7 @@ mod balances;
 mod descriptors;
 mod encryption;
 mod error;
+mod fund;
 mod info;
 mod labels;
 mod locks;
@@ -26,14 +27,11 @@ mod upkeep;
 use std::sync::Mutex;
 
 use outrigger_sdk::spend::SpendSettings;
-use outrigger_sdk::{Call, CallContext, FeeRate, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use error::WalletError;
-
-/// The greatest `fallbackfee`, in satoshi per 1000 virtual bytes: 1 BTC/kvB.
-const MAX_FALLBACK_FEERATE: u64 = 100_000_000;
 
 /// The plugin.
 pub struct WalletPlugin {
@@ -45,17 +43,7 @@ pub struct WalletPlugin {
 
 impl Plugin for WalletPlugin {
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
-        let satoshi = options
-            .get("fallbackfee")
-            .and_then(Value::as_u64)
-            .filter(|satoshi| *satoshi <= MAX_FALLBACK_FEERATE)
-            .ok_or_else(|| format!("option 'fallbackfee' must be between 0 and {MAX_FALLBACK_FEERATE}"))?;
-        let fallback_feerate = Some(FeeRate::from_sat_per_kvb(satoshi)).filter(|feerate| *feerate > FeeRate::ZERO);
-        Ok(Self {
-            host,
-            settings: SpendSettings { fallback_feerate, ..SpendSettings::default() },
-            paying: Mutex::new(()),
-        })
+        Ok(Self { host, settings: SpendSettings::from_options(&options)?, paying: Mutex::new(()) })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
@@ -93,6 +81,7 @@ impl WalletPlugin {
             "listunspent" => unspent::list_unspent(q).and_then(to_json),
             "lockunspent" => locks::lock_unspent(q).and_then(to_json),
             "listlockunspent" => locks::list_lock_unspent(q).and_then(to_json),
+            "fundrawtransaction" => fund::fund_raw_transaction(q, self).and_then(to_json),
             "sendmany" => send::send_many(q, self).and_then(to_json),
             "sendtoaddress" => send::send_to_address(q, self).and_then(to_json),
             "encryptwallet" => encryption::encrypt_wallet(q).and_then(to_json),

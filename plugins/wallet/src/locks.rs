@@ -6,7 +6,6 @@ use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::params::{Type, flag, hash};
 use outrigger_sdk::service::ServiceError;
-use outrigger_sdk::service::wallet::TxState;
 use outrigger_sdk::spend::coins;
 use outrigger_sdk::typed;
 use serde_json::{Value, json};
@@ -63,7 +62,7 @@ fn named_coins(
         }
     }
     let outputs = output_counts(context, &coins)?;
-    let spent = spent(context, &coins)?;
+    let spent = coins::spent(context.services(), &coins)?;
     let locked = coins::locked(context.services())?;
     for coin in &coins {
         match outputs.get(&coin.txid) {
@@ -88,21 +87,4 @@ fn output_counts(context: &CallContext<'_>, coins: &[OutPoint]) -> Result<HashMa
         counts.insert(transaction.txid, u32::try_from(transaction.outputs.iter().count()).unwrap_or(u32::MAX));
     }
     Ok(counts)
-}
-
-/// Those of these outputs that a transaction of the wallet spends which is confirmed, or may yet be.
-pub fn spent(context: &CallContext<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPoint>, WalletError> {
-    let spenders = context.host.wallet.spenders(context.scope, coins.to_vec())?;
-    let txids: HashSet<Txid> = spenders.iter().flatten().copied().collect();
-    let batch = context.host.wallet.transactions(context.scope, txids.into_iter().collect())?;
-    let mut counting = HashSet::new();
-    for row in batch.view().map_err(ServiceError::from)?.rows {
-        let (transaction, unsettled) = row.open()?;
-        let counts = matches!(transaction.state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive);
-        if counts && unsettled.mempool_conflicts.iter().next().is_none() {
-            counting.insert(transaction.txid);
-        }
-    }
-    let is_spent = |by: &Vec<Txid>| by.iter().any(|txid| counting.contains(txid));
-    Ok(coins.iter().zip(&spenders).filter(|(_, by)| is_spent(by)).map(|(coin, _)| *coin).collect())
 }

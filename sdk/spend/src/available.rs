@@ -176,6 +176,12 @@ impl Available {
         Ok(())
     }
 
+    /// The size of the input that spends a coin, signed by whoever holds its keys.
+    pub fn size(&self, position: usize) -> Option<InputSize> {
+        let preset = self.preset_sizes.get(position).copied();
+        preset.or_else(|| self.coins.get(position).map(|coin| coin.size))
+    }
+
     /// Leaves out the coins, but for those of the inputs that are named, that a transaction of the mempool spends of which the
     /// wallet has not heard. Only the chosen ones are asked for. Whether there were any.
     ///
@@ -221,7 +227,10 @@ fn joined(wallet: Option<&SolvingData>, sender: &SolvingData) -> SolvingData {
 }
 
 /// The outputs of the wallet's transactions that are its own.
-fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
+///
+/// # Errors
+/// As of [`outrigger_service::Wallet::transactions`].
+pub fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
     let txids: BTreeSet<Txid> = outpoints.iter().map(|outpoint| outpoint.txid).collect();
     let wanted: HashSet<&OutPoint> = outpoints.iter().collect();
     let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;

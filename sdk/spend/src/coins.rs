@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{OutPoint, ScriptBuf, Txid};
-use outrigger_service::Result;
 use outrigger_service::mempool::MempoolEntry;
 use outrigger_service::wallet::{ScriptInfo, Synced, TxState, WalletCoin};
+use outrigger_service::{Result, ServiceError};
 
 use crate::Services;
 
@@ -76,4 +76,24 @@ pub fn mempool_entries(services: Services<'_>, coins: &[WalletCoin]) -> Result<H
     }
     let entries = services.host.mempool.entries(services.scope, txids)?;
     Ok(entries.into_iter().flatten().map(|entry| (entry.txid, entry)).collect())
+}
+
+/// Those of these outputs that a transaction of the wallet spends which is confirmed, or may yet be.
+///
+/// # Errors
+/// As of [`outrigger_service::Wallet::spenders`].
+pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPoint>> {
+    let spenders = services.host.wallet.spenders(services.scope, coins.to_vec())?;
+    let txids: HashSet<Txid> = spenders.iter().flatten().copied().collect();
+    let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
+    let mut counting = HashSet::new();
+    for row in batch.view().map_err(ServiceError::from)?.rows {
+        let (transaction, unsettled) = row.open()?;
+        let counts = matches!(transaction.state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive);
+        if counts && unsettled.mempool_conflicts.iter().next().is_none() {
+            counting.insert(transaction.txid);
+        }
+    }
+    let is_spent = |by: &Vec<Txid>| by.iter().any(|txid| counting.contains(txid));
+    Ok(coins.iter().zip(&spenders).filter(|(_, by)| is_spent(by)).map(|(coin, _)| *coin).collect())
 }

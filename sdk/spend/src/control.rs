@@ -1,8 +1,10 @@
 //! What a sender may say of a transaction to fund, beside its recipients (`CCoinControl` of Bitcoin Core).
 
+use std::collections::{HashMap, HashSet};
+
 use bitcoin::absolute::LockTime;
 use bitcoin::transaction::Version;
-use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Weight, Witness};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Weight, Witness};
 use outrigger_service::wallet::{AddressType, SolvingData};
 
 use crate::feerate::FeeChoice;
@@ -46,6 +48,41 @@ pub struct PresetInput {
     pub witness: Witness,
     /// Its weight once it is signed; none: as far as is known how it is signed.
     pub weight: Option<Weight>,
+}
+
+impl PresetInput {
+    /// The inputs of a transaction. Of several that spend the same, the last one counts.
+    pub fn of(transaction: &Transaction) -> Vec<Self> {
+        let mut inputs: Vec<Self> = Vec::with_capacity(transaction.input.len());
+        let mut known: HashMap<OutPoint, usize> = HashMap::new();
+        for input in &transaction.input {
+            let preset = Self {
+                outpoint: input.previous_output,
+                sequence: Some(input.sequence),
+                script_sig: input.script_sig.clone(),
+                witness: input.witness.clone(),
+                weight: None,
+            };
+            let place = *known.entry(preset.outpoint).or_insert(inputs.len());
+            match inputs.get_mut(place) {
+                Some(known) => *known = preset,
+                None => inputs.push(preset),
+            }
+        }
+        inputs
+    }
+}
+
+impl Recipient {
+    /// Those of outputs, of which the ones at these positions pay the fee.
+    pub fn of(outputs: &[TxOut], payers: &HashSet<usize>) -> Vec<Self> {
+        let recipient = |(position, output): (usize, &TxOut)| Self {
+            script: output.script_pubkey.clone(),
+            amount: output.value,
+            subtract_fee: payers.contains(&position),
+        };
+        outputs.iter().enumerate().map(recipient).collect()
+    }
 }
 
 /// The options of a transaction to fund. The default is that of payments which say nothing.

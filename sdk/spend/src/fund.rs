@@ -1,28 +1,29 @@
 //! Funds a transaction: coins and change for its recipients (`CreateTransaction` of Bitcoin Core).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bitcoin::absolute::LockTime;
-use bitcoin::secp256k1::rand::Rng;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
-use bitcoin::transaction::predict_weight;
+use bitcoin::secp256k1::rand::{Rng, thread_rng};
 use bitcoin::{Amount, ScriptBuf, Sequence, Transaction, TxIn, TxOut, VarInt, Weight, Witness};
 use outrigger_service::wallet::{ScriptInfo, WalletInfo};
 use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
-use outrigger_values::FeeRate;
+use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
+use serde_json::{Map, Value};
 
 use crate::Services;
 use crate::available::Available;
 use crate::bump::BumpFees;
 use crate::change::Change;
 use crate::coin::{Coin, amount, fee, satoshi};
-use crate::control::{CoinControl, Recipient};
+use crate::control::{CoinControl, PresetInput, Recipient};
 use crate::error::{MIN_TX_WEIGHT, SpendError};
 use crate::feerate::{ReasonedFeeRate, discard_feerate, feerate};
+use crate::funding_options::FundingCall;
 use crate::locktime;
 use crate::select::{Params, Selection, select};
 use crate::settings::SpendSettings;
-use crate::weight::{InputSize, output_weight};
+use crate::weight::{output_weight, signed_weight};
 
 /// The sequence of inputs that can be replaced (BIP 125).
 const REPLACEABLE: Sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
@@ -105,6 +106,45 @@ pub fn fund(
             Err(error)
         }
     }
+}
+
+/// Funds a transaction as fundrawtransaction, walletcreatefundedpsbt and send do: it keeps its inputs, version and lock time,
+/// and its outputs are the recipients. `options` are read into `control`, which is what the method has by itself.
+///
+/// # Errors
+/// The first rule that the options or the payment break, with bitcoind's code.
+pub fn fund_transaction(
+    services: Services<'_>,
+    settings: &SpendSettings,
+    transaction: &Transaction,
+    payers: &HashSet<usize>,
+    options: Option<&Map<String, Value>>,
+    below_minimum: bool,
+    mut control: CoinControl,
+) -> Result<Funded, RpcError> {
+    let call = FundingCall {
+        network: services.host.chain.network(services.scope)?,
+        private_keys_enabled: services.host.wallet.info(services.scope)?.private_keys_enabled,
+        outputs: transaction.output.len(),
+        below_minimum,
+    };
+    control.inputs = PresetInput::of(transaction);
+    (control.lock_time, control.version) = (Some(transaction.lock_time), transaction.version);
+    let lock = match options {
+        Some(options) => call.read(options, &mut control)?,
+        None => call.read_watching(None, &mut control).map(|()| false)?,
+    };
+    if transaction.output.is_empty() {
+        return Err(RpcError::invalid_parameter("TX must have at least one output"));
+    }
+    let recipients = Recipient::of(&transaction.output, payers);
+    let funded = fund(services, settings, &recipients, &control, &mut thread_rng())
+        .map_err(|error| error.with_code(RpcErrorCode::WALLET))?;
+    if lock {
+        let coins = funded.transaction.input.iter().map(|input| input.previous_output).collect();
+        services.host.wallet.lock_coins(services.scope, coins, false)?;
+    }
+    Ok(funded)
 }
 
 /// A transaction that pays, not checked against the chain.
@@ -344,18 +384,7 @@ impl Funding<'_> {
 
     /// The weight of the transaction once it is signed.
     fn weight(&self, transaction: &Transaction, order: &[usize], available: &Available) -> Weight {
-        const MARKER_AND_FLAG: u64 = 2;
-        let size = |position: &usize| -> Option<InputSize> {
-            let preset = available.preset_sizes.get(*position).copied();
-            preset.or_else(|| available.coins.get(*position).map(|coin| coin.size))
-        };
-        let sizes: Vec<InputSize> = order.iter().filter_map(size).collect();
-        let witness = sizes.iter().any(|size| size.has_witness);
-        let empty = predict_weight([], transaction.output.iter().map(|output| output.script_pubkey.len())).to_wu();
-        // The prediction counts no input, whose number takes a byte.
-        let count = (VarInt::from(sizes.len()).size() as u64 - 1) * Weight::WITNESS_SCALE_FACTOR;
-        let marker = if witness { MARKER_AND_FLAG } else { 0 };
-        let inputs: u64 = sizes.iter().map(|size| size.weight(witness).to_wu()).sum();
-        Weight::from_wu(empty + count + marker + inputs)
+        let size = |position: &usize| available.size(*position);
+        signed_weight(&transaction.output, &order.iter().filter_map(size).collect::<Vec<_>>())
     }
 }

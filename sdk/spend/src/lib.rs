@@ -19,6 +19,7 @@ mod control;
 mod error;
 pub mod feerate;
 mod fund;
+pub mod funding_options;
 mod group;
 mod locktime;
 pub mod options;
@@ -26,6 +27,7 @@ pub mod reuse;
 pub mod select;
 mod settings;
 mod signable;
+mod sweep;
 pub mod weight;
 
 #[cfg(test)]
@@ -39,8 +41,9 @@ pub use coin::{Coin, OutputKind};
 pub use control::{ChangeChoice, CoinControl, MAX_DEPTH, PresetInput, Recipient};
 pub use error::SpendError;
 pub use feerate::{FeeChoice, ReasonedFeeRate};
-pub use fund::{Funded, fund};
+pub use fund::{Funded, fund, fund_transaction};
 pub use settings::SpendSettings;
+pub use sweep::{Sweep, sweep};
 
 /// The host's services, and the scope of the call that uses them.
 #[derive(Clone, Copy)]

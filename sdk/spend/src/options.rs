@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use outrigger_values::params::{Type, int32, text};
-use outrigger_values::typed::wrong_type;
 use outrigger_values::{FeeRate, RpcError};
 use serde_json::Value;
 
@@ -54,7 +53,12 @@ pub fn fee_payers(value: Option<&Value>, names: &[&str]) -> Result<HashSet<usize
         |what: String| RpcError::invalid_parameter(format!("Invalid parameter 'subtract fee from output', {what}"));
     let mut payers = HashSet::new();
     let Some(value) = value else { return Ok(payers) };
-    for value in value.as_array().ok_or_else(|| wrong_type(value, Type::Array))? {
+    let values: Vec<&Value> = match value {
+        Value::Array(values) => values.iter().collect(),
+        Value::Object(members) => members.values().collect(),
+        _ => return Err(RpcError::misc("JSON value is not an object or array as expected")),
+    };
+    for value in values {
         let position = match value {
             Value::String(key) => {
                 let position = names.iter().position(|known| known == key);

@@ -3,6 +3,7 @@
 use bitcoin::Amount;
 use outrigger_service::wallet::AddressType;
 use outrigger_values::FeeRate;
+use serde_json::{Map, Value};
 
 /// What an operator sets for all payments. Each is an option of bitcoind, named in its description.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +37,25 @@ pub struct SpendSettings {
     pub address_type: AddressType,
     /// The type of change; none: one that suits the recipients (`-changetype`).
     pub change_type: Option<AddressType>,
+}
+
+/// The greatest `fallbackfee`, in satoshi per 1000 virtual bytes: 1 BTC/kvB.
+const MAX_FALLBACK_FEERATE: u64 = 100_000_000;
+
+impl SpendSettings {
+    /// Those of a plugin's options.
+    ///
+    /// # Errors
+    /// Where an option is out of its range, in words for the operator.
+    pub fn from_options(options: &Map<String, Value>) -> Result<Self, String> {
+        let satoshi = options
+            .get("fallbackfee")
+            .and_then(Value::as_u64)
+            .filter(|satoshi| *satoshi <= MAX_FALLBACK_FEERATE)
+            .ok_or_else(|| format!("option 'fallbackfee' must be between 0 and {MAX_FALLBACK_FEERATE}"))?;
+        let fallback_feerate = Some(FeeRate::from_sat_per_kvb(satoshi)).filter(|feerate| *feerate > FeeRate::ZERO);
+        Ok(Self { fallback_feerate, ..Self::default() })
+    }
 }
 
 impl Default for SpendSettings {

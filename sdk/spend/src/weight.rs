@@ -3,8 +3,8 @@
 //! A coin of which it is not known how it is spent by one of the plain forms has no size and is not chosen.
 
 use bitcoin::hashes::{Hash, hash160, sha256};
-use bitcoin::transaction::InputWeightPrediction;
-use bitcoin::{Script, ScriptBuf, VarInt, Weight};
+use bitcoin::transaction::{InputWeightPrediction, predict_weight};
+use bitcoin::{Script, ScriptBuf, TxOut, VarInt, Weight};
 #[cfg(test)]
 use outrigger_service::wallet::AddressType;
 use outrigger_service::wallet::SolvingData;
@@ -79,6 +79,18 @@ impl InputSize {
 pub fn output_weight(script_len: usize) -> Weight {
     const VALUE_LEN: usize = 8;
     Weight::from_non_witness_data_size((VALUE_LEN + VarInt::from(script_len).size() + script_len) as u64)
+}
+
+/// The weight of a signed transaction with these outputs, and inputs of these sizes.
+pub fn signed_weight(outputs: &[TxOut], inputs: &[InputSize]) -> Weight {
+    const MARKER_AND_FLAG: u64 = 2;
+    let witness = inputs.iter().any(|size| size.has_witness);
+    let empty = predict_weight([], outputs.iter().map(|output| output.script_pubkey.len())).to_wu();
+    // The prediction counts no input, whose number takes a byte.
+    let count = (VarInt::from(inputs.len()).size() as u64 - 1) * Weight::WITNESS_SCALE_FACTOR;
+    let marker = if witness { MARKER_AND_FLAG } else { 0 };
+    let inputs: u64 = inputs.iter().map(|size| size.weight(witness).to_wu()).sum();
+    Weight::from_wu(empty + count + marker + inputs)
 }
 
 /// The length of a push, in bytes.

@@ -91,6 +91,12 @@ fn pairs(value: &Value) -> Result<Vec<(&String, &Value)>, RpcError> {
     Ok(pairs)
 }
 
+/// The keys of outputs, in their order: those of an object, or of an array of objects with one member each. What is neither,
+/// [`transaction_from_params`] refuses.
+pub fn output_names(value: &Value) -> Vec<&str> {
+    pairs(value).unwrap_or_default().into_iter().map(|(name, _)| name.as_str()).collect()
+}
+
 fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> {
     if value.is_null() {
         return Err(invalid(", output argument must be non-null"));

@@ -17,6 +17,7 @@ mod psbts;
 mod reorganisations;
 mod rescans;
 mod rewind;
+mod selections;
 mod slow;
 mod users;
 mod waiting;

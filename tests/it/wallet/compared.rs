@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use crate::compared::told;
 
 /// A script of nobody.
-const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+pub const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// Two wallets that give the same addresses, each with a chain of its own that has the same blocks.
-struct Pair {
-    ours: Client,
-    theirs: Client,
+pub struct Pair {
+    pub ours: Client,
+    pub theirs: Client,
     _host: Host,
     _node: Bitcoind,
 }
 
 impl Pair {
     /// With these arguments of bitcoind; `None`, said aloud, where there is none here.
-    fn start(arguments: &[&str]) -> Option<Self> {
+    pub fn start(arguments: &[&str]) -> Option<Self> {
         let host = Host::start();
         let arguments = [&["-addresstype=bech32", "-fallbackfee=0.00001"], arguments].concat();
         let (node, _) = Bitcoind::start_with(installed()?, &arguments);
@@ -29,12 +29,12 @@ impl Pair {
     }
 
     /// The same call of both, which is answered.
-    fn both(&mut self, method: &str, params: &Value) -> [Value; 2] {
+    pub fn both(&mut self, method: &str, params: &Value) -> [Value; 2] {
         [&mut self.ours, &mut self.theirs].map(|client| client.call(method, params.clone()))
     }
 
     /// Mines blocks to an address, for both.
-    fn mine(&mut self, blocks: u32, address: &Value) {
+    pub fn mine(&mut self, blocks: u32, address: &Value) {
         let hashes = self.ours.call("generatetoaddress", json!([blocks, address]));
         for hash in hashes.as_array().unwrap() {
             let block = self.ours.call("getblock", json!([hash, 0]));
@@ -43,7 +43,7 @@ impl Pair {
     }
 
     /// Mines to the wallet, so that it has so many coins of 50 BTC.
-    fn fund(&mut self, coins: u32) {
+    pub fn fund(&mut self, coins: u32) {
         for _ in 0..coins {
             let [address, same] = self.both("getnewaddress", &json!([]));
             assert_eq!(address, same);
@@ -54,7 +54,7 @@ impl Pair {
 
     /// Both have the same answer or error.
     #[track_caller]
-    fn check(&mut self, method: &str, params: Value) {
+    pub fn check(&mut self, method: &str, params: Value) {
         let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| told(client, method, &params));
         assert_eq!(ours, theirs, "{method} {params}");
     }

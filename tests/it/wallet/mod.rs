@@ -4,6 +4,7 @@ mod addresses;
 mod backups;
 mod compared;
 mod encryption;
+mod funding;
 mod payments;
 mod recorded;
 mod wallets;

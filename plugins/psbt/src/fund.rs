@@ -1,0 +1,66 @@
+//! `walletcreatefundedpsbt`.
+
+use outrigger_sdk::params::{Params, Type};
+use outrigger_sdk::sign::Sighash;
+use outrigger_sdk::spend::funding_options::take_input_weights;
+use outrigger_sdk::spend::options::fee_payers;
+use outrigger_sdk::spend::{CoinControl, fund_transaction};
+use outrigger_sdk::standard::{output_names, transaction_from_params};
+use outrigger_sdk::{RpcError, amount, typed};
+use serde_json::{Map, Value, json};
+
+use crate::psbt::Psbt;
+use crate::wallet::{Filling, fill};
+use crate::{Context, Outcome};
+
+/// The options of a call, which may be left out.
+pub fn options(context: &Context<'_>, index: usize) -> Result<Map<String, Value>, RpcError> {
+    context.params.given(index).map_or(Ok(Map::new()), |options| typed::object(options).cloned())
+}
+
+/// An option, none where it was left out or is null.
+pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    options.get(name).filter(|value| !value.is_null())
+}
+
+/// The arguments from which a transaction is made; inputs may be left out.
+pub fn parts(inputs: Option<&Value>, outputs: &Value, lock_time: &Value, replaceable: bool) -> Params {
+    let inputs = inputs.cloned().unwrap_or_else(|| json!([]));
+    Params(vec![inputs, outputs.clone(), lock_time.clone(), json!(replaceable)])
+}
+
+/// The host lets any type pass where null may stand in the place of a required array.
+fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
+    match Type::of(inputs) {
+        Type::Null | Type::Array => Ok(()),
+        other => {
+            let got = other.name();
+            let mismatch =
+                format!("\"Position 1 (inputs)\": \"JSON value of type {got} is not of expected type array\"");
+            Err(RpcError::type_error(format!("Wrong type passed:\n{{\n    {mismatch}\n}}")))
+        }
+    }
+}
+
+pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Outcome {
+    let params = &context.params;
+    check_inputs(params.get(0))?;
+    context.wallet()?;
+    let mut options = options(context, 3)?;
+    let settings = context.plugin.settings;
+    let replaceable = given(&options, "replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
+    let parts = parts(params.given(0), params.get(1), params.get(2), replaceable);
+    let transaction = transaction_from_params(&parts, context.network()?)?;
+    let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(params.get(1)))?;
+    let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
+    take_input_weights(params.get(0), &mut options)?;
+    let funded = fund_transaction(context.services(), settings, &transaction, &payers, Some(&options), true, control)?;
+    let tells_origins = params.flag_or(4, true)?;
+    let mut psbt = Psbt::new(funded.transaction.clone());
+    fill(context, &mut psbt, Filling { signs: false, sighash: Sighash::ALL, tells_origins, finalize: true })?;
+    Ok(json!({
+        "psbt": psbt.to_base64(),
+        "fee": amount::to_json(funded.fee),
+        "changepos": funded.change_position.map_or(json!(-1), |position| json!(position)),
+    }))
+}

@@ -1,0 +1,41 @@
+//! `fundrawtransaction`.
+
+use outrigger_sdk::params::{Type, encode_hex, flag, text};
+use outrigger_sdk::spend::options::fee_payers;
+use outrigger_sdk::spend::{CoinControl, fund_transaction};
+use outrigger_sdk::standard::decode::{Form, transaction_of_form};
+use outrigger_sdk::standard::{transaction_from_hex, transaction_to_bytes};
+use outrigger_sdk::{amount, typed};
+use serde_json::{Value, json};
+
+use crate::error::WalletError;
+use crate::{CallContext, WalletPlugin};
+
+/// `fundrawtransaction`: adds inputs and change to a transaction.
+pub fn fund_raw_transaction(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+    let params = &context.params;
+    // A wallet that is not there is the first error.
+    context.wallet()?;
+    let hex = text(params.get(0))?;
+    let transaction = match params.given(2).map(flag).transpose()? {
+        None => transaction_from_hex(hex),
+        Some(true) => transaction_of_form(hex, Form::Extended),
+        Some(false) => transaction_of_form(hex, Form::Legacy),
+    };
+    let transaction = transaction.ok_or(WalletError::Transaction)?;
+    let options = match params.given(1) {
+        // Once the only option, `includeWatching`, which is of no effect for wallets of descriptors.
+        None | Some(Value::Bool(_)) => None,
+        Some(options) => Some(options.as_object().ok_or_else(|| typed::wrong_type(options, Type::Object))?),
+    };
+    let payers = options.and_then(|options| options.get("subtractFeeFromOutputs")).filter(|payers| !payers.is_null());
+    let payers = fee_payers(payers, &vec!["dummy"; transaction.output.len()])?;
+    let services = context.services();
+    let funded =
+        fund_transaction(services, &plugin.settings, &transaction, &payers, options, true, CoinControl::default())?;
+    Ok(json!({
+        "hex": encode_hex(&transaction_to_bytes(&funded.transaction)),
+        "fee": amount::to_json(funded.fee),
+        "changepos": funded.change_position.map_or(json!(-1), |position| json!(position)),
+    }))
+}

@@ -1,0 +1,298 @@
+//! The options of the methods that fund a transaction: fundrawtransaction, walletcreatefundedpsbt and send.
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Network, OutPoint, PublicKey, ScriptBuf, Txid, Weight};
+use outrigger_descriptor::{Checksum, Descriptor};
+use outrigger_service::wallet::{AddressType, SolvingData};
+use outrigger_service::wire::Blob;
+use outrigger_standard::address;
+use outrigger_standard::policy::MAX_STANDARD_WEIGHT;
+use outrigger_values::params::{Type, decode_hex, hash};
+use outrigger_values::{FeeRate, RpcError, RpcErrorCode, typed};
+use serde_json::{Map, Value};
+
+use crate::control::{ChangeChoice, CoinControl};
+use crate::feerate::FeeChoice;
+use crate::options::fee_choice;
+
+/// The least weight of an input: outpoint, sequence, an empty scriptSig and an empty witness.
+const MIN_INPUT_WEIGHT: i64 = 165;
+
+/// The options and their types, in byte order; none: checked when it is read.
+const TYPES: [(&str, Option<Type>); 27] = [
+    ("add_inputs", Some(Type::Bool)),
+    ("add_to_wallet", Some(Type::Bool)),
+    ("changeAddress", Some(Type::String)),
+    ("changePosition", Some(Type::Number)),
+    ("change_address", Some(Type::String)),
+    ("change_position", Some(Type::Number)),
+    ("change_type", Some(Type::String)),
+    ("conf_target", Some(Type::Number)),
+    ("estimate_mode", Some(Type::String)),
+    ("feeRate", None),
+    ("fee_rate", None),
+    ("includeWatching", Some(Type::Bool)),
+    ("include_unsafe", Some(Type::Bool)),
+    ("include_watching", Some(Type::Bool)),
+    ("input_weights", Some(Type::Array)),
+    ("inputs", Some(Type::Array)),
+    ("lockUnspents", Some(Type::Bool)),
+    ("lock_unspents", Some(Type::Bool)),
+    ("locktime", Some(Type::Number)),
+    ("max_tx_weight", Some(Type::Number)),
+    ("maxconf", Some(Type::Number)),
+    ("minconf", Some(Type::Number)),
+    ("psbt", Some(Type::Bool)),
+    ("replaceable", Some(Type::Bool)),
+    ("solving_data", Some(Type::Object)),
+    ("subtractFeeFromOutputs", Some(Type::Array)),
+    ("subtract_fee_from_outputs", Some(Type::Array)),
+];
+
+/// The call that has the options.
+#[derive(Clone, Copy, Debug)]
+pub struct FundingCall {
+    /// The network of addresses and keys.
+    pub network: Network,
+    /// Whether the wallet may hold private keys.
+    pub private_keys_enabled: bool,
+    /// The number of outputs that the caller gives.
+    pub outputs: usize,
+    /// Whether `fee_rate` may be below the least feerate.
+    pub below_minimum: bool,
+}
+
+impl FundingCall {
+    /// Reads the options into `control`, in Bitcoin Core 29's order of checks. Whether the inputs are to be locked.
+    ///
+    /// # Errors
+    /// The first rule that they break.
+    pub fn read(&self, options: &Map<String, Value>, control: &mut CoinControl) -> Result<bool, RpcError> {
+        check_types(options)?;
+        let either = |one: &str, other: &str| options.get(one).or_else(|| options.get(other));
+        if let Some(add) = options.get("add_inputs") {
+            control.add_inputs = typed::flag(add)?;
+        }
+        let change_address = either("change_address", "changeAddress");
+        if let Some(text) = change_address {
+            let script = address::to_script(typed::text(text)?, self.network);
+            control.change =
+                ChangeChoice::To(script.map_err(|_| key_error("Change address must be a valid bitcoin address"))?);
+        }
+        if let Some(position) = either("change_position", "changePosition") {
+            let position = usize::try_from(typed::integer::<i32>(position)?).ok();
+            let position = position.filter(|position| *position <= self.outputs);
+            control.change_position = Some(position.ok_or_else(|| invalid("changePosition out of bounds"))?);
+        }
+        if let Some(kind) = options.get("change_type") {
+            if change_address.is_some() {
+                return Err(invalid("Cannot specify both change address and address type options"));
+            }
+            let name = typed::text(kind)?;
+            let kind = AddressType::named(name).ok_or_else(|| key_error(&format!("Unknown change type '{name}'")))?;
+            control.change = ChangeChoice::Fresh(Some(kind));
+        }
+        self.read_watching(either("include_watching", "includeWatching"), control)?;
+        let lock = either("lock_unspents", "lockUnspents").map_or(Ok(false), typed::flag)?;
+        if let Some(include) = options.get("include_unsafe") {
+            control.include_unsafe = typed::flag(include)?;
+        }
+        let old_feerate = read_old_feerate(options)?;
+        if let Some(replaceable) = options.get("replaceable") {
+            control.replaceable = Some(typed::flag(replaceable)?);
+        }
+        read_depths(options, control)?;
+        self.read_fee(options, old_feerate, control)?;
+        if let Some(data) = options.get("solving_data") {
+            control.solving = self.solving_data(typed::object(data)?)?;
+        }
+        if let Some(weights) = options.get("input_weights") {
+            read_weights(typed::array(weights)?, control)?;
+        }
+        if let Some(weight) = options.get("max_tx_weight") {
+            control.max_tx_weight = Some(i64::from(typed::integer::<i32>(weight)?));
+        }
+        Ok(lock)
+    }
+
+    /// Reads whether watched coins are chosen; by default in wallets that may not hold private keys.
+    ///
+    /// # Errors
+    /// Where it is no truth value.
+    pub fn read_watching(&self, value: Option<&Value>, control: &mut CoinControl) -> Result<(), RpcError> {
+        let given = value.filter(|value| !value.is_null()).map(typed::flag).transpose()?;
+        control.include_watching = given.unwrap_or(!self.private_keys_enabled);
+        Ok(())
+    }
+
+    /// Reads `conf_target`, `estimate_mode` and `fee_rate`.
+    ///
+    /// # Errors
+    /// As of [`fee_choice`].
+    pub fn read_fee(
+        &self,
+        options: &Map<String, Value>,
+        old_feerate: Option<FeeRate>,
+        control: &mut CoinControl,
+    ) -> Result<(), RpcError> {
+        let given = |name: &str| options.get(name).filter(|value| !value.is_null());
+        let (target, mode, feerate) = (given("conf_target"), given("estimate_mode"), given("fee_rate"));
+        control.fee = fee_choice(target, mode, feerate, self.below_minimum)?;
+        if let Some(feerate) = old_feerate {
+            control.fee = FeeChoice::Exact { feerate, below_minimum: true };
+        }
+        if feerate.is_some() {
+            control.replaceable = control.replaceable.or(Some(true));
+        }
+        Ok(())
+    }
+
+    /// The keys and scripts of inputs that are not the wallet's.
+    fn solving_data(&self, object: &Map<String, Value>) -> Result<SolvingData, RpcError> {
+        let mut solving = SolvingData::default();
+        let list = |name: &str| object.get(name).map_or(Ok(&[][..]), typed::array);
+        for value in list("pubkeys")? {
+            let key = public_key(typed::text(value)?)?;
+            solving.public_keys.push(Blob(key.to_bytes()));
+            // The script by which a key is paid in P2SH.
+            solving.scripts.extend(key.wpubkey_hash().map(|hash| ScriptBuf::new_p2wpkh(&hash)));
+        }
+        for value in list("scripts")? {
+            let text = typed::text(value)?;
+            let bytes = decode_hex(text).filter(|bytes| !bytes.is_empty());
+            let bytes = bytes.ok_or_else(|| key_error(&format!("'{text}' is not hex")))?;
+            solving.scripts.push(ScriptBuf::from_bytes(bytes));
+        }
+        for value in list("descriptors")? {
+            let text = typed::text(value)?;
+            let unreadable = |error| invalid(&format!("Unable to parse descriptor '{text}': {error}"));
+            for descriptor in Descriptor::parse(text, self.network, Checksum::Required).map_err(unreadable)? {
+                // What cannot be derived tells nothing, as in Bitcoin Core.
+                for script in descriptor.expand(0).map(|expansion| expansion.scripts).unwrap_or_default() {
+                    solving.scripts.extend(script.solving.scripts);
+                    solving.public_keys.extend(script.solving.public_keys);
+                }
+            }
+        }
+        Ok(solving)
+    }
+}
+
+fn invalid(message: &str) -> RpcError {
+    RpcError::invalid_parameter(message)
+}
+
+fn key_error(message: &str) -> RpcError {
+    RpcError::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message)
+}
+
+/// Types first, then unknown options (`RPCTypeCheckObj`).
+fn check_types(options: &Map<String, Value>) -> Result<(), RpcError> {
+    for (name, wanted) in TYPES {
+        let got = options.get(name).map_or(Type::Null, Type::of);
+        if let Some(wanted) = wanted.filter(|wanted| got != *wanted && got != Type::Null) {
+            let (got, wanted) = (got.name(), wanted.name());
+            let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");
+            return Err(RpcError::type_error(message));
+        }
+    }
+    match options.keys().find(|key| !TYPES.iter().any(|(known, _)| known == key)) {
+        Some(key) => Err(RpcError::type_error(format!("Unexpected key {key}"))),
+        None => Ok(()),
+    }
+}
+
+/// `feeRate`, in BTC for 1000 virtual bytes.
+fn read_old_feerate(options: &Map<String, Value>) -> Result<Option<FeeRate>, RpcError> {
+    let Some(feerate) = options.get("feeRate") else { return Ok(None) };
+    let message = if options.contains_key("fee_rate") {
+        "Cannot specify both fee_rate (sat/vB) and feeRate (BTC/kvB)"
+    } else if options.contains_key("conf_target") {
+        "Cannot specify both conf_target and feeRate. Please provide either a confirmation target in blocks for automatic fee estimation, or an explicit fee rate."
+    } else if options.contains_key("estimate_mode") {
+        "Cannot specify both estimate_mode and feeRate"
+    } else {
+        return FeeRate::from_btc_per_kvb(feerate).map(Some);
+    };
+    Err(invalid(message))
+}
+
+fn read_depths(options: &Map<String, Value>, control: &mut CoinControl) -> Result<(), RpcError> {
+    if let Some(depth) = options.get("minconf") {
+        let depth: i32 = typed::integer(depth)?;
+        control.min_depth = u32::try_from(depth).map_err(|_| invalid("Negative minconf"))?;
+    }
+    read_max_depth(options, control)
+}
+
+/// Reads `maxconf`, which may not be below `minconf`.
+///
+/// # Errors
+/// Where it is, or is no integer.
+pub fn read_max_depth(options: &Map<String, Value>, control: &mut CoinControl) -> Result<(), RpcError> {
+    let Some(depth) = options.get("maxconf") else { return Ok(()) };
+    let (depth, least): (i32, u32) = (typed::integer(depth)?, control.min_depth);
+    control.max_depth = u32::try_from(depth)
+        .ok()
+        .filter(|depth| *depth >= least)
+        .ok_or_else(|| invalid(&format!("maxconf can't be lower than minconf: {depth} < {least}")))?;
+    Ok(())
+}
+
+fn public_key(text: &str) -> Result<PublicKey, RpcError> {
+    let bytes = decode_hex(text).filter(|bytes| !bytes.is_empty());
+    let bytes = bytes.ok_or_else(|| key_error(&format!("Pubkey \"{text}\" must be a hex string")))?;
+    if ![33, 65].contains(&bytes.len()) {
+        return Err(key_error(&format!("Pubkey \"{text}\" must have a length of either 33 or 65 bytes")));
+    }
+    PublicKey::from_slice(&bytes).map_err(|_| key_error(&format!("Pubkey \"{text}\" must be cryptographically valid.")))
+}
+
+/// The weights of inputs, which count for those that the transaction has.
+fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcError> {
+    for value in weights {
+        let field = |name: &str| value.get(name).unwrap_or(&Value::Null);
+        typed::text(field("txid"))?;
+        let txid = Txid::from_byte_array(hash(field("txid"), "txid")?);
+        let number = |name: &str| match field(name) {
+            number @ Value::Number(_) => Ok(number),
+            _ => Err(invalid(&format!("Invalid parameter, missing {name} key"))),
+        };
+        let vout: i32 = typed::integer(number("vout")?)?;
+        let vout = u32::try_from(vout).map_err(|_| invalid("Invalid parameter, vout cannot be negative"))?;
+        let weight: i64 = typed::integer(number("weight")?)?;
+        if weight < MIN_INPUT_WEIGHT {
+            return Err(invalid(
+                "Invalid parameter, weight cannot be less than 165 (41 bytes (size of outpoint + sequence + empty scriptSig) * 4 (witness scaling factor)) + 1 (empty witness)",
+            ));
+        }
+        let weight = Weight::from_wu(weight.unsigned_abs());
+        if weight > MAX_STANDARD_WEIGHT {
+            return Err(invalid(
+                "Invalid parameter, weight cannot be greater than the maximum standard tx weight of 400000",
+            ));
+        }
+        let outpoint = OutPoint { txid, vout };
+        for input in control.inputs.iter_mut().filter(|input| input.outpoint == outpoint) {
+            input.weight = Some(weight);
+        }
+    }
+    Ok(())
+}
+
+/// Puts the weights of inputs, each an object, into the options, where methods that are given inputs may not name them.
+///
+/// # Errors
+/// Where the options name them.
+pub fn take_input_weights(inputs: &Value, options: &mut Map<String, Value>) -> Result<(), RpcError> {
+    const NAME: &str = "input_weights";
+    if options.contains_key(NAME) {
+        return Err(invalid("Input weights should be specified in inputs rather than in options."));
+    }
+    let weighed = inputs.as_array().into_iter().flatten().filter(|input| input.get("weight").is_some());
+    let weighed: Vec<Value> = weighed.cloned().collect();
+    if !weighed.is_empty() {
+        options.insert(NAME.to_owned(), Value::Array(weighed));
+    }
+    Ok(())
+}

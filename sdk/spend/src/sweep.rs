@@ -1,0 +1,147 @@
+//! Spends whole coins, all or those that are named, and shares what they are worth among recipients (sendall).
+
+use std::collections::HashSet;
+
+use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxIn, Witness};
+use outrigger_standard::address;
+use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
+use outrigger_values::{RpcError, RpcErrorCode};
+
+use crate::Services;
+use crate::available::{Available, owned_outputs};
+use crate::coin::{amount, fee, satoshi};
+use crate::coins;
+use crate::control::{CoinControl, PresetInput};
+use crate::error::SpendError;
+use crate::feerate::ReasonedFeeRate;
+use crate::settings::SpendSettings;
+use crate::weight::{InputSize, signed_weight};
+
+/// What is to be spent, and who gets it.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// Its outputs are the recipients; its inputs are what is spent, where they are named.
+    pub transaction: Transaction,
+    /// The positions of the recipients who share what is left.
+    pub sharers: HashSet<usize>,
+    /// Whether exactly the transaction's inputs are spent, be they none.
+    pub named: bool,
+    /// Whether coins stay behind that cost more to spend than they are worth.
+    pub send_max: bool,
+    /// Whether the transaction signals that it can be replaced.
+    pub replaceable: bool,
+}
+
+/// Makes the transaction, not signed, at this feerate. Of `control` what it says of coins counts.
+///
+/// # Errors
+/// The first rule that it breaks, with bitcoind's code.
+pub fn sweep(
+    services: Services<'_>,
+    settings: &SpendSettings,
+    sweep: Sweep,
+    mut control: CoinControl,
+    feerate: ReasonedFeeRate,
+) -> Result<Transaction, RpcError> {
+    let Sweep { mut transaction, sharers, named, send_max, replaceable } = sweep;
+    let as_wallet_error = |error: SpendError| error.with_code(RpcErrorCode::WALLET);
+    if named {
+        check_named(services, &transaction)?;
+        control.inputs = PresetInput::of(&transaction);
+        control.add_inputs = false;
+    }
+    let wallet = services.host.wallet.info(services.scope)?;
+    let mut available = Available::read(services, settings, &wallet, &control).map_err(as_wallet_error)?;
+    let bump_fees = available.set_feerates(feerate.feerate, settings.consolidate_feerate).map_err(as_wallet_error)?;
+    let worth = |position: &usize| {
+        let coin = available.coins.get(*position);
+        coin.is_some_and(|coin| !send_max || fee(feerate.feerate, coin.virtual_size()) <= coin.value())
+    };
+    let chosen: Vec<usize> = (0..available.coins.len()).filter(worth).collect();
+    let coins = || chosen.iter().filter_map(|position| available.coins.get(*position));
+    if !named {
+        let sequence = if replaceable { Sequence::ENABLE_RBF_NO_LOCKTIME } else { Sequence::MAX };
+        let input =
+            |previous_output| TxIn { previous_output, script_sig: ScriptBuf::new(), sequence, witness: Witness::new() };
+        transaction.input = coins().map(|coin| input(coin.outpoint)).collect();
+    }
+    let total = coins().fold(0_i64, |sum, coin| sum.saturating_add(coin.value()));
+    let sizes: Vec<InputSize> = chosen.iter().filter_map(|position| available.size(*position)).collect();
+    let weight = signed_weight(&transaction.output, &sizes);
+    let cost = fee(feerate.feerate, weight.to_vbytes_ceil());
+    let unconfirmed = coins().filter(|coin| coin.depth == 0).map(|coin| coin.outpoint.txid);
+    let left = total.saturating_sub(cost).saturating_sub(bump_fees.combined(unconfirmed));
+    if amount(cost) > settings.max_fee {
+        return Err(as_wallet_error(SpendError::FeeTooHigh));
+    }
+    if left <= 0 {
+        return Err(insufficient(if send_max {
+            "Total value of UTXO pool too low to pay for transaction, try using lower feerate."
+        } else {
+            "Total value of UTXO pool too low to pay for transaction. Try using lower feerate or excluding uneconomic UTXOs with 'send_max' option."
+        }));
+    }
+    if weight > MAX_STANDARD_WEIGHT {
+        return Err(RpcError::wallet("Transaction too large."));
+    }
+    let claimed = transaction.output.iter().fold(0_i64, |sum, output| sum.saturating_add(satoshi(output.value)));
+    if claimed > total {
+        return Err(insufficient("Assigned more value to outputs than available funds."));
+    }
+    if claimed > left {
+        return Err(insufficient("Insufficient funds for fees after creating specified outputs."));
+    }
+    share(services, &mut transaction, &sharers, left - claimed)?;
+    Ok(transaction)
+}
+
+fn insufficient(message: &str) -> RpcError {
+    RpcError::new(RpcErrorCode::WALLET_INSUFFICIENT_FUNDS, message)
+}
+
+/// Refuses inputs that are not the wallet's, or spent.
+fn check_named(services: Services<'_>, transaction: &Transaction) -> Result<(), RpcError> {
+    let outpoints: Vec<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
+    let owned = owned_outputs(services, &outpoints)?;
+    let spent = coins::spent(services, &outpoints)?;
+    for outpoint in &outpoints {
+        let OutPoint { txid, vout } = outpoint;
+        let refused = if spent.contains(outpoint) {
+            format!("Input not available. UTXO ({txid}:{vout}) was already spent.")
+        } else if !owned.contains_key(outpoint) {
+            format!("Input not found. UTXO ({txid}:{vout}) is not part of wallet.")
+        } else {
+            continue;
+        };
+        return Err(RpcError::invalid_parameter(refused));
+    }
+    Ok(())
+}
+
+/// Shares what is left, in satoshi, in equal parts; the first also gets the rest.
+fn share(
+    services: Services<'_>,
+    transaction: &mut Transaction,
+    sharers: &HashSet<usize>,
+    left: i64,
+) -> Result<(), RpcError> {
+    let count = i64::try_from(sharers.len()).unwrap_or(i64::MAX).max(1);
+    let mut rest = left % count;
+    for (position, output) in transaction.output.iter_mut().enumerate() {
+        let shares = sharers.contains(&position);
+        if shares {
+            output.value = amount(left / count + std::mem::take(&mut rest));
+        }
+        if output.value >= dust_threshold(&output.script_pubkey, DUST_FEERATE) {
+            continue;
+        }
+        if shares {
+            return Err(insufficient("Dynamically assigned remainder results in dust output."));
+        }
+        let network = services.host.chain.network(services.scope)?;
+        let to = address::from_script(&output.script_pubkey, network).unwrap_or_default();
+        let message = format!("Specified output amount to {to} is below dust threshold.");
+        return Err(RpcError::invalid_parameter(message));
+    }
+    Ok(())
+}

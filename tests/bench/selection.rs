@@ -1,0 +1,115 @@
+//! Coin selection: the same payments of wallets with the same coins, funded by this host and by bitcoind.
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench selection [-- --coins N] [--bitcoind PATH]
+//! ```
+//!
+//! What is timed is fundrawtransaction over one kept-alive connection, to the last byte of its answer: reading the coins, choosing
+//! among them, and adding change. Each coin has an address of its own.
+
+use std::time::Instant;
+
+use outrigger_tests::bitcoind::Bitcoind;
+use outrigger_tests::{Client, Host};
+use serde_json::{Map, Value, json};
+
+use crate::{Row, median, milliseconds};
+
+/// The coins of a wallet.
+const COINS: usize = 20_000;
+/// The coins that one transaction makes.
+const PER_TRANSACTION: usize = 2_000;
+/// How often a payment is funded.
+const REPEATS: usize = 11;
+/// The blocks before the first coinbases can be spent.
+const MATURITY: usize = 100;
+/// The private key 1, compressed, and the address that the coinbases pay to.
+const MINER_KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
+const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+/// The root of the wallets' keys.
+const ROOT: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
+/// Runs the section.
+pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
+    let coins = coins.unwrap_or(COINS);
+    println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
+    let host = Host::start();
+    let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &["-addresstype=bech32"]).0);
+    let clients = std::iter::once(host.client()).chain(theirs.as_ref().map(Bitcoind::client)).collect();
+    let mut bench = Bench { clients };
+    let mut wallets = bench.fund(coins);
+    for (what, amount, feerate) in [
+        ("a small payment", "0.001", 5),
+        ("a small payment at a high feerate", "0.001", 50),
+        ("a payment of some 200 of them", "0.5", 15),
+    ] {
+        let raw = bench.clients[0].call("createrawtransaction", json!([[], [{MINER_ADDRESS: amount}]]));
+        let options = json!({"fee_rate": feerate, "changeAddress": MINER_ADDRESS});
+        let times = wallets.iter_mut().map(|wallet| {
+            let mut once = || {
+                let began = Instant::now();
+                wallet.call("fundrawtransaction", json!([raw, options]));
+                began.elapsed()
+            };
+            once();
+            median((0..REPEATS).map(|_| once()).collect())
+        });
+        let times: Vec<_> = times.collect();
+        let what = format!("fundrawtransaction of {coins} coins: {what}");
+        Row { what, ours: milliseconds(times[0]), theirs: times.get(1).copied().map(milliseconds), unit: "ms" }.print();
+    }
+}
+
+struct Bench {
+    /// Ours, then bitcoind if it is there.
+    clients: Vec<Client>,
+}
+
+impl Bench {
+    /// Mines with our host, and hands the blocks to bitcoind.
+    fn mine(&mut self, blocks: usize) {
+        let hashes = self.clients[0].call("generatetoaddress", json!([blocks, MINER_ADDRESS]));
+        for hash in hashes.as_array().unwrap() {
+            let block = self.clients[0].call("getblock", json!([hash, 0]));
+            for other in &mut self.clients[1..] {
+                assert_eq!(other.call("submitblock", json!([block])), Value::Null);
+            }
+        }
+    }
+
+    /// A wallet in each node with these coins, of 0.0005 to 0.0045 BTC each.
+    fn fund(&mut self, coins: usize) -> Vec<Client> {
+        let text = format!("wpkh({ROOT}/84h/1h/0h/0/*)");
+        let info = self.clients[0].call("getdescriptorinfo", json!([text]));
+        let descriptor = format!("{text}#{}", info["checksum"].as_str().unwrap());
+        let create = |client: &mut Client| {
+            client.call("createwallet", json!({"wallet_name": "w", "blank": true}));
+            let mut wallet = client.wallet("w");
+            let request = json!([{"desc": descriptor, "range": [0, coins], "timestamp": "now"}]);
+            assert_eq!(wallet.call("importdescriptors", json!([request]))[0]["success"], json!(true));
+            wallet
+        };
+        let wallets = self.clients.iter_mut().map(create).collect();
+        let transactions = coins.div_ceil(PER_TRANSACTION);
+        self.mine(MATURITY + transactions);
+        for number in 0..transactions {
+            let first = number * PER_TRANSACTION;
+            let last = (first + PER_TRANSACTION).min(coins) - 1;
+            let addresses = self.clients[0].call("deriveaddresses", json!([descriptor, [first, last]]));
+            let hash = self.clients[0].call("getblockhash", json!([number + 1]));
+            let source = self.clients[0].call("getblock", json!([hash]))["tx"][0].clone();
+            let value = |place: usize| format!("0.{:08}", 50_000 + place * 7_919 % 400_000);
+            let outputs = addresses.as_array().unwrap().iter().enumerate();
+            let outputs: Map<String, Value> =
+                outputs.map(|(place, to)| (to.as_str().unwrap().to_owned(), json!(value(first + place)))).collect();
+            let raw = self.clients[0].call("createrawtransaction", json!([[{"txid": source, "vout": 0}], outputs]));
+            let signed = self.clients[0].call("signrawtransactionwithkey", json!([raw, [MINER_KEY]]));
+            self.clients[0].call("sendrawtransaction", json!([signed["hex"], 0]));
+            self.mine(1);
+        }
+        // All are settled.
+        self.mine(6);
+        wallets
+    }
+}
